@@ -3,7 +3,8 @@ import { defineConfig } from "vitest/config";
 /** `vitest run` is the ordinary suite; `vitest run --mode real` runs the real products, which takes minutes and downloads. */
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === "real" ? ["test/**/*.real.test.ts"] : ["src/**/*.test.ts", "web/src/**/*.test.ts", "test/**/*.test.ts"],
+    include:
+      mode === "real" ? ["test/**/*.real.test.ts"] : ["src/**/*.test.ts", "web/src/**/*.test.ts", "test/**/*.test.ts"],
     exclude: mode === "real" ? [] : ["test/**/*.real.test.ts"],
     // A missing assertion is a test that cannot fail.
     expect: { requireAssertions: true },

@@ -9,8 +9,8 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
 } else {
   Promise.all([import("node:module"), import("node:fs"), import("node:os"), import("node:path"), import("node:v8")])
     .then(([module, fs, os, path, v8]) => {
-      // Chunks that pass through the proxy are garbage at once. A small young generation frees them before their memory makes V8 collect the whole heap.
-      // It is so small that helper threads cost more than they save.
+      // Chunks that pass through the proxy are garbage at once. A small young generation frees them before their memory
+      // makes V8 collect the whole heap. It is so small that helper threads cost more than they save.
       if (process.argv[2] === "proxy") {
         v8.setFlagsFromString("--semi-space-growth-factor=1");
         v8.setFlagsFromString("--no-parallel-scavenge");
@@ -19,9 +19,12 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
       var cache = compileCache(fs, os, path);
       if (cache !== null) module.enableCompileCache(cache);
       // Agents wait for these two.
-      if (process.argv[2] === "hook" && process.argv.length === 3) return import("../dist/app/hooks/hook.js").then((quick) => quick.hook(process.env));
+      if (process.argv[2] === "hook" && process.argv.length === 3)
+        return import("../dist/app/hooks/hook.js").then((quick) => quick.hook(process.env));
       if (process.argv[2] === "statusline" && process.argv.length === 3)
-        return import("../dist/cli/statusline.js").then((quick) => quick.statusline(process.env)).then((line) => process.stdout.write(line));
+        return import("../dist/cli/statusline.js")
+          .then((quick) => quick.statusline(process.env))
+          .then((line) => process.stdout.write(line));
       return import("../dist/cli/main.js");
     })
     .catch((error) => {
@@ -32,8 +35,9 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
 }
 
 /**
- * A folder for compiled code that nobody but this user can write to: code in it is run. Node's own choice is a predictable name in the shared folder for
- * temporary files, where another user could plant some. Null where there is no such folder.
+ * A folder for compiled code that nobody but this user can write to: code in it is run. Node's own choice is a
+ * predictable name in the shared folder for temporary files, where another user could plant some. Null where there is
+ * no such folder.
  */
 function compileCache(fs, os, path) {
   var folder, found;

@@ -11,6 +11,11 @@ const root = join(import.meta.dirname, "..");
 const onlyMissing = process.argv.includes("--missing");
 if (!onlyMissing) {
   rmSync(join(root, "dist"), { recursive: true, force: true });
-  execFileSync(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
+  execFileSync(
+    process.execPath,
+    [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", join(root, "tsconfig.build.json")],
+    { stdio: "inherit" },
+  );
 }
-if (!onlyMissing || !existsSync(join(root, "dist", "web", "index.html"))) await build({ configFile: join(root, "web", "vite.config.ts") });
+if (!onlyMissing || !existsSync(join(root, "dist", "web", "index.html")))
+  await build({ configFile: join(root, "web", "vite.config.ts") });

@@ -21,7 +21,13 @@ const shown = execFileSync(process.execPath, [join(root, "src", "cli", "main.ts"
 rmSync(scratch, { recursive: true });
 
 const [CELL, LINE, PAD] = [8.4, 20, 20];
-const COLORS: Readonly<Record<string, string>> = { "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "35": "#d2a8ff", "36": "#79c0ff" };
+const COLORS: Readonly<Record<string, string>> = {
+  "31": "#ff7b72",
+  "32": "#7ee787",
+  "33": "#e3b341",
+  "35": "#d2a8ff",
+  "36": "#79c0ff",
+};
 const escapeXml = (text: string) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
 /** One `<tspan>` a colour. Placed by column, so that a font with other widths cannot break the alignment. */
@@ -33,11 +39,21 @@ function drawLine(line: string, y: number): string {
     const codes = /^\u001b\[([0-9;]*)m$/.exec(part)?.[1]?.split(";");
     if (codes !== undefined) {
       for (const code of codes)
-        style = code === "1" ? "font-weight:bold" : code === "2" ? "opacity:.6" : COLORS[code] === undefined ? "" : `fill:${COLORS[code]}`;
+        style =
+          code === "1"
+            ? "font-weight:bold"
+            : code === "2"
+              ? "opacity:.6"
+              : COLORS[code] === undefined
+                ? ""
+                : `fill:${COLORS[code]}`;
       continue;
     }
     for (const [, word = "", gap = ""] of part.matchAll(/(\S+(?: \S+)*)?( *)/g)) {
-      if (word !== "") spans.push(`<tspan x="${PAD + column * CELL}"${style === "" ? "" : ` style="${style}"`}>${escapeXml(word)}</tspan>`);
+      if (word !== "")
+        spans.push(
+          `<tspan x="${PAD + column * CELL}"${style === "" ? "" : ` style="${style}"`}>${escapeXml(word)}</tspan>`,
+        );
       column += word.length + gap.length;
     }
   }

@@ -30,7 +30,10 @@ describe("a generated home", () => {
   it("is the same for the same seed, and another for another", () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => join(scratch(), name)) as [string, string, string];
     const stats = writeHome(a, options);
-    expect(writeHome(b, options)).toEqual({ ...stats, newest: { ...stats.newest, path: stats.newest.path.replace(a, b) } });
+    expect(writeHome(b, options)).toEqual({
+      ...stats,
+      newest: { ...stats.newest, path: stats.newest.path.replace(a, b) },
+    });
     expect(digest(a)).toBe(digest(b));
     writeHome(c, { ...options, seed: 8 });
     expect(digest(a)).not.toBe(digest(c));
@@ -49,7 +52,10 @@ describe("a generated home", () => {
     const found = machine.forest.roots.map((key) => treeOf(machine.forest, key, () => null));
     expect(machine.problems).toEqual([]);
     expect(machine.counts.lines).toBe(stats.lines);
-    expect([found.length, found.reduce((sum, tree) => sum + tree.counts.descendants, 0)]).toEqual([stats.sessions, stats.agents]);
+    expect([found.length, found.reduce((sum, tree) => sum + tree.counts.descendants, 0)]).toEqual([
+      stats.sessions,
+      stats.agents,
+    ]);
     expect(found.reduce((sum, { usage }) => sum + usage.subtree.calls, 0)).toBe(stats.calls);
     expect(found.reduce((sum, { usage }) => sum + usage.subtree.outputTokens, 0)).toBe(stats.outputTokens);
     expect(found[0]?.sessionId).toBe(stats.newest.id);
@@ -82,7 +88,11 @@ describe("a long thread", () => {
     const machine = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") } });
     const [root] = machine.forest.roots;
     const tree = treeOf(machine.forest, root as never, () => null);
-    expect([tree.sessionId, machine.counts.lines, tree.usage.subtree.calls]).toEqual([load.first, 702, load.written.calls]);
+    expect([tree.sessionId, machine.counts.lines, tree.usage.subtree.calls]).toEqual([
+      load.first,
+      702,
+      load.written.calls,
+    ]);
     expect(Math.round(Number(tree.durationMs) / 1_000)).toBeGreaterThan(690);
     expect(Date.now() - Date.parse(tree.lastActivityAt ?? "")).toBeLessThan(60_000);
   });
@@ -90,7 +100,9 @@ describe("a long thread", () => {
 
 describe("file sizes", () => {
   it("have the quantiles that are published", () => {
-    expect([0.5, 0.75, 0.9, 0.95, 0.99, 1].map(sizeAt)).toEqual([105_000, 234_000, 654_000, 1_500_000, 5_400_000, 87_000_000]);
+    expect([0.5, 0.75, 0.9, 0.95, 0.99, 1].map(sizeAt)).toEqual([
+      105_000, 234_000, 654_000, 1_500_000, 5_400_000, 87_000_000,
+    ]);
   });
 
   it("have the mean that is published: 3,142 files are 1,239 MiB", () => {
@@ -121,11 +133,17 @@ describe("words of the benchmark", () => {
 
   it("stand in a table that can be read as text", () => {
     expect(bytes(103_000_000)).toBe("103 MB");
-    expect(markdownTable(["", "wall"], [["first", "1.00 s"]])).toBe("|       |   wall |\n| ----- | -----: |\n| first | 1.00 s |");
+    expect(markdownTable(["", "wall"], [["first", "1.00 s"]])).toBe(
+      "|       |   wall |\n| ----- | -----: |\n| first | 1.00 s |",
+    );
   });
 
   it("mark a limit that does not hold", () => {
-    expect([held("at most 8 ms", true), held("at most 8 ms", false), milliseconds(0.0123)]).toEqual(["at most 8 ms", "**at most 8 ms**", "12.3 ms"]);
+    expect([held("at most 8 ms", true), held("at most 8 ms", false), milliseconds(0.0123)]).toEqual([
+      "at most 8 ms",
+      "**at most 8 ms**",
+      "12.3 ms",
+    ]);
   });
 });
 
@@ -139,7 +157,13 @@ describe("options of the benchmark", () => {
   });
 
   it("name sizes, with 10 GB only on request, and the smallest form of all", () => {
-    expect(readOptions([])).toMatchObject({ sizes: [100e6, 1e9], sessions: 10_000, lengths: [500, 2_000, 8_000, 24_000, 100_000], threads: 20, rate: 40 });
+    expect(readOptions([])).toMatchObject({
+      sizes: [100e6, 1e9],
+      sessions: 10_000,
+      lengths: [500, 2_000, 8_000, 24_000, 100_000],
+      threads: 20,
+      rate: 40,
+    });
     expect(readOptions(["--huge"])?.sizes).toEqual([100e6, 1e9, 10e9]);
     expect(readOptions(["--quick", "--lengths", "700"])).toMatchObject({ sizes: [5e6], lengths: [700], runs: 1 });
     expect(() => readOptions(["--runs", "0"])).toThrow("--runs 0: not a whole number of at least 1");
@@ -147,29 +171,61 @@ describe("options of the benchmark", () => {
 });
 
 describe("tables of the benchmark", () => {
-  const run = (cpuSeconds: number, wallSeconds = cpuSeconds) => ({ cpuSeconds, wallSeconds, peakBytes: 100e6, stdout: "" });
-  const home = { sessions: 1, agents: 2, files: 3, bytes: 100e6, lines: 5, calls: 6, outputTokens: 7, newest: { id: "", path: "" } };
+  const run = (cpuSeconds: number, wallSeconds = cpuSeconds) => ({
+    cpuSeconds,
+    wallSeconds,
+    peakBytes: 100e6,
+    stdout: "",
+  });
+  const home = {
+    sessions: 1,
+    agents: 2,
+    files: 3,
+    bytes: 100e6,
+    lines: 5,
+    calls: 6,
+    outputTokens: 7,
+    newest: { id: "", path: "" },
+  };
   const boldIn = (section: string) => [...section.matchAll(/\*\*(.*?)\*\*/g)].map(([, words]) => words);
 
   it("say which limits do not hold", () => {
     const look = { home, ccusage: run(1), ours: run(3.9), kept: 4e6 };
     expect(boldIn(firstSection([look]))).toEqual([]);
-    expect(boldIn(firstSection([{ ...look, ours: { ...run(4.1), peakBytes: 301e6 }, kept: 6e6 }]))).toEqual(["at most 4×", "at most 300 MB", "at most 5 %"]);
+    expect(boldIn(firstSection([{ ...look, ours: { ...run(4.1), peakBytes: 301e6 }, kept: 6e6 }]))).toEqual([
+      "at most 4×",
+      "at most 300 MB",
+      "at most 5 %",
+    ]);
     expect(boldIn(newestSection([{ home, newest: run(0.09), whole: run(1) }]))).toEqual([]);
     expect(boldIn(newestSection([{ home, newest: run(0.2), whole: run(1) }]))).toEqual(["at most 10 %"]);
     const cost = { records: 500, followed: 0.004, waterfall: 0.005, ccusage: 0.1 };
     expect(boldIn(appendSection([cost, { ...cost, records: 2_000, followed: 0.0059 }], 40))).toEqual([]);
-    expect(boldIn(appendSection([cost, { ...cost, records: 2_000, followed: 0.009 }], 40))).toEqual(["at most 8 ms", "at most 1.50×"]);
+    expect(boldIn(appendSection([cost, { ...cost, records: 2_000, followed: 0.009 }], 40))).toEqual([
+      "at most 8 ms",
+      "at most 1.50×",
+    ]);
     const options = { threads: 20, rate: 40, seconds: 60 };
     const part = { until: 15, records: 12_000, cpu: 0.3, bytes: 300e6 };
     expect(boldIn(busySection(options, { parts: [part], messages: 9, ccusage: 1 }))).toEqual([]);
-    expect(boldIn(busySection(options, { parts: [{ ...part, cpu: 0.4, bytes: 500e6 }], messages: 9, ccusage: 1 }))).toEqual(["at most 33 %", "at most 400 MB"]);
+    expect(
+      boldIn(busySection(options, { parts: [{ ...part, cpu: 0.4, bytes: 500e6 }], messages: 9, ccusage: 1 })),
+    ).toEqual(["at most 33 %", "at most 400 MB"]);
   });
 
   it("replace the one of the same title on the page, and leave the others", () => {
-    const page = withSections("", "# Benchmarks", [sectionOf("## One\n\nfirst\n"), sectionOf("## Two\n\n### Part\n\nsecond")], ["Two", "One"]);
+    const page = withSections(
+      "",
+      "# Benchmarks",
+      [sectionOf("## One\n\nfirst\n"), sectionOf("## Two\n\n### Part\n\nsecond")],
+      ["Two", "One"],
+    );
     expect(page).toBe("# Benchmarks\n\n## Two\n\n### Part\n\nsecond\n\n## One\n\nfirst\n");
-    expect(withSections(page, "# Benchmarks", [{ title: "One", text: "again" }], ["Two", "One"])).toBe(page.replace("first", "again"));
-    expect(withSections(page, "# Benchmarks", [{ title: "New", text: "third" }], ["New"])).toBe(page.replace("## Two", "## New\n\nthird\n\n## Two"));
+    expect(withSections(page, "# Benchmarks", [{ title: "One", text: "again" }], ["Two", "One"])).toBe(
+      page.replace("first", "again"),
+    );
+    expect(withSections(page, "# Benchmarks", [{ title: "New", text: "third" }], ["New"])).toBe(
+      page.replace("## Two", "## New\n\nthird\n\n## Two"),
+    );
   });
 });

@@ -13,8 +13,14 @@ describe("docs/settings.md", () => {
   const path = join(ROOT, "docs", "settings.md");
 
   it("has every key as the code has it", () => {
-    const rows = Object.entries(SETTINGS).map(([key, { text: says, kind, shown }]) => [`\`${key}\``, says, kind.form, shown].join(" | "));
-    const table = ["| key | what it does | write | default |", "| --- | --- | --- | --- |", ...rows.map((row) => `| ${row} |`)].join("\n");
+    const rows = Object.entries(SETTINGS).map(([key, { text: says, kind, shown }]) =>
+      [`\`${key}\``, says, kind.form, shown].join(" | "),
+    );
+    const table = [
+      "| key | what it does | write | default |",
+      "| --- | --- | --- | --- |",
+      ...rows.map((row) => `| ${row} |`),
+    ].join("\n");
     const page = readFileSync(path, "utf8");
     const right = page.replace(/(?<=<!-- table -->\n)[\s\S]*(?=<!-- \/table -->)/, `${table}\n`);
     if (process.env.UPDATE === "1") writeFileSync(path, right);
@@ -26,7 +32,14 @@ describe("docs/settings.md", () => {
     const file = readYaml(example);
     const { set, faults } = readSettings("root" in file ? file.root : null, "/home/dev");
     expect(faults).toEqual([]);
-    expect(set).toEqual(["roots.claude", "stale_after", "redaction.level", "redaction.patterns", "redaction.paths", "prices.our-finetune-v2"]);
+    expect(set).toEqual([
+      "roots.claude",
+      "stale_after",
+      "redaction.level",
+      "redaction.patterns",
+      "redaction.paths",
+      "prices.our-finetune-v2",
+    ]);
   });
 });
 

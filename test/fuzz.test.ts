@@ -20,7 +20,8 @@ describe.each(TARGETS)("fuzzed: $name", ({ name, weight, open }) => {
   afterAll(() => target.close?.());
 
   it("holds for what once failed", async () => {
-    for (const { name: file, input } of keptInputs(name)) expect(await faultOf(target, input), `${name}/${file}`).toBeNull();
+    for (const { name: file, input } of keptInputs(name))
+      expect(await faultOf(target, input), `${name}/${file}`).toBeNull();
     expect(target).toBeDefined();
   });
 

@@ -14,7 +14,15 @@ const scratch = scratchFolder();
 describe("a soak of seconds", () => {
   it("finds all that was written, and samples the server", async ({ skip }) => {
     skip(process.platform !== "linux", "it looks into /proc");
-    const options = { seconds: 3, threads: 3, agents: 6, rate: 60, sampleSeconds: 1, idleSeconds: 1, releaseSeconds: 0 };
+    const options = {
+      seconds: 3,
+      threads: 3,
+      agents: 6,
+      rate: 60,
+      sampleSeconds: 1,
+      idleSeconds: 1,
+      releaseSeconds: 0,
+    };
     const soaked = await soak(join(scratch(), "busy"), options);
     expect(soaked.written.agents).toBe(6);
     expect(soaked.found).toEqual({ ...soaked.written, records: undefined });
@@ -34,7 +42,16 @@ describe("a soak of seconds", () => {
 });
 
 describe("the verdict", () => {
-  const at = (i: number, rss: number, files = 30): Sample => ({ at: i, rss, heap: 1, files, watches: 1, handles: 30, cpu: i / 4, records: i });
+  const at = (i: number, rss: number, files = 30): Sample => ({
+    at: i,
+    rss,
+    heap: 1,
+    files,
+    watches: 1,
+    handles: 30,
+    cpu: i / 4,
+    records: i,
+  });
   const written = { records: 9, threads: 1, agents: 2, calls: 3, outputTokens: 4 };
   const good: Soaked = {
     samples: Array.from({ length: 22 }, (_, i) => at(i, 200e6)),
@@ -55,12 +72,20 @@ describe("the verdict", () => {
       "memory per new record, from the middle to the end",
     ]));
   it("reports memory that is not released", () =>
-    expect(broken({ ...good, released: { before: 30e6, after: 61e6 } })).toEqual(["heap in use, at the beginning and when all is quiet"]));
+    expect(broken({ ...good, released: { before: 30e6, after: 61e6 } })).toEqual([
+      "heap in use, at the beginning and when all is quiet",
+    ]));
   it("tells of too much memory", () => expect(broken({ ...good, peak: 401e6 })).toEqual(["most memory"]));
   it("tells of handles that are not closed", () =>
-    expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss, 30 + 2 * i)) })).toEqual(["files and handles, from the middle to the end"]));
+    expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss, 30 + 2 * i)) })).toEqual([
+      "files and handles, from the middle to the end",
+    ]));
   it("tells of a server that takes too much CPU", () =>
-    expect(broken({ ...good, samples: good.samples.map((one) => ({ ...one, cpu: 0.4 * one.at })) })).toEqual(["CPU while everything grows"]));
-  it("tells of a server that does not rest", () => expect(broken({ ...good, idleShare: 0.02 })).toEqual(["CPU while nothing happens"]));
-  it("tells of what was lost", () => expect(broken({ ...good, found: { ...good.found, calls: 2 } })).toEqual(["agents, calls and output tokens found"]));
+    expect(broken({ ...good, samples: good.samples.map((one) => ({ ...one, cpu: 0.4 * one.at })) })).toEqual([
+      "CPU while everything grows",
+    ]));
+  it("tells of a server that does not rest", () =>
+    expect(broken({ ...good, idleShare: 0.02 })).toEqual(["CPU while nothing happens"]));
+  it("tells of what was lost", () =>
+    expect(broken({ ...good, found: { ...good.found, calls: 2 } })).toEqual(["agents, calls and output tokens found"]));
 });

@@ -1,7 +1,9 @@
 import { chmodSync } from "node:fs";
 import { install } from "../../test/real/install.ts";
 
-/** The fastest of its kind, and the one most people have. Its native program is asked directly, as its own wrapper does. */
+/**
+ * The fastest of its kind, and the one most people have. Its native program is asked directly, as its own wrapper does.
+ */
 export const CCUSAGE = "20.0.24";
 
 /** Installed once, outside the repository. */

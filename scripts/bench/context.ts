@@ -35,7 +35,9 @@ export class Context {
     return mkdtempSync(join(this.scratch, `${name}-`));
   }
 
-  /** Written once, however many tables measure it. Where the number of sessions is not given, a part of it is Codex's. */
+  /**
+   * Written once, however many tables measure it. Where the number of sessions is not given, a part of it is Codex's.
+   */
   home(options: HomeOptions): GeneratedHome {
     const known = this.#homes.get(nameOf(options));
     if (known !== undefined) return known;
@@ -43,7 +45,11 @@ export class Context {
     const folder = this.folder("home");
     const part = options.sessions === undefined ? ROLLOUTS_SHARE * options.bytes : 0;
     const stats = writeHome(join(folder, ".claude"), { ...options, bytes: options.bytes - part });
-    const made = { folder, stats, rollouts: part === 0 ? null : writeRollouts(join(folder, ".codex"), { bytes: part, seed: options.seed }) };
+    const made = {
+      folder,
+      stats,
+      rollouts: part === 0 ? null : writeRollouts(join(folder, ".codex"), { bytes: part, seed: options.seed }),
+    };
     this.#homes.set(nameOf(options), made);
     return made;
   }
@@ -61,7 +67,11 @@ export class Context {
   /** The sums of one product's sessions. */
   async ccusage(home: string, product: "claude" | "codex" = "claude"): Promise<Command> {
     this.#ccusage ??= await ccusageProgram();
-    return { program: this.#ccusage, args: [product, "session", "--json", "--offline"], env: { PATH: process.env.PATH ?? "", HOME: home } };
+    return {
+      program: this.#ccusage,
+      args: [product, "session", "--json", "--offline"],
+      env: { PATH: process.env.PATH ?? "", HOME: home },
+    };
   }
 }
 

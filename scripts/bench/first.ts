@@ -20,7 +20,10 @@ export interface HomeSize {
   readonly files: number;
 }
 
-const sizeOf = ({ stats, rollouts }: GeneratedHome): HomeSize => ({ bytes: stats.bytes + (rollouts?.bytes ?? 0), files: stats.files + (rollouts?.files ?? 0) });
+const sizeOf = ({ stats, rollouts }: GeneratedHome): HomeSize => ({
+  bytes: stats.bytes + (rollouts?.bytes ?? 0),
+  files: stats.files + (rollouts?.files ?? 0),
+});
 
 export interface FirstLook {
   readonly home: HomeSize;
@@ -33,7 +36,10 @@ export async function firstLook(context: Context, options: HomeOptions): Promise
   const home = context.home(options);
   const { folder, stats, rollouts } = home;
   const subject = new Subject(folder, stats);
-  const theirs = [await context.ccusage(folder), ...(rollouts === null ? [] : [await context.ccusage(folder, "codex")])];
+  const theirs = [
+    await context.ccusage(folder),
+    ...(rollouts === null ? [] : [await context.ccusage(folder, "codex")]),
+  ];
   // One after the other in every round, so that a busy minute of the machine hits both.
   const [ours, rival]: [Measurement[], Measurement[]] = [[], []];
   for (let run = 0; run < runsOf(context, options); run += 1) {
@@ -44,7 +50,10 @@ export async function firstLook(context: Context, options: HomeOptions): Promise
     rival.push(inSequence(both));
     ours.push(measure(subject.command("ls", "--wait")));
   }
-  checkSum(stats.outputTokens + (rollouts?.outputTokens ?? 0), measure(subject.command("ls", "--json", "--limit", "1000000")).stdout);
+  checkSum(
+    stats.outputTokens + (rollouts?.outputTokens ?? 0),
+    measure(subject.command("ls", "--json", "--limit", "1000000")).stdout,
+  );
   const kept = subject.keptBytes();
   subject.remove();
   return { home: sizeOf(home), ccusage: median(rival), ours: median(ours), kept };
@@ -102,7 +111,8 @@ export function newestFirst(context: Context, options: HomeOptions): NewestFirst
     newest.push(measure(list()));
     subject.reset();
     whole.push(measure(list("--wait")));
-    if (uris(newest.at(-1)) !== uris(whole.at(-1))) throw new Error("the newest threads are others when everything is read");
+    if (uris(newest.at(-1)) !== uris(whole.at(-1)))
+      throw new Error("the newest threads are others when everything is read");
   }
   subject.remove();
   return { home: sizeOf(home), newest: median(newest), whole: median(whole) };
@@ -130,11 +140,15 @@ ${markdownTable(["records", `newest ${NEWEST}, wall`, "everything, wall", "share
 
 const runsOf = ({ runs }: Context, options: HomeOptions) => (options.bytes >= HUGE ? 1 : runs);
 
-const uris = (run: Measurement | undefined) => (JSON.parse(run?.stdout ?? "[]") as { readonly uri: string }[]).map(({ uri }) => uri).join(" ");
+const uris = (run: Measurement | undefined) =>
+  (JSON.parse(run?.stdout ?? "[]") as { readonly uri: string }[]).map(({ uri }) => uri).join(" ");
 
 /** A program that reads less has an easy time: both must have found every token that was written. */
 function checkSum(written: number, printed: string) {
-  const found = (JSON.parse(printed) as { usage: { subtree: { outputTokens: number } } }[]).reduce((sum, { usage }) => sum + usage.subtree.outputTokens, 0);
+  const found = (JSON.parse(printed) as { usage: { subtree: { outputTokens: number } } }[]).reduce(
+    (sum, { usage }) => sum + usage.subtree.outputTokens,
+    0,
+  );
   if (found !== written) throw new Error(`retinue found ${found} output tokens of ${written}`);
 }
 

@@ -46,7 +46,9 @@ interface Plan {
   readonly background: boolean;
 }
 
-/** Writes a configuration folder of Claude Code with the sizes transcripts have in life. Equal options give equal bytes. */
+/**
+ * Writes a configuration folder of Claude Code with the sizes transcripts have in life. Equal options give equal bytes.
+ */
 export function writeHome(folder: string, { bytes, seed, sessions }: HomeOptions): HomeStats {
   const count = sessions ?? Math.max(1, Math.round(usualFileCount(bytes) / (1 + AGENTS_A_SESSION)));
   return new HomeWriter(folder, seed).write(fileSizes(bytes, count * (1 + AGENTS_A_SESSION), seed), count);
@@ -68,7 +70,8 @@ class HomeWriter {
 
   write(sizes: readonly number[], sessions: number): HomeStats {
     const agents = this.#dealAgents(sizes.slice(sessions), sessions);
-    for (let i = 0; i < sessions; i += 1) this.#writeSession(sizes[i] ?? 0, agents[i] ?? [], FIRST + Math.floor((SPAN_MS * i) / sessions), i);
+    for (let i = 0; i < sessions; i += 1)
+      this.#writeSession(sizes[i] ?? 0, agents[i] ?? [], FIRST + Math.floor((SPAN_MS * i) / sessions), i);
     return { ...this.#stats, newest: { id: this.#newest.id, path: this.#newest.path } };
   }
 
@@ -92,7 +95,14 @@ class HomeWriter {
     const project = join(this.#folder, "projects", `-home-dev-project-${number % 40}`);
     const requests = this.#random.chance(REQUESTS_SHARE);
     const version = requests ? "2.1.325" : this.#random.of(["2.1.145", "2.1.197", "2.1.220", "2.1.280"]);
-    const common = { userType: "external", entrypoint: "cli", cwd: `/home/dev/project-${number % 40}`, sessionId: id, version, gitBranch: "main" };
+    const common = {
+      userType: "external",
+      entrypoint: "cli",
+      cwd: `/home/dev/project-${number % 40}`,
+      sessionId: id,
+      version,
+      gitBranch: "main",
+    };
     const context: SessionContext = { id, subagents: join(project, id, "subagents"), common, requests };
     const path = join(project, `${id}.jsonl`);
     const end = this.#writeTranscript(context, { path, bytes, agent: null, children: agents, start });
@@ -128,10 +138,18 @@ class HomeWriter {
       const uuid = this.#uuid();
       at += 200 + random.below(2_000);
       const who = job.agent === null ? { isSidechain: false } : { isSidechain: true, agentId: job.agent };
-      out.put({ parentUuid: previous, ...who, ...record, uuid, timestamp: new Date(at).toISOString(), ...context.common });
+      out.put({
+        parentUuid: previous,
+        ...who,
+        ...record,
+        uuid,
+        timestamp: new Date(at).toISOString(),
+        ...context.common,
+      });
       previous = uuid;
     };
-    const user = (content: unknown, more: Json = {}) => put({ type: "user", message: { role: "user", content }, ...more });
+    const user = (content: unknown, more: Json = {}) =>
+      put({ type: "user", message: { role: "user", content }, ...more });
 
     user(this.#texts.some(100 + random.below(900)));
     for (let turn = 0; turn === 0 || pending.length > 0 || out.bytes < job.bytes; turn += 1) {
@@ -150,7 +168,11 @@ class HomeWriter {
         continue;
       }
       const end = this.#writeAgent(context, child, call, job.agent, at);
-      const told = { agentId: child.id, content: [{ type: "text", text: this.#texts.some(400) }], totalDurationMs: end - at };
+      const told = {
+        agentId: child.id,
+        content: [{ type: "text", text: this.#texts.some(400) }],
+        totalDurationMs: end - at,
+      };
       const status = child.background ? "async_launched" : "completed";
       if (!child.background) at = Math.max(at, end);
       user([{ tool_use_id: call, type: "tool_result", content: told.content }], { toolUseResult: { status, ...told } });
@@ -180,13 +202,26 @@ class HomeWriter {
       service_tier: "standard",
     };
     const thinking = { type: "thinking", thinking: this.#texts.some(250), signature: this.#hex(200) };
-    const blocks = [...(random.chance(0.5) ? [thinking] : []), { type: "text", text: this.#texts.some(60 + random.below(400)) }, last];
+    const blocks = [
+      ...(random.chance(0.5) ? [thinking] : []),
+      { type: "text", text: this.#texts.some(60 + random.below(400)) },
+      last,
+    ];
     const stop = last.type === "tool_use" ? "tool_use" : "end_turn";
     for (const block of blocks)
       put({
         type: "assistant",
         requestId,
-        message: { id, type: "message", role: "assistant", model, content: [block], stop_reason: stop, stop_sequence: null, usage },
+        message: {
+          id,
+          type: "message",
+          role: "assistant",
+          model,
+          content: [block],
+          stop_reason: stop,
+          stop_sequence: null,
+          usage,
+        },
       });
     this.#stats.calls += 1;
     this.#stats.outputTokens += output;
@@ -198,7 +233,10 @@ class HomeWriter {
       type: "tool_use",
       id,
       name,
-      input: name === "Bash" ? { command: this.#texts.some(80) } : { file_path: `/home/dev/src/${this.#random.below(500)}.ts` },
+      input:
+        name === "Bash"
+          ? { command: this.#texts.some(80) }
+          : { file_path: `/home/dev/src/${this.#random.below(500)}.ts` },
     };
   }
 
@@ -207,7 +245,12 @@ class HomeWriter {
     const head = { sessionId: id, ...(agentId === null ? {} : { agentId }) };
     const text = (length: number) => [{ type: "text", text: this.#texts.some(length) }];
     const stamp = { id: this.#uuid(), timestamp: new Date(at).toISOString(), version: common.version };
-    out.put({ type: "api-request-blob", ...head, hash: this.#hex(64), message: { role: "user", content: text(8_000 + this.#random.below(24_000)) } });
+    out.put({
+      type: "api-request-blob",
+      ...head,
+      hash: this.#hex(64),
+      message: { role: "user", content: text(8_000 + this.#random.below(24_000)) },
+    });
     out.put({
       type: "api-request",
       ...head,

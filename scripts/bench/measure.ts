@@ -39,7 +39,11 @@ export function measure({ program, args, env }: Command): Measurement {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const wallSeconds = (performance.now() - began) / 1_000;
-    return { wallSeconds, stdout, ...(isGnu ? readGnu(readFileSync(report, "utf8")) : readBsd(readFileSync(report, "utf8"))) };
+    return {
+      wallSeconds,
+      stdout,
+      ...(isGnu ? readGnu(readFileSync(report, "utf8")) : readBsd(readFileSync(report, "utf8"))),
+    };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -60,12 +64,16 @@ function readGnu(report: string) {
 
 function readBsd(report: string) {
   const field = (name: RegExp) => Number(name.exec(report)?.[1]);
-  return { cpuSeconds: field(/([\d.]+) user/) + field(/([\d.]+) sys/), peakBytes: field(/(\d+)\s+maximum resident set size/) };
+  return {
+    cpuSeconds: field(/([\d.]+) user/) + field(/([\d.]+) sys/),
+    peakBytes: field(/(\d+)\s+maximum resident set size/),
+  };
 }
 
 /** The one in the middle, each number by itself. */
 export function median(runs: readonly Measurement[]): Measurement {
-  const middle = (of: (run: Measurement) => number) => runs.map(of).sort((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;
+  const middle = (of: (run: Measurement) => number) =>
+    runs.map(of).sort((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;
   return {
     wallSeconds: middle((run) => run.wallSeconds),
     cpuSeconds: middle((run) => run.cpuSeconds),

@@ -1,7 +1,17 @@
 import { parseArgs } from "node:util";
 import { parseBytes } from "./format.ts";
 
-export const TABLE_NAMES = ["hooks", "first", "newest", "warm", "append", "busy", "dashboard", "tracing", "proxy"] as const;
+export const TABLE_NAMES = [
+  "hooks",
+  "first",
+  "newest",
+  "warm",
+  "append",
+  "busy",
+  "dashboard",
+  "tracing",
+  "proxy",
+] as const;
 export type TableName = (typeof TABLE_NAMES)[number];
 
 export interface BenchOptions {
@@ -83,7 +93,16 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      ...{ only: text, size: text, sessions: text, lengths: text, appends: text, threads: text, rate: text, seconds: text },
+      ...{
+        only: text,
+        size: text,
+        sessions: text,
+        lengths: text,
+        appends: text,
+        threads: text,
+        rate: text,
+        seconds: text,
+      },
       ...{ agents: text, operations: text, requests: text, runs: text, seed: text },
       ...{ huge: flag, quick: flag, built: flag, write: flag, help: flag },
     },
@@ -94,9 +113,21 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
     only: values.only === undefined ? TABLE_NAMES : listOf(values.only).map(tableName),
     sizes: [...listOf(given.size), ...(values.huge ? [HUGE] : [])].map(parseBytes),
     lengths: listOf(given.lengths).map((word) => count("lengths", word)),
-    ...{ sessions: count("sessions", given.sessions), appends: count("appends", given.appends), threads: count("threads", given.threads) },
-    ...{ rate: count("rate", given.rate), seconds: count("seconds", given.seconds), agents: count("agents", given.agents) },
-    ...{ operations: count("operations", given.operations), requests: count("requests", given.requests), runs: count("runs", given.runs) },
+    ...{
+      sessions: count("sessions", given.sessions),
+      appends: count("appends", given.appends),
+      threads: count("threads", given.threads),
+    },
+    ...{
+      rate: count("rate", given.rate),
+      seconds: count("seconds", given.seconds),
+      agents: count("agents", given.agents),
+    },
+    ...{
+      operations: count("operations", given.operations),
+      requests: count("requests", given.requests),
+      runs: count("runs", given.runs),
+    },
     seed: count("seed", values.seed ?? "1"),
     built: values.built,
     write: values.write,

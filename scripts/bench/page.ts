@@ -10,8 +10,16 @@ export function sectionOf(printed: string): Section {
   return { title, text: text.trim() };
 }
 
-/** The page with these sections in place of those of the same title. The others stay; `order` says which comes first, and those it does not name come last. */
-export function withSections(page: string, intro: string, sections: readonly Section[], order: readonly string[]): string {
+/**
+ * The page with these sections in place of those of the same title. The others stay; `order` says which comes first,
+ * and those it does not name come last.
+ */
+export function withSections(
+  page: string,
+  intro: string,
+  sections: readonly Section[],
+  order: readonly string[],
+): string {
   const known = page
     .split(/^(?=## )/m)
     .filter((part) => part.startsWith("## "))

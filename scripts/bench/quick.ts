@@ -1,4 +1,6 @@
-/** What an agent waits for: `retinue hook` and `retinue statusline`, as it calls them, with a server and without one. */
+/**
+ * What an agent waits for: `retinue hook` and `retinue statusline`, as it calls them, with a server and without one.
+ */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync } from "node:fs";
@@ -22,9 +24,15 @@ export async function quickSection(scratch: string): Promise<string> {
   const transcript = newestTranscript(join(home, ".claude/projects"));
   const session = /([^/]+)\.jsonl$/.exec(transcript)?.[1] ?? "";
   const payload = (bytes: number) =>
-    JSON.stringify({ session_id: session, transcript_path: transcript, hook_event_name: "UserPromptSubmit", prompt: "x".repeat(bytes) });
+    JSON.stringify({
+      session_id: session,
+      transcript_path: transcript,
+      hook_event_name: "UserPromptSubmit",
+      prompt: "x".repeat(bytes),
+    });
   const asked = JSON.stringify({ session_id: session, transcript_path: transcript });
-  const timed = (args: readonly string[], input: string) => middle(Array.from({ length: RUNS }, () => took(args, input, env)));
+  const timed = (args: readonly string[], input: string) =>
+    middle(Array.from({ length: RUNS }, () => took(args, input, env)));
   const bare = timed(["-e", "0"], "");
   const program = join(ROOT, "bin/retinue.js");
   const all = (where: string) => [
@@ -33,7 +41,10 @@ export async function quickSection(scratch: string): Promise<string> {
     row(`\`retinue statusline\`${where}`, timed([program, "statusline"], asked), bare, LIMITS.statusline),
   ];
   const alone = all(", no server");
-  const server = spawn(process.execPath, [program, "serve", "--no-open", "--port", "0", "--quiet"], { env, stdio: ["ignore", "pipe", "ignore"] });
+  const server = spawn(process.execPath, [program, "serve", "--no-open", "--port", "0", "--quiet"], {
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   await once(server.stdout, "data");
   const served = all(", with a server");
   server.kill("SIGTERM");
@@ -49,8 +60,14 @@ function took(args: readonly string[], input: string, env: Record<string, string
   return (performance.now() - began) / 1000;
 }
 
-const middle = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
-const row = (name: string, wall: number, bare: number, limit: number) => [name, inMs(wall), inMs(wall - bare), held(inMs(limit), wall <= limit)];
+const middle = (times: readonly number[]) =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
+const row = (name: string, wall: number, bare: number, limit: number) => [
+  name,
+  inMs(wall),
+  inMs(wall - bare),
+  held(inMs(limit), wall <= limit),
+];
 
 function newestTranscript(projects: string): string {
   const found = readdirSync(projects, { withFileTypes: true, recursive: true }).flatMap((entry) =>

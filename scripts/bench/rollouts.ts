@@ -17,8 +17,14 @@ const MODEL = "gpt-5.1-codex";
 const FIRST = Date.parse("2026-09-01T08:00:00.000Z");
 const SPAN_MS = 60 * 86_400_000;
 
-/** Writes a configuration folder of Codex: one thread a rollout, with the sizes that transcripts have in life. Equal options give equal bytes. */
-export function writeRollouts(folder: string, { bytes, seed }: { readonly bytes: number; readonly seed: number }): RolloutStats {
+/**
+ * Writes a configuration folder of Codex: one thread a rollout, with the sizes that transcripts have in life. Equal
+ * options give equal bytes.
+ */
+export function writeRollouts(
+  folder: string,
+  { bytes, seed }: { readonly bytes: number; readonly seed: number },
+): RolloutStats {
   const random = seeded(seed ^ 0xc0de);
   const texts = new Texts(random);
   const stats = { files: 0, bytes: 0, lines: 0, calls: 0, outputTokens: 0 };
@@ -47,7 +53,13 @@ class Rollout {
   readonly lines: string[] = [];
   readonly #id: string;
   readonly #start: number;
-  readonly #total = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, reasoning_output_tokens: 0, total_tokens: 0 };
+  readonly #total = {
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    output_tokens: 0,
+    reasoning_output_tokens: 0,
+    total_tokens: 0,
+  };
   #at: number;
   bytes = 0;
 
@@ -65,7 +77,13 @@ class Rollout {
   }
 
   begin(prompt: string): void {
-    const common = { cwd: "/home/dev/project", originator: "codex_cli_rs", cli_version: "0.121.0", source: "cli", model_provider: "openai" };
+    const common = {
+      cwd: "/home/dev/project",
+      originator: "codex_cli_rs",
+      cli_version: "0.121.0",
+      source: "cli",
+      model_provider: "openai",
+    };
     this.#put("session_meta", { id: this.#id, timestamp: new Date(this.#start).toISOString(), ...common });
     this.#put("event_msg", { type: "task_started", turn_id: `${this.#id}-turn`, model_context_window: 258_400 });
     this.#put("turn_context", {
@@ -81,13 +99,24 @@ class Rollout {
 
   call(command: string, output: string): void {
     const id = `call_${this.#id.slice(-12)}${String(this.lines.length).padStart(8, "0")}`;
-    this.#put("response_item", { type: "function_call", name: "exec_command", arguments: JSON.stringify({ cmd: command }), call_id: id });
+    this.#put("response_item", {
+      type: "function_call",
+      name: "exec_command",
+      arguments: JSON.stringify({ cmd: command }),
+      call_id: id,
+    });
     this.#put("response_item", { type: "function_call_output", call_id: id, output });
   }
 
   /** What the response used, and what all of them used so far. */
   count(input: number, output: number): void {
-    const last = { input_tokens: input, cached_input_tokens: 0, output_tokens: output, reasoning_output_tokens: 0, total_tokens: input + output };
+    const last = {
+      input_tokens: input,
+      cached_input_tokens: 0,
+      output_tokens: output,
+      reasoning_output_tokens: 0,
+      total_tokens: input + output,
+    };
     this.#total.input_tokens += input;
     this.#total.output_tokens += output;
     this.#total.total_tokens += input + output;
@@ -96,14 +125,23 @@ class Rollout {
   }
 
   end(answer: string): void {
-    this.#put("response_item", { type: "message", role: "assistant", content: [{ type: "output_text", text: answer }] });
+    this.#put("response_item", {
+      type: "message",
+      role: "assistant",
+      content: [{ type: "output_text", text: answer }],
+    });
     this.#put("event_msg", { type: "agent_message", message: answer });
     this.#put("event_msg", { type: "task_complete", turn_id: `${this.#id}-turn`, last_agent_message: answer });
   }
 
   write(folder: string): void {
     const [day = "", time = ""] = new Date(this.#start).toISOString().slice(0, 19).split("T");
-    const path = join(folder, "sessions", ...day.split("-"), `rollout-${day}T${time.replaceAll(":", "-")}-${this.#id}.jsonl`);
+    const path = join(
+      folder,
+      "sessions",
+      ...day.split("-"),
+      `rollout-${day}T${time.replaceAll(":", "-")}-${this.#id}.jsonl`,
+    );
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, this.lines.join(""));
     // As old as its last record, as in life: the newest are read first.

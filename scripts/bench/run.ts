@@ -1,5 +1,6 @@
 /**
- * `npm run bench`: how long retinue takes, beside ccusage on the same files, in homes with the sizes that transcripts have in life.
+ * `npm run bench`: how long retinue takes, beside ccusage on the same files, in homes with the sizes that transcripts
+ * have in life.
  *
  *   npm run bench -- --only first,append --size 100MB,1GB --runs 3 --write
  *
@@ -35,7 +36,9 @@ interface Table {
 }
 
 const bySize = ({ sizes, seed }: BenchOptions): HomeOptions[] => sizes.map((size) => ({ bytes: size, seed }));
-const bySessions = ({ sessions, seed }: BenchOptions): HomeOptions[] => [{ bytes: sessions * BYTES_A_SESSION, sessions, seed }];
+const bySessions = ({ sessions, seed }: BenchOptions): HomeOptions[] => [
+  { bytes: sessions * BYTES_A_SESSION, sessions, seed },
+];
 const none = () => [];
 
 const TABLES: Readonly<Record<TableName, Table>> = {
@@ -48,15 +51,25 @@ const TABLES: Readonly<Record<TableName, Table>> = {
   newest: {
     title: "Newest threads first",
     homes: bySize,
-    run: async (context, options) => newestSection(await eachOf(bySize(options), async (home) => newestFirst(context, home))),
+    run: async (context, options) =>
+      newestSection(await eachOf(bySize(options), async (home) => newestFirst(context, home))),
   },
-  warm: { title: "Warm commands", homes: bySessions, run: async (context, options) => warmSection(context, bySessions(options)[0] as HomeOptions) },
+  warm: {
+    title: "Warm commands",
+    homes: bySessions,
+    run: async (context, options) => warmSection(context, bySessions(options)[0] as HomeOptions),
+  },
   append: {
     title: "Appended records",
     homes: none,
-    run: async (context, { lengths, appends }) => appendSection(await eachOf(lengths, (length) => appendCost(context, length, appends)), appends),
+    run: async (context, { lengths, appends }) =>
+      appendSection(await eachOf(lengths, (length) => appendCost(context, length, appends)), appends),
   },
-  busy: { title: "Busy threads", homes: none, run: async (context, options) => busySection(options, await busy(context, options)) },
+  busy: {
+    title: "Busy threads",
+    homes: none,
+    run: async (context, options) => busySection(options, await busy(context, options)),
+  },
   dashboard: { title: "Dashboard", homes: none, run: async (_, { agents }) => printedBy("dashboard", agents) },
   tracing: { title: "Tracing", homes: none, run: async (_, { operations }) => printedBy("tracing", operations) },
   proxy: { title: "The API proxy", homes: none, run: async (_, { requests }) => printedBy("proxy", requests) },
@@ -74,7 +87,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => pr
 const tables = options.only.map((name) => TABLES[name]);
 const largest = Math.max(0, ...tables.flatMap(({ homes }) => homes(options)).map((home) => home.bytes));
 const { bavail, bsize } = statfsSync(scratch);
-if (bavail * bsize < 3 * largest) throw new Error(`${bytes(3 * largest)} must be free in ${tmpdir()}, ${bytes(bavail * bsize)} are`);
+if (bavail * bsize < 3 * largest)
+  throw new Error(`${bytes(3 * largest)} must be free in ${tmpdir()}, ${bytes(bavail * bsize)} are`);
 
 const talk = (text: string) => process.stderr.write(`${text}\n`);
 if (!options.built) {

@@ -22,21 +22,28 @@ export class Serving {
   /** Resolves once everything is read and watched. */
   static async start(home: string): Promise<Serving> {
     const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data"), NO_COLOR: "1" };
-    const child = spawn(process.execPath, [PROGRAM, "serve", "--port", "0", "--no-open"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [PROGRAM, "serve", "--port", "0", "--no-open"], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout?.once("data", (line) => resolve(String(line).trim()));
       child.once("exit", (code) => reject(new Error(`retinue serve ended with ${code}`)));
     });
     const serving = new Serving(child, url);
     await serving.until(async () => {
-      const health = (await (await fetch(new URL("/api/health", url))).json()) as { readonly reading: unknown; readonly watching: boolean };
+      const health = (await (await fetch(new URL("/api/health", url))).json()) as {
+        readonly reading: unknown;
+        readonly watching: boolean;
+      };
       return health.reading === null && health.watching;
     });
     return serving;
   }
 
   async until(what: () => Promise<boolean>): Promise<void> {
-    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(100)) if (await what().catch(() => false)) return;
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(100))
+      if (await what().catch(() => false)) return;
     throw new Error("retinue serve was not ready in time");
   }
 
@@ -50,7 +57,10 @@ export class Serving {
     return 1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${this.#child.pid}/status`, "utf8"))?.[1]);
   }
 
-  /** Follows what the dashboard follows on the page of a thread: the list, the tree and the log, and with `waterfall` its spans. */
+  /**
+   * Follows what the dashboard follows on the page of a thread: the list, the tree and the log, and with `waterfall`
+   * its spans.
+   */
   async follow(uri: string, waterfall: boolean): Promise<Follower> {
     const id = encodeURIComponent(uri);
     await this.until(async () => (await fetch(new URL(`/api/agents/${id}`, this.url))).ok);
@@ -92,7 +102,9 @@ export class Follower {
       for (let seen = this.messages; !this.#abort.signal.aborted; await wait(SPANS_MS)) {
         if (seen === this.messages) continue;
         seen = this.messages;
-        const answer = await (await fetch(new URL(`?after=${encodeURIComponent(after)}`, url), { signal: this.#abort.signal })).text();
+        const answer = await (
+          await fetch(new URL(`?after=${encodeURIComponent(after)}`, url), { signal: this.#abort.signal })
+        ).text();
         this.bytes += answer.length;
         after = (JSON.parse(answer) as { readonly next: string }).next;
       }

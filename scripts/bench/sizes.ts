@@ -1,8 +1,8 @@
 import { seeded } from "./random.ts";
 
 /**
- * How large transcripts are in life: the profile that ccusage publishes of 3,142 files with 1,239 MiB (generate-large-fixture.nu).
- * Half of all files have at most 105 KB; one has 87 MB.
+ * How large transcripts are in life: the profile that ccusage publishes of 3,142 files with 1,239 MiB
+ * (generate-large-fixture.nu). Half of all files have at most 105 KB; one has 87 MB.
  */
 const QUANTILES: readonly (readonly [share: number, bytes: number])[] = [
   [0, 2_000],
@@ -16,14 +16,21 @@ const QUANTILES: readonly (readonly [share: number, bytes: number])[] = [
   [1, 87_000_000],
 ];
 
-/** The size of the file at that share of all files. Between two known shares sizes grow by the same factor for each step. */
+/**
+ * The size of the file at that share of all files. Between two known shares sizes grow by the same factor for each
+ * step.
+ */
 export function sizeAt(share: number): number {
   const above = QUANTILES.findIndex(([known]) => known >= share);
-  const [[low, from], [high, to]] = [QUANTILES[Math.max(0, above - 1)], QUANTILES[Math.max(0, above)]] as [[number, number], [number, number]];
+  const [[low, from], [high, to]] = [QUANTILES[Math.max(0, above - 1)], QUANTILES[Math.max(0, above)]] as [
+    [number, number],
+    [number, number],
+  ];
   return high === low ? to : from * (to / from) ** ((share - low) / (high - low));
 }
 
-const MEAN = Array.from({ length: 10_000 }, (_, i) => sizeAt((i + 0.5) / 10_000)).reduce((sum, size) => sum + size) / 10_000;
+const MEAN =
+  Array.from({ length: 10_000 }, (_, i) => sizeAt((i + 0.5) / 10_000)).reduce((sum, size) => sum + size) / 10_000;
 
 export const usualFileCount = (bytes: number) => Math.max(1, Math.round(bytes / MEAN));
 

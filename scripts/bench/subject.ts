@@ -53,11 +53,25 @@ export class Subject {
     const { id, path } = this.stats.newest;
     const at = new Date(Date.parse("2026-12-01T00:00:00.000Z") + number * 1_000).toISOString();
     const uuid = `ffffffff-0000-4000-8000-${String(number).padStart(12, "0")}`;
-    const common = { parentUuid: null, isSidechain: false, uuid, timestamp: at, sessionId: id, version: "2.1.220", cwd: "/home/dev/project" };
-    appendFileSync(path, `${JSON.stringify({ ...common, type: "user", message: { role: "user", content: `One more, number ${number}.` } })}\n`);
+    const common = {
+      parentUuid: null,
+      isSidechain: false,
+      uuid,
+      timestamp: at,
+      sessionId: id,
+      version: "2.1.220",
+      cwd: "/home/dev/project",
+    };
+    appendFileSync(
+      path,
+      `${JSON.stringify({ ...common, type: "user", message: { role: "user", content: `One more, number ${number}.` } })}\n`,
+    );
   }
 
-  /** From the moment a record is written until `events --follow` prints it, in seconds; for so many records, one after the other. */
+  /**
+   * From the moment a record is written until `events --follow` prints it, in seconds; for so many records, one after
+   * the other.
+   */
   async followDelays(first: number, count: number): Promise<number[]> {
     const { program, args, env } = this.command("events", `claude://${this.stats.newest.id}`, "--follow");
     const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
@@ -74,7 +88,10 @@ export class Subject {
     const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
     try {
       const [address] = (await once(child.stdout, "data")) as [Buffer];
-      const url = new URL(`/api/live?events=${encodeURIComponent(`claude://${this.stats.newest.id}`)}`, address.toString().trim());
+      const url = new URL(
+        `/api/live?events=${encodeURIComponent(`claude://${this.stats.newest.id}`)}`,
+        address.toString().trim(),
+      );
       // It answers before it has looked around.
       for (let tries = 0; (await fetch(url)).status !== 200 && tries < 600; tries += 1) await wait(100);
       const { body } = await fetch(url);

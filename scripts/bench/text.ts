@@ -8,7 +8,10 @@ const PLAIN =
 const OTHER = ["größe", "naïve", "ключ", "函数", "エラー", "오류", "✓", "→", "…", "🚀", "“quoted”", "straße"];
 const POOL = 1 << 21;
 
-/** Text as it stands in transcripts. Cut from two large pieces that are written once: making it must not cost more than reading it. */
+/**
+ * Text as it stands in transcripts. Cut from two large pieces that are written once: making it must not cost more than
+ * reading it.
+ */
 export class Texts {
   readonly #random: Random;
   readonly #plain: string;

@@ -124,9 +124,17 @@ class Thread {
     const id = `a${this.id.slice(-4)}${String(this.spawned).padStart(12, "0")}`;
     const call = `toolu_spawn_${id}`;
     const path = join(this.#folder, this.id, "subagents", `agent-${id}.jsonl`);
-    this.#main.answer({ type: "tool_use", id: call, name: "Agent", input: { description: `Task ${id}`, prompt: TEXT, subagent_type: "Explore" } });
+    this.#main.answer({
+      type: "tool_use",
+      id: call,
+      name: "Agent",
+      input: { description: `Task ${id}`, prompt: TEXT, subagent_type: "Explore" },
+    });
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path.replace(/jsonl$/, "meta.json"), JSON.stringify({ agentType: "Explore", description: `Task ${id}`, toolUseId: call, spawnDepth: 1 }));
+    writeFileSync(
+      path.replace(/jsonl$/, "meta.json"),
+      JSON.stringify({ agentType: "Explore", description: `Task ${id}`, toolUseId: call, spawnDepth: 1 }),
+    );
     const transcript = new Transcript(path, this.id, id, this.#now);
     transcript.user(TEXT);
     this.#all.push(transcript);
@@ -140,7 +148,9 @@ class Thread {
     one.transcript.end();
     one.transcript.flush();
     const content = [{ type: "text", text: TEXT }];
-    this.#main.user([{ tool_use_id: one.call, type: "tool_result", content }], { toolUseResult: { status: "completed", agentId: one.id, content } });
+    this.#main.user([{ tool_use_id: one.call, type: "tool_result", content }], {
+      toolUseResult: { status: "completed", agentId: one.id, content },
+    });
   }
 
   end(): void {
@@ -184,7 +194,8 @@ class Transcript {
   step(): void {
     const call = `toolu_${this.#name()}`;
     if (this.#stage === 0) this.answer({ type: "text", text: TEXT });
-    if (this.#stage === 1) this.#row({ type: "tool_use", id: call, name: "Read", input: { file_path: "/home/dev/index.ts" } });
+    if (this.#stage === 1)
+      this.#row({ type: "tool_use", id: call, name: "Read", input: { file_path: "/home/dev/index.ts" } });
     if (this.#stage === 2) this.user([{ tool_use_id: this.#open, type: "tool_result", content: TEXT.repeat(3) }]);
     this.#open = call;
     this.#stage = (this.#stage + 1) % 3;
@@ -207,12 +218,26 @@ class Transcript {
 
   /** All rows of an answer have its id and what it used. */
   #row(block: Json, stop = "tool_use") {
-    const usage = { input_tokens: 3, output_tokens: this.#tokens(), cache_creation_input_tokens: 200, cache_read_input_tokens: 15_000 };
+    const usage = {
+      input_tokens: 3,
+      output_tokens: this.#tokens(),
+      cache_creation_input_tokens: 200,
+      cache_read_input_tokens: 15_000,
+    };
     const id = `msg_${this.#agent ?? this.#session}_${this.calls}`;
     this.#put({
       type: "assistant",
       requestId: `req_${id}`,
-      message: { id, type: "message", role: "assistant", model: MODEL, content: [block], stop_reason: stop, stop_sequence: null, usage },
+      message: {
+        id,
+        type: "message",
+        role: "assistant",
+        model: MODEL,
+        content: [block],
+        stop_reason: stop,
+        stop_sequence: null,
+        usage,
+      },
     });
   }
 
@@ -222,8 +247,16 @@ class Transcript {
   #put(record: Json) {
     const uuid = `${this.#name()}`;
     const who = this.#agent === null ? { isSidechain: false } : { isSidechain: true, agentId: this.#agent };
-    const common = { cwd: "/home/dev/soak", sessionId: this.#session, version: "2.1.220", gitBranch: "main", userType: "external" };
-    this.#lines.push(`${JSON.stringify({ parentUuid: this.#previous, ...who, ...record, uuid, timestamp: new Date(this.#now()).toISOString(), ...common })}\n`);
+    const common = {
+      cwd: "/home/dev/soak",
+      sessionId: this.#session,
+      version: "2.1.220",
+      gitBranch: "main",
+      userType: "external",
+    };
+    this.#lines.push(
+      `${JSON.stringify({ parentUuid: this.#previous, ...who, ...record, uuid, timestamp: new Date(this.#now()).toISOString(), ...common })}\n`,
+    );
     this.#previous = uuid;
     this.records += 1;
   }

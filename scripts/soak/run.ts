@@ -29,13 +29,13 @@ const { values: given } = parseArgs({
     write: { type: "boolean", default: false },
   },
 });
-const [minutes, threads, agents, rate, lines] = [given.minutes, given.threads, given.agents, given.rate, given.lines].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-  number,
-];
+const [minutes, threads, agents, rate, lines] = [
+  given.minutes,
+  given.threads,
+  given.agents,
+  given.rate,
+  given.lines,
+].map(Number) as [number, number, number, number, number];
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-soak-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
@@ -47,7 +47,16 @@ talk(`${threads} threads, ${agents} agents, ${rate} records a second, for ${minu
 const soaked =
   minutes === 0
     ? null
-    : await soak(join(scratch, "busy"), { seconds: 60 * minutes, threads, agents, rate, sampleSeconds: 2, idleSeconds: 10, releaseSeconds: 170, talk });
+    : await soak(join(scratch, "busy"), {
+        seconds: 60 * minutes,
+        threads,
+        agents,
+        rate,
+        sampleSeconds: 2,
+        idleSeconds: 10,
+        releaseSeconds: 170,
+        talk,
+      });
 talk(`a transcript of ${thousands(lines)} lines`);
 const looks = lines === 0 ? [] : await lookAtLong(join(scratch, "long"), lines);
 const checks = soaked === null ? [] : checksOf(soaked);
@@ -60,10 +69,12 @@ if (soaked !== null)
     samplesTable(soaked.samples),
     checksTable(checks),
   );
-if (looks.length > 0) parts.push(`One transcript of ${thousands(lines)} lines, read for the first time:`, looksTable(looks));
+if (looks.length > 0)
+  parts.push(`One transcript of ${thousands(lines)} lines, read for the first time:`, looksTable(looks));
 const section = parts.join("\n\n");
 console.log(section);
-if (given.write) writeFileSync(PAGE, withSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "# Reliability\n", section));
+if (given.write)
+  writeFileSync(PAGE, withSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "# Reliability\n", section));
 process.exitCode = checks.every(({ holds }) => holds) && looks.every(isGood) ? 0 : 1;
 
 /** The page with this section in place of the one before. */

@@ -29,7 +29,8 @@ export function cpuOf(pid: number): number {
 }
 
 const rssOf = (pid: number) => 1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-export const peakOf = (pid: number) => 1_024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+export const peakOf = (pid: number) =>
+  1_024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 
 function watchesOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fdinfo`).reduce((sum, name) => {
@@ -43,10 +44,24 @@ function watchesOf(pid: number): number {
 }
 
 /** The child has to have `inside.ts` loaded. */
-export async function sample(child: ChildProcess, at: number, records: number, message: "how" | "collect" = "how"): Promise<Sample> {
+export async function sample(
+  child: ChildProcess,
+  at: number,
+  records: number,
+  message: "how" | "collect" = "how",
+): Promise<Sample> {
   const pid = child.pid ?? 0;
   child.send(message);
   const [told] = (await once(child, "message")) as [{ heapUsed: number; external: number; handles: number }];
   const files = readdirSync(`/proc/${pid}/fd`).length;
-  return { at, rss: rssOf(pid), heap: told.heapUsed, files, watches: watchesOf(pid), handles: told.handles, cpu: cpuOf(pid), records };
+  return {
+    at,
+    rss: rssOf(pid),
+    heap: told.heapUsed,
+    files,
+    watches: watchesOf(pid),
+    handles: told.handles,
+    cpu: cpuOf(pid),
+    records,
+  };
 }

@@ -50,14 +50,25 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
   try {
     const load = new Load(machine.home, options);
     load.flush();
-    const { url, child } = await machine.start(["--expose-gc", "--import", INSIDE, PROGRAM, "serve", "--port", "0", "--no-open"]);
+    const { url, child } = await machine.start([
+      "--expose-gc",
+      "--import",
+      INSIDE,
+      PROGRAM,
+      "serve",
+      "--port",
+      "0",
+      "--no-open",
+    ]);
     await until(async () => (await json<{ watching: boolean }>(new URL("/api/health", url))).watching);
     const upstream = await machine.start([UPSTREAM, "upstream"]);
     const proxy = await machine.start([PROGRAM, "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"]);
     const uri = `claude://${load.first}`;
     // What the dashboard follows on the page of a thread, and beside it.
     await until(async () => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, url))).ok);
-    const client = new Client(new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url));
+    const client = new Client(
+      new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url),
+    );
     const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
 
     const before = (await sample(child, 0, 0, "collect")).heap;
@@ -72,7 +83,9 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
         requests += 1;
         await Promise.all([ask(proxy.url, requests), json(spans)]);
         const last = samples.at(-1);
-        talk(`${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`);
+        talk(
+          `${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`,
+        );
       }
       await wait(TICK_MS);
     }
@@ -91,8 +104,19 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     client.stop();
     const peak = peakOf(child.pid ?? 0);
     if (releaseSeconds > 0) await wait(1_000 * releaseSeconds);
-    const released = releaseSeconds > 0 ? { before, after: (await sample(child, elapsed(), wanted.records, "collect")).heap } : null;
-    return { samples, written: wanted, found: sums, messages: client.messages, requests, caughtUpSeconds, idleShare, peak, released };
+    const released =
+      releaseSeconds > 0 ? { before, after: (await sample(child, elapsed(), wanted.records, "collect")).heap } : null;
+    return {
+      samples,
+      written: wanted,
+      found: sums,
+      messages: client.messages,
+      requests,
+      caughtUpSeconds,
+      idleShare,
+      peak,
+      released,
+    };
   } finally {
     await machine.stop();
   }
@@ -119,7 +143,11 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
     ]) {
       const { text, ...took } = await machine.run([PROGRAM, ...args]);
       const told = JSON.parse(text) as Told | Told[];
-      looks.push({ what: `\`retinue ${args[0]}\``, ...took, isRight: isRight((Array.isArray(told) ? told[0] : told)?.usage.subtree.calls) });
+      looks.push({
+        what: `\`retinue ${args[0]}\``,
+        ...took,
+        isRight: isRight((Array.isArray(told) ? told[0] : told)?.usage.subtree.calls),
+      });
     }
     rmSync(machine.data, { recursive: true });
     const began = performance.now();
@@ -127,9 +155,17 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
     const list = async () => (await json<{ items: Told[] }>(new URL("/api/threads", url))).items?.[0];
     await until(async () => isRight((await list())?.usage.subtree.calls), 1_200_000).catch(() => {});
     const seconds = (performance.now() - began) / 1_000;
-    const tree = await json<Told>(new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url)).catch(() => null);
+    const tree = await json<Told>(new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url)).catch(
+      () => null,
+    );
     const pid = child.pid ?? 0;
-    looks.push({ what: "`retinue serve`, list and tree", seconds, cpuSeconds: cpuOf(pid), peak: peakOf(pid), isRight: isRight(tree?.usage.subtree.calls) });
+    looks.push({
+      what: "`retinue serve`, list and tree",
+      seconds,
+      cpuSeconds: cpuOf(pid),
+      peak: peakOf(pid),
+      isRight: isRight(tree?.usage.subtree.calls),
+    });
     return looks;
   } finally {
     await machine.stop();
@@ -155,7 +191,8 @@ async function sumsOf(url: string, ids: ReadonlySet<string>): Promise<Soaked["fo
   };
 }
 
-export const isAll = (found: Soaked["found"], { records: _, ...written }: Written) => JSON.stringify(found) === JSON.stringify(written);
+export const isAll = (found: Soaked["found"], { records: _, ...written }: Written) =>
+  JSON.stringify(found) === JSON.stringify(written);
 
 async function cpuIn(child: ChildProcess, seconds: number): Promise<number> {
   const before = cpuOf(child.pid ?? 0);
@@ -182,7 +219,8 @@ class Client {
 
   async #read(url: URL): Promise<void> {
     const { body } = await fetch(url, { signal: this.#abort.signal });
-    for await (const piece of body ?? []) this.messages += Buffer.from(piece).toString("latin1").split("\nid: ").length - 1;
+    for await (const piece of body ?? [])
+      this.messages += Buffer.from(piece).toString("latin1").split("\nid: ").length - 1;
   }
 
   stop(): void {
@@ -193,7 +231,11 @@ class Client {
 function ask(url: string, number: number): Promise<void> {
   const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Request ${number}` }] });
   return new Promise((resolve, reject) => {
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "x-claude-code-session-id": "soak" };
+    const headers = {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "x-claude-code-session-id": "soak",
+    };
     const asking = request(`${url}/v1/messages?bytes=2000`, { method: "POST", headers }, (response) =>
       response.resume().on("end", resolve).on("error", reject),
     );
@@ -231,7 +273,9 @@ class Machine {
   }
 
   /** To its end, looked at every now and then. */
-  async run(args: readonly string[]): Promise<{ readonly text: string; readonly seconds: number; readonly cpuSeconds: number; readonly peak: number }> {
+  async run(
+    args: readonly string[],
+  ): Promise<{ readonly text: string; readonly seconds: number; readonly cpuSeconds: number; readonly peak: number }> {
     const began = performance.now();
     const child = this.#spawn(args);
     let text = "";

@@ -20,7 +20,8 @@ export interface Check {
   readonly holds: boolean;
 }
 
-const mean = (samples: readonly Sample[], of: (sample: Sample) => number) => samples.reduce((sum, one) => sum + of(one), 0) / samples.length;
+const mean = (samples: readonly Sample[], of: (sample: Sample) => number) =>
+  samples.reduce((sum, one) => sum + of(one), 0) / samples.length;
 
 /** The middle fifth of the run and its last. */
 function ends(samples: readonly Sample[]): readonly [readonly Sample[], readonly Sample[]] {
@@ -42,7 +43,8 @@ export function checksOf({ samples, written, found, idleShare, peak, released }:
   const [middle, last] = ends(growing);
   const busyShare = shareOf(growing[0], growing.at(-1));
   const [before, after] = [mean(middle, ({ rss }) => rss), mean(last, ({ rss }) => rss)];
-  const perRecord = (after - before) / Math.max(1, mean(last, ({ records }) => records) - mean(middle, ({ records }) => records));
+  const perRecord =
+    (after - before) / Math.max(1, mean(last, ({ records }) => records) - mean(middle, ({ records }) => records));
   const held = (sample: Sample) => sample.files + sample.handles;
   const [heldBefore, heldAfter] = [mean(middle, held), mean(last, held)];
   return [
@@ -69,7 +71,12 @@ export function checksOf({ samples, written, found, idleShare, peak, released }:
       must: "flat",
       holds: heldAfter <= heldBefore + MORE_HANDLES,
     },
-    { what: "CPU while everything grows", is: percent(busyShare), must: "a third of a core", holds: busyShare <= BUSY_SHARE },
+    {
+      what: "CPU while everything grows",
+      is: percent(busyShare),
+      must: "a third of a core",
+      holds: busyShare <= BUSY_SHARE,
+    },
     { what: "CPU while nothing happens", is: percent(idleShare, 2), must: "below 1 %", holds: idleShare < IDLE_SHARE },
     {
       what: "agents, calls and output tokens found",
@@ -113,5 +120,11 @@ export const isGood = ({ peak, isRight }: LongLook) => isRight && peak <= MAX_RS
 export const looksTable = (looks: readonly LongLook[]) =>
   markdownTable(
     ["first look", "wall", "CPU", "most memory", "all calls found"],
-    looks.map((look) => [look.what, seconds(look.seconds), seconds(look.cpuSeconds), bytes(look.peak), look.isRight ? "yes" : "**no**"]),
+    looks.map((look) => [
+      look.what,
+      seconds(look.seconds),
+      seconds(look.cpuSeconds),
+      bytes(look.peak),
+      look.isRight ? "yes" : "**no**",
+    ]),
   );

@@ -45,7 +45,12 @@ export class Access {
     try {
       await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
       const { localAddress, localPort, remoteAddress, remotePort } = socket;
-      const mirrored = { remoteAddress: localAddress, remotePort: localPort, localAddress: remoteAddress, localPort: remotePort };
+      const mirrored = {
+        remoteAddress: localAddress,
+        remotePort: localPort,
+        localAddress: remoteAddress,
+        localPort: remotePort,
+      };
       return ownerOfUser(await this.#clients.userOf(mirrored)) === "own";
     } catch {
       // The server no longer listens.

@@ -46,7 +46,8 @@ export interface Retinue {
 
 /** Syncs once. Later calls return the state of that sync; `live` keeps it current. */
 export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Promise<Retinue> {
-  const own: Env = env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
+  const own: Env =
+    env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
   const whole = home === undefined ? own : { ...own, HOME: home };
   closeHome(whole);
   const library = await openLibrary({ env: whole, settings: await loadSettings(whole), talk });
@@ -81,7 +82,11 @@ class Opened implements Retinue {
     return readEvents(this.#library, forest, subtree ? subtreeOf(forest, key) : [agentOf(forest, key).key]);
   }
 
-  async *live({ signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<AgentTree> {
+  async *live({
+    signal = new AbortController().signal,
+  }: {
+    readonly signal?: AbortSignal;
+  } = {}): AsyncGenerator<AgentTree> {
     await this.#syncing;
     this.#followers += 1;
     try {

@@ -1,4 +1,7 @@
-/** The only file of this folder that names the implementation of the stores. They are loaded on demand, because not every command needs them. */
+/**
+ * The only file of this folder that names the implementation of the stores. They are loaded on demand, because not
+ * every command needs them.
+ */
 import type { Kept } from "../core/ports/kept.ts";
 import type { Store } from "../core/ports/store.ts";
 

@@ -7,7 +7,8 @@ export { writePrivate } from "../transports/private.ts";
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** On Windows products use the profile folder, even if a shell sets HOME. */
-export const userHome = (env: Env, platform: string = process.platform) => (platform === "win32" && env.USERPROFILE) || env.HOME || homedir();
+export const userHome = (env: Env, platform: string = process.platform) =>
+  (platform === "win32" && env.USERPROFILE) || env.HOME || homedir();
 
 /** Folder of imported transcripts; created by the first import. */
 export const importedRoot = (env: Env, provider: string) => join(retinueHome(env), "imported", provider);

@@ -23,8 +23,23 @@ export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
 /** The note of the running server, or of the last one. */
 export function notedInstance(env: Env): Instance | null {
   try {
-    const { instance, pid, host, port, url, token = null, traces = [] } = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
-    if (typeof instance !== "string" || typeof host !== "string" || !Number.isInteger(pid) || !Number.isInteger(port) || !URL.canParse(url ?? "")) return null;
+    const {
+      instance,
+      pid,
+      host,
+      port,
+      url,
+      token = null,
+      traces = [],
+    } = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
+    if (
+      typeof instance !== "string" ||
+      typeof host !== "string" ||
+      !Number.isInteger(pid) ||
+      !Number.isInteger(port) ||
+      !URL.canParse(url ?? "")
+    )
+      return null;
     if ((token !== null && typeof token !== "string") || !Array.isArray(traces)) return null;
     return { instance, pid, host, port, url, token, traces } as Instance;
   } catch {

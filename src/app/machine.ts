@@ -19,8 +19,18 @@ export async function readMachine(options: Omit<LibraryOptions, "store" | "price
   const library = new Library({ ...options, store: new MemoryStore(), price: () => null });
   await library.refresh();
   const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
-  const problems = [...library.problems, ...library.store.problems(Number.MAX_SAFE_INTEGER).flatMap((p) => p.examples), ...library.unfinished()];
-  return { forest: library.forestOf(rows.map((r) => r.key)), roots: library.roots, problems, counts: library.counts, library };
+  const problems = [
+    ...library.problems,
+    ...library.store.problems(Number.MAX_SAFE_INTEGER).flatMap((p) => p.examples),
+    ...library.unfinished(),
+  ];
+  return {
+    forest: library.forestOf(rows.map((r) => r.key)),
+    roots: library.roots,
+    problems,
+    counts: library.counts,
+    library,
+  };
 }
 
 export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map((p) => p.name);

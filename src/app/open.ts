@@ -17,7 +17,14 @@ export interface OpenOptions {
 }
 
 /** The library of this machine with the user's settings. Reads no records yet. */
-export async function openLibrary({ env, settings: file, talk, onProgress, liveness, retries = false }: OpenOptions): Promise<Library> {
+export async function openLibrary({
+  env,
+  settings: file,
+  talk,
+  onProgress,
+  liveness,
+  retries = false,
+}: OpenOptions): Promise<Library> {
   const index = await Index.open({ env, talk, retries });
   return new Library({
     env,

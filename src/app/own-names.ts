@@ -20,7 +20,9 @@ export function isOwnName(header: string, { host: bound, port }: Listening): boo
 }
 
 /** Whether the `Origin` header names another site. Programs other than browsers send none. */
-export const isOtherOrigin = (origin: string | undefined, host: string) => origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`;
+export const isOtherOrigin = (origin: string | undefined, host: string) =>
+  origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`;
 
 /** The same for `Sec-Fetch-Site`. */
-export const isOtherSite = (site: string | undefined) => site !== undefined && site !== "same-origin" && site !== "none";
+export const isOtherSite = (site: string | undefined) =>
+  site !== undefined && site !== "same-origin" && site !== "none";

@@ -10,4 +10,6 @@ it.each([
   ["linux", { WSL_DISTRO_NAME: "Ubuntu", DISPLAY: ":0" }, ["rundll32.exe", "url.dll,FileProtocolHandler", ADDRESS]],
   ["darwin", {}, ["open", ADDRESS]],
   ["win32", {}, ["rundll32.exe", "url.dll,FileProtocolHandler", ADDRESS]],
-])("on %s with %o a browser is opened by %j", (platform, env, command) => expect(browserCommand(ADDRESS, platform, env)).toEqual(command));
+])("on %s with %o a browser is opened by %j", (platform, env, command) =>
+  expect(browserCommand(ADDRESS, platform, env)).toEqual(command),
+);

@@ -83,14 +83,21 @@ export function openContext(options: CommonOptions): Context {
   const library = async (page?: ThreadFilter) => {
     const began = performance.now();
     const { notify: talk, progress } = terminal;
-    const found = await openLibrary({ env, settings: await settings(), talk, ...(progress === null ? {} : { onProgress: progress }) });
+    const found = await openLibrary({
+      env,
+      settings: await settings(),
+      talk,
+      ...(progress === null ? {} : { onProgress: progress }),
+    });
     current = found;
     price = found.price;
     await found.refresh(page);
     progress?.(1, 1);
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
-      process.stderr.write(`debug: opened ${files} files, read ${bytes} bytes and ${lines} lines in ${Math.round(performance.now() - began)} ms\n`);
+      process.stderr.write(
+        `debug: opened ${files} files, read ${bytes} bytes and ${lines} lines in ${Math.round(performance.now() - began)} ms\n`,
+      );
     }
     return found;
   };

@@ -19,7 +19,9 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
     if (options.debug && failure.cause !== undefined) trace(failure.cause);
     return EXIT[failure.code];
   }
-  print(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run it again with --debug and report the output"]);
+  print(error instanceof Error ? error.message : String(error), [
+    "this is a bug in retinue; run it again with --debug and report the output",
+  ]);
   if (options.debug) trace(error);
   return EXIT.failed;
 }

@@ -23,5 +23,8 @@ try {
     await buildProgram().parseAsync();
   });
 } catch (error) {
-  process.exitCode = report(withUnknownCommand(error, program), { debug: process.argv.includes("--debug"), usage: usageFor(program, process.argv.slice(2)) });
+  process.exitCode = report(withUnknownCommand(error, program), {
+    debug: process.argv.includes("--debug"),
+    usage: usageFor(program, process.argv.slice(2)),
+  });
 }

@@ -40,7 +40,9 @@ const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or l
 
 export function buildProgram(): Command {
   const program = serving(common(new Command("retinue")))
-    .description("Shows the sub-agents of your coding agents as a tree: who spawned whom, with which prompt, what each did and cost, and how it ended.")
+    .description(
+      "Shows the sub-agents of your coding agents as a tree: who spawned whom, with which prompt, what each did and cost, and how it ended.",
+    )
     .version(productVersion(), "-V, --version")
     .argument("[uri]", URI)
     .option("-I, --head", "print only the YAML frontmatter")
@@ -59,7 +61,9 @@ export function buildProgram(): Command {
     });
   program.hook("preAction", (_, command) => {
     if (command !== program && program.opts<ShowOptions>().head === true)
-      throw new Failure("usage", `--head cannot be used with ${command.name()}`, ["write retinue --head <uri>, or the command without --head"]);
+      throw new Failure("usage", `--head cannot be used with ${command.name()}`, [
+        "write retinue --head <uri>, or the command without --head",
+      ]);
   });
 
   serving(common(program.command("serve")))
@@ -80,7 +84,9 @@ export function buildProgram(): Command {
     .action((options: LsOptions, command: Command) => ls(open(command), options));
   program
     .command("statusline")
-    .description("print text for a product's status line, or for each row of its agent list; reads the request from stdin")
+    .description(
+      "print text for a product's status line, or for each row of its agent list; reads the request from stdin",
+    )
     .action(async () => void process.stdout.write(await (await import("./statusline.ts")).statusline(process.env)));
   common(program.command("tree"))
     .description("print the tree of agents, with own and subtree usage")
@@ -100,7 +106,12 @@ export function buildProgram(): Command {
     )
     .argument("<command...>", "the command and its arguments, preferably after --")
     .option("--events", "print events instead of the command's output")
-    .addOption(new Option("--format <format>", "events: all events; spawned: only SubAgentSpawned lines (agent_id, session_id, …)").choices(EVENT_FORMATS))
+    .addOption(
+      new Option(
+        "--format <format>",
+        "events: all events; spawned: only SubAgentSpawned lines (agent_id, session_id, …)",
+      ).choices(EVENT_FORMATS),
+    )
     .passThroughOptions()
     .action((argv: string[], options: RunOptions, command: Command) => run(open(command), argv, options));
   common(program.command("hooks"))
@@ -108,7 +119,9 @@ export function buildProgram(): Command {
     .addArgument(new Argument("<action>", "install or uninstall").choices(["install", "uninstall"]))
     .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
     .option("--yes", "do not ask")
-    .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) => hooks(open(command), action, provider, options));
+    .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) =>
+      hooks(open(command), action, provider, options),
+    );
   common(program.command("search"))
     .description("search messages, prompts and tool calls")
     .argument("<words...>", "all words must occur; the last one may be a prefix")
@@ -146,7 +159,9 @@ export function buildProgram(): Command {
     .description("import a transcript from another machine, with its agents, or the JSON output of an agent's command")
     .argument("<file>", "the transcript of a thread or an agent, or the output of an agent's command; - for stdin")
     .option("--replace", "replace a different transcript of the same thread")
-    .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
+    .action((path: string, options: { replace?: boolean }, command: Command) =>
+      importTranscript(open(command), path, options),
+    );
   common(program.command("relay"))
     .description("follow a product's server and record its event stream")
     .addArgument(new Argument("<provider>", "the server's product").choices(RELAYED_NAMES))
@@ -157,14 +172,21 @@ export function buildProgram(): Command {
     .description("start an API proxy that records model calls and links them to agents; prints its address")
     .option("--port <n>", "port to listen on; 0 for any free port (default: 4748)")
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .option("--upstream <url>", "where to forward requests, with an optional path prefix (default: the API's own address)")
+    .option(
+      "--upstream <url>",
+      "where to forward requests, with an optional path prefix (default: the API's own address)",
+    )
     .option("--via <url>", "use this HTTP proxy to reach the upstream")
     .option("--timeout <time>", "maximum time without data from the upstream", "10m")
     .option("--token", "require a token, which the printed address contains; always required on non-loopback addresses")
     .option("--redact", "apply the redaction settings before recording")
-    .action(async (options: ProxyOptions, command: Command) => (await import("./commands/proxy.ts")).proxy(open(command), options));
+    .action(async (options: ProxyOptions, command: Command) =>
+      (await import("./commands/proxy.ts")).proxy(open(command), options),
+    );
   common(program.command("export"))
-    .description(`export a tree: ${SENT_FORMATS.join(" and ")} send it, the other formats write a file; secrets are removed`)
+    .description(
+      `export a tree: ${SENT_FORMATS.join(" and ")} send it, the other formats write a file; secrets are removed`,
+    )
     .addArgument(new Argument("<format>", "for whom").choices([...SENT_FORMATS, ...FILE_FORMATS]))
     .argument("[uri]", URI)
     .option("--out <file>", "write to this file instead of sending or printing")
@@ -172,30 +194,48 @@ export function buildProgram(): Command {
     .option("--follow", "keep exporting new activity until interrupted; without a URI, of all threads")
     .option("--backfill", "export all threads active since --since; continues where it stopped")
     .option("--since <time>", "how far back: 2h, 3d, 1w, or a date")
-    .addOption(new Option("--old <how>", "what to do with turns that began more than a day ago, which LangSmith's cloud refuses").choices(OLD_TRACES))
+    .addOption(
+      new Option(
+        "--old <how>",
+        "what to do with turns that began more than a day ago, which LangSmith's cloud refuses",
+      ).choices(OLD_TRACES),
+    )
     .addOption(new Option("--level <level>", "redaction level, overriding the settings").choices(REDACTION_LEVELS))
     .addHelpText("after", EXPORT_HELP)
     // Imported on demand, as for the next two commands: no other command needs these modules.
-    .action(async (format: SentFormat | FileFormat, uri: string | undefined, options: ExportOptions, command: Command) =>
-      (await import("./commands/export.ts")).exportTree(open(command), format, uri, options),
+    .action(
+      async (format: SentFormat | FileFormat, uri: string | undefined, options: ExportOptions, command: Command) =>
+        (await import("./commands/export.ts")).exportTree(open(command), format, uri, options),
     );
   common(program.command("outbox"))
     .description("list the items waiting to be sent, with the reason")
     .option("--retry", "send waiting and refused items again now")
     .option("--drop", "delete refused items")
     .option("--limit <n>", "items per destination", "10")
-    .action(async (options: OutboxOptions, command: Command) => (await import("./commands/outbox.ts")).outbox(open(command), options));
+    .action(async (options: OutboxOptions, command: Command) =>
+      (await import("./commands/outbox.ts")).outbox(open(command), options),
+    );
   common(program.command("hook"))
     .description("called by agents' hooks: records the payload from stdin and notifies the server; prints nothing")
     .option("--flush", "send new turns, if tracing is enabled")
     .option("--stay", "with --flush: wait until running turns have ended")
-    .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
+    .action(async (options: HookOptions, command: Command) =>
+      (await import("./commands/hook.ts")).hook(open(command), options),
+    );
   common(program.command("token"))
-    .description("print the access token of the server or proxy, for systems that do not report the owner of a connection")
-    .addArgument(new Argument("<action>", "show: print the token; link: print a URL that gives a browser access").choices(TOKEN_ACTIONS))
+    .description(
+      "print the access token of the server or proxy, for systems that do not report the owner of a connection",
+    )
+    .addArgument(
+      new Argument("<action>", "show: print the token; link: print a URL that gives a browser access").choices(
+        TOKEN_ACTIONS,
+      ),
+    )
     .option("--proxy", "the token of the proxy")
     .addHelpText("after", TOKEN_HELP)
-    .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) => token(open(command), action, options));
+    .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) =>
+      token(open(command), action, options),
+    );
   common(program.command("doctor"))
     .description("report root folders, what was found and what could not be read")
     .action((_: object, command: Command) => doctor(open(command)));
@@ -203,7 +243,9 @@ export function buildProgram(): Command {
     .description("print a completion script for your shell")
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
     .addHelpText("after", COMPLETIONS_HELP)
-    .action((shell: (typeof SHELLS)[number], _: object, command: Command) => completions(open(command), program, shell));
+    .action((shell: (typeof SHELLS)[number], _: object, command: Command) =>
+      completions(open(command), program, shell),
+    );
   return program;
 }
 
@@ -218,7 +260,12 @@ export function usageFor(program: Command, args: readonly string[]): string {
 function open(command: Command): Context {
   const given = [command.opts<CommonOptions>(), command.parent?.opts<CommonOptions>() ?? {}];
   const any = (name: "json" | "quiet" | "debug") => given.some((options) => options[name] === true);
-  return openContext({ json: any("json"), quiet: any("quiet"), debug: any("debug"), color: given.every((options) => options.color !== false) });
+  return openContext({
+    json: any("json"),
+    quiet: any("quiet"),
+    debug: any("debug"),
+    color: given.every((options) => options.color !== false),
+  });
 }
 
 function common(command: Command): Command {
@@ -238,7 +285,8 @@ function serving(command: Command): Command {
 }
 
 /** A bare word that cannot be an id is taken for a mistyped command. */
-const isWord = (word: string) => /^[a-z][\w-]*$/i.test(word) && word !== "latest" && !/^(?:[\da-f-]{6,}|ses_.*)$/i.test(word);
+const isWord = (word: string) =>
+  /^[a-z][\w-]*$/i.test(word) && word !== "latest" && !/^(?:[\da-f-]{6,}|ses_.*)$/i.test(word);
 
 function checked(uri: string, program: Command): string {
   if (isWord(uri)) throw unknownCommand(uri, program);
@@ -256,7 +304,8 @@ function unknownCommand(word: string, program: Command): Failure {
 /** The parser reports the arguments after an unknown command; the error should name the command. */
 export function withUnknownCommand(error: unknown, program: Command): unknown {
   const [first] = program.args;
-  const isParserError = error instanceof CommanderError && ["commander.excessArguments", "commander.unknownOption"].includes(error.code);
+  const isParserError =
+    error instanceof CommanderError && ["commander.excessArguments", "commander.unknownOption"].includes(error.code);
   const isKnown = first === undefined || first === "help" || program.commands.some((c) => c.name() === first);
   return isParserError && !isKnown && isWord(first) ? unknownCommand(first, program) : error;
 }

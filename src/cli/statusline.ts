@@ -20,7 +20,9 @@ export async function statusline(env: NodeJS.ProcessEnv, input: () => string | n
     const asked = statusRequestIn(asObject(parseJson(input() ?? "")?.value) ?? {});
     const tree = asked === null ? null : await sessionTree(asked, env);
     if (asked === null || tree === null) return "";
-    return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n` : rowsOf(tree, asked);
+    return asked.rows === null
+      ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n`
+      : rowsOf(tree, asked);
   } catch {
     // Errors are not shown on a status line; `retinue doctor` lists them.
     return "";
@@ -31,13 +33,17 @@ export async function statusline(env: NodeJS.ProcessEnv, input: () => string | n
 export function lineOf(tree: AgentTree, width: number, costUsd: number | null = null): string {
   const below = [...walk(tree)].slice(1);
   const running = below.filter(({ status }) => status === "running" || status === "pendingInit");
-  const named = running.slice(0, NAMED).map((agent) => `${labelOf(agent, 24)}${agent.activity === null ? "" : ` (${oneLine(agent.activity)})`}`);
+  const named = running
+    .slice(0, NAMED)
+    .map((agent) => `${labelOf(agent, 24)}${agent.activity === null ? "" : ` (${oneLine(agent.activity)})`}`);
   const rest = running.length - named.length;
   const cost = tree.usage.subtree.calls === 0 ? null : (tree.usage.subtree.costUsd ?? costUsd);
   const done = tree.counts.byStatus.completed ?? 0;
   const failed = below.length - running.length - done;
   const parts = [
-    ...(running.length === 0 ? [] : [`● ${plural(running.length, "agent")}: ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`]),
+    ...(running.length === 0
+      ? []
+      : [`● ${plural(running.length, "agent")}: ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`]),
     ...(done === 0 ? [] : [`✔ ${done} done`]),
     ...(failed === 0 ? [] : [`✖ ${failed} not`]),
     ...(below.length === 0 ? ["no agents"] : []),
@@ -49,7 +55,9 @@ export function lineOf(tree: AgentTree, width: number, costUsd: number | null = 
 
 /** One line of JSON for each row that retinue knows more about than the product. */
 function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
-  const known = new Map([...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])));
+  const known = new Map(
+    [...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])),
+  );
   return (rows ?? [])
     .flatMap((id) => {
       const agent = known.get(id);
@@ -60,7 +68,10 @@ function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
 
 function rowOf(agent: AgentTree): string {
   const { usage, counts, activity } = agent;
-  const elapsed = agent.status === "running" && agent.startedAt !== null ? Date.now() - Date.parse(agent.startedAt) : agent.durationMs;
+  const elapsed =
+    agent.status === "running" && agent.startedAt !== null
+      ? Date.now() - Date.parse(agent.startedAt)
+      : agent.durationMs;
   return [
     labelOf(agent, 40),
     ...(activity === null ? [] : [oneLine(activity)]),

@@ -5,10 +5,13 @@ import { harmless } from "./terminal.ts";
 describe("what a terminal gets", () => {
   const colors = pc.createColors(true);
 
-  it.each(["bold", "dim", "inverse", "red", "green", "yellow", "magenta", "cyan"] as const)("keeps our own colour %s", (name) => {
-    expect(harmless(colors[name]("x"), true)).toBe(colors[name]("x"));
-    expect(harmless(colors[name]("x"), false)).toBe("x");
-  });
+  it.each(["bold", "dim", "inverse", "red", "green", "yellow", "magenta", "cyan"] as const)(
+    "keeps our own colour %s",
+    (name) => {
+      expect(harmless(colors[name]("x"), true)).toBe(colors[name]("x"));
+      expect(harmless(colors[name]("x"), false)).toBe("x");
+    },
+  );
 
   it("has nothing else that it would obey", () => {
     expect(harmless("\u001b[8mhidden\u001b[2J\u001b]0;title\u0007\u009b5m\r\u202e", true)).toBe("hidden\n‹U+202E›");

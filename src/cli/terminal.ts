@@ -20,9 +20,13 @@ export type Progress = OnProgress;
 
 export function openTerminal(options: { readonly color: boolean; readonly quiet: boolean }): Terminal {
   const { stdout, stderr, env } = process;
-  const colorful = options.color && !env.NO_COLOR && (stdout.isTTY === true || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "0"));
+  const colorful =
+    options.color &&
+    !env.NO_COLOR &&
+    (stdout.isTTY === true || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "0"));
   const columns = Number(env.COLUMNS);
-  const progressOf = stderr.isTTY && !options.quiet ? (doing: string, what: string) => progressBar(stderr, doing, what) : null;
+  const progressOf =
+    stderr.isTTY && !options.quiet ? (doing: string, what: string) => progressBar(stderr, doing, what) : null;
   return {
     out: (text) => stdout.write(`${harmless(text, colorful)}\n`),
     notify: (text) => {
@@ -63,7 +67,9 @@ function progressBar(stream: NodeJS.WriteStream, doing: string, what: string): P
     const left = share === 0 ? "" : `, ${duration(((now - began) / share) * (1 - share))} left`;
     const full = Math.round(share * CELLS);
     const sizes = bytes === undefined ? "" : `, ${size(bytes.done)} of ${size(bytes.all)}`;
-    stream.write(`\r${doing} ${"█".repeat(full)}${"░".repeat(CELLS - full)} ${done}/${all} ${what}${sizes}${left}\u001b[K`);
+    stream.write(
+      `\r${doing} ${"█".repeat(full)}${"░".repeat(CELLS - full)} ${done}/${all} ${what}${sizes}${left}\u001b[K`,
+    );
   };
 }
 

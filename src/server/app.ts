@@ -24,9 +24,17 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
     if (context.library.index.distrust(error)) context.state.reportChanged([]);
     return errorResponse(c, error, context.talk);
   });
-  app.notFound((c) => refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"));
+  app.notFound((c) =>
+    refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
+  );
   app.use(safeHeaders, guard(guarded));
-  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null) }));
+  app.use(
+    "/api/*",
+    bodyLimit({
+      maxSize: MAX_BODY,
+      onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
+    }),
+  );
   app.route("/api", agentRoutes(context));
   app.route("/api", machineRoutes(context));
   app.route("/api", requestRoutes(context));
@@ -40,7 +48,15 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
       description: "The coding agents of this machine and their sub-agents. URIs in paths are percent-encoded.",
     },
   };
-  app.get("/api/openapi.json", openAPIRouteHandler(app, { documentation, exclude: ["/*"], excludeStaticFile: false, defaultValidationErrorResponse: false }));
+  app.get(
+    "/api/openapi.json",
+    openAPIRouteHandler(app, {
+      documentation,
+      exclude: ["/*"],
+      excludeStaticFile: false,
+      defaultValidationErrorResponse: false,
+    }),
+  );
   app.all("/api/*", (c) => c.notFound());
   app.route("/v1", telemetryRoutes(context));
   app.route("/", dashboard());

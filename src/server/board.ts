@@ -43,6 +43,12 @@ export class Board {
   }
 }
 
-const change = (type: "card" | "card-removed", id: string, data: string): Change => ({ type, subject: `card ${id}`, isThread: false, chain: [], data });
+const change = (type: "card" | "card-removed", id: string, data: string): Change => ({
+  type,
+  subject: `card ${id}`,
+  isThread: false,
+  chain: [],
+  data,
+});
 
 const hasUnassigned = (forest: Forest) => [...forest.agents.values()].some(({ kind }) => kind === "unassigned");

@@ -13,14 +13,23 @@ export const Card = v.pipe(
   v.object({
     id: v.string(),
     title: v.string(),
-    stage: v.pipe(stage, v.description("Derived from the top-level threads. Running sub-agents only delay the final stage.")),
+    stage: v.pipe(
+      stage,
+      v.description("Derived from the top-level threads. Running sub-agents only delay the final stage."),
+    ),
     waiting: v.pipe(
       v.array(v.object({ uri: v.string(), agent: v.string(), for: v.string(), says: v.string(), since: time })),
       v.description("Agents at any depth that wait for a person, longest first."),
     ),
-    progress: v.pipe(v.nullable(v.object({ done: count, total: count, current: text })), v.description("The plan and the activity of the top-level threads.")),
+    progress: v.pipe(
+      v.nullable(v.object({ done: count, total: count, current: text })),
+      v.description("The plan and the activity of the top-level threads."),
+    ),
     threads: v.pipe(v.array(v.string()), v.description("URIs of its top-level threads.")),
-    inferred: v.pipe(v.array(v.string()), v.description("Agents shown here as a guess (relay.single_card_guess): their thread is unknown.")),
+    inferred: v.pipe(
+      v.array(v.string()),
+      v.description("Agents shown here as a guess (relay.single_card_guess): their thread is unknown."),
+    ),
     agents: v.object({ total: count, running: count }),
     createdAt: time,
     lastActivityAt: time,
@@ -39,14 +48,21 @@ export const NewCard = v.strictObject({
 export const CardChange = v.strictObject({
   title: v.optional(title),
   threads: v.optional(v.pipe(threads, v.description("Replaces the current list."))),
-  stage: v.optional(v.pipe(stage, v.description("queued: reopens a card that has ended. All other stages are derived from the threads."))),
+  stage: v.optional(
+    v.pipe(
+      stage,
+      v.description("queued: reopens a card that has ended. All other stages are derived from the threads."),
+    ),
+  ),
 });
 export const Removed = v.object({ id: v.string() });
 
 export const Activity = v.pipe(
   v.object({
     card_id: v.string(),
-    agents: v.array(v.object({ agent_type: text, session_id: v.string(), event_count: count, first_seen: time, last_seen: time })),
+    agents: v.array(
+      v.object({ agent_type: text, session_id: v.string(), event_count: count, first_seen: time, last_seen: time }),
+    ),
     session_mappings: v.array(
       v.object({
         child_session_id: v.string(),
@@ -75,7 +91,10 @@ const LogEntry = v.pipe(
       uri: v.string(),
       tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
       usage: v.nullable(v.object(Tokens)),
-      status: v.pipe(v.nullable(StatusVerdict), v.description("How a sub-agent ended; null in entries of any other event_type than status.")),
+      status: v.pipe(
+        v.nullable(StatusVerdict),
+        v.description("How a sub-agent ended; null in entries of any other event_type than status."),
+      ),
     }),
     created_at: time,
   }),
@@ -110,5 +129,7 @@ export const RelayList = v.object({
 export const NewRelay = v.strictObject({
   provider: v.string(),
   url: v.pipe(v.string(), v.minLength(1)),
-  password: v.optional(v.pipe(v.string(), v.description("Kept in memory only. Default: the server's environment variable."))),
+  password: v.optional(
+    v.pipe(v.string(), v.description("Kept in memory only. Default: the server's environment variable.")),
+  ),
 });

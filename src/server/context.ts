@@ -52,4 +52,5 @@ export const reportedUnsearched = (left: Unsearched | null) =>
   left === null ? null : { files: left.files, bytes: left.bytes, reaches: new Date(left.reachesMs).toISOString() };
 
 /** The API's representation of troubles. */
-export const reportedTroubles = (troubles: readonly Trouble[]) => troubles.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));
+export const reportedTroubles = (troubles: readonly Trouble[]) =>
+  troubles.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));

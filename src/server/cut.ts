@@ -55,6 +55,8 @@ function cutInput(input: unknown, max: number): unknown {
   if (typeof input === "string") return begin(input, max);
   if (typeof input !== "object" || input === null || Array.isArray(input)) return begin(JSON.stringify(input), max);
   const each = Math.floor(max / 4);
-  const cut = Object.fromEntries(Object.entries(input).map(([key, value]) => [key, typeof value === "string" ? begin(value, each) : value]));
+  const cut = Object.fromEntries(
+    Object.entries(input).map(([key, value]) => [key, typeof value === "string" ? begin(value, each) : value]),
+  );
   return charsIn(cut) <= max ? cut : begin(JSON.stringify(cut), max);
 }

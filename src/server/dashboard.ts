@@ -35,7 +35,10 @@ export function dashboard(find: () => string | null = builtDashboard): Hono {
     if (file !== undefined) {
       // Asset names contain a content hash.
       const caching = /-[\w-]{8,}\.\w+$/.test(file) ? "public, max-age=31536000, immutable" : "no-cache";
-      return c.body(readFileSync(file), 200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream", "Cache-Control": caching });
+      return c.body(readFileSync(file), 200, {
+        "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
+        "Cache-Control": caching,
+      });
     }
     if (isPage && folder === null) return c.html(UNBUILT, 503);
     return c.text("Page not found.\n", 404);

@@ -25,8 +25,15 @@ export function failures(wrong: readonly (keyof typeof WRONG)[]) {
 }
 
 /** Describes a route by its response schema and the common error schema. */
-export function describeResponse(summary: string, schema: v.GenericSchema, wrong: readonly (keyof typeof WRONG)[] = []) {
-  return describeRoute({ summary, responses: { 200: { description: "OK", content: json(schema) }, ...failures(wrong) } });
+export function describeResponse(
+  summary: string,
+  schema: v.GenericSchema,
+  wrong: readonly (keyof typeof WRONG)[] = [],
+) {
+  return describeRoute({
+    summary,
+    responses: { 200: { description: "OK", content: json(schema) }, ...failures(wrong) },
+  });
 }
 
 /** Validates a part of the request; returns errors in the common shape. */
@@ -34,6 +41,12 @@ export const checked = <S extends v.GenericSchema, T extends "query" | "json">(t
   validator(target, schema, (result, c) => {
     if (result.success) return;
     const [issue] = result.error;
-    const where = issue?.path?.map((part) => (typeof part === "object" ? String(part.key) : String(part))).join(".") ?? "";
-    return refusal(c, "usage", `${where === "" ? target : where}: ${issue?.message ?? "invalid"}`, "see /api/openapi.json");
+    const where =
+      issue?.path?.map((part) => (typeof part === "object" ? String(part.key) : String(part))).join(".") ?? "";
+    return refusal(
+      c,
+      "usage",
+      `${where === "" ? target : where}: ${issue?.message ?? "invalid"}`,
+      "see /api/openapi.json",
+    );
   });

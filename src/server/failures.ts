@@ -24,11 +24,21 @@ export function refusal(c: Context, code: ErrorCode, message: string, next: stri
 /** The only place that turns an error into a response. */
 export function errorResponse(c: Context, error: unknown, talk: (text: string) => void) {
   const failure = asFailure(error);
-  if (failure !== null) return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
-  if (error instanceof TooLarge) return refusal(c, "too_large", `the request is too large: ${error.message}`, "send smaller requests");
-  if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
+  if (failure !== null)
+    return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
+  if (error instanceof TooLarge)
+    return refusal(c, "too_large", `the request is too large: ${error.message}`, "send smaller requests");
+  if (error instanceof HTTPException)
+    return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
   // The client disconnected during its request; not an error of the server.
   if (c.req.raw.signal.aborted) return refusal(c, "usage", "the request was aborted", null);
-  talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-  return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; see the terminal of the server");
+  talk(
+    `a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+  );
+  return refusal(
+    c,
+    "internal",
+    error instanceof Error ? error.message : String(error),
+    "this is a bug in retinue; see the terminal of the server",
+  );
 }

@@ -47,7 +47,12 @@ export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: Http
   return async (c, next) => {
     const host = c.req.header("host") ?? "";
     if (!isOwnName(host, options))
-      return refusal(c, "forbidden", `${JSON.stringify(host)} is not a name of this server`, "open the address that retinue printed");
+      return refusal(
+        c,
+        "forbidden",
+        `${JSON.stringify(host)} is not a name of this server`,
+        "open the address that retinue printed",
+      );
     const isPage = c.req.method === "GET" && !c.req.path.startsWith("/api");
     const isVisit = isPage && c.req.header("sec-fetch-mode") === "navigate";
     if (isOtherOrigin(c.req.header("origin"), host) || (isOtherSite(c.req.header("sec-fetch-site")) && !isVisit))
@@ -65,7 +70,8 @@ export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: Http
   };
 }
 
-const TOKEN_HINT = "run retinue to open the dashboard, or send Authorization: Bearer with the output of retinue token show";
+const TOKEN_HINT =
+  "run retinue to open the dashboard, or send Authorization: Bearer with the output of retinue token show";
 
 function isKnown(c: Context, access: Access, cookie: AccessCookie): boolean {
   const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];

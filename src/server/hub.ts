@@ -63,7 +63,10 @@ export class Hub {
   readonly #follows = new Map<Topic, Follow>();
   readonly #logs = new Map<AgentKey, LogFollow>();
   readonly #merged = new Map<AgentKey, MergedLog>();
-  readonly #cardLogs = new Map<string, { readonly roots: readonly AgentKey[]; readonly log: CardLog; usedAt: number }>();
+  readonly #cardLogs = new Map<
+    string,
+    { readonly roots: readonly AgentKey[]; readonly log: CardLog; usedAt: number }
+  >();
   readonly #known = new Map<AgentKey, Known>();
   /** When anything new was last read about a thread, since the server began. */
   readonly #toldAt = new Map<AgentKey, number>();
@@ -108,7 +111,8 @@ export class Hub {
     this.#journal.append([...this.#gone(forest, new Set(touched)), ...this.#records(forest)]);
     this.#journal.append(await this.#events(forest, grown));
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
-    for (const { roots, log } of this.#cardLogs.values()) if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
+    for (const { roots, log } of this.#cardLogs.values())
+      if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
   }
 
   /** What was told so far no longer holds, or not all of it was told: everybody asks anew. */
@@ -191,7 +195,14 @@ export class Hub {
     const log = new EventLog(this.#library, key);
     await log.next(forest);
     const stood = standingOf(agentOf(forest, key));
-    const follow = { log, since: this.#journal.position, clients: 0, usedAt: Date.now(), stood, chain: chainOf(forest, key) };
+    const follow = {
+      log,
+      since: this.#journal.position,
+      clients: 0,
+      usedAt: Date.now(),
+      stood,
+      chain: chainOf(forest, key),
+    };
     this.#logs.set(key, follow);
     return follow;
   }
@@ -243,7 +254,8 @@ export class Hub {
 
   async #logsOfAll(forest: Forest, roots: readonly AgentKey[]): Promise<readonly EventLog[]> {
     const logs: EventLog[] = [];
-    for (const key of roots.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one))) logs.push((await this.#log(key, forest)).log);
+    for (const key of roots.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one)))
+      logs.push((await this.#log(key, forest)).log);
     return logs;
   }
 
@@ -252,7 +264,10 @@ export class Hub {
     return this.#inTurn(async () => (await this.#log(key, this.#library.forestOf([key]))).log.find(id));
   }
 
-  /** Looks after what a client wants for as long as it is there. Says since when all of it is in the journal, and how to leave. */
+  /**
+   * Looks after what a client wants for as long as it is there. Says since when all of it is in the journal, and how to
+   * leave.
+   */
   join(wishes: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
     return this.#inTurn(async () => {
       const all = isUnfiltered(wishes);
@@ -281,9 +296,12 @@ export class Hub {
     });
   }
 
-  #isLogged = (chain: readonly AgentKey[]) => this.#follows.has(EVERYTHING) || chain.some((key) => this.#follows.has(`log ${key}`));
+  #isLogged = (chain: readonly AgentKey[]) =>
+    this.#follows.has(EVERYTHING) || chain.some((key) => this.#follows.has(`log ${key}`));
   #isCovered = ({ isThread, chain }: Pick<Known, "isThread" | "chain">) =>
-    this.#follows.has(EVERYTHING) || (isThread && this.#follows.has(THREADS)) || chain.some((key) => this.#follows.has(`tree ${key}`));
+    this.#follows.has(EVERYTHING) ||
+    (isThread && this.#follows.has(THREADS)) ||
+    chain.some((key) => this.#follows.has(`tree ${key}`));
 
   // --- records
 
@@ -292,7 +310,9 @@ export class Hub {
     for (const { key, known } of this.#standing(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
   }
 
-  *#standing(forest: Forest): Generator<{ readonly key: AgentKey; readonly known: Known; readonly record: AgentRecord }> {
+  *#standing(
+    forest: Forest,
+  ): Generator<{ readonly key: AgentKey; readonly known: Known; readonly record: AgentRecord }> {
     for (const root of forest.roots) {
       const keys = subtreeOf(forest, root);
       if (!keys.some((key) => this.#isCovered({ isThread: key === root, chain: [key] }))) continue;
@@ -305,7 +325,11 @@ export class Hub {
         const record = records.get(uri);
         const of = { isThread: key === root, chain: chainOf(forest, key) };
         if (record === undefined || !this.#isCovered(of)) continue;
-        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), places.get(key)])) } };
+        yield {
+          key,
+          record,
+          known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), places.get(key)])) },
+        };
       }
     }
   }
@@ -316,12 +340,20 @@ export class Hub {
       const before = this.#known.get(key);
       this.#known.set(key, known);
       if (before !== undefined && before.hash === known.hash && before.uri === known.uri) continue;
-      changes.push({ type: "agent", subject: `agent ${key}`, isThread: known.isThread, chain: known.chain, data: JSON.stringify(record) });
+      changes.push({
+        type: "agent",
+        subject: `agent ${key}`,
+        isThread: known.isThread,
+        chain: known.chain,
+        data: JSON.stringify(record),
+      });
     }
     return changes;
   }
 
-  /** Agents that are no longer there, no longer called so, or no longer below somebody: their followers let go of them. */
+  /**
+   * Agents that are no longer there, no longer called so, or no longer below somebody: their followers let go of them.
+   */
   #gone(forest: Forest, touched: ReadonlySet<AgentKey>): Change[] {
     const changes: Change[] = [];
     const threads = new Set([...touched, ...[...forest.agents.keys()].map(threadOf)]);
@@ -334,7 +366,13 @@ export class Hub {
       if (agent === undefined) this.#known.delete(key);
       if (left.length === 0) continue;
       const isThread = known.isThread && !isSame;
-      changes.push({ type: "removed", subject: `removed ${known.uri}`, isThread, chain: left, data: JSON.stringify({ uri: known.uri }) });
+      changes.push({
+        type: "removed",
+        subject: `removed ${known.uri}`,
+        isThread,
+        chain: left,
+        data: JSON.stringify({ uri: known.uri }),
+      });
     }
     return changes;
   }
@@ -349,7 +387,14 @@ export class Hub {
       if (known === undefined && !this.#isLogged(chain)) continue;
       const stood = standingOf(agent);
       if (known?.stood === stood) continue;
-      const follow: LogFollow = known ?? { log: new EventLog(this.#library, key), since: this.#journal.position, clients: 0, usedAt: Date.now(), stood, chain };
+      const follow: LogFollow = known ?? {
+        log: new EventLog(this.#library, key),
+        since: this.#journal.position,
+        clients: 0,
+        usedAt: Date.now(),
+        stood,
+        chain,
+      };
       this.#logs.set(key, Object.assign(follow, { stood, chain }));
       const events = await follow.log.next(forest);
       const base = { subject: null, isThread: agent.parent === null, chain };
@@ -357,12 +402,19 @@ export class Hub {
         this.#logs.delete(key);
         // They refer to the log that no longer holds.
         this.#cardLogs.clear();
-        changes.push({ ...base, type: "reset", data: JSON.stringify({ reason: `a file of ${agent.uri} was replaced` }) });
+        changes.push({
+          ...base,
+          type: "reset",
+          data: JSON.stringify({ reason: `a file of ${agent.uri} was replaced` }),
+        });
         continue;
       }
-      // Of an agent that came while its tree was followed all is new; of one that nobody followed yet, what stands in the new lines.
-      const isNew = known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : standsIn(grown);
-      for (const event of events.filter(isNew)) changes.push({ ...base, type: "event", data: JSON.stringify(shortened(event)) });
+      // Of an agent that came while its tree was followed all is new; of one that nobody followed yet, what stands in
+      // the new lines.
+      const isNew =
+        known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : standsIn(grown);
+      for (const event of events.filter(isNew))
+        changes.push({ ...base, type: "event", data: JSON.stringify(shortened(event)) });
     }
     return changes;
   }
@@ -375,12 +427,15 @@ const standsIn =
 
 /** Changes whenever the agent may have something to tell. */
 function standingOf({ verdict, children, files, messages, toolCalls, lastAt, uri }: LinkedAgent): string {
-  return [verdict.status, children.length, messages, toolCalls, lastAt, uri, ...files.map(({ bytes }) => bytes)].join(" ");
+  return [verdict.status, children.length, messages, toolCalls, lastAt, uri, ...files.map(({ bytes }) => bytes)].join(
+    " ",
+  );
 }
 
 function chainOf(forest: Forest, key: AgentKey): AgentKey[] {
   const chain = [key];
-  for (let at = forest.agents.get(key)?.parent ?? null; at !== null; at = forest.agents.get(at)?.parent ?? null) chain.push(at);
+  for (let at = forest.agents.get(key)?.parent ?? null; at !== null; at = forest.agents.get(at)?.parent ?? null)
+    chain.push(at);
   return chain;
 }
 

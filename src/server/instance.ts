@@ -41,7 +41,11 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
 function clearDrafts(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const draft = join(dirname(path), name);
-    if (name.startsWith(`${basename(path)}.`) && Date.now() - (statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? 0) > STALE_MS) removed(draft);
+    if (
+      name.startsWith(`${basename(path)}.`) &&
+      Date.now() - (statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? 0) > STALE_MS
+    )
+      removed(draft);
   }
 }
 
@@ -59,7 +63,12 @@ function removed(path: string): void {
 
 /** Asks the server for a URL that gives a browser access. The URL may be valid once only. */
 export async function addressFrom({ url, token }: Instance): Promise<string> {
-  const init = { method: "POST", headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) } as const;
+  const init = {
+    method: "POST",
+    headers: authorized(token),
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  } as const;
   try {
     return ((await (await fetch(new URL("/api/address", url), init)).json()) as { address?: string }).address ?? url;
   } catch {
@@ -68,7 +77,8 @@ export async function addressFrom({ url, token }: Instance): Promise<string> {
   }
 }
 
-const authorized = (token: string | null): Record<string, string> => (token === null ? {} : { Authorization: `Bearer ${token}` });
+const authorized = (token: string | null): Record<string, string> =>
+  token === null ? {} : { Authorization: `Bearer ${token}` };
 
 /**
  * Checks the instance id, because another program may use the port now. A server that is too busy to respond counts as
@@ -77,7 +87,11 @@ const authorized = (token: string | null): Record<string, string> => (token === 
 async function isResponding(noted: Instance): Promise<boolean> {
   const { url, token, instance } = noted;
   try {
-    const response = await fetch(new URL("/api/health", url), { headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(new URL("/api/health", url), {
+      headers: authorized(token),
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
     return ((await response.json()) as { instance?: unknown }).instance === instance;
   } catch (error) {
     return (error as Error).name === "TimeoutError" && mayRun(noted);

@@ -4,7 +4,13 @@ import type { AgentKey } from "../core/facts/ids.ts";
 import { type Change, Journal } from "./journal.ts";
 
 const CHAIN = ["toy:t" as AgentKey];
-const agent = (name: string, data: string): Change => ({ type: "agent", subject: `agent ${name}`, isThread: true, chain: CHAIN, data });
+const agent = (name: string, data: string): Change => ({
+  type: "agent",
+  subject: `agent ${name}`,
+  isThread: true,
+  chain: CHAIN,
+  data,
+});
 const event = (data: string): Change => ({ type: "event", subject: null, isThread: true, chain: CHAIN, data });
 
 describe("a journal", () => {
@@ -31,7 +37,14 @@ describe("a journal", () => {
     const [journal, other] = [new Journal(), new Journal()];
     journal.append([event("1")]);
     expect(journal.positionOf(journal.idOf(1))).toBe(1);
-    for (const id of [other.idOf(0), `${journal.generation}-2`, `${journal.generation}`, "", "1", `${journal.generation}--1`])
+    for (const id of [
+      other.idOf(0),
+      `${journal.generation}-2`,
+      `${journal.generation}`,
+      "",
+      "1",
+      `${journal.generation}--1`,
+    ])
       expect(journal.positionOf(id)).toBe(null);
   });
 
@@ -58,35 +71,40 @@ describe("a journal", () => {
       fc.constant({ name: null }),
     );
     fc.assert(
-      fc.property(fc.array(change, { maxLength: 60 }), fc.array(fc.nat(6), { maxLength: 20 }), fc.integer({ min: 1, max: 80 }), (changes, pauses, entries) => {
-        const journal = new Journal({ entries, chars: 10_000 });
-        const [records, events] = [new Map<string, string>(), [] as string[]];
-        let [position, wasReset] = [0, false];
-        const read = () => {
-          if (position < journal.floor) wasReset = true;
-          for (const entry of journal.since(position)) {
-            if (entry.type === "event") events.push(entry.data);
-            else records.set(entry.subject ?? "", entry.data);
-            position = entry.seq;
+      fc.property(
+        fc.array(change, { maxLength: 60 }),
+        fc.array(fc.nat(6), { maxLength: 20 }),
+        fc.integer({ min: 1, max: 80 }),
+        (changes, pauses, entries) => {
+          const journal = new Journal({ entries, chars: 10_000 });
+          const [records, events] = [new Map<string, string>(), [] as string[]];
+          let [position, wasReset] = [0, false];
+          const read = () => {
+            if (position < journal.floor) wasReset = true;
+            for (const entry of journal.since(position)) {
+              if (entry.type === "event") events.push(entry.data);
+              else records.set(entry.subject ?? "", entry.data);
+              position = entry.seq;
+            }
+          };
+          const [truth, received] = [new Map<string, string>(), [] as string[]];
+          let [next, left] = [0, pauses[0] ?? 3];
+          for (const [i, { name }] of changes.entries()) {
+            journal.append([name === null ? event(String(i)) : agent(name, String(i))]);
+            if (name === null) received.push(String(i));
+            else truth.set(`agent ${name}`, String(i));
+            left -= 1;
+            if (left >= 0) continue;
+            read();
+            next += 1;
+            left = pauses[next] ?? 3;
           }
-        };
-        const [truth, received] = [new Map<string, string>(), [] as string[]];
-        let [next, left] = [0, pauses[0] ?? 3];
-        for (const [i, { name }] of changes.entries()) {
-          journal.append([name === null ? event(String(i)) : agent(name, String(i))]);
-          if (name === null) received.push(String(i));
-          else truth.set(`agent ${name}`, String(i));
-          left -= 1;
-          if (left >= 0) continue;
           read();
-          next += 1;
-          left = pauses[next] ?? 3;
-        }
-        read();
-        if (wasReset) return;
-        expect(events).toEqual(received);
-        expect(records).toEqual(truth);
-      }),
+          if (wasReset) return;
+          expect(events).toEqual(received);
+          expect(records).toEqual(truth);
+        },
+      ),
     );
   });
 

@@ -104,7 +104,8 @@ export class Journal {
   /** The changes behind a position. Looks only at these, however long the journal is. */
   since(position: number): Entry[] {
     // Most of what came since then was superseded.
-    if (this.#position - position > this.#entries.size) return [...this.#entries.values()].filter(({ seq }) => seq > position);
+    if (this.#position - position > this.#entries.size)
+      return [...this.#entries.values()].filter(({ seq }) => seq > position);
     const found: Entry[] = [];
     for (let seq = Math.max(position, this.#floor) + 1; seq <= this.#position; seq += 1) {
       this.visited += 1;

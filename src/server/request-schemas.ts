@@ -12,7 +12,9 @@ const request = {
   uri: v.pipe(text, v.description("The agent that made it")),
   is_subtask: v.boolean(),
   parent_task_request_id: v.pipe(text, v.description("The request whose response contains the spawn call")),
-  task_tool_invocation: v.array(v.object({ tool_use_id: v.string(), name: v.string(), prompt: text, description: text })),
+  task_tool_invocation: v.array(
+    v.object({ tool_use_id: v.string(), name: v.string(), prompt: text, description: text }),
+  ),
   conversation_id: v.string(),
   branch: v.string(),
   previous_request_id: text,
@@ -76,12 +78,29 @@ const conversation = {
   uri: v.string(),
   title: text,
   requests: count,
-  branches: v.array(v.object({ name: v.string(), requests: count, messages: count, first_request_id: v.string(), last_request_id: v.string() })),
+  branches: v.array(
+    v.object({
+      name: v.string(),
+      requests: count,
+      messages: count,
+      first_request_id: v.string(),
+      last_request_id: v.string(),
+    }),
+  ),
   first_at: when,
   last_at: when,
 };
-const Conversation = v.pipe(v.object({ ...conversation, messages: count, subtasks: count }), v.metadata({ ref: "Conversation" }));
-const message = v.object({ number: count, role: v.string(), text: v.string(), content: v.unknown(), request_id: v.string() });
+const Conversation = v.pipe(
+  v.object({ ...conversation, messages: count, subtasks: count }),
+  v.metadata({ ref: "Conversation" }),
+);
+const message = v.object({
+  number: count,
+  role: v.string(),
+  text: v.string(),
+  content: v.unknown(),
+  request_id: v.string(),
+});
 export const ConversationDetail = v.object({
   ...conversation,
   message_count: count,
@@ -94,13 +113,20 @@ export const Conversations = v.object({ items: v.array(Conversation), next: text
 
 export const RequestsQuery = v.strictObject({
   agent: v.optional(v.pipe(v.string(), v.description("only those of this agent, by its URI"))),
-  work: v.optional(v.pipe(flag, v.description("omit internal model calls: titles, quota checks, compactions and the like"))),
+  work: v.optional(
+    v.pipe(flag, v.description("omit internal model calls: titles, quota checks, compactions and the like")),
+  ),
   limit: v.optional(wholeNumber(1, 1_000), "50"),
   cursor: v.optional(v.string()),
 });
-export const ConversationsQuery = v.strictObject({ limit: v.optional(wholeNumber(1, 200), "50"), cursor: v.optional(v.string()) });
+export const ConversationsQuery = v.strictObject({
+  limit: v.optional(wholeNumber(1, 200), "50"),
+  cursor: v.optional(v.string()),
+});
 export const ConversationQuery = v.strictObject({
-  branch: v.optional(v.pipe(v.string(), v.description("the branch whose messages to return; default: the one with the newest request"))),
+  branch: v.optional(
+    v.pipe(v.string(), v.description("the branch whose messages to return; default: the one with the newest request")),
+  ),
   limit: v.optional(wholeNumber(1, 1_000), "50"),
   messages_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the previous page of messages"))),
   subtasks_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the previous page of sub-tasks"))),

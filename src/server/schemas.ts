@@ -25,7 +25,10 @@ export const Tokens = {
   cacheWrite1hTokens: count,
 };
 
-export const Usage = v.pipe(v.object({ calls: count, ...Tokens, costUsd: v.nullable(v.number()) }), v.metadata({ ref: "Usage" }));
+export const Usage = v.pipe(
+  v.object({ calls: count, ...Tokens, costUsd: v.nullable(v.number()) }),
+  v.metadata({ ref: "Usage" }),
+);
 
 const record = {
   schema: v.literal("retinue/agent@1"),
@@ -53,7 +56,9 @@ const record = {
   statusSource: source,
   statusReason: v.string(),
   activity: text,
-  link: v.nullable(v.object({ rule: v.string(), source, confidence: v.number(), toolCallId: text, evidence: v.array(v.string()) })),
+  link: v.nullable(
+    v.object({ rule: v.string(), source, confidence: v.number(), toolCallId: text, evidence: v.array(v.string()) }),
+  ),
   startedAt: time,
   endedAt: time,
   lastActivityAt: time,
@@ -62,9 +67,18 @@ const record = {
     own: Usage,
     internal: v.nullable(Usage),
     subtree: Usage,
-    reported: v.nullable(v.object({ totalTokens: v.nullable(count), toolUses: v.nullable(count), durationMs: v.nullable(v.number()) })),
+    reported: v.nullable(
+      v.object({ totalTokens: v.nullable(count), toolUses: v.nullable(count), durationMs: v.nullable(v.number()) }),
+    ),
   }),
-  counts: v.object({ messages: count, toolCalls: count, toolErrors: count, spawned: count, descendants: count, byStatus: statusCounts }),
+  counts: v.object({
+    messages: count,
+    toolCalls: count,
+    toolErrors: count,
+    spawned: count,
+    descendants: count,
+    byStatus: statusCounts,
+  }),
   result: text,
   records: v.array(v.object({ path: v.string(), bytes: count })),
   warnings: v.array(v.string()),
@@ -74,7 +88,10 @@ export const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
 
 const agent = v.object(record);
 type Tree = v.InferOutput<typeof agent> & { readonly children: readonly Tree[] };
-export const AgentTree: v.GenericSchema<Tree> = v.pipe(v.object({ ...record, children: v.array(v.lazy(() => AgentTree)) }), v.metadata({ ref: "AgentTree" }));
+export const AgentTree: v.GenericSchema<Tree> = v.pipe(
+  v.object({ ...record, children: v.array(v.lazy(() => AgentTree)) }),
+  v.metadata({ ref: "AgentTree" }),
+);
 
 const place = v.union([v.object({ path: v.string(), line: count }), v.object({ path: v.string(), row: v.string() })]);
 
@@ -87,7 +104,10 @@ export const Event = v.pipe(
     at: time,
     kind: v.picklist(EVENT_KINDS),
     text,
-    summary: v.pipe(text, v.description("If the text is markup that the product wrote for its model: its content as a readable sentence.")),
+    summary: v.pipe(
+      text,
+      v.description("If the text is markup that the product wrote for its model: its content as a readable sentence."),
+    ),
     tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
     usage: v.nullable(v.object(Tokens)),
     spawn: v.nullable(
@@ -107,7 +127,9 @@ export const Event = v.pipe(
     ref: v.nullable(place),
     cut: v.pipe(
       v.nullable(v.object({ chars: count })),
-      v.description("Set if texts were truncated: the full number of characters. /agents/{uri}/events/{id} returns the whole event."),
+      v.description(
+        "Set if texts were truncated: the full number of characters. /agents/{uri}/events/{id} returns the whole event.",
+      ),
     ),
   }),
   v.metadata({ ref: "Event" }),
@@ -117,7 +139,10 @@ export const Threads = v.object({ items: v.array(Agent), next: text });
 export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
 
 const span = v.object({
-  kind: v.pipe(v.picklist(SPAN_KINDS), v.description("model: a model call; tool: a tool call; wait: for agents, a permission or a response")),
+  kind: v.pipe(
+    v.picklist(SPAN_KINDS),
+    v.description("model: a model call; tool: a tool call; wait: for agents, a permission or a response"),
+  ),
   from: v.pipe(v.number(), v.description("epoch milliseconds")),
   to: v.pipe(v.nullable(v.number()), v.description("null while it lasts")),
   name: v.pipe(text, v.description("the model, the tool, or what is waited for")),
@@ -133,7 +158,10 @@ export const Spans = v.pipe(
       v.object({
         uri: v.string(),
         first: v.pipe(count, v.description("Position of the first span in the agent's list.")),
-        removed: v.pipe(v.nullable(count), v.description("How many spans of the list they replace, from that position on; null: all.")),
+        removed: v.pipe(
+          v.nullable(count),
+          v.description("How many spans of the list they replace, from that position on; null: all."),
+        ),
         spans: v.array(span),
       }),
     ),
@@ -192,7 +220,11 @@ export const Findings = v.object({
       v.object({
         files: v.pipe(count, v.description("files that are not searched yet")),
         bytes: count,
-        reaches: v.pipe(v.string(), v.isoTimestamp(), v.description("every file that was written to after this is searched")),
+        reaches: v.pipe(
+          v.string(),
+          v.isoTimestamp(),
+          v.description("every file that was written to after this is searched"),
+        ),
       }),
     ),
     v.description("Text is still being indexed, newest first. Null once all of it is searched."),
@@ -203,7 +235,10 @@ export const Findings = v.object({
       kind: v.picklist(EVENT_KINDS),
       at: time,
       snippet: v.string(),
-      marks: v.pipe(v.array(v.pipe(v.array(count), v.length(2))), v.description("start and end offsets of the matches in the snippet")),
+      marks: v.pipe(
+        v.array(v.pipe(v.array(count), v.length(2))),
+        v.description("start and end offsets of the matches in the snippet"),
+      ),
       ref: place,
     }),
   ),
@@ -222,15 +257,28 @@ const statsLine = {
   byStatus: statusCounts,
   failed: v.pipe(v.object(statsPart), v.description("of agents that ended with an error")),
   delegated: v.pipe(v.object(statsPart), v.description("of sub-agents")),
-  durations: v.nullable(v.object({ least: v.number(), quarter: v.number(), median: v.number(), threeQuarters: v.number(), most: v.number() })),
+  durations: v.nullable(
+    v.object({
+      least: v.number(),
+      quarter: v.number(),
+      median: v.number(),
+      threeQuarters: v.number(),
+      most: v.number(),
+    }),
+  ),
   threads: count,
 };
 const StatsLine = v.pipe(v.object(statsLine), v.metadata({ ref: "StatsLine" }));
-export const StatsThreads = v.object({ items: v.array(v.object({ ...statsLine, key: v.string(), record: v.nullable(Agent) })), next: v.null() });
+export const StatsThreads = v.object({
+  items: v.array(v.object({ ...statsLine, key: v.string(), record: v.nullable(Agent) })),
+  next: v.null(),
+});
 export const Stats = v.object({
   incomplete: v.pipe(
     v.nullable(Reading),
-    v.description("Progress if files are still being read, newest first; they are not in these sums yet. Null once everything was read."),
+    v.description(
+      "Progress if files are still being read, newest first; they are not in these sums yet. Null once everything was read.",
+    ),
   ),
   total: StatsLine,
   by: v.record(v.picklist(GROUPS), v.array(StatsLine)),
@@ -245,7 +293,9 @@ export const Health = v.object({
   startedAt: v.pipe(v.string(), v.isoTimestamp()),
   reading: v.pipe(
     v.nullable(Reading),
-    v.description("Reading progress, newest files first; the newest threads are complete from the start. Null once everything was read."),
+    v.description(
+      "Reading progress, newest files first; the newest threads are complete from the start. Null once everything was read.",
+    ),
   ),
   watching: v.boolean(),
   demo: v.boolean(),
@@ -253,7 +303,9 @@ export const Health = v.object({
   live: v.string(),
   troubles: v.pipe(
     v.array(v.object({ code: v.string(), message: v.string(), since: v.pipe(v.string(), v.isoTimestamp()) })),
-    v.description("What the server cannot do at the moment, and since when. Each entry disappears when its cause is gone."),
+    v.description(
+      "What the server cannot do at the moment, and since when. Each entry disappears when its cause is gone.",
+    ),
   ),
 });
 
@@ -293,17 +345,24 @@ export const Doctor = v.object({
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
 export const OtlpTaken = v.object({
-  partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
+  partialSuccess: v.optional(
+    v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() }),
+  ),
 });
 export const Woken = v.object({ watching: v.boolean() });
-export const Address = v.object({ address: v.pipe(v.string(), v.description("The URL for a browser; contains a token if one is needed.")) });
+export const Address = v.object({
+  address: v.pipe(v.string(), v.description("The URL for a browser; contains a token if one is needed.")),
+});
 
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's new URI.")), parent: text });
 
 export const Failed = v.pipe(
   v.object({
     error: v.object({
-      code: v.pipe(v.string(), v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large, unavailable or internal")),
+      code: v.pipe(
+        v.string(),
+        v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large, unavailable or internal"),
+      ),
       message: v.string(),
       next: text,
     }),
@@ -331,20 +390,33 @@ export const ThreadsQuery = v.strictObject({
 });
 export const EventsQuery = v.strictObject({
   after: v.optional(v.pipe(v.string(), v.description("`next` of an earlier response: continue after it"))),
-  from: v.optional(v.pipe(wholeNumber(-1_000_000, 999_999_999), v.description("start at this position; a negative one counts from the end"))),
+  from: v.optional(
+    v.pipe(
+      wholeNumber(-1_000_000, 999_999_999),
+      v.description("start at this position; a negative one counts from the end"),
+    ),
+  ),
   limit: v.optional(wholeNumber(1, 1_000), "200"),
   subtree: v.optional(v.pipe(flag, v.description("include the agents below"))),
 });
 export const SpansQuery = v.strictObject({
   after: v.optional(
-    v.pipe(v.string(), v.description("`next` of an earlier response: return only changes since then, or everything if they are no longer available")),
+    v.pipe(
+      v.string(),
+      v.description(
+        "`next` of an earlier response: return only changes since then, or everything if they are no longer available",
+      ),
+    ),
   ),
 });
 export const SearchQuery = v.strictObject({
   q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "the query contains no word")),
   limit: v.optional(wholeNumber(1, 200), "50"),
 });
-export const StatsQuery = v.strictObject({ since: v.optional(v.string()), by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])) });
+export const StatsQuery = v.strictObject({
+  since: v.optional(v.string()),
+  by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])),
+});
 export const StatsThreadsQuery = v.strictObject({
   by: v.picklist(GROUPS),
   key: v.optional(v.pipe(v.string(), v.description("key of the line; omit for the line whose key is null"))),
@@ -358,6 +430,11 @@ export const LiveQuery = v.strictObject({
   log: v.optional(v.pipe(uris, v.description("events of this agent and its subtree; may be repeated"))),
   cards: v.optional(v.pipe(flag, v.description("cards"))),
   after: v.optional(
-    v.pipe(v.string(), v.description("position to continue from, like Last-Event-ID, which an EventSource cannot send on its first connection")),
+    v.pipe(
+      v.string(),
+      v.description(
+        "position to continue from, like Last-Event-ID, which an EventSource cannot send on its first connection",
+      ),
+    ),
   ),
 });

@@ -92,9 +92,19 @@ export async function serveDemo({ env, ...options }: Omit<ServeOptions, "setting
 
 async function joined(running: Instance, { port, host }: ServeOptions): Promise<Served> {
   const differs =
-    (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
-  if (differs) throw new Failure("failed", `a server is already running at ${running.url}`, [`use it, or stop it first: it is process ${running.pid}`]);
-  return { ...running, isOwn: false, address: await addressFrom(running), stop: async () => {}, stopped: Promise.resolve() };
+    (port !== null && port !== 0 && port !== running.port) ||
+    (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
+  if (differs)
+    throw new Failure("failed", `a server is already running at ${running.url}`, [
+      `use it, or stop it first: it is process ${running.pid}`,
+    ]);
+  return {
+    ...running,
+    isOwn: false,
+    address: await addressFrom(running),
+    stop: async () => {},
+    stopped: Promise.resolve(),
+  };
 }
 
 async function start(options: ServeOptions): Promise<{ readonly served: Served; readonly state: ServerState }> {
@@ -106,9 +116,23 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const instance = randomBytes(8).toString("hex");
   const journal = new Journal();
   const troubles = new Troubles((all) =>
-    journal.append([{ type: "troubles", subject: "troubles", isThread: false, chain: [], data: JSON.stringify({ troubles: reportedTroubles(all) }) }]),
+    journal.append([
+      {
+        type: "troubles",
+        subject: "troubles",
+        isThread: false,
+        chain: [],
+        data: JSON.stringify({ troubles: reportedTroubles(all) }),
+      },
+    ]),
   );
-  const state: ServerState = { watching: false, clients: 0, troubles, reportChanged: () => {}, stop: new AbortController() };
+  const state: ServerState = {
+    watching: false,
+    clients: 0,
+    troubles,
+    reportChanged: () => {},
+    stop: new AbortController(),
+  };
   const library = await openLibrary({
     env,
     settings,
@@ -128,7 +152,13 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   let needsNoToken = false;
   let stage: Promise<Served> | undefined;
   const demo = () => {
-    stage ??= serveDemo({ env, talk, host, port: 0, ...(options.clients === undefined ? {} : { clients: options.clients }) });
+    stage ??= serveDemo({
+      env,
+      talk,
+      host,
+      port: 0,
+      ...(options.clients === undefined ? {} : { clients: options.clients }),
+    });
     // A failed start may be tried again.
     stage.catch(() => {
       stage = undefined;
@@ -164,7 +194,15 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const watched = watch(library, hub, { adopting, tracer }, state, talk);
   await relays.resume().catch((error: Error) => talk(`could not resume relays: ${error.message}`));
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
-  const own: Instance = { instance, pid: process.pid, host, port, url: url(), token: access.token, traces: tracer?.formats ?? [] };
+  const own: Instance = {
+    instance,
+    pid: process.pid,
+    host,
+    port,
+    url: url(),
+    token: access.token,
+    traces: tracer?.formats ?? [],
+  };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {
@@ -187,7 +225,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
 }
 
 /** The wildcard address is replaced by one that a browser can open. */
-const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
+const named = (host: string) =>
+  host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
 
 /** What else is notified of changes. */
 interface Listeners {
@@ -195,7 +234,13 @@ interface Listeners {
   readonly tracer: Tracer | null;
 }
 
-async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (text: string) => void): Promise<void> {
+async function watch(
+  library: Library,
+  hub: Hub,
+  { adopting, tracer }: Listeners,
+  state: ServerState,
+  talk: (text: string) => void,
+): Promise<void> {
   const { signal } = state.stop;
   const { troubles } = state;
   const onWatching = (reportChanged: ServerState["reportChanged"]) => {
@@ -206,7 +251,8 @@ async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners
   // After a failed attempt clients may have received only part of it; during the initial reading they receive little.
   let [isTorn, wasReading] = [false, false];
   const publish = async (changes: Changes) => {
-    if (isTorn || library.index.replaced !== replaced || (wasReading && library.reading === null)) await hub.startOver();
+    if (isTorn || library.index.replaced !== replaced || (wasReading && library.reading === null))
+      await hub.startOver();
     wasReading = library.reading !== null;
     isTorn = true;
     ({ replaced } = library.index);
@@ -232,7 +278,12 @@ async function listen(server: Server, host: string, requested: number | null): P
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === "EADDRINUSE" && requested === null) continue;
-      throw new Failure("failed", `cannot listen on ${host}:${port}: ${message}`, ["use --port 0 for any free port"], error);
+      throw new Failure(
+        "failed",
+        `cannot listen on ${host}:${port}: ${message}`,
+        ["use --port 0 for any free port"],
+        error,
+      );
     }
   }
   throw new Failure("failed", `no free port on ${host}`);

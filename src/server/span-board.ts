@@ -65,7 +65,12 @@ export class SpanBoard {
   }
 
   #board(key: AgentKey): Board {
-    const board = this.#boards.get(key) ?? { serial: randomBytes(6).toString("hex"), version: 0, forest: null, agents: new Map() };
+    const board = this.#boards.get(key) ?? {
+      serial: randomBytes(6).toString("hex"),
+      version: 0,
+      forest: null,
+      agents: new Map(),
+    };
     this.#boards.delete(key);
     this.#boards.set(key, board);
     for (const oldest of this.#boards.keys()) if (this.#boards.size > KEPT) this.#boards.delete(oldest);

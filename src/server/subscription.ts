@@ -10,7 +10,8 @@ export interface Subscription {
   readonly cards: boolean;
 }
 
-export const isUnfiltered = ({ threads, trees, events, logs, cards }: Subscription) => !threads && !cards && trees.length + events.length + logs.length === 0;
+export const isUnfiltered = ({ threads, trees, events, logs, cards }: Subscription) =>
+  !threads && !cards && trees.length + events.length + logs.length === 0;
 
 export function concerns(subscription: Subscription, { type, isThread, chain: [own, ...above] }: Entry): boolean {
   if (isUnfiltered(subscription) || type === "troubles") return true;

@@ -4,7 +4,12 @@ import type { FileBatch, FileState, TextPosition } from "../core/ports/store.ts"
 /** A batch must continue exactly from the stored state. */
 export function continues(stored: FileState | null, before: FileState | null): boolean {
   if (stored === null || before === null) return stored === before;
-  return stored.generation === before.generation && stored.offset === before.offset && stored.size === before.size && stored.gone === before.gone;
+  return (
+    stored.generation === before.generation &&
+    stored.offset === before.offset &&
+    stored.size === before.size &&
+    stored.gone === before.gone
+  );
 }
 
 /** The file exists and has unread bytes, or is empty. */
@@ -24,7 +29,11 @@ export function asStored(o: Observation, file: Pick<FileState, "size" | "offset"
  * Where the text of a file is indexed to once a batch of its records is taken: `due` before that, null where all of it
  * is indexed.
  */
-export function textDueAfter({ before, after, observations, texts }: FileBatch, due: TextPosition | null, goesOn: boolean): TextPosition | null {
+export function textDueAfter(
+  { before, after, observations, texts }: FileBatch,
+  due: TextPosition | null,
+  goesOn: boolean,
+): TextPosition | null {
   // What is gone cannot be read any more.
   if (after.gone) return null;
   if (due !== null || texts !== null || observations.length === 0) return due;

@@ -97,12 +97,17 @@ export class MemoryStore implements Store {
       const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
       const due = textDueAfter(batch, goesOn ? known.textsFrom : null, goesOn);
       const texts = due === null ? (batch.texts ?? []) : [];
-      const touched = new Set([...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn));
+      const touched = new Set(
+        [...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn),
+      );
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...batch.observations],
         problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
-        exchanges: new Map([...(goesOn ? known.exchanges : []), ...(batch.exchanges ?? []).map((e) => [e.id, e] as const)]),
+        exchanges: new Map([
+          ...(goesOn ? known.exchanges : []),
+          ...(batch.exchanges ?? []).map((e) => [e.id, e] as const),
+        ]),
         texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...texts],
         textsFrom: due,
       });
@@ -112,7 +117,15 @@ export class MemoryStore implements Store {
   }
 
   #thread(key: AgentKey): ThreadRow {
-    const known = this.#threads.get(key) ?? { key, version: 0, projected: 0, roots: [], agents: [], problems: [], spent: [] };
+    const known = this.#threads.get(key) ?? {
+      key,
+      version: 0,
+      projected: 0,
+      roots: [],
+      agents: [],
+      problems: [],
+      spent: [],
+    };
     this.#threads.set(key, known);
     return known;
   }
@@ -144,7 +157,8 @@ export class MemoryStore implements Store {
       for (const key of crossKeys(o)) hold(key, threadOf(o.speaker));
     }
     const found = new Set(threads);
-    for (const thread of found) for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
+    for (const thread of found)
+      for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
     return [...found];
   }
 
@@ -158,11 +172,15 @@ export class MemoryStore implements Store {
 
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const wanted = new Set(threads);
-    const all = [...this.#files.values()].filter((f) => f.observations.some((o) => threadsIn(o).some((thread) => wanted.has(thread))));
+    const all = [...this.#files.values()].filter((f) =>
+      f.observations.some((o) => threadsIn(o).some((thread) => wanted.has(thread))),
+    );
     const files = all.filter((f) => under.includes(f.state.root));
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
-      observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asStored(o, f.state))),
+      observations: files.flatMap((f) =>
+        f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asStored(o, f.state)),
+      ),
       folds: [],
       versions: this.versions(threads),
     };
@@ -174,7 +192,8 @@ export class MemoryStore implements Store {
 
   #project({ versions, roots, agents, spent, problems }: Projection): boolean {
     if ([...versions].some(([key, version]) => this.#thread(key).projected > version)) return false;
-    for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
+    for (const [key, version] of versions)
+      Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
     const first = versions.keys().next().value;
     if (first !== undefined) Object.assign(this.#thread(first), { problems });
     for (const root of roots) this.#thread(threadOf(root.key)).roots.push(root);
@@ -192,7 +211,9 @@ export class MemoryStore implements Store {
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
     return this.#visible(under)
       .flatMap((t) => t.roots)
-      .filter((r) => (provider === undefined || r.provider === provider) && (since === undefined || r.lastActivity >= since))
+      .filter(
+        (r) => (provider === undefined || r.provider === provider) && (since === undefined || r.lastActivity >= since),
+      )
       .sort(newestFirst)
       .filter((r) => after === undefined || newestFirst(after, r) < 0)
       .slice(0, limit);
@@ -222,7 +243,8 @@ export class MemoryStore implements Store {
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
     const wanted = words.flatMap(wordsOf);
     if (wanted.length === 0) return [];
-    const fits = (texts: readonly string[]) => wanted.every((word, i) => texts.some((w) => (i === wanted.length - 1 ? w.startsWith(word) : w === word)));
+    const fits = (texts: readonly string[]) =>
+      wanted.every((word, i) => texts.some((w) => (i === wanted.length - 1 ? w.startsWith(word) : w === word)));
     const seen = new Set<unknown>();
     const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
     return files
@@ -251,7 +273,8 @@ export class MemoryStore implements Store {
   addTexts(batches: readonly TextBatch[]): void {
     for (const { file, from, to, texts } of batches) {
       const known = this.#files.get(file.path);
-      if (known === undefined || known.state.generation !== file.generation || known.textsFrom?.offset !== from.offset) continue;
+      if (known === undefined || known.state.generation !== file.generation || known.textsFrom?.offset !== from.offset)
+        continue;
       known.texts.push(...texts);
       known.textsFrom = to.offset < known.state.offset ? to : null;
     }
@@ -259,7 +282,10 @@ export class MemoryStore implements Store {
 
   exchanges({ under, thread, speakers, limit, after }: ExchangeFilter): readonly RecordedExchange[] {
     return this.#exchangesIn(under)
-      .filter((e) => (thread === undefined || e.thread === thread) && (speakers === undefined || speakers.includes(e.speaker)))
+      .filter(
+        (e) =>
+          (thread === undefined || e.thread === thread) && (speakers === undefined || speakers.includes(e.speaker)),
+      )
       .sort(latestFirst)
       .filter((e) => after === undefined || latestFirst(after, e) < 0)
       .slice(0, limit);
@@ -284,9 +310,16 @@ export class MemoryStore implements Store {
   }
 
   problems(examples: number): readonly ProblemCount[] {
-    const all = [...[...this.#files.values()].flatMap((f) => f.problems), ...[...this.#threads.values()].flatMap((t) => t.problems)];
+    const all = [
+      ...[...this.#files.values()].flatMap((f) => f.problems),
+      ...[...this.#threads.values()].flatMap((t) => t.problems),
+    ];
     const byCode = [...Map.groupBy(all, (p) => p.code)].sort(([a], [b]) => (a < b ? -1 : 1));
-    return byCode.map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list.slice(0, examples) }));
+    return byCode.map(([code, list]) => ({
+      code,
+      count: list.reduce((sum, p) => sum + (p.times ?? 1), 0),
+      examples: list.slice(0, examples),
+    }));
   }
 
   note(name: string): string | null {

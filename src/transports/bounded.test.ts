@@ -25,7 +25,10 @@ describe("the body of an answer", () => {
   });
 
   it("is whole up to the limit", async () => {
-    expect(await readBody(new Response("x".repeat(100)).body, 100)).toEqual({ bytes: Buffer.from("x".repeat(100)), isWhole: true });
+    expect(await readBody(new Response("x".repeat(100)).body, 100)).toEqual({
+      bytes: Buffer.from("x".repeat(100)),
+      isWhole: true,
+    });
     expect(await readBody(new Response("x".repeat(101)).body, 100)).toMatchObject({ isWhole: false });
     expect(await readBody(null, 100)).toEqual({ bytes: Buffer.alloc(0), isWhole: true });
   });

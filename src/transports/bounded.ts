@@ -2,7 +2,10 @@ import { readSync } from "node:fs";
 import { MAX_RECORD } from "../core/tools/limits.ts";
 
 /** The body of a response up to `max` bytes. If it is longer, stops reading and closes the connection. */
-export async function readBody(body: ReadableStream<Uint8Array> | null, max: number): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
+export async function readBody(
+  body: ReadableStream<Uint8Array> | null,
+  max: number,
+): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
   const parts: Uint8Array[] = [];
   let room = max;
   // Leaving the loop cancels the stream.

@@ -24,11 +24,23 @@ const LOCAL = { localAddress: "127.0.0.1", localPort: 0x128b, remoteAddress: "12
 describe("the user of a client, by the kernel's table", () => {
   it.each([
     ["is that of the client's end, not of ours", { ...LOCAL, remotePort: 0xd431 }, 1001],
-    ["is found by a server for IPv4 and IPv6", { ...LOCAL, localAddress: "::ffff:127.0.0.1", remoteAddress: "::ffff:127.0.0.1", remotePort: 0xd431 }, 1001],
+    [
+      "is found by a server for IPv4 and IPv6",
+      { ...LOCAL, localAddress: "::ffff:127.0.0.1", remoteAddress: "::ffff:127.0.0.1", remotePort: 0xd431 },
+      1001,
+    ],
     ["is found where the client's socket is one for IPv6", { ...LOCAL, remotePort: 0xd435 }, 1003],
     ["is found over IPv6", { localAddress: "::1", localPort: 0x128b, remoteAddress: "::1", remotePort: 0xd436 }, 1004],
-    ["is not known of a socket that its process closed, which the kernel calls root's", { ...LOCAL, remotePort: 0xd432 }, null],
-    ["is not known of a connection in TIME_WAIT, which the kernel calls root's", { ...LOCAL, remotePort: 0xd433 }, null],
+    [
+      "is not known of a socket that its process closed, which the kernel calls root's",
+      { ...LOCAL, remotePort: 0xd432 },
+      null,
+    ],
+    [
+      "is not known of a connection in TIME_WAIT, which the kernel calls root's",
+      { ...LOCAL, remotePort: 0xd433 },
+      null,
+    ],
     ["is not known once our end is gone: the port may have a new user", { ...LOCAL, remotePort: 0xd434 }, null],
     ["is not known where there is no such connection", { ...LOCAL, remotePort: 0x1111 }, null],
     ["is not known of an address that is none", { ...LOCAL, remoteAddress: "somewhere", remotePort: 0xd431 }, null],
@@ -53,9 +65,18 @@ describe("the user of a client, by the kernel's table", () => {
     expect(reads.length).toBeLessThanOrEqual(2);
     reads.length = 0;
     expect(await clients.userOf({ ...LOCAL, remotePort: 0x1111 })).toBe(null);
-    expect(reads).toEqual(["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/tcp", "/proc/net/tcp6", "/proc/net/tcp", "/proc/net/tcp6"]);
+    expect(reads).toEqual([
+      "/proc/net/tcp",
+      "/proc/net/tcp6",
+      "/proc/net/tcp",
+      "/proc/net/tcp6",
+      "/proc/net/tcp",
+      "/proc/net/tcp6",
+    ]);
     reads.length = 0;
-    expect(await clients.userOf({ localAddress: "::1", localPort: 0x128b, remoteAddress: "::1", remotePort: 0xd436 })).toBe(1004);
+    expect(
+      await clients.userOf({ localAddress: "::1", localPort: 0x128b, remoteAddress: "::1", remotePort: 0xd436 }),
+    ).toBe(1004);
     expect(reads).toEqual(["/proc/net/tcp6"]);
   });
 });

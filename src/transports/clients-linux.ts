@@ -57,7 +57,10 @@ class SharedReading {
 }
 
 /** The uid at the other end, from the kernel's table; null if unknown. */
-export function userIn(table: string, { remoteAddress, remotePort, localAddress, localPort }: Connection): number | null {
+export function userIn(
+  table: string,
+  { remoteAddress, remotePort, localAddress, localPort }: Connection,
+): number | null {
   const [theirs, ours] = [namesOf(remoteAddress, remotePort), namesOf(localAddress, localPort)];
   const client = rowOf(table, theirs, ours);
   // Our end must still exist; otherwise another client may have the same port by now.

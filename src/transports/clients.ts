@@ -2,7 +2,9 @@ import type { Socket } from "node:net";
 import { LinuxClients } from "./clients-linux.ts";
 
 /** Both ends of a connection, as named by the server's socket. */
-export type Connection = { readonly [K in "remoteAddress" | "remotePort" | "localAddress" | "localPort"]?: Socket[K] | undefined };
+export type Connection = {
+  readonly [K in "remoteAddress" | "remotePort" | "localAddress" | "localPort"]?: Socket[K] | undefined;
+};
 
 /** Finds the user of the process at the other end of a local connection. */
 export interface Clients {

@@ -41,7 +41,11 @@ export function isFresh(path: string): boolean {
  */
 type Manner = "locks" | "alone" | "immutable";
 
-const OPTIONS: Readonly<Record<Manner, string>> = { locks: "?mode=ro", alone: "?mode=ro&vfs=unix-none", immutable: "?immutable=1" };
+const OPTIONS: Readonly<Record<Manner, string>> = {
+  locks: "?mode=ro",
+  alone: "?mode=ro&vfs=unix-none",
+  immutable: "?immutable=1",
+};
 const WAIT_MS = 250;
 const MODE_AT = 18;
 const MODE_LOGGED = 2;
@@ -105,8 +109,10 @@ export class ProductDatabase {
 
   schema(): DatabaseSchema {
     const tables = new Map<string, string[]>();
-    const columns = "SELECT lower(m.name) AS name, lower(c.name) AS col FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
-    for (const { name, col } of this.all({ sql: columns, values: [] })) tables.set(String(name), [...(tables.get(String(name)) ?? []), String(col)]);
+    const columns =
+      "SELECT lower(m.name) AS name, lower(c.name) AS col FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
+    for (const { name, col } of this.all({ sql: columns, values: [] }))
+      tables.set(String(name), [...(tables.get(String(name)) ?? []), String(col)]);
     return { userVersion: Number(this.one({ sql: "PRAGMA user_version", values: [] })?.user_version ?? 0), tables };
   }
 
@@ -127,7 +133,11 @@ export class ProductDatabase {
     const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${sql})`;
     this.#counts.queries += 1;
     const rows = querying(this.#path, () => this.#prepared(limited).iterate(...values));
-    for (let next = querying(this.#path, () => rows.next()); next.done !== true; next = querying(this.#path, () => rows.next())) {
+    for (
+      let next = querying(this.#path, () => rows.next());
+      next.done !== true;
+      next = querying(this.#path, () => rows.next())
+    ) {
       const { row, position, record, bytes } = next.value as Row;
       const content = record instanceof Uint8Array ? record : null;
       this.#counts.rows += 1;
@@ -148,7 +158,8 @@ export class ProductDatabase {
 
   /** Without locks a write during the read makes the result invalid. */
   checkUndisturbed(): void {
-    if (this.#manner !== "locks" && this.#currentStamp() !== this.#stamp) throw new DatabaseTrouble("database-busy", "it was modified while it was being read");
+    if (this.#manner !== "locks" && this.#currentStamp() !== this.#stamp)
+      throw new DatabaseTrouble("database-busy", "it was modified while it was being read");
   }
 
   close(): void {
@@ -177,8 +188,12 @@ function querying<T>(path: string, work: () => T): T {
   } catch (error) {
     const { errcode, message } = error as Error & { errcode?: number };
     const code = (errcode ?? 0) & SQLITE_CODE;
-    if (code === BUSY || code === LOCKED) throw new DatabaseTrouble("database-busy", `${message}: another process has locked it`);
+    if (code === BUSY || code === LOCKED)
+      throw new DatabaseTrouble("database-busy", `${message}: another process has locked it`);
     const log = statOrNull(path + LOG_SUFFIX);
-    throw new DatabaseTrouble("database-unreadable", log === null ? message : `${message} (with a WAL of ${log.size} bytes)`);
+    throw new DatabaseTrouble(
+      "database-unreadable",
+      log === null ? message : `${message} (with a WAL of ${log.size} bytes)`,
+    );
   }
 }

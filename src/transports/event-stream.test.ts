@@ -47,7 +47,11 @@ it("an endless response is cut at the limit and marked as too large", async () =
 
 it("an answer that is nested too deeply to be kept is none", async () => {
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
-  for (const [levels, isTaken] of [[MAX_JSON_DEPTH, true] as const, [5_000, false] as const, [5_000_000, false] as const]) {
+  for (const [levels, isTaken] of [
+    [MAX_JSON_DEPTH, true] as const,
+    [5_000, false] as const,
+    [5_000_000, false] as const,
+  ]) {
     const { server } = await serving((response) => response.end(nested(levels)));
     expect((await fetchJson(server, "/session", signal))?.body !== null).toBe(isTaken);
   }

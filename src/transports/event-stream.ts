@@ -31,7 +31,11 @@ export class Refused extends Error {
 export async function* readEventStream(
   server: Server,
   path: string,
-  { signal, silenceMs, onOpen }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
+  {
+    signal,
+    silenceMs,
+    onOpen,
+  }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
 ): AsyncGenerator<readonly string[]> {
   const dead = new AbortController();
   const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`no data for ${duration(ms)}`)), ms);
@@ -81,7 +85,11 @@ export async function* readEventStream(
 const TOO_LARGE = { status: 413, body: null };
 
 /** The JSON response of a route; null if there is none. `TOO_LARGE` if it is larger than any record. */
-export async function fetchJson(server: Server, path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly body: unknown } | null> {
+export async function fetchJson(
+  server: Server,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly body: unknown } | null> {
   try {
     const response = await fetch(at(server, path), {
       headers: { Accept: "application/json", ...authorized(server) },
@@ -113,7 +121,8 @@ function at({ url }: Server, path: string): URL {
   return whole;
 }
 
-const authorized = ({ authorization }: Server): Record<string, string> => (authorization === null ? {} : { Authorization: authorization });
+const authorized = ({ authorization }: Server): Record<string, string> =>
+  authorization === null ? {} : { Authorization: authorization };
 
 function refusal(status: number): string {
   if (status === 401 || status === 403) return "it requires a password, or another one";

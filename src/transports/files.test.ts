@@ -16,7 +16,8 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 /** Their bytes are good only until the next ones are asked for. */
-const kept = (lines: readonly Line[]) => lines.map((line) => (line.is === "line" ? { ...line, bytes: Uint8Array.from(line.bytes) } : line));
+const kept = (lines: readonly Line[]) =>
+  lines.map((line) => (line.is === "line" ? { ...line, bytes: Uint8Array.from(line.bytes) } : line));
 
 async function linesOf(content: string | Uint8Array, isWhole = false) {
   const path = join(folder, "file.jsonl");
@@ -24,7 +25,11 @@ async function linesOf(content: string | Uint8Array, isWhole = false) {
   const counts = noReads();
   const lines: Line[] = [];
   for await (const some of readLines(path, counts, () => isWhole)) lines.push(...kept(some));
-  return { counts, lines, shown: lines.map((line) => [line.number, line.is === "line" ? decode(line.bytes) : line.is]) };
+  return {
+    counts,
+    lines,
+    shown: lines.map((line) => [line.number, line.is === "line" ? decode(line.bytes) : line.is]),
+  };
 }
 
 describe("lines of a file", () => {
@@ -82,7 +87,8 @@ describe("lines of a file", () => {
     const path = join(folder, "file.jsonl");
     writeFileSync(path, "one\n\0\0two\n");
     const rest: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, zeroes && positionAfter(zeroes))) rest.push(...kept(some));
+    for await (const some of readLines(path, noReads(), () => true, zeroes && positionAfter(zeroes)))
+      rest.push(...kept(some));
     expect(rest).toMatchObject([{ is: "line", number: 2, offset: 6, end: 10 }]);
     expect((await linesOf("one\n\0\0two\n")).lines.at(-1)).toEqual(rest[0]);
   });
@@ -113,7 +119,8 @@ describe("lines of a file", () => {
     const long = "x".repeat(3 << 20);
     writeFileSync(path, `one\n${long}\ntwo\n${long}`);
     const lines: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, undefined, { max: 1 << 20 })) lines.push(...kept(some));
+    for await (const some of readLines(path, noReads(), () => true, undefined, { max: 1 << 20 }))
+      lines.push(...kept(some));
     expect(lines.map((line) => (line.is === "line" ? decode(line.bytes) : line))).toEqual([
       "one",
       { is: "too-long", number: 2, length: long.length, end: long.length + 5 },
@@ -158,7 +165,11 @@ describe("lines of a file", () => {
     expect(lines.map((line) => line.number)).toEqual([1, 3, 4, 5]);
     for (const [i, { end, number }] of lines.entries()) {
       const rest: Line[] = [];
-      for await (const some of readLines(join(folder, "file.jsonl"), noReads(), () => true, { offset: end, lines: number })) rest.push(...kept(some));
+      for await (const some of readLines(join(folder, "file.jsonl"), noReads(), () => true, {
+        offset: end,
+        lines: number,
+      }))
+        rest.push(...kept(some));
       expect(rest).toEqual(lines.slice(i + 1));
     }
   });
@@ -174,13 +185,18 @@ describe("files below a folder", () => {
     const paths: string[] = [];
     const others: string[] = [];
     const error = (at: string, { message }: Error) => errors.push(`${at}: ${message}`);
-    for await (const files of walk(folder, folders, error, (at, is) => others.push(`${is} ${at}`))) paths.push(...files.paths);
+    for await (const files of walk(folder, folders, error, (at, is) => others.push(`${is} ${at}`)))
+      paths.push(...files.paths);
     return { paths: paths.sort(), errors, others: others.sort() };
   };
 
   it("are all of them, at any depth, in the folders asked for", async () => {
-    for (const path of ["projects/a/x.jsonl", "projects/a/b/c/y.jsonl", "sessions/1.json", "elsewhere/z.jsonl"]) put(path);
-    expect(await found(["projects", "sessions"])).toMatchObject({ paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"], errors: [] });
+    for (const path of ["projects/a/x.jsonl", "projects/a/b/c/y.jsonl", "sessions/1.json", "elsewhere/z.jsonl"])
+      put(path);
+    expect(await found(["projects", "sessions"])).toMatchObject({
+      paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"],
+      errors: [],
+    });
   });
 
   it("are none if there is no such folder, or a file instead", async () => {

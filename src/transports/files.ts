@@ -1,5 +1,17 @@
 import { hash } from "node:crypto";
-import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { MAX_RECORD } from "../core/tools/limits.ts";
@@ -54,7 +66,9 @@ export function foldersLike(path: string): readonly string[] {
     const own = process.getuid?.();
     const isShared = own !== undefined && (statSync(parent).mode & WRITTEN_BY_ALL) !== 0;
     const found = readdirSync(parent, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && entry.name.startsWith(start) && entry.name.slice(start.length).endsWith(end))
+      .filter(
+        (entry) => entry.isDirectory() && entry.name.startsWith(start) && entry.name.slice(start.length).endsWith(end),
+      )
       .map(({ name }) => join(parent, name))
       .filter((folder) => !isShared || lstatSync(folder).uid === own);
     return found.length === 0 && !isShared ? [path] : found.sort();
@@ -149,7 +163,8 @@ const HEAD_BYTES = 4 << 20;
 /** The first bytes of a file. */
 export async function readHead(path: string): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk);
+  for await (const chunk of createReadStream(path, { end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>)
+    chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

@@ -21,7 +21,9 @@ async function read(text: string, from?: LinePosition) {
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   for await (const some of readLines(path, noReads(), isWhole, from, { split: recordsIn })) lines.push(...some);
   const shown = lines.map((line) =>
-    line.is === "line" ? [line.number, line.offset, decode(line.bytes), line.isBehind ?? false] : [line.number, line.end, line.is],
+    line.is === "line"
+      ? [line.number, line.offset, decode(line.bytes), line.isBehind ?? false]
+      : [line.number, line.end, line.is],
   );
   const last = lines.at(-1);
   return { shown, after: last === undefined ? from : positionAfter(last) };

@@ -6,7 +6,13 @@ import { type Packing, unpacked } from "./packed.ts";
 export type Line =
   | RecordLine
   /** Zero bytes that a crash left. A record may follow in the same line. */
-  | { readonly is: "zeroes"; readonly number: number; readonly length: number; readonly end: number; readonly ended: boolean }
+  | {
+      readonly is: "zeroes";
+      readonly number: number;
+      readonly length: number;
+      readonly end: number;
+      readonly ended: boolean;
+    }
   | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number; readonly end: number };
 
 /** A line, or one of several records in it. */
@@ -28,7 +34,10 @@ export interface RecordLine {
 }
 
 /** The positions of the records in one line; null if the line is one record. `isBehind`: another record precedes it. */
-export type SplitLine = (line: Uint8Array, isBehind: boolean) => readonly { readonly start: number; readonly end: number }[] | null;
+export type SplitLine = (
+  line: Uint8Array,
+  isBehind: boolean,
+) => readonly { readonly start: number; readonly end: number }[] | null;
 
 /** Number of bytes and lines before the read position. */
 export interface LinePosition {
@@ -56,7 +65,11 @@ export async function* readLines(
   counts: ReadCounts,
   whole: (line: Uint8Array) => boolean,
   from: LinePosition = START,
-  { max = MAX_RECORD, packed, split = () => null }: { readonly max?: number; readonly packed?: Packing | undefined; readonly split?: SplitLine } = {},
+  {
+    max = MAX_RECORD,
+    packed,
+    split = () => null,
+  }: { readonly max?: number; readonly packed?: Packing | undefined; readonly split?: SplitLine } = {},
 ): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let isBehind = packed === undefined && startsBehindRecord(path, from.offset);
@@ -74,7 +87,14 @@ export async function* readLines(
       number += 1;
       const after = position + end + 1;
       if (length > max) lines.push({ is: "too-long", number, length, end: after });
-      else addLine(lines, rest.length === 0 ? part : Buffer.concat([...rest, part]), { number, end: after, ended: true, isBehind, split });
+      else
+        addLine(lines, rest.length === 0 ? part : Buffer.concat([...rest, part]), {
+          number,
+          end: after,
+          ended: true,
+          isBehind,
+          split,
+        });
       isBehind = false;
       rest = [];
       restLength = 0;
@@ -179,10 +199,22 @@ function addLine(lines: Line[], bytes: Buffer, { split, isBehind, ...at }: LineA
   const records = split(content, isBehind);
   // Without leading blanks, so that the position is the same whether it is read alone or with the record before it.
   if (records === null)
-    lines.push({ is: "line", bytes: blanks === 0 ? content : content.subarray(blanks), offset: offset + blanks, ...at, ...(isBehind ? behind : {}) });
+    lines.push({
+      is: "line",
+      bytes: blanks === 0 ? content : content.subarray(blanks),
+      offset: offset + blanks,
+      ...at,
+      ...(isBehind ? behind : {}),
+    });
   for (const [i, span] of records?.entries() ?? []) {
     const next = records?.[i + 1];
     const place = next === undefined ? at : { number: at.number, end: offset + next.start, ended: false };
-    lines.push({ is: "line", bytes: content.subarray(span.start, span.end), offset: offset + span.start, ...place, ...(i > 0 || isBehind ? behind : {}) });
+    lines.push({
+      is: "line",
+      bytes: content.subarray(span.start, span.end),
+      offset: offset + span.start,
+      ...place,
+      ...(i > 0 || isBehind ? behind : {}),
+    });
   }
 }

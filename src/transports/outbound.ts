@@ -46,7 +46,11 @@ class TunnelAgent extends TlsAgent {
   }
 
   override createConnection(
-    options: { readonly host?: string | null | undefined; readonly port?: number | string | null | undefined; readonly servername?: string | undefined },
+    options: {
+      readonly host?: string | null | undefined;
+      readonly port?: number | string | null | undefined;
+      readonly servername?: string | undefined;
+    },
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const target = `${options.host}:${options.port}`;

@@ -21,7 +21,9 @@ function packedFile(bytes: Uint8Array): string {
 async function read(path: string, from = { offset: 0, lines: 0 }) {
   const found: { text: string; number: number; offset: number }[] = [];
   for await (const lines of readLines(path, noReads(), () => true, from, { packed: "zstd" }))
-    for (const line of lines) if (line.is === "line") found.push({ text: Buffer.from(line.bytes).toString(), number: line.number, offset: line.offset });
+    for (const line of lines)
+      if (line.is === "line")
+        found.push({ text: Buffer.from(line.bytes).toString(), number: line.number, offset: line.offset });
   return found;
 }
 
@@ -58,7 +60,9 @@ describe("a packed file", () => {
 
   it("throws wherever it is cut off, though Node.js 22 does not", async () => {
     for (const end of [3, 5, 12, whole.length >> 1, whole.length - 1])
-      await expect(read(packedFile(whole.subarray(0, end))), `cut off at ${end}`).rejects.toThrow("unexpected end of file");
+      await expect(read(packedFile(whole.subarray(0, end))), `cut off at ${end}`).rejects.toThrow(
+        "unexpected end of file",
+      );
   });
 
   it("is whole with a checksum, without a size, and with a frame to be passed over behind it", async () => {
@@ -66,7 +70,9 @@ describe("a packed file", () => {
     const checked = zstdCompressSync(text, { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
     const unsized = zstdCompressSync(text, { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } });
     const passedOver = Buffer.concat([unsized, Buffer.from("502a4d1803000000616263", "hex")]);
-    for (const bytes of [checked, unsized, passedOver]) expect((await read(packedFile(bytes))).map((line) => line.text.length)).toEqual([300_000]);
-    for (const bytes of [checked, passedOver]) await expect(read(packedFile(bytes.subarray(0, -2)))).rejects.toThrow("unexpected end of file");
+    for (const bytes of [checked, unsized, passedOver])
+      expect((await read(packedFile(bytes))).map((line) => line.text.length)).toEqual([300_000]);
+    for (const bytes of [checked, passedOver])
+      await expect(read(packedFile(bytes.subarray(0, -2)))).rejects.toThrow("unexpected end of file");
   });
 });

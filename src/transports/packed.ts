@@ -45,7 +45,8 @@ function checkWhole(path: string): void {
     let at = 0;
     while (at < size) {
       const magic = number(at, 4);
-      if (magic !== FRAME && magic - (magic % 16) !== SKIPPED_FRAME) throw new Error("it is not zstd data, despite its name");
+      if (magic !== FRAME && magic - (magic % 16) !== SKIPPED_FRAME)
+        throw new Error("it is not zstd data, despite its name");
       at = magic === FRAME ? afterFrame(number, at + 4) : at + 8 + number(at + 4, 4);
     }
     if (at > size) throw new Error("unexpected end of file");

@@ -16,7 +16,9 @@ const processLiveness = (mark: ProcessMark) => livenessOn(systemOf(process.platf
 
 let child: ChildProcess;
 beforeEach(async () => {
-  child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], { stdio: ["ignore", "pipe", "ignore"] });
+  child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   // Once it has said something it certainly runs.
   if (child.stdout !== null) await once(child.stdout, "data");
 });
@@ -29,7 +31,13 @@ async function end() {
   await gone;
 }
 
-const mark = (more: Partial<PidMark> = {}): PidMark => ({ pid: child.pid ?? 0, birth: null, domain: null, startedAt: null, ...more });
+const mark = (more: Partial<PidMark> = {}): PidMark => ({
+  pid: child.pid ?? 0,
+  birth: null,
+  domain: null,
+  startedAt: null,
+  ...more,
+});
 
 /** Field 22 of /proc/<pid>/stat: the birth in clock ticks, as products write it down. */
 function birth(): string {
@@ -80,12 +88,17 @@ describe("a process", () => {
 });
 
 describe("a process of another place", () => {
-  it.each(["linux:0123456789abcdef:pid:[1]", "linux::pid:[1]", "plan9:x", "nonsense"])("is unknown here: %s", (domain) => {
-    expect(processLiveness(mark({ domain }))).toBe("unknown");
-  });
+  it.each(["linux:0123456789abcdef:pid:[1]", "linux::pid:[1]", "plan9:x", "nonsense"])(
+    "is unknown here: %s",
+    (domain) => {
+      expect(processLiveness(mark({ domain }))).toBe("unknown");
+    },
+  );
 
   it("is known here, if this is that place", () => {
-    const here = isLinux ? `linux:00000000000000000000000000000000:${readlinkSync("/proc/self/ns/pid")}` : `${process.platform}:x`;
+    const here = isLinux
+      ? `linux:00000000000000000000000000000000:${readlinkSync("/proc/self/ns/pid")}`
+      : `${process.platform}:x`;
     expect(processLiveness(mark({ domain: here }))).toBe("alive");
   });
 });

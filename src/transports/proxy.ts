@@ -1,4 +1,11 @@
-import { type ClientRequest, createServer, type IncomingMessage, request as requestPlain, type Server, type ServerResponse } from "node:http";
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  request as requestPlain,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { request as requestTls } from "node:https";
 import type { AddressInfo } from "node:net";
 import { duration } from "../core/tools/format.ts";
@@ -21,7 +28,9 @@ export interface AnsweredHead {
 }
 
 /** How an exchange ended. `refused`: it was not forwarded. */
-export type Ending = { readonly how: "finished" | "aborted" } | { readonly how: "failed" | "timed-out" | "refused"; readonly error: string };
+export type Ending =
+  | { readonly how: "finished" | "aborted" }
+  | { readonly how: "failed" | "timed-out" | "refused"; readonly error: string };
 
 /**
  * Observes an exchange. Each chunk is forwarded before it is passed on; the observer can neither delay nor change it.
@@ -78,13 +87,18 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const server = createServer(receive);
   server.on("checkContinue", receive);
   server.on("connect", (_, socket) => socket.end("HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n"));
-  server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+  server.on("upgrade", (_, socket) =>
+    socket.end("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+  );
   server.on("clientError", (_, socket) => socket.destroy());
   // Timeouts of long uploads and idle streams are up to the upstream and the client.
   Object.assign(server, { requestTimeout: 0, timeout: 0, keepAliveTimeout: IDLE_CLIENT_MS });
   await listening(server, options);
   const { port, address, family } = server.address() as AddressInfo;
-  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`, stop: (graceMs) => stop(server, graceMs) };
+  return {
+    url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
+    stop: (graceMs) => stop(server, graceMs),
+  };
 }
 
 const listening = (server: Server, { port, host }: ProxyOptions) =>
@@ -152,7 +166,13 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
       relay(response, outgoing, witness, end);
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
-      if (request.reusedSocket && ending === null && !outgoing.destroyed && LOST_CONNECTION.has(error.code ?? "") && sent.isKnown) {
+      if (
+        request.reusedSocket &&
+        ending === null &&
+        !outgoing.destroyed &&
+        LOST_CONNECTION.has(error.code ?? "") &&
+        sent.isKnown
+      ) {
         up = openUpstream(incoming, upstream, options, true);
         listen(up);
         sent.again(up);
@@ -161,7 +181,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
       }
       end({ how: "failed", error: error.message });
       if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
-      else if (ending?.how === "timed-out") respond(outgoing, 504, options.failure(504, `${upstream.host} did not respond in time`));
+      else if (ending?.how === "timed-out")
+        respond(outgoing, 504, options.failure(504, `${upstream.host} did not respond in time`));
       else respond(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
     });
   };
@@ -243,7 +264,12 @@ function openUpstream(incoming: IncomingMessage, upstream: URL, { via }: ProxyOp
   });
 }
 
-function relay(response: IncomingMessage, outgoing: ServerResponse, witness: ExchangeWitness, end: (ending: Ending) => void): void {
+function relay(
+  response: IncomingMessage,
+  outgoing: ServerResponse,
+  witness: ExchangeWitness,
+  end: (ending: Ending) => void,
+): void {
   const status = response.statusCode ?? 502;
   outgoing.sendDate = false;
   outgoing.writeHead(status, response.statusMessage ?? "", endToEnd(response.rawHeaders) as string[]);
@@ -268,7 +294,12 @@ function relay(response: IncomingMessage, outgoing: ServerResponse, witness: Exc
   response.on("error", () => {});
 }
 
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, { status, body }: Refusal, witness: ExchangeWitness): void {
+function refuse(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, body }: Refusal,
+  witness: ExchangeWitness,
+): void {
   incoming.on("data", (chunk: Buffer) => witness.asked(chunk));
   incoming.on("end", () => {
     witness.askedAll();
@@ -304,5 +335,7 @@ function guarded(witness: ExchangeWitness, onTrouble: (error: Error) => void): E
   };
 }
 
-const pairs = (raw: RawHeaders): [string, string][] => raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ""] as [string, string]] : []));
-const endToEnd = (raw: RawHeaders): RawHeaders => pairs(raw).flatMap(([name, value]) => (HOP_BY_HOP.has(name.toLowerCase()) ? [] : [name, value]));
+const pairs = (raw: RawHeaders): [string, string][] =>
+  raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ""] as [string, string]] : []));
+const endToEnd = (raw: RawHeaders): RawHeaders =>
+  pairs(raw).flatMap(([name, value]) => (HOP_BY_HOP.has(name.toLowerCase()) ? [] : [name, value]));

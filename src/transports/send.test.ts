@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { outcomeOf } from "./send.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
-const of = (status: number, body = "", retryAfter: string | null = null) => outcomeOf(status, new TextEncoder().encode(body), retryAfter, NOW);
+const of = (status: number, body = "", retryAfter: string | null = null) =>
+  outcomeOf(status, new TextEncoder().encode(body), retryAfter, NOW);
 
 describe("an answer", () => {
   it.each([
@@ -25,7 +26,12 @@ describe("an answer", () => {
   });
 
   it("tells its reason in a line, and when to come again", () => {
-    expect(of(503, " over\n loaded ", "2")).toEqual({ is: "unavailable", status: 503, reason: "503 over loaded", retryAfterMs: 2_000 });
+    expect(of(503, " over\n loaded ", "2")).toEqual({
+      is: "unavailable",
+      status: 503,
+      reason: "503 over loaded",
+      retryAfterMs: 2_000,
+    });
     expect(of(429, "", "Thu, 01 Jan 2026 00:01:00 GMT")).toMatchObject({ retryAfterMs: 60_000 });
     expect(of(429, "", "soon")).toMatchObject({ retryAfterMs: null });
   });

@@ -11,7 +11,12 @@ export type Outcome =
   | { readonly is: "refused"; readonly status: number; readonly reason: string }
   | { readonly is: "too-large"; readonly status: number; readonly reason: string }
   /** Unreachable or overloaded. `retryAfterMs` is the server's value. */
-  | { readonly is: "unavailable"; readonly status: number | null; readonly reason: string; readonly retryAfterMs: number | null };
+  | {
+      readonly is: "unavailable";
+      readonly status: number | null;
+      readonly reason: string;
+      readonly retryAfterMs: number | null;
+    };
 
 export interface Sending {
   readonly url: string;
@@ -34,7 +39,12 @@ export async function send({ url, headers, body, timeoutMs, signal }: Sending): 
       redirect: "manual",
       signal: signal === undefined ? until : AbortSignal.any([until, signal]),
     });
-    return outcomeOf(response.status, (await readBody(response.body, MAX_RECEIPT)).bytes, response.headers.get("retry-after"), Date.now());
+    return outcomeOf(
+      response.status,
+      (await readBody(response.body, MAX_RECEIPT)).bytes,
+      response.headers.get("retry-after"),
+      Date.now(),
+    );
   } catch (error) {
     return { is: "unavailable", status: null, reason: reasonOf(error, timeoutMs), retryAfterMs: null };
   }
@@ -62,5 +72,9 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === "TimeoutError") return `no response within ${duration(timeoutMs)}`;
   const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : null;
-  return cause === null ? error.message : cause.code === undefined ? cause.message : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
+  return cause === null
+    ? error.message
+    : cause.code === undefined
+      ? cause.message
+      : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
 }

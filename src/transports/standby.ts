@@ -80,7 +80,10 @@ function holderIn(file: number): Pick<Standby, "hold" | "drop"> {
       isFull = true;
     }
   };
-  return { hold: (chunk) => attempt(() => writeSync(file, chunk, 0, chunk.length, 0)), drop: () => attempt(() => ftruncateSync(file)) };
+  return {
+    hold: (chunk) => attempt(() => writeSync(file, chunk, 0, chunk.length, 0)),
+    drop: () => attempt(() => ftruncateSync(file)),
+  };
 }
 
 /** An unlinked file, accessible only through its descriptor; null if it cannot be created. */

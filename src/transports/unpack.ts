@@ -2,7 +2,10 @@ import type { Transform } from "node:stream";
 import * as zlib from "node:zlib";
 import { TooLarge } from "../core/tools/limits.ts";
 
-type Packing = { readonly whole: (bytes: Buffer, options: zlib.ZlibOptions) => Buffer; readonly stream: () => Transform };
+type Packing = {
+  readonly whole: (bytes: Buffer, options: zlib.ZlibOptions) => Buffer;
+  readonly stream: () => Transform;
+};
 
 /** Truncated data is unpacked as far as possible. */
 const LOOSE = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
@@ -25,7 +28,8 @@ export function unpackWhole(bytes: Buffer, encoding: string | null, max: number)
   try {
     return packing.whole(bytes, { maxOutputLength: max });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw new TooLarge(`more than ${max} bytes when unpacked`);
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+      throw new TooLarge(`more than ${max} bytes when unpacked`);
     throw error;
   }
 }

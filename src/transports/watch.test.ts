@@ -6,7 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type WatchOptions, watchFolders } from "./watch.ts";
 
-async function watching(folders: readonly string[], prepare: (base: string) => void = () => {}, shallow: readonly string[] = []) {
+async function watching(
+  folders: readonly string[],
+  prepare: (base: string) => void = () => {},
+  shallow: readonly string[] = [],
+) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
   prepare(base);
   const seen = new Set<string>();
@@ -68,16 +72,30 @@ describe("a folder that is not there yet", () => {
 async function watchingTree(folder: string) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
   mkdirSync(join(base, folder), { recursive: true });
-  const watchers: (EventEmitter & { readonly path: string; tell: (is: "rename" | "change", name: string | null) => void; isClosed: boolean })[] = [];
+  const watchers: (EventEmitter & {
+    readonly path: string;
+    tell: (is: "rename" | "change", name: string | null) => void;
+    isClosed: boolean;
+  })[] = [];
   const watch = ((path: string, _: unknown, tell: (is: "rename" | "change", name: string | null) => void) => {
-    const watcher = Object.assign(new EventEmitter(), { path, tell, isClosed: false, close: () => Object.assign(watcher, { isClosed: true }) });
+    const watcher = Object.assign(new EventEmitter(), {
+      path,
+      tell,
+      isClosed: false,
+      close: () => Object.assign(watcher, { isClosed: true }),
+    });
     watchers.push(watcher);
     return watcher;
   }) as unknown as WatchOptions["watch"] & {};
   const seen: string[] = [];
   const onPaths = (paths: readonly string[]) => void seen.push(...paths.map((path) => path.slice(base.length + 1)));
   const errors: Error[] = [];
-  const watched = await watchFolders([join(base, folder)], [], { onPaths, onError: (error) => errors.push(error), isRecursive: true, watch });
+  const watched = await watchFolders([join(base, folder)], [], {
+    onPaths,
+    onError: (error) => errors.push(error),
+    isRecursive: true,
+    watch,
+  });
   onTestFinished(async () => {
     await watched.stop();
     rmSync(base, { recursive: true });
@@ -153,7 +171,9 @@ describe("a folder that is there", () => {
   });
 
   it("is watched again when all of it went and came back", async () => {
-    const { base, seen, write, sees } = await watching(["product/records"], (base) => mkdirSync(join(base, "product/records/p"), { recursive: true }));
+    const { base, seen, write, sees } = await watching(["product/records"], (base) =>
+      mkdirSync(join(base, "product/records/p"), { recursive: true }),
+    );
     for (let i = 0; i < 5; i += 1) {
       rmSync(join(base, i % 2 === 0 ? "product/records" : "product"), { recursive: true });
       // At times it is back before anybody hears that it was gone.
@@ -199,54 +219,58 @@ describe("past the limit of the system", () => {
   function limited(count: number) {
     const limit = { room: count };
     const refuse = (...args: Parameters<typeof watch>) => {
-      if (limit.room === 0) throw Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), { code: "ENOSPC" });
+      if (limit.room === 0)
+        throw Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), { code: "ENOSPC" });
       limit.room -= 1;
       return watch(...args);
     };
     return { limit, watch: refuse as typeof watch };
   }
 
-  it.each([false, true])("what is not watched is polled, and watched again once there is room (recursive: %s)", async (isRecursive) => {
-    const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
-    mkdirSync(join(base, "a/deep"), { recursive: true });
-    writeFileSync(join(base, "a/deep/old.jsonl"), "1");
-    const seen = new Set<string>();
-    const errors: string[] = [];
-    const polled: number[] = [];
-    const { limit, watch: own } = limited(0);
-    const watching = await watchFolders([join(base, "a"), join(base, "later/on")], [base], {
-      onPaths: (paths) => {
-        for (const path of paths) seen.add(path.slice(base.length + 1));
-      },
-      onError: ({ message }) => errors.push(message),
-      onPolled: (folders) => polled.push(folders),
-      isRecursive,
-      watch: own,
-    });
-    onTestFinished(async () => {
-      await watching.stop();
-      rmSync(base, { recursive: true });
-    });
-    const sees = (path: string) => expect.poll(() => seen.has(path), { timeout: 60_000 }).toBe(true);
-    expect(watching.polled).toBe(isRecursive ? 3 : 4);
-    expect(errors.length).toBe(1);
-    expect(errors[0]).toContain("fs.inotify.max_user_watches");
-    expect(seen.size).toBe(0);
-    writeFileSync(join(base, "a/deep/old.jsonl"), "12");
-    await sees("a/deep/old.jsonl");
-    mkdirSync(join(base, "a/new/deeper"), { recursive: true });
-    writeFileSync(join(base, "a/new/deeper/x.jsonl"), "1");
-    await sees("a/new/deeper/x.jsonl");
-    mkdirSync(join(base, "later/on"), { recursive: true });
-    writeFileSync(join(base, "later/on/y.jsonl"), "1");
-    await sees("later/on/y.jsonl");
-    limit.room = 100;
-    await expect.poll(() => watching.polled, { timeout: 60_000 }).toBe(0);
-    expect(polled.at(-1)).toBe(0);
-    seen.clear();
-    writeFileSync(join(base, "a/new/deeper/x.jsonl"), "12");
-    await sees("a/new/deeper/x.jsonl");
-    rmSync(join(base, "a/deep/old.jsonl"));
-    await sees("a/deep/old.jsonl");
-  });
+  it.each([false, true])(
+    "what is not watched is polled, and watched again once there is room (recursive: %s)",
+    async (isRecursive) => {
+      const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
+      mkdirSync(join(base, "a/deep"), { recursive: true });
+      writeFileSync(join(base, "a/deep/old.jsonl"), "1");
+      const seen = new Set<string>();
+      const errors: string[] = [];
+      const polled: number[] = [];
+      const { limit, watch: own } = limited(0);
+      const watching = await watchFolders([join(base, "a"), join(base, "later/on")], [base], {
+        onPaths: (paths) => {
+          for (const path of paths) seen.add(path.slice(base.length + 1));
+        },
+        onError: ({ message }) => errors.push(message),
+        onPolled: (folders) => polled.push(folders),
+        isRecursive,
+        watch: own,
+      });
+      onTestFinished(async () => {
+        await watching.stop();
+        rmSync(base, { recursive: true });
+      });
+      const sees = (path: string) => expect.poll(() => seen.has(path), { timeout: 60_000 }).toBe(true);
+      expect(watching.polled).toBe(isRecursive ? 3 : 4);
+      expect(errors.length).toBe(1);
+      expect(errors[0]).toContain("fs.inotify.max_user_watches");
+      expect(seen.size).toBe(0);
+      writeFileSync(join(base, "a/deep/old.jsonl"), "12");
+      await sees("a/deep/old.jsonl");
+      mkdirSync(join(base, "a/new/deeper"), { recursive: true });
+      writeFileSync(join(base, "a/new/deeper/x.jsonl"), "1");
+      await sees("a/new/deeper/x.jsonl");
+      mkdirSync(join(base, "later/on"), { recursive: true });
+      writeFileSync(join(base, "later/on/y.jsonl"), "1");
+      await sees("later/on/y.jsonl");
+      limit.room = 100;
+      await expect.poll(() => watching.polled, { timeout: 60_000 }).toBe(0);
+      expect(polled.at(-1)).toBe(0);
+      seen.clear();
+      writeFileSync(join(base, "a/new/deeper/x.jsonl"), "12");
+      await sees("a/new/deeper/x.jsonl");
+      rmSync(join(base, "a/deep/old.jsonl"));
+      await sees("a/deep/old.jsonl");
+    },
+  );
 });

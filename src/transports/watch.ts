@@ -30,7 +30,11 @@ const POLL_SHARE = 20;
  * For `shallow` folders only direct entries are reported, because they may contain copies of whole projects. No change
  * after it resolves is missed; see docs/adr/015-watching.md.
  */
-export async function watchFolders(folders: readonly string[], shallow: readonly string[], options: WatchOptions): Promise<Watching> {
+export async function watchFolders(
+  folders: readonly string[],
+  shallow: readonly string[],
+  options: WatchOptions,
+): Promise<Watching> {
   const watches = new Watches(options);
   for (const folder of new Set(folders)) {
     watches.beginAt(folder, true);
@@ -80,7 +84,13 @@ class Watches {
   readonly #beginnings = new Map<string, boolean>();
   #isStopped = false;
 
-  constructor({ onPaths, onError, onPolled = () => {}, isRecursive = process.platform !== "linux", watch: own = watch }: WatchOptions) {
+  constructor({
+    onPaths,
+    onError,
+    onPolled = () => {},
+    isRecursive = process.platform !== "linux",
+    watch: own = watch,
+  }: WatchOptions) {
     this.#onPaths = onPaths;
     this.#onError = onError;
     this.#onPolled = onPolled;
@@ -114,7 +124,11 @@ class Watches {
    */
   #enter(path: string, isBeginning = false): void {
     const stat = (isBeginning ? statSync : lstatSync)(path, { throwIfNoEntry: false });
-    if (stat?.isDirectory() !== true || (this.#watchers.get(path) ?? this.#polled.get(path))?.identity === identityOf(stat)) return;
+    if (
+      stat?.isDirectory() !== true ||
+      (this.#watchers.get(path) ?? this.#polled.get(path))?.identity === identityOf(stat)
+    )
+      return;
     // A folder that was deleted and created again is another one.
     this.#end(path);
     this.#enterable(path);
@@ -146,7 +160,10 @@ class Watches {
   }
 
   /** Watches a folder, optionally recursively. */
-  add(folder: string, { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {}): void {
+  add(
+    folder: string,
+    { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {},
+  ): void {
     if (this.#isStopped || this.#watchers.has(folder) || this.#polled.has(folder)) return;
     this.#start(folder, folder, recursive, (is, name) => {
       if (name !== null) this.#onPaths([join(folder, name)]);
@@ -224,13 +241,21 @@ class Watches {
       return;
     }
     if (LIMITS.has(error.code)) {
-      this.#polled.set(key, { ...watched, identity: identityOf(statSync(folder, { throwIfNoEntry: false })), stamps: stampsIn(folder, recursive) });
+      this.#polled.set(key, {
+        ...watched,
+        identity: identityOf(statSync(folder, { throwIfNoEntry: false })),
+        stamps: stampsIn(folder, recursive),
+      });
       this.#onPolled(this.polled);
       this.#pollSoon(POLL_MS);
     }
     if (this.#reported.has(error.code ?? error.message)) return;
     this.#reported.add(error.code ?? error.message);
-    this.#onError(LIMITS.has(error.code) ? new Error(`${limitOf(error)}; other folders are polled, so changes there are noticed later`) : error);
+    this.#onError(
+      LIMITS.has(error.code)
+        ? new Error(`${limitOf(error)}; other folders are polled, so changes there are noticed later`)
+        : error,
+    );
   }
 
   #pollSoon(ms: number): void {
@@ -259,7 +284,8 @@ class Watches {
     const { folder, recursive, onChange } = polled;
     const before = polled.stamps;
     polled.stamps = stampsIn(folder, recursive);
-    for (const [name, stamp] of polled.stamps) if (before.get(name) !== stamp) onChange(before.has(name) ? "change" : "rename", name);
+    for (const [name, stamp] of polled.stamps)
+      if (before.get(name) !== stamp) onChange(before.has(name) ? "change" : "rename", name);
     for (const name of before.keys()) if (!polled.stamps.has(name)) onChange("rename", name);
     if (!existsSync(folder)) onChange("rename", null);
   }
@@ -289,7 +315,8 @@ function stampsIn(folder: string, recursive: boolean): ReadonlyMap<string, strin
   const stamps = new Map<string, string>();
   for (const name of namesIn(folder, recursive)) {
     const stat = lstatSync(join(folder, name), { throwIfNoEntry: false });
-    if (stat !== undefined) stamps.set(name, stat.isDirectory() ? identityOf(stat) : `${stat.ino} ${stat.size} ${stat.mtimeMs}`);
+    if (stat !== undefined)
+      stamps.set(name, stat.isDirectory() ? identityOf(stat) : `${stat.ino} ${stat.size} ${stat.mtimeMs}`);
   }
   return stamps;
 }

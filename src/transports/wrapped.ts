@@ -41,9 +41,22 @@ const NEWLINE = 10;
 /**
  * Runs a command with the same input, output, terminal and exit code as without us. Rejects if it cannot be started.
  */
-export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet, standby }: WrapOptions): Promise<Wrapped> {
+export async function wrap({
+  command,
+  env,
+  cwd,
+  onLine,
+  output,
+  listens,
+  isQuiet,
+  standby,
+}: WrapOptions): Promise<Wrapped> {
   const reads = onLine !== undefined || output === null;
-  const stdio = [listens === true ? "pipe" : "inherit", reads ? "pipe" : "inherit", isQuiet === true ? "ignore" : "inherit"] as const;
+  const stdio = [
+    listens === true ? "pipe" : "inherit",
+    reads ? "pipe" : "inherit",
+    isQuiet === true ? "ignore" : "inherit",
+  ] as const;
   const { program, args, ...how } = launch(command, env);
   const child = spawn(program, args, { env, stdio: [...stdio], ...how, ...(cwd === undefined ? {} : { cwd }) });
   const started = new Promise<void>((resolve, reject) => {
@@ -52,7 +65,9 @@ export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet
   });
   if (child.stdout !== null) {
     const isReady = standby !== undefined && child.pid !== undefined;
-    const started = isReady ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout }) : NO_STANDBY;
+    const started = isReady
+      ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout })
+      : NO_STANDBY;
     passOn(child.stdout, output, onLine ?? (() => {}), started);
   }
   // The command may close its stdin at any time.

@@ -32,7 +32,10 @@ describe("naming a thread or an agent", () => {
     ["an agent of the latest thread", `latest/${L2}`],
   ])("an agent by %s", async (_what, words) => {
     const found = (await retinueJson(NESTED, ["tree", words])) as AgentTree;
-    expect({ uri: found.uri, children: found.children.map((c) => c.agentId) }).toEqual({ uri: `claude://${THREAD}/${L2}`, children: [L3] });
+    expect({ uri: found.uri, children: found.children.map((c) => c.agentId) }).toEqual({
+      uri: `claude://${THREAD}/${L2}`,
+      children: [L3],
+    });
   });
 });
 
@@ -55,8 +58,18 @@ describe("wrong words exit with 2: one line says what is wrong, one what would b
     ["--head of nothing", ["--head"], /--head needs a URI/, /retinue --head <uri>/],
     ["a mistyped command", ["tre"], /neither a command nor a URI/, /did you mean: retinue tree/],
     ["an unknown command with an argument", ["foo", "bar"], /unknown command "foo"/, /commands: .*\btree\b/],
-    ["a mistyped command with arguments", ["--json", "serch", "two", "words"], /unknown command "serch"/, /did you mean: retinue search/],
-    ["a mistyped command with a URI and an option", ["tre", `claude://${THREAD}`, "--all"], /unknown command "tre"/, /did you mean: retinue tree/],
+    [
+      "a mistyped command with arguments",
+      ["--json", "serch", "two", "words"],
+      /unknown command "serch"/,
+      /did you mean: retinue search/,
+    ],
+    [
+      "a mistyped command with a URI and an option",
+      ["tre", `claude://${THREAD}`, "--all"],
+      /unknown command "tre"/,
+      /did you mean: retinue tree/,
+    ],
     ["two URIs of which one is a prefix", ["cd09e4", "latest"], /too many arguments/, /usage: retinue/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
     ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /positive integer/],
@@ -83,7 +96,10 @@ describe("nothing there exits with 1 and says where it looked and what to try", 
     expect({ code, listed: stderr.match(/claude:\/\/aaaaaa/g)?.length }).toEqual({ code: 1, listed: 2 });
   });
   it("an agent of another thread names its true URI", async () => {
-    const { code, stderr } = await retinue(FORKS, ["tree", "claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38/a68e374f02b51de37"]);
+    const { code, stderr } = await retinue(FORKS, [
+      "tree",
+      "claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38/a68e374f02b51de37",
+    ]);
     expect(code).toBe(1);
     expect(stderr).toContain("claude://a79349dc-e41f-4764-94d3-8896bc9688d2/a68e374f02b51de37");
   });
@@ -106,18 +122,46 @@ describe("frontmatter", () => {
     const [, yaml = "", rest] = stdout.split("---\n");
     expect(rest).toBe("");
     const head = parse(yaml) as { subagents: { agent_id: string; parent: string }[] };
-    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "status", "status_source", "subagents"]);
+    expect(Object.keys(head)).toEqual([
+      "uri",
+      "thread_source",
+      "provider",
+      "session_id",
+      "mode",
+      "status",
+      "status_source",
+      "subagents",
+    ]);
     expect(head.subagents.map((s) => [s.agent_id, s.parent.split("/").at(-1)])).toEqual([
       [L1, THREAD],
       [L2, L1],
       [L3, L2],
     ]);
-    expect(Object.keys(head.subagents[0] ?? {})).toEqual(["agent_id", "uri", "parent", "type", "status", "status_source", "last_update", "thread_source"]);
+    expect(Object.keys(head.subagents[0] ?? {})).toEqual([
+      "agent_id",
+      "uri",
+      "parent",
+      "type",
+      "status",
+      "status_source",
+      "last_update",
+      "thread_source",
+    ]);
   });
   it("of an agent, and its three sections in order", async () => {
     const { stdout } = await retinue(NESTED, [`latest/${L2}`]);
     const head = parse(stdout.split("---\n")[1] ?? "") as object;
-    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "agent_id", "parent", "status", "status_source"]);
+    expect(Object.keys(head)).toEqual([
+      "uri",
+      "thread_source",
+      "provider",
+      "session_id",
+      "mode",
+      "agent_id",
+      "parent",
+      "status",
+      "status_source",
+    ]);
     expect([...stdout.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
       "Agent Status Summary",
       "Lifecycle (Parent Thread)",
@@ -126,7 +170,9 @@ describe("frontmatter", () => {
   });
   it("head and body of a thread", async () => {
     const { stdout } = await retinue(NESTED, ["latest"]);
-    expect(stdout).toMatch(/^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n/);
+    expect(stdout).toMatch(
+      /^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n/,
+    );
     expect(stdout).toContain(`claude://${THREAD}/${L1}: Level L1`);
   });
 });
@@ -142,7 +188,8 @@ describe("records and events", () => {
   });
   it("the sums of a tree add up: own, internal and everything below", async () => {
     const root = (await retinueJson(recordedHome("claude", "v2.0.76").home, ["tree", "latest"])) as AgentTree;
-    const sum = (t: AgentTree): number => t.usage.own.inputTokens + (t.usage.internal?.inputTokens ?? 0) + t.children.reduce((n, c) => n + sum(c), 0);
+    const sum = (t: AgentTree): number =>
+      t.usage.own.inputTokens + (t.usage.internal?.inputTokens ?? 0) + t.children.reduce((n, c) => n + sum(c), 0);
     expect(root.usage.internal?.calls).toBe(2);
     expect(root.usage.subtree.inputTokens).toBe(sum(root));
     expect(root.usage.subtree.costUsd).toBeGreaterThan(root.usage.own.costUsd ?? 0);
@@ -153,7 +200,10 @@ describe("records and events", () => {
   });
   it("an unknown price makes the sum unknown, not smaller", async () => {
     const root = (await retinueJson(recordedHome("claude", "i-custom").home, ["tree", "latest"])) as AgentTree;
-    expect(root.children.map((c) => [c.model[0], c.usage.own.costUsd === null])).toContainEqual(["claude-haiku-5-5", true]);
+    expect(root.children.map((c) => [c.model[0], c.usage.own.costUsd === null])).toContainEqual([
+      "claude-haiku-5-5",
+      true,
+    ]);
     expect(root.usage.subtree.costUsd).toBeNull();
   });
   it("events are NDJSON in order of time, each response's tokens once, the spawn among them", async () => {
@@ -168,7 +218,9 @@ describe("records and events", () => {
     const output = events.reduce((sum, e) => sum + (e.usage?.outputTokens ?? 0), 0);
     const tree = (await retinueJson(NESTED, ["tree", "latest"])) as AgentTree;
     expect(output).toBe(tree.usage.subtree.outputTokens);
-    expect(events.filter((e) => e.kind === "spawn").map((e) => [e.spawn?.agentId, e.spawn?.depth, e.spawn?.prompt])).toEqual([
+    expect(
+      events.filter((e) => e.kind === "spawn").map((e) => [e.spawn?.agentId, e.spawn?.depth, e.spawn?.prompt]),
+    ).toEqual([
       [L1, 1, "Go deeper. @@L1"],
       [L2, 2, "Go deeper. @@L2"],
       [L3, 3, "Go deeper. @@L3"],
@@ -205,7 +257,10 @@ describe("why", () => {
 
 describe("stats", () => {
   it("adds up to what the trees say, whatever it is summed up by", async () => {
-    const all = (await retinueJson(FORKS, ["stats"])) as Record<string, { agents: number; usage: { calls: number; inputTokens: number; costUsd: number } }[]>;
+    const all = (await retinueJson(FORKS, ["stats"])) as Record<
+      string,
+      { agents: number; usage: { calls: number; inputTokens: number; costUsd: number } }[]
+    >;
     const list = (await retinueJson(FORKS, ["ls"])) as AgentRecord[];
     const want = {
       agents: list.reduce((n, r) => n + 1 + r.counts.descendants, 0),
@@ -225,7 +280,9 @@ describe("stats", () => {
   it("counts what failed, and says at least where a price is missing", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
     expect(stdout).toMatch(/general-purpose +4 +3/);
-    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥ \$0\.0/);
+    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(
+      /≥ \$0\.0/,
+    );
   });
   it("wants something it can sum up by", async () => {
     expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);
@@ -245,18 +302,25 @@ describe("search", () => {
   it("finds texts and their agents, and shows them as in the file", async () => {
     const [hit, ...more] = await found("at", "level", "3");
     expect(more).toEqual([]);
-    expect(hit).toMatchObject({ uri: `claude://${THREAD}/${L3}`, kind: "toolCall", snippet: expect.stringContaining("echo at level 3") });
+    expect(hit).toMatchObject({
+      uri: `claude://${THREAD}/${L3}`,
+      kind: "toolCall",
+      snippet: expect.stringContaining("echo at level 3"),
+    });
     expect(hit?.marks.map(([a, b]) => hit.snippet.slice(a, b))).toEqual(expect.arrayContaining(["at", "level", "3"]));
   });
   it("takes the last word as unfinished, and all words as needed", async () => {
     expect((await found("deep")).map((h) => h.kind)).toContain("user");
     expect((await retinue(NESTED, ["search", "deeper", "nonsense"])).code).toBe(1);
   });
-  it.each([["*"], ['"'], ["NEAR("], ["a-b:c^d"], ["OR"], ["'; DROP TABLE said; --"]])("%s is only words", async (words) => {
-    const { code, stderr } = await retinue(NESTED, ["search", words]);
-    expect([1, 2]).toContain(code);
-    expect(stderr).not.toContain("bug");
-  });
+  it.each([["*"], ['"'], ["NEAR("], ["a-b:c^d"], ["OR"], ["'; DROP TABLE said; --"]])(
+    "%s is only words",
+    async (words) => {
+      const { code, stderr } = await retinue(NESTED, ["search", words]);
+      expect([1, 2]).toContain(code);
+      expect(stderr).not.toContain("bug");
+    },
+  );
   it("leaves out what tools answered, and says so", async () => {
     const { code, stderr } = await retinue(recordedHome("claude", "a-single").home, ["search", "alpha"]);
     expect({ code, told: stderr.includes("tool results are not searched") }).toEqual({ code: 1, told: true });
@@ -289,7 +353,8 @@ describe("manual links", () => {
 
 describe("what people see", () => {
   it("no colours when piped, colours when asked for, none with --no-color", async () => {
-    const coloured = async (args: string[], env = {}) => (await retinue(NESTED, ["tree", "latest", ...args], env)).stdout.includes("\u001b[");
+    const coloured = async (args: string[], env = {}) =>
+      (await retinue(NESTED, ["tree", "latest", ...args], env)).stdout.includes("\u001b[");
     expect([
       await coloured([]),
       await coloured([], { FORCE_COLOR: "1" }),
@@ -298,7 +363,9 @@ describe("what people see", () => {
     ]).toEqual([false, true, false, false]);
   });
   it.each([40, 60, 80, 120])("a terminal of %i columns is not overrun", async (columns) => {
-    const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest"], { COLUMNS: String(columns) });
+    const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest"], {
+      COLUMNS: String(columns),
+    });
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(stdout).toContain("✖ errored");
   });
@@ -313,7 +380,9 @@ describe("what people see", () => {
 
   it("doctor says what the operating system tells about running agents", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
-    expect(stdout).toContain(`How running agents are detected on ${process.platform}\n  processes    number and start time of each process, from `);
+    expect(stdout).toContain(
+      `How running agents are detected on ${process.platform}\n  processes    number and start time of each process, from `,
+    );
   });
 });
 
@@ -344,6 +413,9 @@ function twoOfOnePrefix(): string {
   const project = join(home, ".claude", "projects", "p");
   cpSync(join(scratch, "broken", ".claude", "projects", "p"), project, { recursive: true });
   for (const id of ["aaaaaaaa-1111-4111-8111-111111111111", "aaaaaabb-1111-4111-8111-111111111111"])
-    writeFileSync(join(project, `${id}.jsonl`), BROKEN.replaceAll(FOREIGN, id).replaceAll("000000000001", id.slice(0, 8).padEnd(12, "0")));
+    writeFileSync(
+      join(project, `${id}.jsonl`),
+      BROKEN.replaceAll(FOREIGN, id).replaceAll("000000000001", id.slice(0, 8).padEnd(12, "0")),
+    );
   return home;
 }

@@ -17,7 +17,12 @@ afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const folder = () => join(scratch, "home/.cache/retinue/compiled");
 function run() {
-  const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), TMPDIR: join(scratch, "tmp"), RETINUE_HOME: join(scratch, "data") };
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: join(scratch, "home"),
+    TMPDIR: join(scratch, "tmp"),
+    RETINUE_HOME: join(scratch, "data"),
+  };
   const { status } = spawnSync(process.execPath, [BIN, "hook"], { env, input: "{}" });
   expect(status).toBe(0);
 }

@@ -9,7 +9,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PROVIDER_NAMES } from "../../src/app/machine.ts";
 import { bashCompletion } from "../../src/cli/completions/bash.ts";
 import { fishCompletion } from "../../src/cli/completions/fish.ts";
-import { type CommandModel, modelOf, PLACEHOLDERS, placeholderOf, withAllBelow } from "../../src/cli/completions/model.ts";
+import {
+  type CommandModel,
+  modelOf,
+  PLACEHOLDERS,
+  placeholderOf,
+  withAllBelow,
+} from "../../src/cli/completions/model.ts";
 import { zshCompletion } from "../../src/cli/completions/zsh.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { retinue } from "../support/cli.ts";
@@ -35,7 +41,11 @@ function toyProgram(): Command {
 }
 
 const PROGRAMS = { retinue: buildProgram(), toy: toyProgram() };
-const models = Object.entries(PROGRAMS).map(([name, program]) => ({ name, program, model: modelOf(program, PROVIDER_NAMES) }));
+const models = Object.entries(PROGRAMS).map(([name, program]) => ({
+  name,
+  program,
+  model: modelOf(program, PROVIDER_NAMES),
+}));
 
 describe("the model", () => {
   it("has every command and every option of the program", () => {
@@ -48,13 +58,16 @@ describe("the model", () => {
       ...command.commands.flatMap((child) => [child.path.at(-1) ?? "", ...modelled(child)]),
     ];
     const isOurs = (word: string) => !["-h", "--help", "help"].includes(word);
-    for (const { program, model } of models) expect(modelled(model).filter(isOurs).sort()).toEqual(named(program).sort());
+    for (const { program, model } of models)
+      expect(modelled(model).filter(isOurs).sort()).toEqual(named(program).sort());
     expect(modelled(modelOf(PROGRAMS.retinue, [])).length).toBeGreaterThan(30);
   });
 
   it("knows what may stand at every place of the program", () => {
     const places = (command: Command): string[] => [
-      ...command.registeredArguments.flatMap((argument) => (argument.argChoices === undefined ? [argument.name()] : [])),
+      ...command.registeredArguments.flatMap((argument) =>
+        argument.argChoices === undefined ? [argument.name()] : [],
+      ),
       ...command.options.flatMap((option) => (option.argChoices === undefined ? (placeholderOf(option) ?? []) : [])),
       ...command.commands.flatMap(places),
     ];
@@ -69,7 +82,9 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
     const script = bashCompletion(model, name);
     for (const { path, options } of all) {
       if (path.length > 0) expect(script).toContain(`'/${path.join("/")}') at='${path.join(" ")}' ;;`);
-      expect(script).toContain(`'${path.join(" ")}') want='words ${options.flatMap(({ flags }) => flags).join(" ")}' ;;`);
+      expect(script).toContain(
+        `'${path.join(" ")}') want='words ${options.flatMap(({ flags }) => flags).join(" ")}' ;;`,
+      );
     }
     expect(script).toContain(`complete -F _${name} ${name}`);
   });
@@ -80,7 +95,8 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
       const own = ["", name, ...path].join("_");
       const [, body = ""] = new RegExp(`^${own}\\(\\) \\{\\n([\\s\\S]*?)^\\}`, "m").exec(script) ?? [];
       for (const { flags } of options) for (const flag of flags) expect(body).toContain(flag);
-      for (const child of commands) expect(body).toContain(`'${child.path.at(-1)}') ${own}_${child.path.at(-1)} && ret=0 ;;`);
+      for (const child of commands)
+        expect(body).toContain(`'${child.path.at(-1)}') ${own}_${child.path.at(-1)} && ret=0 ;;`);
     }
     expect(script.startsWith(`#compdef ${name}\n`)).toBe(true);
     // Everything in quotes taken out, nothing is left that a shell would still read on for.
@@ -93,13 +109,19 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
     const [, first, ...lines] = fishCompletion(model, name).split("\n");
     expect(first).toBe(`complete -c ${name} -f`);
     const text = String.raw`'(?:[^'\\]|\\['\\])*'`;
-    for (const line of lines) expect(line).toMatch(new RegExp(`^complete -c ${name} -n ${text}(?: -[rfF]| -[slad] (?:[\\w-]+|${text}))+$`));
+    for (const line of lines)
+      expect(line).toMatch(new RegExp(`^complete -c ${name} -n ${text}(?: -[rfF]| -[slad] (?:[\\w-]+|${text}))+$`));
     for (const { path, options, commands } of all) {
       const own = lines.filter((line) => path.every((word) => line.includes(`__fish_seen_subcommand_from ${word}`)));
       for (const { flags } of options)
         for (const flag of flags)
-          expect(own.some((line) => line.includes(flag.startsWith("--") ? ` -l ${flag.slice(2)} ` : ` -s ${flag.slice(1)} `))).toBe(true);
-      for (const child of commands) expect(own.some((line) => line.includes(` -a '${child.path.at(-1)}' -d `))).toBe(true);
+          expect(
+            own.some((line) =>
+              line.includes(flag.startsWith("--") ? ` -l ${flag.slice(2)} ` : ` -s ${flag.slice(1)} `),
+            ),
+          ).toBe(true);
+      for (const child of commands)
+        expect(own.some((line) => line.includes(` -a '${child.path.at(-1)}' -d `))).toBe(true);
     }
   });
 });
@@ -117,9 +139,13 @@ describe("in bash", () => {
   async function complete(name: string, words: readonly string[]): Promise<string[]> {
     const script = `set -u; source "$1"; shift; complete -p ${name} >/dev/null || exit 3
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${name}; printf '%s\\n' "\${COMPREPLY[@]-}"`;
-    const { stdout, stderr } = await run("bash", ["--norc", "-c", script, "bash", join(scratch, `${name}.bash`), name, ...words], {
-      cwd: join(scratch, "files"),
-    });
+    const { stdout, stderr } = await run(
+      "bash",
+      ["--norc", "-c", script, "bash", join(scratch, `${name}.bash`), name, ...words],
+      {
+        cwd: join(scratch, "files"),
+      },
+    );
     expect(stderr).toBe("");
     return stdout.split("\n").filter((line) => line !== "");
   }

@@ -29,7 +29,9 @@ describe("the head of a thread", () => {
     ]);
     const ids = new Set(head.entries.map((entry) => entry.entry_id));
     expect(head.entries.filter(({ parent_id }) => parent_id !== null && !ids.has(parent_id))).toEqual([]);
-    expect(head.entries.map(({ entry_type }) => entry_type)).toEqual(expect.arrayContaining(["message", "branch_summary", "compaction"]));
+    expect(head.entries.map(({ entry_type }) => entry_type)).toEqual(
+      expect.arrayContaining(["message", "branch_summary", "compaction"]),
+    );
     expect(head.subagents).toHaveLength(1);
   });
 
@@ -40,7 +42,10 @@ describe("the head of a thread", () => {
 
 describe("an entry", () => {
   it("is the branch that ends there", async () => {
-    const shown = (await retinueJson(home, [`pi://${THREAD}/${LEFT}`])) as ShownEntry & { mode: string; events: { text: string | null }[] };
+    const shown = (await retinueJson(home, [`pi://${THREAD}/${LEFT}`])) as ShownEntry & {
+      mode: string;
+      events: { text: string | null }[];
+    };
     expect(shown).toMatchObject({ mode: "entry", uri: `pi://${THREAD}/${LEFT}`, is_leaf: true });
     const said = shown.events.map(({ text }) => text);
     expect(said).toContain("went the first way");

@@ -43,9 +43,19 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   demo: [{ args: ["demo", "--no-open", "--port", "0"], until: /http:\S+/ }],
   ls: [{ args: ["ls"] }, { args: ["ls", "--json"] }],
   statusline: [{ args: ["statusline"], stdin: JSON.stringify({ session_id: SESSION }) }],
-  tree: [{ args: ["tree", "THREAD", "--all"] }, { args: ["tree", "THREAD", "--json"] }, { args: ["tree", "THREAD", "--timeline"] }],
-  events: [{ args: ["events", "THREAD", "--subtree"] }, { args: ["events", "THREAD", "--follow"], until: /"kind":"assistant"/ }],
-  run: [{ args: ["run", "--", "true"] }, { args: ["run", "--", `no-such-program${EVIL.replaceAll("\u0000", "")}`], code: 127 }],
+  tree: [
+    { args: ["tree", "THREAD", "--all"] },
+    { args: ["tree", "THREAD", "--json"] },
+    { args: ["tree", "THREAD", "--timeline"] },
+  ],
+  events: [
+    { args: ["events", "THREAD", "--subtree"] },
+    { args: ["events", "THREAD", "--follow"], until: /"kind":"assistant"/ },
+  ],
+  run: [
+    { args: ["run", "--", "true"] },
+    { args: ["run", "--", `no-such-program${EVIL.replaceAll("\u0000", "")}`], code: 127 },
+  ],
   hooks: [{ args: ["hooks", "install", "claude", "--yes"] }, { args: ["hooks", "uninstall", "claude", "--yes"] }],
   search: [{ args: ["search", "evil"] }, { args: ["search", "evil", "--json"] }],
   stats: [{ args: ["stats"] }],
@@ -63,16 +73,22 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       { args: ["export", format, "THREAD", "--preview"] },
       { args: ["export", format, "THREAD", "--old", "send"] },
     ]),
-  ].map((run) => (run.args.includes("otlp") ? { args: run.args.filter((word) => word !== "--old" && word !== "send") } : run)),
+  ].map((run) =>
+    run.args.includes("otlp") ? { args: run.args.filter((word) => word !== "--old" && word !== "send") } : run,
+  ),
   outbox: [{ args: ["outbox", "--retry"] }],
   token: [{ args: ["token", "show"] }],
-  hook: [{ args: ["hook"], stdin: JSON.stringify({ session_id: SESSION, hook_event_name: "Stop", cwd: EVIL }) }, { args: ["hook", "--flush"] }],
+  hook: [
+    { args: ["hook"], stdin: JSON.stringify({ session_id: SESSION, hook_event_name: "Stop", cwd: EVIL }) },
+    { args: ["hook", "--flush"] },
+  ],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   completions: [{ args: ["completions", "bash"] }],
 };
 
 /** What our own programs tell a terminal: colours, the screen of `watch`, progress. */
-const OWN_CODES = /\u001b\[(?:[0127]|2[27]|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
+const OWN_CODES =
+  /\u001b\[(?:[0127]|2[27]|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
 
 const isTool = (program: string, ...args: readonly string[]) => {
   try {
@@ -93,13 +109,20 @@ let server: Server;
 const contacted: string[] = [];
 const outcomes = new Map<string, { readonly code: number | null; readonly output: string }>();
 const nameOf = (command: string, { args }: Run) => `${command}: ${JSON.stringify(args)}`;
-const everyRun = Object.entries(RUNS).flatMap(([command, runs]) => runs.map((run) => ({ name: nameOf(command, run), run })));
+const everyRun = Object.entries(RUNS).flatMap(([command, runs]) =>
+  runs.map((run) => ({ name: nameOf(command, run), run })),
+);
 const fileAt = (name: string) => join(scratch(), name);
-const linesOf = (name: string) => (existsSync(fileAt(name)) ? readFileSync(fileAt(name), "utf8").split("\n") : []).filter((line) => line !== "");
+const linesOf = (name: string) =>
+  (existsSync(fileAt(name)) ? readFileSync(fileAt(name), "utf8").split("\n") : []).filter((line) => line !== "");
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 
-async function perform({ args, stdin, until }: Run): Promise<{ readonly code: number | null; readonly output: string }> {
+async function perform({
+  args,
+  stdin,
+  until,
+}: Run): Promise<{ readonly code: number | null; readonly output: string }> {
   const { port } = server.address() as AddressInfo;
   const places: Readonly<Record<string, string>> = {
     SERVER: `http://127.0.0.1:${port}`,
@@ -108,7 +131,19 @@ async function perform({ args, stdin, until }: Run): Promise<{ readonly code: nu
     MISSING: join(home.home, `missing${EVIL.replaceAll("\u0000", "").replaceAll("/", "")}`),
   };
   const words = [process.execPath, MAIN, ...args.map((word) => places[word] ?? word)];
-  const traced = HAS_STRACE ? ["strace", "-f", "-A", "--seccomp-bpf", "-e", "trace=connect,bind,sendto,sendmsg", "-o", fileAt("strace.log"), ...words] : words;
+  const traced = HAS_STRACE
+    ? [
+        "strace",
+        "-f",
+        "-A",
+        "--seccomp-bpf",
+        "-e",
+        "trace=connect,bind,sendto,sendmsg",
+        "-o",
+        fileAt("strace.log"),
+        ...words,
+      ]
+    : words;
   const input = stdin === undefined ? "" : ` < ${quoted(fileAt("stdin"))}`;
   if (stdin !== undefined) writeFileSync(fileAt("stdin"), stdin);
   const command = `${traced.map(quoted).join(" ")}${input}`;
@@ -148,7 +183,8 @@ async function perform({ args, stdin, until }: Run): Promise<{ readonly code: nu
 async function useServer(command: string, output: string): Promise<void> {
   const url = /http:\/\/[^\s\u001b]+/.exec(output)?.[0] ?? "";
   if (command === "proxy") await fetch(`${url}/v1/messages`, { method: "POST", body: "{}" });
-  if (command === "serve" || command === "demo") for (const path of ["/", "/api/threads", "/api/health"]) await fetch(new URL(path, url));
+  if (command === "serve" || command === "demo")
+    for (const path of ["/", "/api/threads", "/api/health"]) await fetch(new URL(path, url));
 }
 
 describe("every command", () => {
@@ -157,7 +193,13 @@ describe("every command", () => {
     mkdirSync(homeEnv(home.home).TMPDIR ?? "", { recursive: true });
     server = createServer((request, response) => {
       contacted.push(`${request.method} ${request.url}`);
-      request.resume().on("end", () => response.writeHead(request.url === "/runs/multipart" ? 202 : 200, { "content-type": "application/json" }).end("{}"));
+      request
+        .resume()
+        .on("end", () =>
+          response
+            .writeHead(request.url === "/runs/multipart" ? 202 : 200, { "content-type": "application/json" })
+            .end("{}"),
+        );
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     for (const { name, run } of everyRun) outcomes.set(name, await perform(run));
@@ -168,26 +210,33 @@ describe("every command", () => {
   });
 
   it("is run here", () => {
-    expect(Object.keys(RUNS).sort()).toEqual(["retinue", ...buildProgram().commands.map((command) => command.name())].sort());
+    expect(Object.keys(RUNS).sort()).toEqual(
+      ["retinue", ...buildProgram().commands.map((command) => command.name())].sort(),
+    );
   });
 
   it.each(everyRun)("ends as it should: $name", ({ name, run }) => {
     const { code, output } = outcomes.get(name) ?? { code: null, output: "" };
-    if (run.until === undefined) expect({ code, output: code === (run.code ?? 0) ? "" : output }).toEqual({ code: run.code ?? 0, output: "" });
+    if (run.until === undefined)
+      expect({ code, output: code === (run.code ?? 0) ? "" : output }).toEqual({ code: run.code ?? 0, output: "" });
     else expect(output).toMatch(run.until);
     expect(output).not.toContain("bug in retinue");
   });
 
   it("prints nothing that a terminal would obey or that deceives its reader", ({ skip }) => {
     skip(!HAS_PTY, "no util-linux script: the output was no terminal");
-    const found = [...outcomes].map(([name, { output }]) => ({ name, obeyed: OBEYED.exec(output.replace(OWN_CODES, ""))?.[0] ?? null }));
+    const found = [...outcomes].map(([name, { output }]) => ({
+      name,
+      obeyed: OBEYED.exec(output.replace(OWN_CODES, ""))?.[0] ?? null,
+    }));
     expect(found.filter(({ obeyed }) => obeyed !== null)).toEqual([]);
     expect([...outcomes.values()].filter(({ output }) => /evil|U\+202E/.test(output)).length).toBeGreaterThan(15);
   });
 
   it("contacts nothing but loopback", () => {
     expect(linesOf("guard.log")).toEqual([]);
-    for (const wanted of ["POST /runs/multipart", "POST /v1/traces", "POST /v1/messages", "GET /global/event"]) expect(contacted).toContain(wanted);
+    for (const wanted of ["POST /runs/multipart", "POST /v1/traces", "POST /v1/messages", "GET /global/event"])
+      expect(contacted).toContain(wanted);
   });
 
   it("makes no system call that would reach another machine", ({ skip }) => {
@@ -199,7 +248,8 @@ describe("every command", () => {
 });
 
 /** Of calls that name an internet address; port 0 with no address is what a resolver uses to sort addresses. */
-const leavesMachine = (line: string) => /sa_family=AF_INET6?/.test(line) && !/inet_addr\("127\.|"::1"|::ffff:127\./.test(line);
+const leavesMachine = (line: string) =>
+  /sa_family=AF_INET6?/.test(line) && !/inet_addr\("127\.|"::1"|::ffff:127\./.test(line);
 
 describe("the network guard", () => {
   it.each([
@@ -207,8 +257,16 @@ describe("the network guard", () => {
     ["fetch", 'fetch("http://192.0.2.1/").catch(() => {})', "connect 192.0.2.1"],
     ["TLS", 'require("node:tls").connect(9, "192.0.2.1").on("error", () => {})', "connect 192.0.2.1"],
     ["a DNS lookup", 'require("node:dns").promises.lookup("name.invalid").catch(() => {})', "lookup name.invalid"],
-    ["UDP", 'try { require("node:dgram").createSocket("udp4").send("x", 9, "192.0.2.1") } catch { process.exit() }', "send 192.0.2.1"],
-    ["a worker", "new (require('node:worker_threads').Worker)('fetch(\"http://192.0.2.1/\").catch(() => {})', { eval: true })", "connect 192.0.2.1"],
+    [
+      "UDP",
+      'try { require("node:dgram").createSocket("udp4").send("x", 9, "192.0.2.1") } catch { process.exit() }',
+      "send 192.0.2.1",
+    ],
+    [
+      "a worker",
+      "new (require('node:worker_threads').Worker)('fetch(\"http://192.0.2.1/\").catch(() => {})', { eval: true })",
+      "connect 192.0.2.1",
+    ],
     ["a listener", 'require("node:net").createServer().listen(0, "0.0.0.0").unref()', "listen 0.0.0.0"],
   ])("notes and refuses %s", (name, script, noted) => {
     const log = fileAt(`self-test ${name}`);
@@ -223,7 +281,9 @@ describe("the network guard", () => {
     const script =
       "const s = require('node:http').createServer((_, r) => r.end('ok')).listen(0, '127.0.0.1', async () => { console.log(await (await fetch('http://localhost:' + s.address().port)).text()); s.close(); })";
     const log = fileAt("self-test loopback");
-    const said = execFileSync(process.execPath, ["-e", script], { env: { ...process.env, NODE_OPTIONS: GUARD, NETWORK_GUARD_LOG: log } });
+    const said = execFileSync(process.execPath, ["-e", script], {
+      env: { ...process.env, NODE_OPTIONS: GUARD, NETWORK_GUARD_LOG: log },
+    });
     expect(said.toString()).toBe("ok\n");
     expect(existsSync(log)).toBe(false);
   });

@@ -39,7 +39,11 @@ const calls = async () => (await storiesOf(home))[0]?.record.usage.subtree.calls
 describe("files", () => {
   it("are written or printed: the whole subtree, and only that", async () => {
     const whole = JSON.parse((await run("json", "latest")).stdout) as ExportedTree;
-    expect(whole).toMatchObject({ schema: "retinue/export@1", redaction: "full", agent: { counts: { descendants: 8 } } });
+    expect(whole).toMatchObject({
+      schema: "retinue/export@1",
+      redaction: "full",
+      agent: { counts: { descendants: 8 } },
+    });
     const below = whole.agent.children[0];
     const part = JSON.parse((await run("json", below?.uri ?? "")).stdout) as ExportedTree;
     expect([part.agent.uri, part.agent.children.length]).toEqual([below?.uri, below?.children.length]);
@@ -73,7 +77,12 @@ describe("langsmith", () => {
     server = await startLangSmith();
   });
   afterEach(() => server.close());
-  const keyed = () => Object.assign(env, { CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url, CC_LANGSMITH_PROJECT: "mine" });
+  const keyed = () =>
+    Object.assign(env, {
+      CC_LANGSMITH_API_KEY: "test-key",
+      LANGSMITH_ENDPOINT: server.url,
+      CC_LANGSMITH_PROJECT: "mine",
+    });
   const llms = () => [...server.runs.values()].filter(({ run_type }) => run_type === "llm").length;
 
   it("shows exactly what would be sent, and sends exactly that", async () => {
@@ -82,14 +91,18 @@ describe("langsmith", () => {
     expect(server.requests).toEqual([]);
     expect((await run("langsmith", "latest")).code).toBe(0);
     const sent = server.requests.map(({ body }) => body.toString()).join("");
-    const parts = (text: string) => text.split(/^--+RetinueFormBoundary.*\r\n/m).filter((part) => part !== "" && part !== "--\r\n");
+    const parts = (text: string) =>
+      text.split(/^--+RetinueFormBoundary.*\r\n/m).filter((part) => part !== "" && part !== "--\r\n");
     expect(parts(stdout).toSorted()).toEqual(parts(sent).toSorted());
     expect([...server.runs.values()][0]?.session_name).toBe("mine");
   });
 
   it("leaves out what the cloud would refuse, and says so; shifts it when asked to, with the true times beside", async () => {
     cpSync(join(FIXTURES, "claude/v2.1.0/home"), home, { recursive: true });
-    const old = (await storiesOf(home)).map(({ record }) => record).toSorted((a, b) => ((a.startedAt ?? "") < (b.startedAt ?? "") ? -1 : 1))[0]?.uri ?? "";
+    const old =
+      (await storiesOf(home))
+        .map(({ record }) => record)
+        .toSorted((a, b) => ((a.startedAt ?? "") < (b.startedAt ?? "") ? -1 : 1))[0]?.uri ?? "";
     ageTo(2 * 24 * 3_600_000);
     const cloud = { ...env, LANGSMITH_API_KEY: "k" };
     const skipped = await retinue(home, ["export", "langsmith", old, "--preview"], cloud);
@@ -110,7 +123,10 @@ describe("langsmith", () => {
       const text = readFileSync(join(home, file), "utf8");
       writeFileSync(
         join(home, file),
-        text.replace(/"timestamp":"([^"]+)"/g, (_, at: string) => `"timestamp":"${new Date(Math.min(Date.parse(at), Date.now()) - ms).toISOString()}"`),
+        text.replace(
+          /"timestamp":"([^"]+)"/g,
+          (_, at: string) => `"timestamp":"${new Date(Math.min(Date.parse(at), Date.now()) - ms).toISOString()}"`,
+        ),
       );
     }
   }
@@ -159,14 +175,20 @@ describe("langsmith", () => {
   it("follows along: what is written from now on is sent", async () => {
     keyed();
     const [story] = await storiesOf(home);
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../../src/cli/main.ts"), "export", "langsmith", story?.record.uri ?? "", "--follow"], {
-      env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "../../src/cli/main.ts"), "export", "langsmith", story?.record.uri ?? "", "--follow"],
+      {
+        env,
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
     children.push(child);
     await until(() => llms() === story?.record.usage.subtree.calls);
     appendTurn();
-    await until(() => [...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("one more thing")));
+    await until(() =>
+      [...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("one more thing")),
+    );
     expect(server.repeated).toEqual([]);
   });
 
@@ -174,7 +196,9 @@ describe("langsmith", () => {
     keyed();
     const tracing = await startTracing({ TRACE_TO_LANGSMITH: "true" });
     appendTurn();
-    await until(() => [...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("one more thing")));
+    await until(() =>
+      [...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("one more thing")),
+    );
     // What had ended before is history.
     expect([...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("Grow a tree"))).toBe(false);
     await tracing.stop();
@@ -183,7 +207,9 @@ describe("langsmith", () => {
   async function startTracing(more: Record<string, string>) {
     const all = { ...env, ...more };
     const served = await serve({ env: all, settings: await loadSettings(all), talk: () => {}, port: 0, host: null });
-    await until(async () => ((await (await fetch(new URL("/api/health", served.url))).json()) as { watching: boolean }).watching);
+    await until(
+      async () => ((await (await fetch(new URL("/api/health", served.url))).json()) as { watching: boolean }).watching,
+    );
     return served;
   }
 
@@ -228,7 +254,8 @@ describe("otlp", () => {
     env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url;
   });
   afterEach(() => collector.close());
-  const spansIn = (request: ExportRequest) => request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+  const spansIn = (request: ExportRequest) =>
+    request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
 
   it.each([
     [{}, "application/x-protobuf"],
@@ -243,7 +270,12 @@ describe("otlp", () => {
     const { code, stderr } = await run("otlp", "latest");
     expect([code, stderr]).toEqual([0, ""]);
     const requests = collector.requests.map(({ path, headers, body }) => {
-      expect([path, headers["content-type"], headers.authorization, headers["x-team"]]).toEqual(["/v1/traces", type, "Basic abc", "core"]);
+      expect([path, headers["content-type"], headers.authorization, headers["x-team"]]).toEqual([
+        "/v1/traces",
+        type,
+        "Basic abc",
+        "core",
+      ]);
       const plain = headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
       return (type === "application/json" ? JSON.parse(plain.toString()) : readRequest(plain)) as ExportRequest;
     });

@@ -29,8 +29,13 @@ afterEach(() => {
 function follow(...args: string[]) {
   events = [];
   const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") };
-  child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow", ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => events.push(JSON.parse(line) as AgentEvent));
+  child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow", ...args], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) =>
+    events.push(JSON.parse(line) as AgentEvent),
+  );
 }
 
 async function until<T>(what: () => T | undefined): Promise<T> {
@@ -71,9 +76,16 @@ describe("events --follow", () => {
       userRecord("another thread", { sessionId: "11111111-1111-4111-8111-111111111111" }),
     );
     const agents = join(project, THREAD, "subagents");
-    writeFileSync(join(agents, "agent-anew0000000000001.jsonl"), userRecord("a new task", { isSidechain: true, agentId: "anew0000000000001" }));
+    writeFileSync(
+      join(agents, "agent-anew0000000000001.jsonl"),
+      userRecord("a new task", { isSidechain: true, agentId: "anew0000000000001" }),
+    );
     const spawned = await until(() => events.find((e) => e.spawn?.agentId === "anew0000000000001"));
-    expect(spawned).toMatchObject({ uri: `claude://${THREAD}`, kind: "spawn", spawn: { prompt: "a new task", depth: 1 } });
+    expect(spawned).toMatchObject({
+      uri: `claude://${THREAD}`,
+      kind: "spawn",
+      spawn: { prompt: "a new task", depth: 1 },
+    });
     await heard("a new task");
     expect(events.some((e) => e.text === "another thread")).toBe(false);
   });
@@ -85,7 +97,14 @@ describe("events --follow", () => {
     child.kill("SIGINT");
     expect(await code).toBe(0);
     expect(readFileSync(join(project, `${THREAD}.jsonl`), "utf8")).toBe(
-      readFileSync(join(recordedHome("claude", "c-nested").home, ".claude/projects/-home-dev-trial-runs-c-nested-repo", `${THREAD}.jsonl`), "utf8"),
+      readFileSync(
+        join(
+          recordedHome("claude", "c-nested").home,
+          ".claude/projects/-home-dev-trial-runs-c-nested-repo",
+          `${THREAD}.jsonl`,
+        ),
+        "utf8",
+      ),
     );
   });
 });

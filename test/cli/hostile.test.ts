@@ -16,11 +16,21 @@ import { filesBelow } from "../support/fixtures.ts";
 import { needsPosix } from "../support/needs.ts";
 
 const scratch = scratchFolder();
-const COMMANDS = [["ls"], ["ls", "--json"], ["tree", "latest", "--all"], ["latest", "--full"], ["events", "latest", "--subtree"]];
+const COMMANDS = [
+  ["ls"],
+  ["ls", "--json"],
+  ["tree", "latest", "--all"],
+  ["latest", "--full"],
+  ["events", "latest", "--subtree"],
+];
 async function expectOrder({ home, data }: SpoilableHome, commands: readonly (readonly string[])[]) {
   for (const args of [...commands, ["doctor"]]) {
     const { code, stdout, stderr } = await retinue(home, args, { RETINUE_HOME: data });
-    expect({ args, code, stderr: stderr.includes("bug") ? stderr : "" }).toEqual({ args, code: expect.toSatisfy((n) => n === 0 || n === 1), stderr: "" });
+    expect({ args, code, stderr: stderr.includes("bug") ? stderr : "" }).toEqual({
+      args,
+      code: expect.toSatisfy((n) => n === 0 || n === 1),
+      stderr: "",
+    });
     expect(stdout).not.toMatch(OBEYED);
     expect(stderr).not.toMatch(OBEYED);
   }
@@ -68,16 +78,24 @@ describe("a hostile transcript", () => {
     ].join("\n\n");
     const lines = [
       main.user(markup, { cwd: `/home/${markup}`, gitBranch: markup }),
-      main.assistant([text(markup), toolUse(call, markup, { path: markup })], { model: markup, stop_reason: "tool_use" }),
+      main.assistant([text(markup), toolUse(call, markup, { path: markup })], {
+        model: markup,
+        stop_reason: "tool_use",
+      }),
       main.result(call, markup, {}, true),
-      main.assistant([toolUse("toolu_1123456789abcdef", "Agent", { prompt: markup, description: markup, subagent_type: markup })], { stop_reason: "tool_use" }),
+      main.assistant(
+        [toolUse("toolu_1123456789abcdef", "Agent", { prompt: markup, description: markup, subagent_type: markup })],
+        { stop_reason: "tool_use" },
+      ),
     ];
     home.put(THREAD_FILE, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     for (const args of [[uri, "--full"], [uri], ["export", "markdown", uri]]) {
       const { stdout } = await retinue(home.home, args, { RETINUE_HOME: home.data });
       const html = await marked.parse(stdout.replace(/^---\n.*?\n---\n/s, ""));
       const tags = [...html.matchAll(/<\/?([a-z][a-z0-9-]*)/gi)].map(([, tag = ""]) => tag.toLowerCase());
-      expect(tags.filter((tag) => !/^(?:h\d|p|ul|ol|li|blockquote|pre|code|strong|em|hr|br|del|a)$/.test(tag))).toEqual([]);
+      expect(tags.filter((tag) => !/^(?:h\d|p|ul|ol|li|blockquote|pre|code|strong|em|hr|br|del|a)$/.test(tag))).toEqual(
+        [],
+      );
       expect([...html.matchAll(/href="([^"]*)"/g)].filter(([, href = ""]) => !/^https?:/.test(href))).toEqual([]);
       expect(html).toContain("alert(1)");
     }

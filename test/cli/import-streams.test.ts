@@ -58,7 +58,8 @@ const printed = (path: string) =>
       return raw === undefined ? [] : [`${JSON.stringify(raw)}\n`];
     })
     .join("");
-const streamOf = (provider: string, name: string) => printed(join(FIXTURES, provider, name, "recordings", provider, "run/stdout.jsonl"));
+const streamOf = (provider: string, name: string) =>
+  printed(join(FIXTURES, provider, name, "recordings", provider, "run/stdout.jsonl"));
 
 const nodes = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nodes)];
 const shape = (tree: AgentTree) =>
@@ -91,34 +92,48 @@ const RECORDINGS = Object.entries(TRIED).flatMap(([provider, names]) =>
 );
 
 describe("a stream that was saved", () => {
-  it.each(RECORDINGS)("is the $provider's it says it is, and tells what the recording of it does: $name", async ({ provider, files }) => {
-    const { run, json, file, data } = desk();
-    for (const [i, path] of files.entries()) {
-      const { code, stdout } = await run("import", file(printed(path), `out${i}.log`));
-      expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^imported ${provider}://`))]);
-    }
-    const recorded = desk();
-    mkdirSync(join(recorded.data, "recordings", provider), { recursive: true });
-    cpSync(join(files[0] ?? "", ".."), join(recorded.data, "recordings", provider, "run"), { recursive: true });
-    const roots = await json<AgentRecord[]>("ls");
-    expect(roots.map(({ uri }) => uri).sort()).toEqual((await recorded.json<AgentRecord[]>("ls")).map(({ uri }) => uri).sort());
-    for (const { uri } of roots) expect(shape(await json<AgentTree>("tree", uri))).toEqual(shape(await recorded.json<AgentTree>("tree", uri)));
-    expect(readdirSync(join(data, "imported"))).toEqual([provider]);
-  });
+  it.each(RECORDINGS)(
+    "is the $provider's it says it is, and tells what the recording of it does: $name",
+    async ({ provider, files }) => {
+      const { run, json, file, data } = desk();
+      for (const [i, path] of files.entries()) {
+        const { code, stdout } = await run("import", file(printed(path), `out${i}.log`));
+        expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^imported ${provider}://`))]);
+      }
+      const recorded = desk();
+      mkdirSync(join(recorded.data, "recordings", provider), { recursive: true });
+      cpSync(join(files[0] ?? "", ".."), join(recorded.data, "recordings", provider, "run"), { recursive: true });
+      const roots = await json<AgentRecord[]>("ls");
+      expect(roots.map(({ uri }) => uri).sort()).toEqual(
+        (await recorded.json<AgentRecord[]>("ls")).map(({ uri }) => uri).sort(),
+      );
+      for (const { uri } of roots)
+        expect(shape(await json<AgentTree>("tree", uri))).toEqual(shape(await recorded.json<AgentTree>("tree", uri)));
+      expect(readdirSync(join(data, "imported"))).toEqual([provider]);
+    },
+  );
 
-  it.each(RECORDINGS)("counts nothing twice beside its transcript, its recording and itself: $provider $name", async ({ provider, home, files }) => {
-    const { run, json, file, data } = desk(home);
-    const before = await json<AgentRecord[]>("ls");
-    mkdirSync(join(data, "recordings", provider), { recursive: true });
-    cpSync(join(files[0] ?? "", ".."), join(data, "recordings", provider, "run"), { recursive: true });
-    for (const path of files) {
-      await run("import", file(printed(path)));
-      const again = await run("import", file(printed(path), "copy.jsonl"));
-      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("is already imported")]);
-    }
-    const strip = (record: AgentRecord) => ({ uri: record.uri, usage: record.usage.subtree, counts: record.counts, status: record.status });
-    expect((await json<AgentRecord[]>("ls")).map(strip)).toEqual(before.map(strip));
-  });
+  it.each(RECORDINGS)(
+    "counts nothing twice beside its transcript, its recording and itself: $provider $name",
+    async ({ provider, home, files }) => {
+      const { run, json, file, data } = desk(home);
+      const before = await json<AgentRecord[]>("ls");
+      mkdirSync(join(data, "recordings", provider), { recursive: true });
+      cpSync(join(files[0] ?? "", ".."), join(data, "recordings", provider, "run"), { recursive: true });
+      for (const path of files) {
+        await run("import", file(printed(path)));
+        const again = await run("import", file(printed(path), "copy.jsonl"));
+        expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("is already imported")]);
+      }
+      const strip = (record: AgentRecord) => ({
+        uri: record.uri,
+        usage: record.usage.subtree,
+        counts: record.counts,
+        status: record.status,
+      });
+      expect((await json<AgentRecord[]>("ls")).map(strip)).toEqual(before.map(strip));
+    },
+  );
 
   it("comes through a pipe, as the product prints it and as editors and shells change it", async () => {
     const text = streamOf("claude", "c-nested");
@@ -161,14 +176,20 @@ describe("a stream that was saved", () => {
   it("of several sessions names them all", async () => {
     const { run, file, json } = desk();
     const { stdout } = await run("import", file(streamOf("claude", "a-single") + streamOf("claude", "c-nested")));
-    expect(stdout).toBe("imported claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30: 1 file\nit also contains claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9\n");
+    expect(stdout).toBe(
+      "imported claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30: 1 file\nit also contains claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9\n",
+    );
     expect(await json("ls")).toHaveLength(2);
   });
 
   it.each([
     ["nothing", "", "it is empty"],
     ["words", "hello\nworld\n", "stdin is not a transcript or output"],
-    ["other JSON", '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n', "stdin is not a transcript or output"],
+    [
+      "other JSON",
+      '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n',
+      "stdin is not a transcript or output",
+    ],
     [
       "a stream of Qwen Code, which looks alike",
       '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n',
@@ -187,17 +208,27 @@ describe("a stream that was saved", () => {
 
 /** Lines as simple trackers of such streams know them. */
 describe("a stream of few words", () => {
-  const INIT = '{"type":"system","subtype":"init","session_id":"7d487776-214f-47e8-83a1-94b65d05821b","tools":["Task"]}\n';
+  const INIT =
+    '{"type":"system","subtype":"init","session_id":"7d487776-214f-47e8-83a1-94b65d05821b","tools":["Task"]}\n';
   const CALL =
     '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_014bmYNjTN754JKMTVXd9ijG","input":{"prompt":"What is 2+2?","subagent_type":"Explore"}}]}}\n';
   const told = (result: object, session = {}) =>
     `${JSON.stringify({
       type: "user",
-      message: { role: "user", content: [{ tool_use_id: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "tool_result", content: ["2 + 2 = 4"] }] },
+      message: {
+        role: "user",
+        content: [{ tool_use_id: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "tool_result", content: ["2 + 2 = 4"] }],
+      },
       tool_use_result: result,
       ...session,
     })}\n`;
-  const RESULT = { status: "completed", prompt: "What is 2+2?", agentId: "a9a57a7", totalDurationMs: 2710, totalTokens: 40348 };
+  const RESULT = {
+    status: "completed",
+    prompt: "What is 2+2?",
+    agentId: "a9a57a7",
+    totalDurationMs: 2710,
+    totalTokens: 40348,
+  };
 
   it("needs the session's name once; a result tells the call, the prompt, the type, and what the product counted", async () => {
     const { run, json, file } = desk();
@@ -211,7 +242,10 @@ describe("a stream of few words", () => {
         status: "completed",
         result: "2 + 2 = 4",
         link: { toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG" },
-        usage: { own: { calls: 0, inputTokens: 0 }, reported: { totalTokens: 40348, toolUses: null, durationMs: 2710 } },
+        usage: {
+          own: { calls: 0, inputTokens: 0 },
+          reported: { totalTokens: 40348, toolUses: null, durationMs: 2710 },
+        },
       },
     ]);
     expect(tree.usage.subtree).toMatchObject({ calls: 0, inputTokens: 0, outputTokens: 0 });
@@ -223,16 +257,29 @@ describe("a stream of few words", () => {
 
   it("may be a result alone, with the session or without", async () => {
     const { run, json, file } = desk();
-    await run("import", file(told({ ...RESULT, agentType: "Plan" }, { session_id: "7d487776-214f-47e8-83a1-94b65d05821b" })));
+    await run(
+      "import",
+      file(told({ ...RESULT, agentType: "Plan" }, { session_id: "7d487776-214f-47e8-83a1-94b65d05821b" })),
+    );
     expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([
-      { agentId: "a9a57a7", type: "Plan", prompt: "What is 2+2?", status: "completed", link: { toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG" } },
+      {
+        agentId: "a9a57a7",
+        type: "Plan",
+        prompt: "What is 2+2?",
+        status: "completed",
+        link: { toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG" },
+      },
     ]);
     const { stdout } = await run("events", "7d487776");
     const spawns = stdout.split("\n").flatMap((line) => (line.includes('"kind":"spawn"') ? [JSON.parse(line)] : []));
-    expect(spawns).toMatchObject([{ spawn: { agentId: "a9a57a7", toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "Plan" } }]);
+    expect(spawns).toMatchObject([
+      { spawn: { agentId: "a9a57a7", toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "Plan" } },
+    ]);
 
     const lost = desk();
-    expect((await lost.run("import", lost.file(JSON.stringify(JSON.parse(told(RESULT)), null, 2)))).stdout).toBe("imported unassigned://claude: 1 file\n");
+    expect((await lost.run("import", lost.file(JSON.stringify(JSON.parse(told(RESULT)), null, 2)))).stdout).toBe(
+      "imported unassigned://claude: 1 file\n",
+    );
     expect((await lost.json<AgentTree>("tree", "unassigned://claude")).children).toMatchObject([
       { agentId: "a9a57a7", prompt: "What is 2+2?", status: "completed" },
     ]);
@@ -246,7 +293,9 @@ describe("a stream of few words", () => {
     const { run, json, file } = desk();
     const line = `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_014bmYNjTN754JKMTVXd9ijG","type":"tool_result",${content}}]}}\n`;
     await run("import", file(INIT + CALL + line));
-    expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([{ agentId: "toolu_014bmYNjTN754JKMTVXd9ijG", status, result }]);
+    expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([
+      { agentId: "toolu_014bmYNjTN754JKMTVXd9ijG", status, result },
+    ]);
   });
 
   it.each([true, false])("is OpenCode's without the ids of parts (call named: %s)", async (isNamed) => {
@@ -258,11 +307,23 @@ describe("a stream of few words", () => {
       metadata: { sessionId: "ses_49c7c5e7bffeI3pI0nEWWAO4p9" },
     };
     const part = { tool: "task", ...(isNamed ? { callID: "call_55642786" } : {}), state };
-    const line = (said: object) => `${JSON.stringify({ timestamp: 1766901159273, sessionID: "ses_49c7c7eb8ffev6NZJAKSt5p48e", ...said })}\n`;
+    const line = (said: object) =>
+      `${JSON.stringify({ timestamp: 1766901159273, sessionID: "ses_49c7c7eb8ffev6NZJAKSt5p48e", ...said })}\n`;
     const finish = { reason: "stop", tokens: { input: 10, output: 5, reasoning: 0, cache: { read: 0, write: 0 } } };
-    await run("import", file(line({ type: "tool_use", part }) + line({ type: "text", part: { text: "Done." } }) + line({ type: "step_finish", part: finish })));
+    await run(
+      "import",
+      file(
+        line({ type: "tool_use", part }) +
+          line({ type: "text", part: { text: "Done." } }) +
+          line({ type: "step_finish", part: finish }),
+      ),
+    );
     const tree = await json<AgentTree>("tree", "opencode://ses_49c7c7eb8ffev6NZJAKSt5p48e");
-    expect(tree).toMatchObject({ prompt: null, status: "completed", usage: { own: { calls: 1, inputTokens: 10, outputTokens: 5 } } });
+    expect(tree).toMatchObject({
+      prompt: null,
+      status: "completed",
+      usage: { own: { calls: 1, inputTokens: 10, outputTokens: 5 } },
+    });
     expect(tree.children).toMatchObject([
       {
         agentId: "ses_49c7c5e7bffeI3pI0nEWWAO4p9",

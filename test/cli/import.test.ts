@@ -1,5 +1,16 @@
 /** `retinue import` through the real command line: what it takes, what it refuses, and that nothing else is touched. */
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -39,7 +50,9 @@ describe("a transcript that was imported", () => {
       stderr: `next: retinue tree claude://${NESTED}\n`,
     });
     expect(stamps(there)).toEqual(before);
-    expect(((await json("ls")) as AgentRecord[]).map((r) => [r.uri, r.counts.descendants])).toEqual([[`claude://${NESTED}`, 3]]);
+    expect(((await json("ls")) as AgentRecord[]).map((r) => [r.uri, r.counts.descendants])).toEqual([
+      [`claude://${NESTED}`, 3],
+    ]);
     const tree = (await json("tree", "latest")) as AgentTree;
     expect(tree.usage.subtree.costUsd).toBeCloseTo(0.04807, 10);
     expect((await run(`latest/${LEAF}`)).stdout).toContain("## Lifecycle (Parent Thread)");
@@ -63,7 +76,10 @@ describe("a transcript that was imported", () => {
     const main = readdirSync(there).find((name) => !name.startsWith("agent-")) ?? "";
     const [mine] = readdirSync(there).filter((name) => name.startsWith("agent-"));
     const session = basename(main, ".jsonl");
-    writeFileSync(join(there, "agent-0000000.jsonl"), readFileSync(join(there, mine ?? ""), "utf8").replaceAll(session, NESTED));
+    writeFileSync(
+      join(there, "agent-0000000.jsonl"),
+      readFileSync(join(there, mine ?? ""), "utf8").replaceAll(session, NESTED),
+    );
     expect((await run("import", join(there, main))).code).toBe(0);
     expect(((await json("tree", "latest")) as AgentTree).counts.descendants).toBe(3);
     expect((await json("ls")) as AgentRecord[]).toHaveLength(1);
@@ -74,7 +90,9 @@ describe("a transcript that was imported", () => {
     cpSync(join(there, `${NESTED}.jsonl`), join(there, "the broken run.jsonl"));
     cpSync(join(there, NESTED), join(there, "the broken run"), { recursive: true });
     rmSync(join(there, NESTED), { recursive: true });
-    expect((await run("import", join(there, "the broken run.jsonl"))).stdout).toContain(`imported claude://${NESTED}: 7 files`);
+    expect((await run("import", join(there, "the broken run.jsonl"))).stdout).toContain(
+      `imported claude://${NESTED}: 7 files`,
+    );
     expect(((await json("tree", "latest")) as AgentTree).counts.descendants).toBe(3);
   });
 
@@ -90,15 +108,24 @@ describe("a transcript that was imported", () => {
     const { there, run, json } = desk("f3-sigterm");
     await run("import", join(there, readdirSync(there).find((name) => name.endsWith(".jsonl")) ?? ""));
     const { status, statusReason } = (await json("tree", "latest")) as AgentTree;
-    expect({ status, said: /nothing was written since/.test(statusReason) }).toEqual({ status: "shutdown", said: true });
+    expect({ status, said: /nothing was written since/.test(statusReason) }).toEqual({
+      status: "shutdown",
+      said: true,
+    });
   });
 
   it("is reported as JSON", async () => {
     const { there, data, json } = desk("c-nested");
     const place = join(data, "imported", "claude", "projects", NESTED);
-    const imported = (await json("import", join(there, `${NESTED}.jsonl`))) as { files: { path: string; bytes: number; did: string }[] };
+    const imported = (await json("import", join(there, `${NESTED}.jsonl`))) as {
+      files: { path: string; bytes: number; did: string }[];
+    };
     expect(imported).toMatchObject({ uri: `claude://${NESTED}`, provider: "claude", did: "added" });
-    expect(imported.files[0]).toEqual({ path: join(place, `${NESTED}.jsonl`), bytes: statSync(join(there, `${NESTED}.jsonl`)).size, did: "added" });
+    expect(imported.files[0]).toEqual({
+      path: join(place, `${NESTED}.jsonl`),
+      bytes: statSync(join(there, `${NESTED}.jsonl`)).size,
+      did: "added",
+    });
   });
 
   it("is also here by itself: everything counts once, and events keep their names", async () => {
@@ -108,7 +135,12 @@ describe("a transcript that was imported", () => {
     const seen = async () => {
       const tree = JSON.parse((await run("tree", "latest", "--json")).stdout) as AgentTree;
       const events = (await run("events", "latest", "--subtree")).stdout.trimEnd().split("\n");
-      return { usage: tree.usage, counts: tree.counts, status: tree.status, events: events.map((line) => (JSON.parse(line) as AgentEvent).id) };
+      return {
+        usage: tree.usage,
+        counts: tree.counts,
+        status: tree.status,
+        events: events.map((line) => (JSON.parse(line) as AgentEvent).id),
+      };
     };
     const before = await seen();
     expect((await run("import", join(there, `${NESTED}.jsonl`))).code).toBe(0);
@@ -135,13 +167,18 @@ describe("importing again", () => {
     const [later, meta] = [readFileSync(leaf), readFileSync(leaf.replace(".jsonl", ".meta.json"))];
     // Cut within a line, as a copy of a session at work is.
     writeFileSync(file, all.subarray(0, all.length >> 1));
-    writeFileSync(leaf.replace(".jsonl", ".meta.json"), JSON.stringify({ ...(JSON.parse(meta.toString()) as object), description: "not yet" }));
+    writeFileSync(
+      leaf.replace(".jsonl", ".meta.json"),
+      JSON.stringify({ ...(JSON.parse(meta.toString()) as object), description: "not yet" }),
+    );
     rmSync(leaf);
     await run("import", file);
     writeFileSync(file, all);
     writeFileSync(leaf, later);
     writeFileSync(leaf.replace(".jsonl", ".meta.json"), meta);
-    expect((await run("import", file)).stdout).toBe(`updated claude://${NESTED}: 1 file new, 1 file longer, 1 file changed\n`);
+    expect((await run("import", file)).stdout).toBe(
+      `updated claude://${NESTED}: 1 file new, 1 file longer, 1 file changed\n`,
+    );
     expect(((await json("tree", "latest")) as AgentTree).usage.subtree.costUsd).toBeCloseTo(0.04807, 10);
   });
 
@@ -159,7 +196,9 @@ describe("importing again", () => {
     const refused = await run("import", file);
     expect(refused.code).toBe(1);
     expect(refused.stdout).toBe("");
-    expect(refused.stderr).toContain(`claude://${NESTED} is already imported and differs: neither continues the other\n`);
+    expect(refused.stderr).toContain(
+      `claude://${NESTED} is already imported and differs: neither continues the other\n`,
+    );
     expect(refused.stderr).toContain("next: --replace to replace it");
     expect(stamps(join(data, "imported"))).toEqual(before);
     expect((await run("import", file, "--replace")).stdout).toBe(`replaced claude://${NESTED}: 5 files\n`);
@@ -194,7 +233,10 @@ describe("what is refused", () => {
     ["text", "hello\n"],
     ["JSON of somebody else", '{"type":"session_meta","payload":{"id":"x"}}\n'],
     ["nothing", ""],
-    ["a name that leads elsewhere", `{"type":"user","uuid":"u","isSidechain":false,"sessionId":"../../../../evil","message":{"role":"user","content":"x"}}\n`],
+    [
+      "a name that leads elsewhere",
+      `{"type":"user","uuid":"u","isSidechain":false,"sessionId":"../../../../evil","message":{"role":"user","content":"x"}}\n`,
+    ],
   ])("%s: it says what was looked for", async (_what, content) => {
     const { there, data, run } = desk("c-nested");
     const file = join(there, "notes.jsonl");
@@ -209,8 +251,14 @@ describe("what is refused", () => {
   it("a folder, and a file that is not there", async () => {
     const { there, run } = desk("c-nested");
     expect(await run("import", there)).toMatchObject({ code: 1, stderr: expect.stringContaining("is a folder") });
-    expect(await run("import", join(there, "none.jsonl"))).toMatchObject({ code: 1, stderr: expect.stringContaining("no file") });
-    expect(await run("import")).toMatchObject({ code: 2, stderr: expect.stringContaining("missing required argument") });
+    expect(await run("import", join(there, "none.jsonl"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no file"),
+    });
+    expect(await run("import")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("missing required argument"),
+    });
   });
 
   it("a link that would lead out of retinue's own folder", async () => {
@@ -220,7 +268,10 @@ describe("what is refused", () => {
     mkdirSync(join(data, "imported"), { recursive: true });
     symlinkSync(outside, join(data, "imported", "claude"));
     const { code, stderr } = await run("import", join(there, `${NESTED}.jsonl`));
-    expect({ code, said: stderr.includes("is a symbolic link and may point outside of") }).toEqual({ code: 1, said: true });
+    expect({ code, said: stderr.includes("is a symbolic link and may point outside of") }).toEqual({
+      code: 1,
+      said: true,
+    });
     expect(readdirSync(outside)).toEqual([]);
   });
 
@@ -248,4 +299,7 @@ describe("links beside a transcript", () => {
 });
 
 const stamps = (folder: string) =>
-  filesBelow(folder).map((path) => `${path} ${statSync(join(folder, path)).size} ${statSync(join(folder, path)).mtimeMs} ${statSync(join(folder, path)).ino}`);
+  filesBelow(folder).map(
+    (path) =>
+      `${path} ${statSync(join(folder, path)).size} ${statSync(join(folder, path)).mtimeMs} ${statSync(join(folder, path)).ino}`,
+  );

@@ -44,14 +44,20 @@ describe("of the packages that are slow to load,", () => {
   });
 
   it("an import loads none", async () => {
-    const file = join(HOME, ".claude/projects/-home-dev-trial-runs-c-nested-repo/cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9.jsonl");
+    const file = join(
+      HOME,
+      ".claude/projects/-home-dev-trial-runs-c-nested-repo/cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9.jsonl",
+    );
     expect(await heavyOnesOf(["import", file, "--quiet"], { RETINUE_HOME: join(scratch, "imports") })).toEqual([]);
   });
 
   it("a settings file needs YAML", async () => {
     const file = join(scratch, "settings.yaml");
     writeFileSync(file, "roots: {}\n");
-    expect(await heavyOnesOf(["why", "latest"], { RETINUE_HOME: indexed, RETINUE_CONFIG: file })).toEqual([SQLITE, YAML]);
+    expect(await heavyOnesOf(["why", "latest"], { RETINUE_HOME: indexed, RETINUE_CONFIG: file })).toEqual([
+      SQLITE,
+      YAML,
+    ]);
   });
 
   it("a first look needs the prices, since it works out what everything cost", async () => {
@@ -62,7 +68,11 @@ describe("of the packages that are slow to load,", () => {
 let runs = 0;
 async function heavyOnesOf(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string[]> {
   const file = join(scratch, `loaded-${runs++}`);
-  const { code, stderr } = await retinue(HOME, args, { NODE_OPTIONS: `--import=${NOTE_PACKAGES}`, NOTE_PACKAGES: file, ...env });
+  const { code, stderr } = await retinue(HOME, args, {
+    NODE_OPTIONS: `--import=${NOTE_PACKAGES}`,
+    NOTE_PACKAGES: file,
+    ...env,
+  });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const packages = readFileSync(file, "utf8").split("\n");
   // Every run needs this one: a list without it means that nobody took notes.

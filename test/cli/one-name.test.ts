@@ -36,15 +36,27 @@ const numbers = ({ usage, durationMs }: AgentTree) => ({
 
 describe("an agent", () => {
   it("has a name that tells it from the others", () => {
-    expect(names()).toEqual(["Grow a tree. @@main", "Leaf A1", "Leaf A2", "Leaf A3", "Leaf B1", "Leaf B2", "Leaf B3 late", "Parent A", "Parent B"]);
+    expect(names()).toEqual([
+      "Grow a tree. @@main",
+      "Leaf A1",
+      "Leaf A2",
+      "Leaf A3",
+      "Leaf B1",
+      "Leaf B2",
+      "Leaf B3 late",
+      "Parent A",
+      "Parent B",
+    ]);
   });
 
   it("is called so in the terminal, with its numbers", async () => {
-    const shown = (await Promise.all([retinue(HOME, ["tree", "latest"]), retinue(HOME, ["tree", "latest", "--timeline"])])).map(({ stdout }) =>
-      stdout.split("\n"),
-    );
+    const shown = (
+      await Promise.all([retinue(HOME, ["tree", "latest"]), retinue(HOME, ["tree", "latest", "--timeline"])])
+    ).map(({ stdout }) => stdout.split("\n"));
     for (const agent of walk(tree)) {
-      const rows = shown.map((lines) => lines.find((line) => line.replace(/^[│├└─ ]+/, "").startsWith(displayName(agent))) ?? "");
+      const rows = shown.map(
+        (lines) => lines.find((line) => line.replace(/^[│├└─ ]+/, "").startsWith(displayName(agent))) ?? "",
+      );
       const { cost, tokens, time } = numbers(agent);
       for (const words of [cost, tokens, time]) expect(rows[0]).toContain(words);
       expect(rows[1]).toContain(time);
@@ -63,7 +75,11 @@ describe("an agent", () => {
     const page = (await retinue(HOME, ["export", "html", "latest"])).stdout;
     for (const agent of walk(tree)) {
       const { cost, tokens, time } = numbers(agent);
-      expect(markdown).toContainEqual(expect.stringMatching(new RegExp(`^ *- ${displayName(agent)} \\(.*\\b${time}, ${tokens} tokens, \\${cost}\\)$`)));
+      expect(markdown).toContainEqual(
+        expect.stringMatching(
+          new RegExp(`^ *- ${displayName(agent)} \\(.*\\b${time}, ${tokens} tokens, \\${cost}\\)$`),
+        ),
+      );
       const cells = [tokens, cost, time].map((words) => `<span class="n">${words}</span>`).join("");
       expect(page).toMatch(new RegExp(`>${displayName(agent)}</a>.*${cells.replaceAll("$", "\\$")}`));
     }
@@ -73,7 +89,9 @@ describe("an agent", () => {
     const traces = tracesOf(story);
     const { stdout } = await retinue(HOME, ["export", "perfetto", "latest"]);
     const { traceEvents } = JSON.parse(stdout) as { traceEvents: { name: string; args: { name?: string } }[] };
-    const tracks = traceEvents.flatMap(({ name, args }) => (name === "thread_name" ? [(args.name ?? "").replace(" (concurrent)", "")] : []));
+    const tracks = traceEvents.flatMap(({ name, args }) =>
+      name === "thread_name" ? [(args.name ?? "").replace(" (concurrent)", "")] : [],
+    );
     expect([...new Set(tracks)].sort()).toEqual(names());
     const runs = traces.flatMap((trace) => runsOf(trace, OPTIONS)).filter(({ tags }) => tags.includes("agent"));
     expect(runs.map(({ extra }) => extra.metadata.subagent_name).sort()).toEqual(below());

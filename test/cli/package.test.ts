@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
 /** On Windows npm is a script of the shell. */
-const npm = (args: readonly string[], cwd: string) => run("npm", [...args], { cwd, shell: process.platform === "win32" });
+const npm = (args: readonly string[], cwd: string) =>
+  run("npm", [...args], { cwd, shell: process.platform === "win32" });
 const ROOT = join(import.meta.dirname, "../..");
 const BIN = join("node_modules", "retinue", "bin", "retinue.js");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
@@ -27,14 +28,18 @@ describe("the packed tarball in an empty folder", () => {
   const env = { PATH: process.env.PATH ?? "", HOME: scratch, RETINUE_HOME: join(scratch, "data") };
 
   it("shows the demo, with no development dependency around", async () => {
-    const child = spawn(process.execPath, [BIN, "demo", "--no-open", "--port", "0"], { cwd: scratch, env: { ...env, TMPDIR: scratch } });
+    const child = spawn(process.execPath, [BIN, "demo", "--no-open", "--port", "0"], {
+      cwd: scratch,
+      env: { ...env, TMPDIR: scratch },
+    });
     try {
       const [address] = (await once(child.stdout, "data")) as [Buffer];
       const descriptions = async () => {
         const tree = await fetch(new URL("/api/agents/latest", address.toString().trim()));
         return tree.status === 200 ? JSON.stringify(await tree.json()) : "";
       };
-      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 1_000; tries += 1) await wait(25);
+      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 1_000; tries += 1)
+        await wait(25);
       expect(await descriptions()).toContain("Security review");
     } finally {
       child.kill("SIGTERM");
@@ -44,7 +49,10 @@ describe("the packed tarball in an empty folder", () => {
 
   it("keeps manual links without a word about experimental features", async () => {
     const home = { ...env, CLAUDE_CONFIG_DIR: join(scratch, "node_modules/retinue/examples/claude") };
-    const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], { cwd: scratch, env: home });
+    const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], {
+      cwd: scratch,
+      env: home,
+    });
     expect(stderr).toBe("");
     const { stdout } = await run(process.execPath, [BIN, "why", "latest/a51bb0"], { cwd: scratch, env: home });
     expect(stdout).toContain("→ decided  manual");
@@ -58,8 +66,11 @@ console.log((await retinue.threads()).length > 0, typeof run, NotSupported.name)
 retinue.close();`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: scratch, env });
     expect(stdout).toBe("true function NotSupported\n");
-    const { exports } = JSON.parse(readFileSync(join(scratch, "node_modules/retinue/package.json"), "utf8")) as { exports: { ".": Record<string, string> } };
-    for (const path of Object.values(exports["."])) expect(existsSync(join(scratch, "node_modules/retinue", path))).toBe(true);
+    const { exports } = JSON.parse(readFileSync(join(scratch, "node_modules/retinue/package.json"), "utf8")) as {
+      exports: { ".": Record<string, string> };
+    };
+    for (const path of Object.values(exports["."]))
+      expect(existsSync(join(scratch, "node_modules/retinue", path))).toBe(true);
   });
 
   it("answers hooks and status lines by the shorter way", async () => {
@@ -90,7 +101,13 @@ retinue.close();`;
 describe("a Node that is too old", () => {
   it.each(["20.20.2", "22.18.0", "18.0.0"])("%s gets one sentence and no stack trace", async (version) => {
     const pretend = `Object.defineProperty(process.versions, "node", { value: "${version}" }); import(${JSON.stringify(join(ROOT, "bin/retinue.js"))})`;
-    const failed = await run(process.execPath, ["-e", pretend]).catch((error: { code: number; stdout: string; stderr: string }) => error);
-    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: `retinue needs Node.js 22.19 or newer; this is Node.js ${version}.\n` });
+    const failed = await run(process.execPath, ["-e", pretend]).catch(
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    expect(failed).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: `retinue needs Node.js 22.19 or newer; this is Node.js ${version}.\n`,
+    });
   });
 });

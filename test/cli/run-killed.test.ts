@@ -24,7 +24,8 @@ fs.writeFileSync("${home}/begun", String(process.pid));
 const lines = ${JSON.stringify(text)};
 const next = () => lines.length === 0 ? end("well") : process.stdout.write(lines.shift() + "\\n", () => setTimeout(next, 20));
 next();`;
-  const has = (home: string, name: string) => existsSync(join(home, name)) && readFileSync(join(home, name), "utf8") !== "";
+  const has = (home: string, name: string) =>
+    existsSync(join(home, name)) && readFileSync(join(home, name), "utf8") !== "";
 
   it("the agent goes on, its output still arrives, and its tree is whole", { timeout: 10 * 60_000 }, async () => {
     for (let n = 0; n < KILLS; n += 1) {
@@ -45,13 +46,20 @@ next();`;
       expect(missing).toEqual(missing.map((_, i) => (missing[0] ?? 0) + i));
       expect(recordings("claude")).toHaveLength(1);
       if (n > 0) continue;
-      expect(await json(["tree", SESSION], env)).toMatchObject({ status: "completed", prompt: "hello", children: [{ status: "completed" }] });
+      expect(await json(["tree", SESSION], env)).toMatchObject({
+        status: "completed",
+        prompt: "hello",
+        children: [{ status: "completed" }],
+      });
     }
   });
 
   it("a command that reads its input and is no agent goes on, too", async () => {
     const { program, start, home } = stage();
-    const echo = program("wrapper", `require("node:fs").writeFileSync("${home}/begun", "x"); process.stdin.pipe(process.stdout);`);
+    const echo = program(
+      "wrapper",
+      `require("node:fs").writeFileSync("${home}/begun", "x"); process.stdin.pipe(process.stdout);`,
+    );
     const waits = `const timer = setInterval(() => { if (fs.existsSync("${home}/go")) { clearInterval(timer); ${NOISE} process.exitCode = 0; } }, 20);`;
     const typist = spawn(process.execPath, ["-e", waits], { stdio: ["ignore", "pipe", "ignore"] });
     const child = start(["--", echo], [typist.stdout, "pipe", "pipe"]);
@@ -90,14 +98,18 @@ next();`;
     const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
     const ended = outcome(child);
     await until(() => has(home, "begun"));
-    const children = () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ").map(Number);
+    const children = () =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ").map(Number);
     await until(() => children().length === 2);
     const [standby] = children().filter((pid) => pid !== Number(readFileSync(join(home, "begun"), "utf8")));
     process.kill(standby ?? 0, "SIGKILL");
     expect(await ended).toMatchObject({ code: 0, stdout: Buffer.from(STREAM) });
 
     const other = stage();
-    const quick = other.start(["--", other.program("claude", slow(other.home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
+    const quick = other.start(
+      ["--", other.program("claude", slow(other.home, lines)), ...SPEAKING],
+      ["ignore", "pipe", "pipe"],
+    );
     const done = outcome(quick);
     await until(() => has(other.home, "begun"));
     const pids = readFileSync(`/proc/${quick.pid}/task/${quick.pid}/children`, "utf8").trim().split(" ");

@@ -70,7 +70,10 @@ describe("what passes through", () => {
   it("is that there is no such command, as shells say it", async () => {
     const { start } = stage();
     const { code, stderr } = await outcome(start(["--", "/no/such/command"]));
-    expect({ code, words: stderr.toString() }).toEqual({ code: 127, words: expect.stringContaining("/no/such/command cannot be started") });
+    expect({ code, words: stderr.toString() }).toEqual({
+      code: 127,
+      words: expect.stringContaining("/no/such/command cannot be started"),
+    });
   });
 
   it("is not held up by a disk that takes nothing", async () => {
@@ -109,7 +112,8 @@ describe("what is recorded", () => {
       output += part;
     });
     await until(() => output.length > lines.length);
-    const agents = async () => ((await json(["tree", SESSION], env)) as { children: { status: string }[] }).children.map(({ status }) => status);
+    const agents = async () =>
+      ((await json(["tree", SESSION], env)) as { children: { status: string }[] }).children.map(({ status }) => status);
     expect(await agents()).toEqual(["running"]);
     const pid = Number(/"pid":(\d+)/.exec(readFileSync(recordingOf(env), "utf8"))?.[1]);
     child.kill("SIGKILL");
@@ -142,7 +146,10 @@ describe("what is recorded", () => {
 
   it("is listed as a command while it says nothing, and as an agent once it does", async () => {
     const { program, start, env, recordings } = stage();
-    const waits = program("wrapper", `process.stdin.once("data", () => { ${speaks(STREAM)} process.stdin.destroy(); });`);
+    const waits = program(
+      "wrapper",
+      `process.stdin.once("data", () => { ${speaks(STREAM)} process.stdin.destroy(); });`,
+    );
     const child = start(["--", waits]);
     await until(() => recordings("run").length === 1);
     expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "running" }]);
@@ -205,7 +212,9 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     });
     child.stdin?.write("go on\n");
     expect(await once(child, "close")).toEqual([5, null]);
-    const ends = events.flatMap(({ uri, status }) => (status === null ? [] : [`${uri.split("/").length > 3 ? "agent" : "thread"} ${status.status}`]));
+    const ends = events.flatMap(({ uri, status }) =>
+      status === null ? [] : [`${uri.split("/").length > 3 ? "agent" : "thread"} ${status.status}`],
+    );
     expect(ends).toContain("agent completed");
     expect(ends.at(-1)).toMatch(/completed/);
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
@@ -214,7 +223,9 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
 
   it("reads a wrapper's output, and prints nothing of a thread that it turns out not to be", async () => {
     const { program, start } = stage();
-    const { stdout, code } = await outcome(start(["--events", "--", program("wrapper", `process.stdout.write("hello\\n" + ${JSON.stringify(STREAM)});`)]));
+    const { stdout, code } = await outcome(
+      start(["--events", "--", program("wrapper", `process.stdout.write("hello\\n" + ${JSON.stringify(STREAM)});`)]),
+    );
     const events = stdout
       .toString()
       .trim()
@@ -239,17 +250,21 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
       .split("\n")
       .map((line) => JSON.parse(line) as AgentEvent);
     const tree = (await json(["tree", SESSION], env)) as { uri: string; children: { uri: string }[] };
-    expect([...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort()).toEqual(
-      [tree.uri, ...tree.children.map(({ uri }) => uri)].sort(),
-    );
+    expect(
+      [...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort(),
+    ).toEqual([tree.uri, ...tree.children.map(({ uri }) => uri)].sort());
   });
 
   it("tells in the end of an agent that the product never named", async () => {
     const { program, start } = stage();
-    const call = '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';
-    const failed = '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_01","is_error":true,"content":"no such agent"}]}}';
+    const call =
+      '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';
+    const failed =
+      '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_01","is_error":true,"content":"no such agent"}]}}';
     const text = `{"type":"system","subtype":"init","session_id":"${SESSION}","tools":[],"apiKeySource":"none"}\n${call}\n${failed}\n`;
-    const { stdout } = await outcome(start(["--events", "--", program("claude", `process.stdout.write(${JSON.stringify(text)});`), "-p", "hello"]));
+    const { stdout } = await outcome(
+      start(["--events", "--", program("claude", `process.stdout.write(${JSON.stringify(text)});`), "-p", "hello"]),
+    );
     const events = stdout
       .toString()
       .trim()

@@ -31,10 +31,18 @@ async function json(home: string, args: readonly string[], env: Readonly<Record<
 
 describe("roots", () => {
   it("replace those of the environment", async () => {
-    const env = { ...settings(`roots:\n  claude: ${NESTED}/.claude, ${KILLED}/.claude\n`), CLAUDE_CONFIG_DIR: `${UNPRICED}/.claude` };
+    const env = {
+      ...settings(`roots:\n  claude: ${NESTED}/.claude, ${KILLED}/.claude\n`),
+      CLAUDE_CONFIG_DIR: `${UNPRICED}/.claude`,
+    };
     const found = (await json(scratch, ["ls"], env)) as AgentRecord[];
-    const wanted = [NESTED, KILLED].flatMap((home) => [...new Set(found.filter((r) => r.records[0]?.path.startsWith(home)).map(() => home))]);
-    expect({ wanted, others: found.filter((r) => r.records[0]?.path.startsWith(UNPRICED)) }).toEqual({ wanted: [NESTED, KILLED], others: [] });
+    const wanted = [NESTED, KILLED].flatMap((home) => [
+      ...new Set(found.filter((r) => r.records[0]?.path.startsWith(home)).map(() => home)),
+    ]);
+    expect({ wanted, others: found.filter((r) => r.records[0]?.path.startsWith(UNPRICED)) }).toEqual({
+      wanted: [NESTED, KILLED],
+      others: [],
+    });
   });
   it("know the home by ~", async () => {
     const found = (await json(NESTED, ["ls"], settings("roots:\n  claude:\n    - ~/.claude\n"))) as AgentRecord[];
@@ -48,7 +56,8 @@ describe("roots", () => {
 
 describe("stale_after", () => {
   it("decides how long silence is no end", async () => {
-    const statusBy = async (text: string) => ((await json(KILLED, ["tree", "latest"], settings(text))) as AgentTree).status;
+    const statusBy = async (text: string) =>
+      ((await json(KILLED, ["tree", "latest"], settings(text))) as AgentTree).status;
     expect([await statusBy(""), await statusBy("stale_after: 50000w\n")]).toEqual(["shutdown", "running"]);
   });
 });
@@ -86,21 +95,29 @@ describe("what was worked out before", () => {
     const seen = async (home: string, text: string) => {
       const { stdout, stderr } = await retinue(home, ["ls", "--json", "--debug"], { ...data, ...settings(text) });
       const [thread] = JSON.parse(stdout) as AgentRecord[];
-      return { cost: thread?.usage.own.costUsd, status: thread?.status, opened: Number(/opened (\d+) files/.exec(stderr)?.[1]) };
+      return {
+        cost: thread?.usage.own.costUsd,
+        status: thread?.status,
+        opened: Number(/opened (\d+) files/.exec(stderr)?.[1]),
+      };
     };
     const free = "prices:\n  claude-opus-5-5: { input: 0, output: 0 }\n";
-    const [first, own, again] = [await seen(UNPRICED, ""), await seen(UNPRICED, free), await seen(UNPRICED, "stale_after: 10m\n")];
+    const [first, own, again] = [
+      await seen(UNPRICED, ""),
+      await seen(UNPRICED, free),
+      await seen(UNPRICED, "stale_after: 10m\n"),
+    ];
     expect(first.opened).toBeGreaterThan(0);
     expect(first.cost).toBeGreaterThan(0);
     expect([own, again]).toEqual([
       { ...first, cost: 0, opened: 0 },
       { ...first, opened: 0 },
     ]);
-    expect([(await seen(KILLED, "")).status, (await seen(KILLED, "stale_after: 50000w\n")).status, (await seen(KILLED, "")).status]).toEqual([
-      "shutdown",
-      "running",
-      "shutdown",
-    ]);
+    expect([
+      (await seen(KILLED, "")).status,
+      (await seen(KILLED, "stale_after: 50000w\n")).status,
+      (await seen(KILLED, "")).status,
+    ]).toEqual(["shutdown", "running", "shutdown"]);
   });
 });
 
@@ -116,7 +133,10 @@ describe("a file that is wrong", () => {
   });
   it("tells everything that is wrong in one go", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("stale_after: soon\nroots:\n  cloud: /a\n"));
-    expect({ code, places: [...stderr.matchAll(/yaml:(\d+):/g)].map(([, line]) => line) }).toEqual({ code: 2, places: ["1", "3"] });
+    expect({ code, places: [...stderr.matchAll(/yaml:(\d+):/g)].map(([, line]) => line) }).toEqual({
+      code: 2,
+      places: ["1", "3"],
+    });
   });
   it("that is no YAML is reported by its line", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("roots:\n  claude: [\n"));
@@ -142,7 +162,10 @@ describe("the file is found", () => {
     ] as const) {
       mkdirSync(join(scratch, folder, "retinue"), { recursive: true });
       writeFileSync(join(scratch, folder, "retinue", "config.yaml"), "nonsense: 1\n");
-      expect(await retinue(join(scratch, "home"), ["ls"], env)).toMatchObject({ code: 2, stderr: expect.stringContaining(`${folder}/retinue/config.yaml:1:`) });
+      expect(await retinue(join(scratch, "home"), ["ls"], env)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`${folder}/retinue/config.yaml:1:`),
+      });
     }
   });
   it("or not, which is no error", async () => {

@@ -9,7 +9,8 @@ import { startServer } from "../support/server.ts";
 
 const RECORDED = recordedHome("claude", "c-nested");
 const SESSION = RECORDED.threads[0]?.root ?? "";
-const transcriptIn = (home: string) => join(home, `.claude/projects/-home-dev-trial-runs-c-nested-repo/${SESSION}.jsonl`);
+const transcriptIn = (home: string) =>
+  join(home, `.claude/projects/-home-dev-trial-runs-c-nested-repo/${SESSION}.jsonl`);
 const agents = RECORDED.threads[0]?.agents.flatMap(({ agentId }) => agentId ?? []) ?? [];
 
 function stage() {
@@ -28,7 +29,9 @@ const asked =
 describe("the status line", () => {
   it("tells of the session's agents, with no server and no index", async () => {
     const { home, env } = stage();
-    expect(await statusline(env, asked(home, { cost: { total_cost_usd: 0.25 } }))).toMatch(/^✔ 3 done · [\d.]+k tokens · \$0\.25\n$/);
+    expect(await statusline(env, asked(home, { cost: { total_cost_usd: 0.25 } }))).toMatch(
+      /^✔ 3 done · [\d.]+k tokens · \$0\.25\n$/,
+    );
   });
 
   it("is that of the server where one runs", async () => {
@@ -39,12 +42,19 @@ describe("the status line", () => {
 
   it("has a line of JSON for each agent that the product shows, and none for those we do not know", async () => {
     const { home, env } = stage();
-    const rows = (await statusline(env, asked(home, { columns: 30, tasks: [...agents, "nobody"].map((id) => ({ id })) }))).trim().split("\n");
+    const rows = (
+      await statusline(env, asked(home, { columns: 30, tasks: [...agents, "nobody"].map((id) => ({ id })) }))
+    )
+      .trim()
+      .split("\n");
     expect(rows.map((row) => (JSON.parse(row) as { id: string }).id).sort()).toEqual([...agents].sort());
     for (const row of rows) expect((JSON.parse(row) as { content: string }).content.length).toBeLessThanOrEqual(30);
   });
 
-  it.each(["", "junk", "{}", '{"session_id":"00000000-0000-4000-8000-000000000000"}'])("is empty for %j", async (input) => {
-    expect(await statusline(stage().env, () => input)).toBe("");
-  });
+  it.each(["", "junk", "{}", '{"session_id":"00000000-0000-4000-8000-000000000000"}'])(
+    "is empty for %j",
+    async (input) => {
+      expect(await statusline(stage().env, () => input)).toBe("");
+    },
+  );
 });

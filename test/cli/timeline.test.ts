@@ -31,7 +31,9 @@ describe("tree --timeline", () => {
   });
 
   it("draws the tree of an agent alone, and marks what failed", async () => {
-    const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest", "--timeline"], { COLUMNS: "80" });
+    const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest", "--timeline"], {
+      COLUMNS: "80",
+    });
     expect(stdout).toMatch(/Fails TOOL +█xx█/);
   });
 

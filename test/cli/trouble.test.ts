@@ -77,7 +77,10 @@ describe("the debug log of tracing", () => {
   ])("says of an agent's file that it is %s", async (_, content, says) => {
     const { file, lines, ofAgent } = await logged(content);
     expect(lines).toContain(`claude://${THREAD}: file ${file} ${says}`);
-    expect(ofAgent.some((line) => line.includes(`its file ${file} ${says}`)) || ofAgent.some((line) => line.includes(`read ${file}`))).toBe(true);
+    expect(
+      ofAgent.some((line) => line.includes(`its file ${file} ${says}`)) ||
+        ofAgent.some((line) => line.includes(`read ${file}`)),
+    ).toBe(true);
     expect(lines.filter((line) => line.includes("no transcript found"))).toEqual([]);
   });
 });

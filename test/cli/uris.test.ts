@@ -70,13 +70,16 @@ describe("an agent is named below its thread, or below an agent above it that is
   });
 
   it("prefixes follow the same rule", () => {
-    const [root, child, , other] = recordedHome("opencode", "nested").threads[0]?.agents.map(({ agentId }) => agentId ?? "") ?? [];
+    const [root, child, , other] =
+      recordedHome("opencode", "nested").threads[0]?.agents.map(({ agentId }) => agentId ?? "") ?? [];
     const thread = recordedHome("opencode", "nested").threads[0]?.root ?? "";
     const short = (id = "") => id.slice(0, 18);
     expect(root).toBe("");
     expect(outcome(`opencode://${short(thread)}/${short(child)}`)).toBe(`opencode://${thread}/${child}`);
     expect(outcome(`opencode://${short(child)}/${short(other)}`)).toBe(`opencode://${thread}/${other}`);
-    expect(outcome(`opencode://${short(other)}/${short(child)}`)).toMatch(new RegExp(`not_found[\\s\\S]*opencode://${thread}/${child}`));
+    expect(outcome(`opencode://${short(other)}/${short(child)}`)).toMatch(
+      new RegExp(`not_found[\\s\\S]*opencode://${thread}/${child}`),
+    );
   });
 
   it("an unknown thread does not hide where the agent is", () => {
@@ -96,7 +99,9 @@ describe("on the command line", () => {
   const headOf = async (...args: string[]) => {
     const { code, stdout, stderr } = await retinue(nested, args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    return parse(stdout.split("---\n")[1] ?? "", { version: "1.1" }) as Record<string, unknown> & { subagents?: { agent_id: string }[] };
+    return parse(stdout.split("---\n")[1] ?? "", { version: "1.1" }) as Record<string, unknown> & {
+      subagents?: { agent_id: string }[];
+    };
   };
 
   it.each([
@@ -104,7 +109,11 @@ describe("on the command line", () => {
     ["itself", `codex://${alpha}/${alpha}`, `codex://${root}/${alpha}`],
     ["a root below itself", `codex://${root}/${root}`, `codex://${root}`],
     ["its grandparent", `codex://${gamma}/${alpha}`, `codex://${root}/${alpha}`],
-    ["an agent below an unknown thread", `codex://00000000-0000-4000-8000-000000000000/${beta}`, `codex://${root}/${beta}`],
+    [
+      "an agent below an unknown thread",
+      `codex://00000000-0000-4000-8000-000000000000/${beta}`,
+      `codex://${root}/${beta}`,
+    ],
   ])("%s exits with 1 and names the true URI", async (_, uri, right) => {
     const { code, stdout, stderr } = await retinue(nested, [uri]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -113,18 +122,41 @@ describe("on the command line", () => {
 
   it("a child thread's own id reads it as a thread of its own", async () => {
     const { subagents, ...head } = await headOf("--head", `codex://${alpha}`);
-    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "status", "status_source"]);
-    expect(head).toMatchObject({ uri: `codex://${root}/${alpha}`, session_id: alpha, mode: "thread", status: "completed" });
+    expect(Object.keys(head)).toEqual([
+      "uri",
+      "thread_source",
+      "provider",
+      "session_id",
+      "mode",
+      "status",
+      "status_source",
+    ]);
+    expect(head).toMatchObject({
+      uri: `codex://${root}/${alpha}`,
+      session_id: alpha,
+      mode: "thread",
+      status: "completed",
+    });
     expect(subagents?.map(({ agent_id }) => agent_id)).toEqual([beta, gamma]);
     const { stdout } = await retinue(nested, [`codex://${alpha}`]);
-    expect(stdout).toMatch(/\nmode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n[\s\S]*\n## Timeline\n/);
+    expect(stdout).toMatch(
+      /\nmode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n[\s\S]*\n## Timeline\n/,
+    );
   });
 
   it("the same agent below its thread is read as an agent", async () => {
-    expect(await headOf("--head", `codex://${root}/${alpha}`)).toMatchObject({ session_id: root, mode: "subagent", agent_id: alpha });
+    expect(await headOf("--head", `codex://${root}/${alpha}`)).toMatchObject({
+      session_id: root,
+      mode: "subagent",
+      agent_id: alpha,
+    });
   });
 
   it("a thread's own frontmatter says how it stands", async () => {
-    expect(await headOf(`codex://${root}`)).toMatchObject({ mode: "thread", status: "completed", status_source: "child_rollout" });
+    expect(await headOf(`codex://${root}`)).toMatchObject({
+      mode: "thread",
+      status: "completed",
+      status_source: "child_rollout",
+    });
   });
 });

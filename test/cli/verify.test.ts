@@ -38,14 +38,18 @@ const homes = recordedHomes("claude").map(({ name, home }) => ({ name, home, tot
 /** Threads whose transcript holds a total of the product's own. */
 function ownTotals(home: string): string[] {
   const transcripts = filesBelow(home).filter((path) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(path));
-  return transcripts.filter((path) => readFileSync(join(home, path), "utf8").includes('"type":"cost-state"')).map((path) => path.slice(-42, -6));
+  return transcripts
+    .filter((path) => readFileSync(join(home, path), "utf8").includes('"type":"cost-state"'))
+    .map((path) => path.slice(-42, -6));
 }
 
 /**
  * Why the totals of Codex differ. Its forks go on from the total of their origin; agents that are given a copy of their
  * parent's history begin at zero.
  */
-const CODEX_REASONS: Readonly<Record<string, readonly ReasonCode[]>> = { "v2-archive-fork": ["copied", "carried-over"] };
+const CODEX_REASONS: Readonly<Record<string, readonly ReasonCode[]>> = {
+  "v2-archive-fork": ["copied", "carried-over"],
+};
 
 const rolloutsIn = (home: string) => filesBelow(home).filter((path) => /rollout-[^/]+\.jsonl(\.zst)?$/.test(path));
 const threadIn = (path: string) => /([0-9a-f-]{36})\.jsonl/.exec(path)?.[1] ?? "";
@@ -85,7 +89,9 @@ describe.concurrent("every recording", () => {
         .map((v) => v.uri.slice(-36))
         .sort(),
     ).toEqual(totals.toSorted());
-    expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(REASONS[name] ?? []);
+    expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(
+      REASONS[name] ?? [],
+    );
     expectToAddUp(found);
   });
 
@@ -94,7 +100,9 @@ describe.concurrent("every recording", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const compared = found.filter((v) => v.stated !== null).map((v) => v.uri.slice(-36));
     expect(compared.sort()).toEqual(recordedThreads(home).sort());
-    expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(CODEX_REASONS[name] ?? []);
+    expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(
+      CODEX_REASONS[name] ?? [],
+    );
     expectToAddUp(found);
   });
 
@@ -111,7 +119,9 @@ describe("the summary of a compaction", () => {
     ["j2-agentcompact", (root: AgentTree) => root.children[0]],
   ])("is counted as internal, as the model served it: %s", async (name, compacted) => {
     const { home, threads } = recordedHome("claude", name);
-    const truth = JSON.parse(readFileSync(join(FIXTURES, "claude", name, "truth.json"), "utf8")) as { threads: { auxCalls: Record<string, number> }[] };
+    const truth = JSON.parse(readFileSync(join(FIXTURES, "claude", name, "truth.json"), "utf8")) as {
+      threads: { auxCalls: Record<string, number> }[];
+    };
     const { notes: _, ...served } = truth.threads[0]?.auxCalls ?? {};
     const root = (await retinueJson(home, ["tree", threads[0]?.root ?? ""])) as AgentTree;
     expect(compacted(root)?.usage.internal).toMatchObject(served);
@@ -155,7 +165,9 @@ describe("a planted error", () => {
   const lost: Change = (rows, response) => rows.filter((row) => row.message?.id !== response);
   const twice: Change = (rows, response) =>
     rows.flatMap((row) =>
-      row.message?.id === response ? [row, { ...row, uuid: `${row.uuid} again`, message: { ...row.message, id: `${response} again` } }] : [row],
+      row.message?.id === response
+        ? [row, { ...row, uuid: `${row.uuid} again`, message: { ...row.message, id: `${response} again` } }]
+        : [row],
     );
   const more =
     (field: string): Change =>
@@ -190,12 +202,29 @@ describe("a planted error", () => {
   });
 
   const CASES: readonly (readonly [name: string, file: RegExp, what: string, change: Change])[] = [
-    ...["a-single", "c2-nested5", "e2-bgfail", "h2-forks", "i-custom", "m3-teams-tty", "n-workflow", "s-interactive", "v2.1.280"].map(
-      (name) => [name, AGENT, "an answer of an agent is lost", lost] as const,
-    ),
-    ...["a-single", "c3-nested-parallel", "f-killed", "f3-sigint", "f4-killedlater", "j-compact", "h-resume", "p-promote", "t-title-clear", "s4-cutoff"].map(
-      (name) => [name, MAIN, "an answer of the thread is lost", lost] as const,
-    ),
+    ...[
+      "a-single",
+      "c2-nested5",
+      "e2-bgfail",
+      "h2-forks",
+      "i-custom",
+      "m3-teams-tty",
+      "n-workflow",
+      "s-interactive",
+      "v2.1.280",
+    ].map((name) => [name, AGENT, "an answer of an agent is lost", lost] as const),
+    ...[
+      "a-single",
+      "c3-nested-parallel",
+      "f-killed",
+      "f3-sigint",
+      "f4-killedlater",
+      "j-compact",
+      "h-resume",
+      "p-promote",
+      "t-title-clear",
+      "s4-cutoff",
+    ].map((name) => [name, MAIN, "an answer of the thread is lost", lost] as const),
     ...["a-single", "f2-bgkilled", "h2-forks", "j-compact", "j2-agentcompact", "w-websearch"].map(
       (name) => [name, MAIN, "an answer of the thread counts twice", twice] as const,
     ),
@@ -225,7 +254,10 @@ describe("a planted error in a rollout of Codex", () => {
 
   interface Row {
     readonly type: string;
-    readonly payload: Record<string, unknown> & { readonly usage?: Record<string, number>; readonly response_id?: string };
+    readonly payload: Record<string, unknown> & {
+      readonly usage?: Record<string, number>;
+      readonly response_id?: string;
+    };
   }
   type Change = (row: Row) => Row[];
 
@@ -255,11 +287,19 @@ describe("a planted error in a rollout of Codex", () => {
 
   const more =
     (field: string, by = 7): Change =>
-    ({ payload, ...row }) => [{ ...row, payload: { ...payload, usage: { ...payload.usage, [field]: (payload.usage?.[field] ?? 0) + by } } }];
-  const twice: Change = (row) => [row, { ...row, payload: { ...row.payload, response_id: `${row.payload.response_id} again` } }];
-  const differing = (found: readonly Verification[]) => found.filter((v) => v.verdict === "differs").map((v) => v.uri.slice(-36));
+    ({ payload, ...row }) => [
+      { ...row, payload: { ...payload, usage: { ...payload.usage, [field]: (payload.usage?.[field] ?? 0) + by } } },
+    ];
+  const twice: Change = (row) => [
+    row,
+    { ...row, payload: { ...row.payload, response_id: `${row.payload.response_id} again` } },
+  ];
+  const differing = (found: readonly Verification[]) =>
+    found.filter((v) => v.verdict === "differs").map((v) => v.uri.slice(-36));
 
-  const RECORDED = recordedHomes("codex").filter(({ name, home }) => !name.includes(" ") && name !== "v2-packed" && recordedThreads(home).length > 0);
+  const RECORDED = recordedHomes("codex").filter(
+    ({ name, home }) => !name.includes(" ") && name !== "v2-packed" && recordedThreads(home).length > 0,
+  );
 
   const BOTH = RECORDED.flatMap(({ name }) => (["first", "last"] as const).map((answer) => ({ name, answer })));
   it.concurrent.each(BOTH)("in a number is found in every thread: $name, $answer answer", async ({ name, answer }) => {
@@ -280,7 +320,9 @@ describe("a planted error in a rollout of Codex", () => {
   ])("is named: %s", async (_what, field, by, kind) => {
     const { code, found } = await verifyHome(planted("v2-killresume", more(field, by), "first").home);
     expect(code).toBe(1);
-    expect(found.map((v) => v.differences.find((d) => d.kind === kind)).map((d) => (d?.counted ?? 0) - (d?.stated ?? 0))).toEqual(found.map(() => by));
+    expect(
+      found.map((v) => v.differences.find((d) => d.kind === kind)).map((d) => (d?.counted ?? 0) - (d?.stated ?? 0)),
+    ).toEqual(found.map(() => by));
   });
 
   it("is found where an answer is recorded twice", async () => {
@@ -307,7 +349,10 @@ describe("a planted error in a rollout of Codex", () => {
   it("is found in a fork whose origin is gone, which is compared from its first total on", async () => {
     const whole = await withoutOrigin((row) => [row]);
     const fork = whole.found.find((v) => v.uri.endsWith(FORK));
-    expect({ code: whole.code, codes: fork?.reasons.map((r) => r.code) }).toEqual({ code: 0, codes: ["copied", "base-lost"] });
+    expect({ code: whole.code, codes: fork?.reasons.map((r) => r.code) }).toEqual({
+      code: 0,
+      codes: ["copied", "base-lost"],
+    });
     expect(fork?.reasons.at(-1)?.tokens).toMatchObject({ inputTokens: 2_840, outputTokens: 171, cacheReadTokens: 211 });
     const changed = await withoutOrigin(more("input_tokens"));
     expect({ code: changed.code, threads: differing(changed.found) }).toEqual({ code: 1, threads: [FORK] });
@@ -316,7 +361,11 @@ describe("a planted error in a rollout of Codex", () => {
 
 describe("the command", () => {
   const { home } = recordedHome("claude", "h-resume");
-  const [FIRST, FORK, AGENT] = ["claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38", "claude://a79349dc-e41f-4764-94d3-8896bc9688d2", "latest"];
+  const [FIRST, FORK, AGENT] = [
+    "claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38",
+    "claude://a79349dc-e41f-4764-94d3-8896bc9688d2",
+    "latest",
+  ];
 
   it("shows every thread, and below it why its numbers differ", async () => {
     const { code, stdout, stderr } = await retinue(home, ["verify"]);
@@ -331,7 +380,9 @@ describe("the command", () => {
         "",
       ].join("\n"),
     });
-    expect(stderr).toContain("2 threads: 1 agrees, 1 differs for known reasons, 0 differ, 0 have nothing to compare with");
+    expect(stderr).toContain(
+      "2 threads: 1 agrees, 1 differs for known reasons, 0 differ, 0 have nothing to compare with",
+    );
   });
 
   it("is quiet on stderr when asked to be", async () => {
@@ -342,7 +393,11 @@ describe("the command", () => {
     ["a thread", FIRST, FIRST],
     ["an agent's thread", `${AGENT}/${agentOf(home)}`, FORK],
   ])("verifies %s", async (_what, words, uri) => {
-    expect(await retinueJson(home, ["verify", words])).toMatchObject({ schema: "retinue/verification@1", uri, differences: [] });
+    expect(await retinueJson(home, ["verify", words])).toMatchObject({
+      schema: "retinue/verification@1",
+      uri,
+      differences: [],
+    });
   });
 
   it("has nothing to compare with where a version writes no totals, and that is fine", async () => {

@@ -41,7 +41,10 @@ export function exporterContract(provider: string, { write, read }: ExporterCont
   it(`${provider}: secrets stay here, and hostile text does nothing`, async () => {
     const [home] = recordedHomes(provider);
     for (const story of await storiesOf(home?.home ?? "")) {
-      const spoilt = withTexts(story, `</script><img src=x onerror=alert(1)> ${SECRETS.join(" ")} \u202e\u0000 \ud800 "; --boundary`);
+      const spoilt = withTexts(
+        story,
+        `</script><img src=x onerror=alert(1)> ${SECRETS.join(" ")} \u202e\u0000 \ud800 "; --boundary`,
+      );
       const text = write(redacted(spoilt, new Redactor({ level: "full", patterns: [], paths: [] })));
       for (const secret of ["hunter2secret", SECRETS[1]]) expect(text).not.toContain(secret);
       read(text);
@@ -54,7 +57,10 @@ export function exporterContract(provider: string, { write, read }: ExporterCont
 const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : 1);
 
 function sumsOf(calls: ReadBack["calls"]) {
-  return calls.reduce((sum, call) => ({ input: sum.input + call.input, output: sum.output + call.output }), { input: 0, output: 0 });
+  return calls.reduce((sum, call) => ({ input: sum.input + call.input, output: sum.output + call.output }), {
+    input: 0,
+    output: 0,
+  });
 }
 
 /** What the tree counts by the product's stated total alone. */
@@ -69,7 +75,9 @@ function undividedIn(story: Story): ReadBack["calls"] {
 
 function totalsOf(story: Story) {
   const used: Usage = story.record.usage.subtree;
-  const beside = [...everyone(story)].flatMap(({ calls }) => calls).reduce((sum, call) => sum + call.allOutput - call.tokens.outputTokens, 0);
+  const beside = [...everyone(story)]
+    .flatMap(({ calls }) => calls)
+    .reduce((sum, call) => sum + call.allOutput - call.tokens.outputTokens, 0);
   return { input: used.inputTokens + used.cacheReadTokens + used.cacheWriteTokens, output: used.outputTokens + beside };
 }
 
@@ -80,7 +88,11 @@ function withTexts(story: Story, text: string): Story {
     record: { ...record, title: text, description: text, prompt: text, result: text, statusReason: text },
     steps: story.steps.map((step) => ({
       ...step,
-      event: { ...step.event, text: step.event.text === null ? null : text, tool: step.event.tool && { ...step.event.tool, input: { command: text } } },
+      event: {
+        ...step.event,
+        text: step.event.text === null ? null : text,
+        tool: step.event.tool && { ...step.event.tool, input: { command: text } },
+      },
     })),
     children: story.children.map((child) => withTexts(child, text)),
   };

@@ -46,16 +46,23 @@ const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(valu
 export function junkRecords(sources: readonly FixtureSource[]): fc.Arbitrary<JunkRecord> {
   const samples = telling(sources);
   const sample = fc.constantFrom(...samples);
-  const noise = fc.tuple(sample, fc.uint8Array({ maxLength: 200 })).map(([{ source }, record]) => new JunkRecord(source, record));
-  const otherJson = fc.tuple(sample, fc.jsonValue()).map(([{ source }, value]) => new JunkRecord(source, bytesOf(value)));
+  const noise = fc
+    .tuple(sample, fc.uint8Array({ maxLength: 200 }))
+    .map(([{ source }, record]) => new JunkRecord(source, record));
+  const otherJson = fc
+    .tuple(sample, fc.jsonValue())
+    .map(([{ source }, value]) => new JunkRecord(source, bytesOf(value)));
   const cutOff = fc
     .tuple(sample, fc.double({ min: 0, max: 1, noNaN: true }))
     .map(([{ source, record }, part]) => new JunkRecord(source, record.subarray(0, Math.floor(part * record.length))));
   const misplaced = fc.tuple(sample, sample).map(([{ source }, { record }]) => new JunkRecord(source, record));
-  const changes = fc.array(fc.record({ path: fc.array(fc.nat(), { minLength: 1, maxLength: 6 }), to: fc.constantFrom(...WRONG) }), {
-    minLength: 1,
-    maxLength: 3,
-  });
+  const changes = fc.array(
+    fc.record({ path: fc.array(fc.nat(), { minLength: 1, maxLength: 6 }), to: fc.constantFrom(...WRONG) }),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  );
   const mutated = fc.tuple(sample, changes).map(([{ source, record }, list]) => {
     const value: unknown = JSON.parse(new TextDecoder().decode(record));
     return new JunkRecord(source, bytesOf(list.reduce((changed, { path, to }) => replaceAt(changed, path, to), value)));
@@ -70,7 +77,9 @@ export function telling(sources: readonly FixtureSource[]): JunkRecord[] {
     for (const record of source.records) {
       const value = jsonIn(record);
       if (value === null) continue;
-      const inside = Object.values(value).map((part) => (typeof part === "object" && part !== null && "type" in part ? part.type : ""));
+      const inside = Object.values(value).map((part) =>
+        typeof part === "object" && part !== null && "type" in part ? part.type : "",
+      );
       const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")} ${inside.join(" ")}`;
       const list = taken.get(shape) ?? [];
       if (list.length < 2) taken.set(shape, [...list, new JunkRecord(source, record)]);

@@ -85,7 +85,8 @@ export function providerContract(provider: Provider, fixtures: string): void {
         fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 6 }), fc.nat(), (junk, at) => {
           const observations = junk.flatMap(({ source, record }): readonly Observation[] => {
             const parser = source.stream.open(source.file);
-            const records = source.stream.shape === "document" ? [record] : source.records.slice(0, 20).toSpliced(at % 20, 0, record);
+            const records =
+              source.stream.shape === "document" ? [record] : source.records.slice(0, 20).toSpliced(at % 20, 0, record);
             return records.flatMap((one, i) => parser.push(one, ...placeIn(source, i)).observations);
           });
           const forest = link(observations, { now: Date.now(), liveness: () => "unknown" });
@@ -101,13 +102,18 @@ export function providerContract(provider: Provider, fixtures: string): void {
       if (source === undefined) return expect(lines).toEqual([]);
       const [whole, cut] = [await grownTo(source, 0), await grownTo(source, 20)];
       expect(whole.problems).toEqual([]);
-      expect(cut.problems.map((p) => [p.code, p.where])).toEqual([["line-unfinished", `${cut.path}:${source.records.length}`]]);
+      expect(cut.problems.map((p) => [p.code, p.where])).toEqual([
+        ["line-unfinished", `${cut.path}:${source.records.length}`],
+      ]);
       expect(cut.agents).toBe(whole.agents);
     });
 
     it("takes a home without its product for an empty one", async () => {
       const home = tempHome();
-      const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") }, providers: [provider] });
+      const machine = await readMachine({
+        env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") },
+        providers: [provider],
+      });
       expect(machine.problems).toEqual([]);
       expect([machine.forest.agents.size, machine.counts.files]).toEqual([0, 0]);
       expect(machine.roots.map((root) => root.exists)).not.toContain(true);
@@ -115,11 +121,15 @@ export function providerContract(provider: Provider, fixtures: string): void {
 
     it("recognises nothing in junk, and what it does recognise it can read", () => {
       fc.assert(
-        fc.property(junkRecords(sources), fc.constantFrom("a.jsonl", "agent-a.jsonl", ".jsonl", "", "..", "a/b"), ({ record }, name) => {
-          const found = provider.portable?.recognise(name, record) ?? null;
-          if (found !== null) expect(provider.stream(`${found.folder}/${found.file}`)).not.toBeNull();
-          expect(`${found?.folder}/${found?.file}`).not.toMatch(/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/);
-        }),
+        fc.property(
+          junkRecords(sources),
+          fc.constantFrom("a.jsonl", "agent-a.jsonl", ".jsonl", "", "..", "a/b"),
+          ({ record }, name) => {
+            const found = provider.portable?.recognise(name, record) ?? null;
+            if (found !== null) expect(provider.stream(`${found.folder}/${found.file}`)).not.toBeNull();
+            expect(`${found?.folder}/${found?.file}`).not.toMatch(/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/);
+          },
+        ),
         { numRuns: RUNS },
       );
     });
@@ -133,8 +143,13 @@ export function providerContract(provider: Provider, fixtures: string): void {
           there.forest.agents.get(threadKey(provider.name, root))?.files.some(({ path }) => isTranscript(there, path)),
         );
         expect(files, name).toHaveLength(provider.portable === undefined ? 0 : written.length);
-        for (const path of files) await importFile(path, { env: { RETINUE_HOME: data }, replace: false, providers: [provider] });
-        const here = await readMachine({ env: { HOME: "/nowhere", RETINUE_HOME: data }, providers: [provider], roots: new Map([[provider.name, []]]) });
+        for (const path of files)
+          await importFile(path, { env: { RETINUE_HOME: data }, replace: false, providers: [provider] });
+        const here = await readMachine({
+          env: { HOME: "/nowhere", RETINUE_HOME: data },
+          providers: [provider],
+          roots: new Map([[provider.name, []]]),
+        });
         const trees = (machine: Machine) =>
           threads.map(({ root }) => {
             const key = machine.forest.agents.get(threadKey(provider.name, root))?.key;
@@ -152,8 +167,15 @@ export function providerContract(provider: Provider, fixtures: string): void {
       mkdirSync(dirname(path), { recursive: true });
       const text = Buffer.concat(source.records.flatMap((record) => [record, Buffer.from("\n")]));
       writeFileSync(path, text.subarray(0, text.length - missing));
-      const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") }, providers: [provider] });
-      return { path, problems: machine.problems.filter((p) => p.code !== "thread-missing"), agents: machine.forest.agents.size };
+      const machine = await readMachine({
+        env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") },
+        providers: [provider],
+      });
+      return {
+        path,
+        problems: machine.problems.filter((p) => p.code !== "thread-missing"),
+        agents: machine.forest.agents.size,
+      };
     }
   });
 }
@@ -170,7 +192,14 @@ function threadFile({ forest }: Machine, provider: Provider, thread: string): st
 }
 
 /** What a copy of the files cannot change: everything but where they are, and what a process tells. */
-function withoutPlaces({ children, records, link: _link, statusReason: _reason, statusSource: _source, ...rest }: AgentTree): unknown {
+function withoutPlaces({
+  children,
+  records,
+  link: _link,
+  statusReason: _reason,
+  statusSource: _source,
+  ...rest
+}: AgentTree): unknown {
   return { ...rest, files: records.length, parentRule: _link?.rule ?? null, children: children.map(withoutPlaces) };
 }
 
@@ -182,7 +211,11 @@ function tempHome(): string {
 
 /** Nothing that could not be written down: no functions, no holes, no numbers that are none. */
 function expectPlain(found: Findings | readonly unknown[]) {
-  for (const value of leaves(found)) expect(value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value), String(value)).toBe(true);
+  for (const value of leaves(found))
+    expect(
+      value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value),
+      String(value),
+    ).toBe(true);
 }
 
 function* leaves(value: unknown): Generator<unknown> {

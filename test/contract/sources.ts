@@ -35,7 +35,14 @@ export function fixtureSources(provider: Provider, folder: string): FixtureSourc
     if (stream === null) return [];
     if (stream.shape === "database") return objectsIn(name, path, stream);
     const bytes = stream.packed === undefined ? readFileSync(path) : zstdDecompressSync(readFileSync(path));
-    return [{ name, stream, file: { path: name, bytes: bytes.length }, records: stream.shape === "document" ? [bytes] : [...linesOf(bytes)] }];
+    return [
+      {
+        name,
+        stream,
+        file: { path: name, bytes: bytes.length },
+        records: stream.shape === "document" ? [bytes] : [...linesOf(bytes)],
+      },
+    ];
   });
 }
 

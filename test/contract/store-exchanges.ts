@@ -40,27 +40,49 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
       store = await open();
     });
     afterEach(() => store.close());
-    const ids = (filter: Partial<Parameters<Store["exchanges"]>[0]> = {}) => store.exchanges({ under: UNDER, limit: 99, ...filter }).map(({ id }) => id);
+    const ids = (filter: Partial<Parameters<Store["exchanges"]>[0]> = {}) =>
+      store.exchanges({ under: UNDER, limit: 99, ...filter }).map(({ id }) => id);
     const file = state("/root/a");
 
     it("are returned in their last version, newest first, page by page, by thread and by speaker", () => {
-      const first = [exchange("r1", 1), exchange("r2", 2, { how: "open" }), exchange("r3", 2, { thread: B, speaker: B })];
+      const first = [
+        exchange("r1", 1),
+        exchange("r2", 2, { how: "open" }),
+        exchange("r3", 2, { thread: B, speaker: B }),
+      ];
       store.commit([{ ...batch(file, []), exchanges: first }]);
       const grown = { ...file, size: 20, offset: 20 };
       store.commit([{ ...batch(grown, [], file), exchanges: [exchange("r2", 2, { speaker: B })] }]);
       expect(ids()).toEqual(["r2", "r3", "r1"]);
-      expect([ids({ limit: 1 }), ids({ limit: 1, after: { at: 2, id: "r2" } }), ids({ after: { at: 2, id: "r3" } })]).toEqual([["r2"], ["r3"], ["r1"]]);
-      expect([ids({ thread: A }), ids({ speakers: [B] }), ids({ thread: A, speakers: [B] })]).toEqual([["r2", "r1"], ["r2", "r3"], ["r2"]]);
+      expect([
+        ids({ limit: 1 }),
+        ids({ limit: 1, after: { at: 2, id: "r2" } }),
+        ids({ after: { at: 2, id: "r3" } }),
+      ]).toEqual([["r2"], ["r3"], ["r1"]]);
+      expect([ids({ thread: A }), ids({ speakers: [B] }), ids({ thread: A, speakers: [B] })]).toEqual([
+        ["r2", "r1"],
+        ["r2", "r3"],
+        ["r2"],
+      ]);
       expect(store.exchange("r2", UNDER)).toEqual({ ...exchange("r2", 2, { speaker: B }), file: "/root/a" });
-      expect([store.exchange("r9", UNDER), store.exchange("r2", ["/elsewhere"]), ids({ under: ["/elsewhere"] })]).toEqual([null, null, []]);
+      expect([
+        store.exchange("r9", UNDER),
+        store.exchange("r2", ["/elsewhere"]),
+        ids({ under: ["/elsewhere"] }),
+      ]).toEqual([null, null, []]);
     });
 
     it("are found by the calls in their answers, and are gone with their file", () => {
       const call = callKey("toy", "c1");
-      const invocations = [{ call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const }];
+      const invocations = [
+        { call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const },
+      ];
       store.commit([{ ...batch(file, []), exchanges: [exchange("r1", 1), exchange("r2", 2, { invocations })] }]);
       expect(store.exchangeOfCall(call, UNDER)?.id).toBe("r2");
-      expect([store.exchangeOfCall(callKey("toy", "c2"), UNDER), store.exchangeOfCall(call, ["/elsewhere"])]).toEqual([null, null]);
+      expect([store.exchangeOfCall(callKey("toy", "c2"), UNDER), store.exchangeOfCall(call, ["/elsewhere"])]).toEqual([
+        null,
+        null,
+      ]);
       store.commit([batch({ ...file, generation: 1 }, [], file)]);
       expect([ids(), store.exchange("r1", UNDER), store.exchangeOfCall(call, UNDER)]).toEqual([[], null, null]);
     });

@@ -23,17 +23,26 @@ export function textContract(name: string, open: () => Promise<Store>): void {
     it("finds texts by words, best match first, copies once, without retracted ones", () => {
       const first = state("/root/a");
       store.commit([
-        { ...batch(first, [recordIn(A, "/root/a:1", "r1")]), texts: [say("the quick brown fox", 1), say('a Lazy dog\'s "bone"', 2, "same")] },
-        { ...batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")]), texts: [{ ...say("a lazy dog's bone", 2, "same"), speaker: B }] },
+        {
+          ...batch(first, [recordIn(A, "/root/a:1", "r1")]),
+          texts: [say("the quick brown fox", 1), say('a Lazy dog\'s "bone"', 2, "same")],
+        },
+        {
+          ...batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")]),
+          texts: [{ ...say("a lazy dog's bone", 2, "same"), speaker: B }],
+        },
       ]);
-      const found = (...words: string[]) => store.search(words, UNDER, 10).map((hit) => ("line" in hit.place ? hit.place.line : hit.place.row));
+      const found = (...words: string[]) =>
+        store.search(words, UNDER, 10).map((hit) => ("line" in hit.place ? hit.place.line : hit.place.row));
       expect(found("quick", "fo")).toEqual([1]);
       expect(found("qui", "fox")).toEqual([]);
       expect(found("LAZY")).toEqual([2]);
       expect(found("dog's")).toEqual([2]);
       expect(found('"bone"', "OR", "fox")).toEqual([]);
       expect(found()).toEqual([]);
-      expect(store.search(["fox"], UNDER, 10)).toEqual([{ speaker: A, path: "/root/a", place: { line: 1, offset: 10 }, at: 1 }]);
+      expect(store.search(["fox"], UNDER, 10)).toEqual([
+        { speaker: A, path: "/root/a", place: { line: 1, offset: 10 }, at: 1 },
+      ]);
       expect(store.search(["fox"], ["/else"], 10)).toEqual([]);
       store.commit([batch({ ...first, generation: 1 }, [], first)]);
       expect(found("fox")).toEqual([]);
@@ -41,7 +50,8 @@ export function textContract(name: string, open: () => Promise<Store>): void {
 
     it("lists files whose text is not indexed, newest first, and goes on from where it was indexed to", () => {
       const [old, young] = [state("/root/old"), state("/root/young", { modifiedMs: 2 })];
-      for (const file of [old, young]) store.commit([{ ...batch(file, [recordIn(A, `${file.path}:1`, file.path)]), texts: null }]);
+      for (const file of [old, young])
+        store.commit([{ ...batch(file, [recordIn(A, `${file.path}:1`, file.path)]), texts: null }]);
       expect(store.textsDue(UNDER)).toEqual([
         { path: "/root/young", modifiedMs: 2, bytes: 10 },
         { path: "/root/old", modifiedMs: 1, bytes: 10 },

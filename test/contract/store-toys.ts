@@ -25,7 +25,12 @@ export const state = (path: string, more: Partial<FileState> = {}): FileState =>
   ...more,
 });
 
-export const observationOf = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
+export const observationOf = (
+  speaker: AgentKey,
+  place: string,
+  fact: Fact,
+  keys: readonly string[] = [],
+): Observation => ({
   ...fact,
   id: observationId(place, 0),
   at: 1,
@@ -34,8 +39,17 @@ export const observationOf = (speaker: AgentKey, place: string, fact: Fact, keys
   order: 1,
 });
 export const recordIn = (speaker: AgentKey, place: string, record: string): Observation =>
-  observationOf(speaker, place, { type: "record", role: "user", state: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
-export const batch = (after: FileState, observations: readonly Observation[], before: FileState | null = null): FileBatch => ({
+  observationOf(
+    speaker,
+    place,
+    { type: "record", role: "user", state: "open", certain: true, calls: [], results: [], text: null, message: true },
+    [record],
+  );
+export const batch = (
+  after: FileState,
+  observations: readonly Observation[],
+  before: FileState | null = null,
+): FileBatch => ({
   before,
   after,
   observations,

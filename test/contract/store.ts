@@ -2,7 +2,14 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentKey, agentKey, threadKey } from "../../src/core/facts/ids.ts";
 import { NO_USAGE } from "../../src/core/facts/usage.ts";
-import { allFacts, type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/ports/store.ts";
+import {
+  allFacts,
+  type FileState,
+  folderKey,
+  type RootRow,
+  type SaidText,
+  type Store,
+} from "../../src/core/ports/store.ts";
 import type { SpentRow } from "../../src/core/views/stats.ts";
 import { exchangeContract } from "./store-exchanges.ts";
 import { textContract } from "./store-texts.ts";
@@ -21,7 +28,13 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       store.project({
         versions: store.facts(threads, UNDER).versions,
         roots: rows,
-        agents: rows.map((r) => ({ key: r.key, uri: r.record.uri, sessionId: r.key.slice(4), agentId: null, path: null })),
+        agents: rows.map((r) => ({
+          key: r.key,
+          uri: r.record.uri,
+          sessionId: r.key.slice(4),
+          agentId: null,
+          path: null,
+        })),
         spent: new Map(),
         problems: [],
       });
@@ -30,7 +43,12 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.fileCount()).toBe(0);
       expect(store.stale()).toEqual([]);
       expect(store.related([A])).toEqual([A]);
-      expect(store.facts([A], UNDER)).toEqual({ observations: [], folds: [], versions: new Map([[A, 0]]), scattered: false });
+      expect(store.facts([A], UNDER)).toEqual({
+        observations: [],
+        folds: [],
+        versions: new Map([[A, 0]]),
+        scattered: false,
+      });
       expect(store.roots({ under: UNDER, limit: 9 })).toEqual([]);
       expect(store.named("aaaaaa", UNDER)).toEqual([]);
       expect(store.problems(3)).toEqual([]);
@@ -58,7 +76,10 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const paths = (list: readonly FileState[]) => list.map((file) => file.path).sort();
       expect(store.filesIn(folderKey("toy", "/root"))).toEqual(expect.arrayContaining([files[0], files[1], files[3]]));
       expect(paths(store.filesIn(folderKey("toy", "/root")))).toEqual(["/root/a", "/root/b", "/root/d"]);
-      expect([paths(store.filesIn(folderKey("other", "/root"))), paths(store.filesIn(folderKey("toy", "/")))]).toEqual([[], []]);
+      expect([paths(store.filesIn(folderKey("other", "/root"))), paths(store.filesIn(folderKey("toy", "/")))]).toEqual([
+        [],
+        [],
+      ]);
       expect(store.objectsIn("/root/db")).toEqual([files[4]]);
       expect(paths(store.unfinished())).toEqual(["/root/b", "/root/sub/c"]);
       expect(store.fileCount()).toBe(5);
@@ -108,7 +129,12 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("retracts the facts of an older generation of a file", () => {
       const first = state("/root/a");
-      store.commit([{ ...batch(first, [recordIn(A, "/root/a:1", "r1")]), problems: [{ code: "line-not-json", where: "/root/a:2", detail: "1 byte" }] }]);
+      store.commit([
+        {
+          ...batch(first, [recordIn(A, "/root/a:1", "r1")]),
+          problems: [{ code: "line-not-json", where: "/root/a:2", detail: "1 byte" }],
+        },
+      ]);
       project([A], [root(A, 1)]);
       expect(store.stale()).toEqual([]);
       store.commit([batch({ ...first, generation: 1 }, [recordIn(B, "/root/a:1", "r9")], first)]);
@@ -120,7 +146,11 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("keeps the facts of a file that is gone, and says that it is", () => {
       const first = state("/root/a");
-      const file = observationOf(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } });
+      const file = observationOf(A, "/root/a:1", {
+        type: "agent-described",
+        agent: A,
+        file: { path: "/root/a", bytes: 1 },
+      });
       store.commit([batch(first, [file])]);
       store.commit([batch({ ...first, gone: true, size: 0 }, [], first)]);
       expect(store.file("/root/a")?.gone).toBe(true);
@@ -129,7 +159,11 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("knows a file as large as it is now", () => {
       const first = state("/root/a");
-      store.commit([batch(first, [observationOf(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
+      store.commit([
+        batch(first, [
+          observationOf(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } }),
+        ]),
+      ]);
       store.commit([batch({ ...first, size: 99, offset: 99 }, [], first)]);
       expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
     });
@@ -138,7 +172,13 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const path = "/root/db#a";
       const row = (name: string, record: string) => recordIn(A, `${path}:${name}`, record);
       const trouble = (name: string) => ({ code: "record-malformed", where: `${path}:${name}`, detail: "x" }) as const;
-      const text = (name: string, words: string): SaidText => ({ speaker: A, at: 1, record: null, place: { row: name }, text: words });
+      const text = (name: string, words: string): SaidText => ({
+        speaker: A,
+        at: 1,
+        record: null,
+        place: { row: name },
+        text: words,
+      });
       let before = state(path, { within: "/root/db" });
       store.commit([
         {
@@ -149,21 +189,30 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       ]);
       for (let n = 1; n < 60; n += 1) {
         const after = { ...before, offset: 10 + n };
-        store.commit([{ ...batch(after, [row("two", `again-${n}`)], before), texts: [text("two", `green${n}`)], replaces: ["two"] }]);
+        store.commit([
+          { ...batch(after, [row("two", `again-${n}`)], before), texts: [text("two", `green${n}`)], replaces: ["two"] },
+        ]);
         before = after;
       }
       const observations = allFacts(store.facts([A], UNDER));
       expect(observations.flatMap((o) => o.keys).sort()).toEqual(["toy:again-59", "toy:r1"]);
-      expect(["blue", "red", "green58", "green59"].map((word) => store.search([word], UNDER, 9).map((hit) => hit.place))).toEqual([
-        [{ row: "one" }],
-        [],
-        [],
-        [{ row: "two" }],
-      ]);
+      expect(
+        ["blue", "red", "green58", "green59"].map((word) => store.search([word], UNDER, 9).map((hit) => hit.place)),
+      ).toEqual([[{ row: "one" }], [], [], [{ row: "two" }]]);
       expect(store.problems(9).map((p) => [p.code, p.count])).toEqual([["record-malformed", 1]]);
-      expect([store.problemsOf([path], []), store.problemsOf([], ["/root"]), store.problemsOf([], ["/roo"])].map((found) => found.length)).toEqual([1, 1, 0]);
+      expect(
+        [store.problemsOf([path], []), store.problemsOf([], ["/root"]), store.problemsOf([], ["/roo"])].map(
+          (found) => found.length,
+        ),
+      ).toEqual([1, 1, 0]);
       expect(store.file(path)?.within).toBe("/root/db");
-      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
+      store.project({
+        versions: store.facts([A], UNDER).versions,
+        roots: [],
+        agents: [],
+        spent: new Map(),
+        problems: [],
+      });
       store.commit([{ ...batch({ ...before, offset: 99 }, [], before), replaces: ["one"] }]);
       expect([store.stale(), ids(allFacts(store.facts([A], UNDER)))]).toEqual([[A], [`${path}:two#0`]]);
     });
@@ -179,7 +228,10 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("joins threads that share a record, a name, or speak of each other, through others too", () => {
-      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "same")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "same")])]);
+      store.commit([
+        batch(state("/root/a"), [recordIn(A, "/root/a:1", "same")]),
+        batch(state("/root/b"), [recordIn(B, "/root/b:1", "same")]),
+      ]);
       store.commit([
         batch(state("/root/c"), [
           observationOf(C, "/root/c:1", {
@@ -198,11 +250,22 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     const below = (child: AgentKey, parent: AgentKey, place: string) =>
-      observationOf(child, place, { type: "parent-named", child, parent, rule: "r", source: "child_rollout", confidence: 1, says: "s" });
+      observationOf(child, place, {
+        type: "parent-named",
+        child,
+        parent,
+        rule: "r",
+        source: "child_rollout",
+        confidence: 1,
+        says: "s",
+      });
 
     it("knows threads that only others name: lists each, finds it, and joins it with the threads that name it", () => {
       const [X, Y] = [threadKey("toy", "xxxxxxxx"), threadKey("toy", "yyyyyyyy")];
-      store.commit([batch(state("/root/a"), [below(A, X, "/root/a:1")]), batch(state("/root/b"), [below(B, Y, "/root/b:1")])]);
+      store.commit([
+        batch(state("/root/a"), [below(A, X, "/root/a:1")]),
+        batch(state("/root/b"), [below(B, Y, "/root/b:1")]),
+      ]);
       expect([...store.stale()].sort()).toEqual([A, B, X, Y]);
       expect([...store.related([A])].sort()).toEqual([A, X]);
       expect([...store.related([X])].sort()).toEqual([A, X]);
@@ -234,7 +297,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("lists the agents that may still change, newest activity first", () => {
-      for (const key of [A, B, C]) store.commit([batch(state(`/root/${key}`), [recordIn(key, `/root/${key}:1`, "r1")])]);
+      for (const key of [A, B, C])
+        store.commit([batch(state(`/root/${key}`), [recordIn(key, `/root/${key}:1`, "r1")])]);
       for (const [i, key] of [A, B, C].entries()) project([key], [{ ...root(key, i + 1), settled: key === B }]);
       expect(store.unsettled(UNDER, 0)).toEqual([C, A]);
       expect(store.unsettled(UNDER, 2)).toEqual([C]);
@@ -262,7 +326,10 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("marks everything as stale on request, and keeps projections until they are replaced", () => {
-      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
+      store.commit([
+        batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]),
+        batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")]),
+      ]);
       const { versions } = store.facts([A, B], UNDER);
       store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
@@ -274,7 +341,10 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("replaces what was worked out, so that a late parent moves a root", () => {
-      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
+      store.commit([
+        batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]),
+        batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")]),
+      ]);
       project([A], [root(A, 1)]);
       project([B], [root(B, 2)]);
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([B, A]);
@@ -312,7 +382,10 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.named("bbbb", UNDER)).toEqual([]);
       expect(store.named("bbbb", ["/else"]).map((r) => r.key)).toEqual([B]);
       const facts = store.facts([A], UNDER);
-      expect({ ids: ids(allFacts(facts)), scattered: facts.scattered }).toEqual({ ids: ["/root/a:1#0"], scattered: true });
+      expect({ ids: ids(allFacts(facts)), scattered: facts.scattered }).toEqual({
+        ids: ["/root/a:1#0"],
+        scattered: true,
+      });
     });
 
     it("finds agents by the beginning of either id, whatever its case", () => {
@@ -349,7 +422,13 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         usage: NO_USAGE,
       });
       const spend = (...days: string[]) =>
-        store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map([[A, days.map(row)]]), problems: [] });
+        store.project({
+          versions: store.facts([A], UNDER).versions,
+          roots: [],
+          agents: [],
+          spent: new Map([[A, days.map(row)]]),
+          problems: [],
+        });
       spend("2026-01-01", "2026-01-02");
       expect(store.spent(UNDER, null)).toEqual([row("2026-01-01"), row("2026-01-02")]);
       expect(store.spent(UNDER, "2026-01-02")).toEqual([row("2026-01-02")]);
@@ -360,14 +439,31 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("counts problems of files and of threads, with examples", () => {
       const trouble = { code: "line-not-json", where: "/root/a:1", detail: "x" } as const;
-      store.commit([{ ...batch(state("/root/a"), [recordIn(A, "/root/a:2", "r1")]), problems: [trouble, { ...trouble, where: "/root/a:3" }] }]);
+      store.commit([
+        {
+          ...batch(state("/root/a"), [recordIn(A, "/root/a:2", "r1")]),
+          problems: [trouble, { ...trouble, where: "/root/a:3" }],
+        },
+      ]);
       const conflict = { code: "parent-conflict", where: A, detail: "y" } as const;
-      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [conflict] });
+      store.project({
+        versions: store.facts([A], UNDER).versions,
+        roots: [],
+        agents: [],
+        spent: new Map(),
+        problems: [conflict],
+      });
       expect(store.problems(1)).toEqual([
         { code: "line-not-json", count: 2, examples: [trouble] },
         { code: "parent-conflict", count: 1, examples: [conflict] },
       ]);
-      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
+      store.project({
+        versions: store.facts([A], UNDER).versions,
+        roots: [],
+        agents: [],
+        spent: new Map(),
+        problems: [],
+      });
       expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
     });
 

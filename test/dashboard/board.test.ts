@@ -40,7 +40,8 @@ afterAll(async () => {
 });
 
 const column = (stage: string) => tab.page.locator(`.column[data-stage="${stage}"]`);
-const frameOf = (type: string) => recording.frames.findIndex((frame) => frame.includes(`"type":"${type}"`) && frame.includes(child));
+const frameOf = (type: string) =>
+  recording.frames.findIndex((frame) => frame.includes(`"type":"${type}"`) && frame.includes(child));
 
 describe("the board", () => {
   it("is empty at first, and takes a card made by keys from a thread of any product", async () => {
@@ -61,7 +62,11 @@ describe("the board", () => {
     await tab.page.locator('.relays [data-state="following"]').waitFor();
     await tab.page.keyboard.press("Escape");
     const card = { title: "Ask first", threads: [`opencode://${root}`] };
-    await fetch(`${server.url}/api/cards`, { method: "POST", body: JSON.stringify(card), headers: { "Content-Type": "application/json" } });
+    await fetch(`${server.url}/api/cards`, {
+      method: "POST",
+      body: JSON.stringify(card),
+      headers: { "Content-Type": "application/json" },
+    });
     await column("queued").getByText("Ask first").waitFor();
     await until(() => product.listeners > 0);
     for (const frame of recording.frames.slice(0, frameOf("permission.asked") + 1)) product.send(frame);
@@ -91,7 +96,9 @@ describe("the board", () => {
     await known;
     for (const frame of recording.frames.slice(frameOf("permission.asked") + 1)) product.send(frame);
     await column("done").getByText("Ask first").waitFor();
-    await tab.page.waitForFunction(() => (window as unknown as { shown: string[] }).shown.includes("Ask first: is done"));
+    await tab.page.waitForFunction(() =>
+      (window as unknown as { shown: string[] }).shown.includes("Ask first: is done"),
+    );
     expect(await column("working").locator(".card").count()).toBe(0);
     await tab.page.getByLabel("Notify me").uncheck();
   });
@@ -119,13 +126,20 @@ describe("the board", () => {
     const chips = tab.page.locator(".agent-chip");
     await tab.page.waitForFunction(() => document.querySelectorAll(".agent-chip").length === 2);
     const id = tab.page.url().split("/card/")[1] ?? "";
-    const activity = (await (await fetch(`${server.url}/api/cards/${id}/agent-activity`)).json()) as { agents: { session_id: string; event_count: number }[] };
-    const counted = await chips.evaluateAll((all) => all.map((chip) => [chip.getAttribute("data-chip"), Number(chip.querySelector(".number")?.textContent)]));
+    const activity = (await (await fetch(`${server.url}/api/cards/${id}/agent-activity`)).json()) as {
+      agents: { session_id: string; event_count: number }[];
+    };
+    const counted = await chips.evaluateAll((all) =>
+      all.map((chip) => [chip.getAttribute("data-chip"), Number(chip.querySelector(".number")?.textContent)]),
+    );
     expect(counted).toEqual(activity.agents.map(({ session_id, event_count }) => [session_id, event_count]));
     await tab.page.locator(".group-line").first().click();
     await tab.page.locator(`.entry[data-agent="${child}"]`, { hasText: "bash" }).first().waitFor();
     await chips.nth(1).click();
-    await tab.page.waitForFunction((agent) => document.querySelectorAll(`.entry[data-agent="${agent}"]`).length === 0, child);
+    await tab.page.waitForFunction(
+      (agent) => document.querySelectorAll(`.entry[data-agent="${agent}"]`).length === 0,
+      child,
+    );
     await tab.page.keyboard.press("u");
     await tab.page.waitForURL((url) => url.hash === "#/board");
   });

@@ -19,7 +19,9 @@ export function browserPath(): string {
   const found = [process.env.RETINUE_TEST_BROWSER ?? "", ...PLACES].find((path) => path !== "" && existsSync(path));
   if (found !== undefined) return found;
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get"))
-    throw new Error("no Chromium found: install it, or name one in RETINUE_TEST_BROWSER; the dashboard's tests need a real browser");
+    throw new Error(
+      "no Chromium found: install it, or name one in RETINUE_TEST_BROWSER; the dashboard's tests need a real browser",
+    );
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   try {
     execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "ignore" });

@@ -32,7 +32,10 @@ interface Opened {
 }
 
 let number = 0;
-async function open(story: Story, options: { readonly width?: number; readonly dark?: boolean; readonly script?: boolean } = {}): Promise<Opened> {
+async function open(
+  story: Story,
+  options: { readonly width?: number; readonly dark?: boolean; readonly script?: boolean } = {},
+): Promise<Opened> {
   const file = join(scratch, `page-${number++}.html`);
   writeFileSync(file, htmlPage(story));
   const page = await browser.newPage({
@@ -107,10 +110,20 @@ describe("an exported page", () => {
   it("runs nothing that is in a transcript", async () => {
     const hostile = (story: Story): Story => ({
       ...story,
-      record: { ...story.record, title: HOSTILE, description: HOSTILE, statusReason: HOSTILE, uri: `${story.record.uri}"><b>` },
+      record: {
+        ...story.record,
+        title: HOSTILE,
+        description: HOSTILE,
+        statusReason: HOSTILE,
+        uri: `${story.record.uri}"><b>`,
+      },
       steps: story.steps.map((step) => ({
         ...step,
-        event: { ...step.event, text: HOSTILE, tool: step.event.tool && { ...step.event.tool, name: HOSTILE, input: { a: HOSTILE } } },
+        event: {
+          ...step.event,
+          text: HOSTILE,
+          tool: step.event.tool && { ...step.event.tool, name: HOSTILE, input: { a: HOSTILE } },
+        },
       })),
       children: story.children.map(hostile),
     });

@@ -7,7 +7,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../support/claude-records.ts";
+import {
+  agentFile,
+  agentWriter,
+  mainWriter,
+  metaFile,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+} from "../support/claude-records.ts";
 import { openBrowser } from "./browser.ts";
 import { type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -45,7 +54,10 @@ const thread = `claude://${SESSION}`;
 function write(home: string, path: string, content: readonly unknown[] | object) {
   const file = join(home, ".claude", path);
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, Array.isArray(content) ? content.map((line) => `${JSON.stringify(line)}\n`).join("") : JSON.stringify(content));
+  writeFileSync(
+    file,
+    Array.isArray(content) ? content.map((line) => `${JSON.stringify(line)}\n`).join("") : JSON.stringify(content),
+  );
 }
 
 beforeAll(async () => {
@@ -72,7 +84,12 @@ beforeAll(async () => {
     main.assistant([text("The end.")]),
   ]);
   write(home, agentFile("a1111111111111111"), [leaf.user(HOSTILE), leaf.assistant([text(HOSTILE)])]);
-  write(home, metaFile("a1111111111111111"), { agentType: TYPE, description: NAME, toolUseId: "toolu_1", spawnDepth: 1 });
+  write(home, metaFile("a1111111111111111"), {
+    agentType: TYPE,
+    description: NAME,
+    toolUseId: "toolu_1",
+    spawnDepth: 1,
+  });
   [browser, server] = await Promise.all([openBrowser(), serve(home)]);
   tab = await visit(browser, server.url);
 }, 120_000);
@@ -124,9 +141,14 @@ describe("a hostile transcript", () => {
     expect(words).not.toContain("\u001b");
     const tags = await tab.page
       .locator("main")
-      .evaluate((main) => [...new Set([...main.querySelectorAll("*")].map((element) => element.tagName.toLowerCase()))]);
-    for (const tag of ["script", "img", "iframe", "style", "form", "svg", "math", "object"]) expect(tags).not.toContain(tag);
-    const links = await tab.page.locator(".rendered a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+      .evaluate((main) => [
+        ...new Set([...main.querySelectorAll("*")].map((element) => element.tagName.toLowerCase())),
+      ]);
+    for (const tag of ["script", "img", "iframe", "style", "form", "svg", "math", "object"])
+      expect(tags).not.toContain(tag);
+    const links = await tab.page
+      .locator(".rendered a")
+      .evaluateAll((all) => all.map((link) => link.getAttribute("href")));
     expect(links.filter((href) => href !== null && !/^(https?|mailto):/.test(href))).toEqual([]);
   });
 
@@ -156,10 +178,14 @@ describe("a hostile transcript", () => {
     await more.waitFor();
     const worst = await slowestAnswer(async () => {
       await more.click();
-      await tab.page.waitForFunction(() => [...document.querySelectorAll(".plain code")].some((code) => (code.textContent ?? "").length > 20_000));
+      await tab.page.waitForFunction(() =>
+        [...document.querySelectorAll(".plain code")].some((code) => (code.textContent ?? "").length > 20_000),
+      );
     });
     expect(worst).toBeLessThan(3_000);
-    const [longest] = await tab.page.locator(".plain code").evaluateAll((all) => all.map((code) => code.textContent?.length ?? 0).sort((a, b) => b - a));
+    const [longest] = await tab.page
+      .locator(".plain code")
+      .evaluateAll((all) => all.map((code) => code.textContent?.length ?? 0).sort((a, b) => b - a));
     expect(longest).toBeLessThan(100_000);
   });
 
@@ -194,7 +220,10 @@ describe("a hostile transcript", () => {
     expect(svg).toContain("&lt;b onmouseover=alert(1)&gt;Leaf");
     const found = await tab.page.evaluate((text) => {
       const { documentElement } = new DOMParser().parseFromString(text, "image/svg+xml");
-      return { root: documentElement.tagName, wrong: [...documentElement.querySelectorAll("parsererror, script, img")].map((element) => element.textContent) };
+      return {
+        root: documentElement.tagName,
+        wrong: [...documentElement.querySelectorAll("parsererror, script, img")].map((element) => element.textContent),
+      };
     }, svg);
     expect(found).toEqual({ root: "svg", wrong: [] });
   });

@@ -54,7 +54,13 @@ describe("a machine on which no agent has worked yet", () => {
 describe("while agents work", () => {
   it("their thread appears by itself, and its tree grows to what it is in the end", async () => {
     const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
-    replayed = replay(recording, { to: join(server.home, ".claude"), begins: Date.now(), lasts: LASTS_MS, take: 0, signal: stop.signal });
+    replayed = replay(recording, {
+      to: join(server.home, ".claude"),
+      begins: Date.now(),
+      lasts: LASTS_MS,
+      take: 0,
+      signal: stop.signal,
+    });
     await tab.page.locator(".thread").waitFor();
     await tab.page.locator(".thread").click();
     await tab.page.locator(".row.root").waitFor();
@@ -81,8 +87,11 @@ describe("while agents work", () => {
   it("the live page and a fresh one show the same", async () => {
     await tab.page.keyboard.press("u");
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
-    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 60_000 });
-    const numbers = async () => (await tab.page.locator(".row[role=treeitem] .cell[data-column*=okens]").allTextContents()).join(" ");
+    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, {
+      timeout: 60_000,
+    });
+    const numbers = async () =>
+      (await tab.page.locator(".row[role=treeitem] .cell[data-column*=okens]").allTextContents()).join(" ");
     const live = [await treeOnScreen(tab.page), await numbers()];
     await tab.page.reload();
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();

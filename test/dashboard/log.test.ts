@@ -25,7 +25,10 @@ let server: Running;
 let tab: Visit;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"]))]);
+  [browser, server] = await Promise.all([
+    openBrowser(),
+    serve(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"])),
+  ]);
   tab = await visit(browser, server.url, SIZE);
   // Both recordings have been read.
   await tab.goto("#/");
@@ -69,7 +72,10 @@ const linesOn = (page: Page): Promise<Line[]> =>
 const spawnsIn = (lines: readonly Line[]) => lines.flatMap(({ spawn }) => spawn ?? []);
 /** What would tell of a spawn beside its line. */
 const repeats = (lines: readonly Line[]) =>
-  lines.filter(({ spawn, agent, kind, text }) => spawn === null && ((kind === "User" && agent !== "main") || (kind === "Agent" && !text.includes("←"))));
+  lines.filter(
+    ({ spawn, agent, kind, text }) =>
+      spawn === null && ((kind === "User" && agent !== "main") || (kind === "Agent" && !text.includes("←"))),
+  );
 const waitForSpawns = (page: Page, count: number) =>
   page.waitForFunction((n) => document.querySelectorAll(".spawn-line").length === n, count, { timeout: PATIENCE_MS });
 
@@ -128,7 +134,10 @@ describe("a spawn in the log of a recording", () => {
     const child = first?.spawn?.agentId ?? "";
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(`[data-chip="${child}"]`).dblclick();
-    await tab.page.waitForFunction((id) => [...document.querySelectorAll(".entry")].every((entry) => entry.getAttribute("data-agent") === id), child);
+    await tab.page.waitForFunction(
+      (id) => [...document.querySelectorAll(".entry")].every((entry) => entry.getAttribute("data-agent") === id),
+      child,
+    );
     const [prompt, ...rest] = await linesOn(tab.page);
     expect(prompt).toMatchObject({ agent: child, kind: "User", spawn: null });
     expect(prompt?.text).toContain("Do it. @@A");
@@ -172,19 +181,29 @@ describe("a spawn in the log while agents work", () => {
     await goto("#/");
     await page.getByTestId("nothing-yet").waitFor();
     const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
-    const replayed = replay(recording, { to: join(live.home, ".claude"), begins: Date.now(), lasts: LASTS_MS, take: 0, signal: stop.signal });
+    const replayed = replay(recording, {
+      to: join(live.home, ".claude"),
+      begins: Date.now(),
+      lasts: LASTS_MS,
+      take: 0,
+      signal: stop.signal,
+    });
     try {
       await page.locator(".thread").waitFor({ timeout: PATIENCE_MS });
       const uri = await page.locator(".thread").getAttribute("data-uri");
       await goto(`#/log/${uri}`);
       await page.locator(".spawn-line").first().click({ timeout: PATIENCE_MS });
       const seen: string[][] = [];
-      for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline && (seen.at(-1)?.length ?? 0) < CHILDREN.length; )
+      for (
+        const deadline = Date.now() + PATIENCE_MS;
+        Date.now() < deadline && (seen.at(-1)?.length ?? 0) < CHILDREN.length;
+      )
         seen.push((await linesOn(page)).flatMap(({ child }) => child ?? []));
       expect(seen.at(-1)).toEqual(CHILDREN);
       expect(new Set(seen.map((names) => names.length)).size).toBeGreaterThan(1);
       // None ever stood twice, went, or changed places with another.
-      for (const [n, names] of seen.entries()) expect(seen[n + 1]?.filter((name) => names.includes(name)) ?? names).toEqual(names);
+      for (const [n, names] of seen.entries())
+        expect(seen[n + 1]?.filter((name) => names.includes(name)) ?? names).toEqual(names);
       expect(repeats(await linesOn(page))).toEqual([]);
       expect(await page.locator(".spawn-line[aria-expanded=true]").count()).toBe(1);
       expect((await page.locator(".spawn-details").textContent())?.split("Do it. @@A")).toHaveLength(2);

@@ -12,7 +12,10 @@ let server: Running;
 let tab: Visit;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"]))]);
+  [browser, server] = await Promise.all([
+    openBrowser(),
+    serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"])),
+  ]);
   tab = await visit(browser, server.url);
 }, 180_000);
 afterAll(async () => {

@@ -173,7 +173,9 @@ describe("the tree", () => {
     const failed = tab.page.locator(".row", { has: tab.page.locator("[data-status=errored]") }).first();
     await failed.locator(".status-cell .status").hover();
     await tab.page.locator(".tip").waitFor();
-    expect(await tab.page.locator(".tip").textContent()).toMatch(/errored.*(from the parent's|from the agent's|stated by|inferred)/s);
+    expect(await tab.page.locator(".tip").textContent()).toMatch(
+      /errored.*(from the parent's|from the agent's|stated by|inferred)/s,
+    );
     await failed.locator(".name").hover();
     await tab.page.locator(".tip .prompt").waitFor();
     await tab.page.mouse.move(0, 0);
@@ -231,7 +233,9 @@ describe("the tree", () => {
 it("closes a menu that was hardly open", async () => {
   await tab.goto(`#/tree/${TREE}`);
   await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
-  await tab.page.evaluate(() => ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
+  await tab.page.evaluate(() =>
+    ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))),
+  );
   await tab.page.evaluate(() => new Promise(requestAnimationFrame));
   expect([await tab.page.locator(".menu").count(), tab.complaints]).toEqual([0, []]);
 });
@@ -242,7 +246,9 @@ describe("an agent", () => {
     await tab.page.locator("[data-panel=Prompt] .rendered").waitFor();
     expect(await tab.page.locator("[data-panel=Prompt]").textContent()).toContain("Do it. @@A");
     expect(await tab.page.locator("[data-panel=Result] .text").count()).toBe(1);
-    const [asked, answered] = await Promise.all(["Prompt", "Result"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()));
+    const [asked, answered] = await Promise.all(
+      ["Prompt", "Result"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()),
+    );
     expect(asked?.y).toBe(answered?.y);
     await tab.page.getByText("Tools, files and other facts").click();
     expect(await tab.page.locator(".about").textContent()).toMatch(/May use.*May not use.*Read from.*\.jsonl/s);
@@ -291,10 +297,14 @@ describe("an agent", () => {
 
 describe("the log", () => {
   it("interleaves all agents, each with a chip of its own by id", async () => {
-    const [same] = threads.filter((thread) => thread.uri !== TREE && thread.counts.descendants >= 2 && thread.uri !== failing.uri);
+    const [same] = threads.filter(
+      (thread) => thread.uri !== TREE && thread.counts.descendants >= 2 && thread.uri !== failing.uri,
+    );
     await tab.goto(`#/log/${same?.uri}`);
     await tab.page.locator(".agent-chip").nth(2).waitFor();
-    const chips = await tab.page.locator(".agent-chip").evaluateAll((all) => all.map((chip) => chip.getAttribute("data-chip")));
+    const chips = await tab.page
+      .locator(".agent-chip")
+      .evaluateAll((all) => all.map((chip) => chip.getAttribute("data-chip")));
     expect(new Set(chips).size).toBe((same?.counts.descendants ?? 0) + 1);
   });
 
@@ -314,7 +324,11 @@ describe("the log", () => {
     await tab.page.waitForFunction(() => document.querySelectorAll(".entry").length === 0);
     await tab.page.locator(`[data-chip="${id}"]`).click();
     await tab.page.locator(".entry").first().waitFor();
-    expect(await tab.page.locator(".entry").evaluateAll((all) => new Set(all.map((entry) => entry.getAttribute("data-agent"))).size)).toBe(1);
+    expect(
+      await tab.page
+        .locator(".entry")
+        .evaluateAll((all) => new Set(all.map((entry) => entry.getAttribute("data-agent"))).size),
+    ).toBe(1);
   });
 
   it("folds what a sub-agent did in a row into one line, until it is opened", async () => {
@@ -382,7 +396,9 @@ describe("the rest", () => {
         await tab.goto(hash);
         await tab.page.locator(".thread, .row.root, .step, .entry, .health section, .found").first().waitFor();
         const overflow = await tab.page.evaluate(() =>
-          [document.documentElement, ...document.querySelectorAll(".list")].map((box) => box.scrollWidth - box.clientWidth),
+          [document.documentElement, ...document.querySelectorAll(".list")].map(
+            (box) => box.scrollWidth - box.clientWidth,
+          ),
         );
         expect(Math.max(...overflow), `${hash} at ${width}`).toBeLessThanOrEqual(0);
       }

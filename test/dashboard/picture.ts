@@ -2,14 +2,24 @@ import type { Page } from "playwright-core";
 
 /** What a canvas of the dashboard says it shows. */
 export interface Shown {
-  readonly rows: readonly { readonly uri: string; readonly from: number | null; readonly to: number | null; readonly spans: number }[];
+  readonly rows: readonly {
+    readonly uri: string;
+    readonly from: number | null;
+    readonly to: number | null;
+    readonly spans: number;
+  }[];
   readonly path: readonly { readonly uri: string; readonly from: number; readonly to: number }[];
   readonly view: { readonly from: number; readonly to: number };
   readonly whole: { readonly from: number; readonly to: number };
   readonly drawn: readonly {
     readonly uri: string;
     readonly y: number;
-    readonly bars: readonly { readonly kind: string; readonly x: number; readonly width: number; readonly failed: boolean }[];
+    readonly bars: readonly {
+      readonly kind: string;
+      readonly x: number;
+      readonly width: number;
+      readonly failed: boolean;
+    }[];
   }[];
   readonly frames: number;
 }
@@ -36,7 +46,12 @@ export async function waterfallOn(page: Page, root: string): Promise<Shown> {
     const canvas = document.querySelector(".waterfall canvas.picture") as PictureElement;
     const { rows, path, from, to } = canvas.picture();
     return {
-      rows: rows.map(({ uri, life, list }) => ({ uri, from: life?.from ?? null, to: life?.to ?? null, spans: list.spans.length })),
+      rows: rows.map(({ uri, life, list }) => ({
+        uri,
+        from: life?.from ?? null,
+        to: life?.to ?? null,
+        spans: list.spans.length,
+      })),
       path: [...path],
       view: { ...canvas.view() },
       whole: { from, to },
@@ -47,13 +62,19 @@ export async function waterfallOn(page: Page, root: string): Promise<Shown> {
 }
 
 /** The colours of a canvas at these places of the page, as `r,g,b`. */
-export function pixelsOf(page: Page, selector: string, places: readonly { readonly x: number; readonly y: number }[]): Promise<string[]> {
+export function pixelsOf(
+  page: Page,
+  selector: string,
+  places: readonly { readonly x: number; readonly y: number }[],
+): Promise<string[]> {
   return page.evaluate(
     ([which, at]) => {
       const canvas = document.querySelector(which) as HTMLCanvasElement;
       const context = canvas.getContext("2d") as CanvasRenderingContext2D;
       const ratio = canvas.width / canvas.clientWidth;
-      return at.map(({ x, y }) => [...context.getImageData(Math.floor(x * ratio), Math.floor(y * ratio), 1, 1).data.slice(0, 3)].join(","));
+      return at.map(({ x, y }) =>
+        [...context.getImageData(Math.floor(x * ratio), Math.floor(y * ratio), 1, 1).data.slice(0, 3)].join(","),
+      );
     },
     [selector, places] as const,
   );

@@ -27,7 +27,13 @@ beforeAll(async () => {
   await tab.goto("#/");
   await tab.page.getByTestId("nothing-yet").waitFor();
   const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
-  replayed = replay(recording, { to: join(server.home, ".claude"), begins: Date.now(), lasts: LASTS_MS, take: 0, signal: stop.signal });
+  replayed = replay(recording, {
+    to: join(server.home, ".claude"),
+    begins: Date.now(),
+    lasts: LASTS_MS,
+    take: 0,
+    signal: stop.signal,
+  });
   await tab.page.locator(".thread").waitFor();
   root = (await tab.page.locator(".thread").getAttribute("data-uri")) ?? "";
 }, PATIENCE_MS);
@@ -42,7 +48,9 @@ afterAll(async () => {
 const shape = ({ rows, path }: Shown) => ({ rows, path });
 
 describe("while agents work", () => {
-  it("the waterfall gets their rows and their bars, and its right edge moves", { timeout: PATIENCE_MS * 2 }, async () => {
+  it("the waterfall gets their rows and their bars, and its right edge moves", {
+    timeout: PATIENCE_MS * 2,
+  }, async () => {
     await tab.goto(`#/waterfall/${root}`);
     const sizes = new Set<number>();
     const ends = new Set<number>();
@@ -67,7 +75,10 @@ describe("while agents work", () => {
     const fresh = await visit(browser, server.url);
     await fresh.goto(`#/waterfall/${root}`);
     let [live, anew] = ["", "-"];
-    for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline && (live !== anew || live.includes('"to":null')); ) {
+    for (
+      const deadline = Date.now() + PATIENCE_MS;
+      Date.now() < deadline && (live !== anew || live.includes('"to":null'));
+    ) {
       await tab.page.waitForTimeout(100);
       live = await settled();
       await fresh.page.reload();
@@ -82,7 +93,10 @@ describe("while agents work", () => {
     await tab.goto(`#/graph/${root}`);
     await tab.page.locator(".drawing [data-uri]").nth(8).waitFor();
     await tab.page.waitForFunction(
-      () => [...document.querySelectorAll(".drawing [role=treeitem]")].every((node) => /completed/.test(node.getAttribute("aria-label") ?? "")),
+      () =>
+        [...document.querySelectorAll(".drawing [role=treeitem]")].every((node) =>
+          /completed/.test(node.getAttribute("aria-label") ?? ""),
+        ),
       undefined,
       {
         timeout: PATIENCE_MS,

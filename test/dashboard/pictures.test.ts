@@ -46,13 +46,17 @@ describe("the waterfall", () => {
   it("has exactly the agents of the tree, at the times of their records", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { rows, drawn } = await waterfallOn(tab.page, TREE);
-    expect(rows.map(({ uri, from, to }) => [uri, from, to])).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
+    expect(rows.map(({ uri, from, to }) => [uri, from, to])).toEqual(
+      all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]),
+    );
     expect(drawn.map(({ uri }) => uri)).toEqual(rows.map(({ uri }) => uri));
   });
 
   it("has drawn what it says, in the colours that mean it", async () => {
     const { drawn, view } = await waterfallOn(tab.page, TREE);
-    const wide = drawn.flatMap(({ y, bars }) => bars.filter((bar) => bar.width > 8 && bar.kind !== "wait").map((bar) => ({ ...bar, y })));
+    const wide = drawn.flatMap(({ y, bars }) =>
+      bars.filter((bar) => bar.width > 8 && bar.kind !== "wait").map((bar) => ({ ...bar, y })),
+    );
     expect(wide.length).toBeGreaterThan(10);
     const places = wide.map(({ x, width, y }) => ({ x: x + width / 3, y }));
     const colors = await Promise.all(["span-model", "span-tool"].map((name) => colorOf(tab.page, name)));
@@ -60,7 +64,9 @@ describe("the waterfall", () => {
     expect(seen).toEqual(wide.map(({ kind }) => (kind === "model" ? colors[0] : colors[1])));
     // The first answer of Parent A: from the beginning of its first span to its end, as far as a pixel goes.
     const { spans } = (
-      await json<{ items: { uri: string; spans: { from: number; to: number; kind: string }[] }[] }>(`agents/${encodeURIComponent(TREE)}/spans`)
+      await json<{ items: { uri: string; spans: { from: number; to: number; kind: string }[] }[] }>(
+        `agents/${encodeURIComponent(TREE)}/spans`,
+      )
     ).items.find(({ uri }) => uri === named("Parent A").uri) ?? { spans: [] };
     const first = spans.find(({ kind }) => kind === "model");
     const bar = drawn.find(({ uri }) => uri === named("Parent A").uri)?.bars.find(({ kind }) => kind === "model");
@@ -141,7 +147,9 @@ describe("the waterfall", () => {
   it("shows failures with a mark of their own", async () => {
     await tab.goto(`#/waterfall/${failing.uri}`);
     const { drawn } = await waterfallOn(tab.page, failing.uri);
-    const failed = drawn.flatMap(({ bars, y }) => bars.filter((bar) => bar.failed).map((bar) => ({ x: bar.x + bar.width / 2, y })));
+    const failed = drawn.flatMap(({ bars, y }) =>
+      bars.filter((bar) => bar.failed).map((bar) => ({ x: bar.x + bar.width / 2, y })),
+    );
     expect(failed.length).toBeGreaterThan(0);
     const red = await colorOf(tab.page, "errored");
     expect(await pixelsOf(tab.page, ".waterfall canvas.picture", failed)).toEqual(failed.map(() => red));
@@ -157,7 +165,9 @@ describe("the waterfall", () => {
       await tab.page.getByRole("button", { name: "Colours:" }).click();
       await tab.page.getByRole("button", { name: `Colours: ${to}` }).waitFor();
       const wanted = await colorOf(tab.page, "span-model");
-      await expect.poll(() => pixelsOf(tab.page, ".waterfall canvas.picture", place), { timeout: 10_000 }).toEqual([wanted]);
+      await expect
+        .poll(() => pixelsOf(tab.page, ".waterfall canvas.picture", place), { timeout: 10_000 })
+        .toEqual([wanted]);
       seen.add(wanted);
     }
     expect(seen.size).toBe(2);
@@ -170,7 +180,11 @@ describe("the waterfall", () => {
     const rows = tab.page.locator("table.numbers tbody tr");
     await rows.first().waitFor();
     const told = await rows.evaluateAll((list) =>
-      list.map((row) => [row.getAttribute("data-uri"), Number(row.getAttribute("data-from")), Number(row.getAttribute("data-to"))]),
+      list.map((row) => [
+        row.getAttribute("data-uri"),
+        Number(row.getAttribute("data-from")),
+        Number(row.getAttribute("data-to")),
+      ]),
     );
     expect(told).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
   });
@@ -192,7 +206,10 @@ describe("the icicle", () => {
   ] as const)("is as wide as the %s of everybody", async (by, of) => {
     await tab.goto(`#/waterfall/${TREE}?as=icicle&by=${by}`);
     await tab.page.locator(".icicle canvas.picture").waitFor();
-    await tab.page.waitForFunction((wanted) => (document.querySelector('[aria-label="Width"]') as HTMLSelectElement | null)?.value === wanted, by);
+    await tab.page.waitForFunction(
+      (wanted) => (document.querySelector('[aria-label="Width"]') as HTMLSelectElement | null)?.value === wanted,
+      by,
+    );
     const nodes = await nodesOn();
     expect(nodes.map(({ uri }) => uri).sort()).toEqual(
       all(tree)
@@ -222,7 +239,8 @@ describe("the icicle", () => {
   });
 });
 
-const tokensOf = ({ usage: { subtree: u } }: AgentTree) => u.inputTokens + u.outputTokens + u.cacheReadTokens + u.cacheWriteTokens;
+const tokensOf = ({ usage: { subtree: u } }: AgentTree) =>
+  u.inputTokens + u.outputTokens + u.cacheReadTokens + u.cacheWriteTokens;
 
 describe("the graph", () => {
   const nodes = () => tab.page.locator(".drawing [data-uri]");
@@ -237,7 +255,9 @@ describe("the graph", () => {
     );
     const edges = await tab.page
       .locator("path[data-edge]")
-      .evaluateAll((list) => list.map((edge) => [edge.getAttribute("data-from"), edge.getAttribute("data-to")].join(" ")));
+      .evaluateAll((list) =>
+        list.map((edge) => [edge.getAttribute("data-from"), edge.getAttribute("data-to")].join(" ")),
+      );
     expect(edges.sort()).toEqual(
       all(tree)
         .filter(({ parent }) => parent !== null)
@@ -268,7 +288,9 @@ describe("the graph", () => {
     expect(await height("Leaf B3 late")).toBe(await height("Leaf A1"));
     await tab.page.getByLabel("Sizes").selectOption("time");
     await tab.page.waitForURL(/size=time/);
-    await expect.poll(async () => (await height("Leaf B3 late")) > 2 * (await height("Leaf A1")), { timeout: 60_000 }).toBe(true);
+    await expect
+      .poll(async () => (await height("Leaf B3 late")) > 2 * (await height("Leaf A1")), { timeout: 60_000 })
+      .toBe(true);
     await tab.goto(`#/graph/${TREE}`);
     await nodes().nth(8).waitFor();
   });
@@ -277,7 +299,9 @@ describe("the graph", () => {
     for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
     expect(await selected()).toBe(named("Leaf B1").uri);
     await tab.page.keyboard.press("ArrowLeft");
-    expect(await tab.page.locator(".drawing [aria-selected=true]").getAttribute("data-uri")).toBe(named("Parent B").uri);
+    expect(await tab.page.locator(".drawing [aria-selected=true]").getAttribute("data-uri")).toBe(
+      named("Parent B").uri,
+    );
     await tab.page.keyboard.press("Enter");
     await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent B").uri}`);
   });
@@ -296,7 +320,10 @@ describe("the graph", () => {
     await nodes().nth(8).waitFor();
     for (let i = 0; i < 5; i += 1) await tab.page.keyboard.press("+");
     const saved = async (name: string) => {
-      const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.getByRole("button", { name }).click()]);
+      const [download] = await Promise.all([
+        tab.page.waitForEvent("download"),
+        tab.page.getByRole("button", { name }).click(),
+      ]);
       return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
     };
     const svg = await saved("Save SVG");
@@ -313,7 +340,11 @@ describe("the graph", () => {
     await tab.goto(`#/graph/${TREE}?table=1`);
     await tab.page.locator("table.numbers tbody tr").nth(8).waitFor();
     const row = tab.page.locator(`tr[data-uri="${named("Leaf A1").uri}"]`);
-    expect((await row.locator("td").allTextContents()).slice(2, 5)).toEqual(["spawned", "Parent A", "meta.parentAgentId"]);
+    expect((await row.locator("td").allTextContents()).slice(2, 5)).toEqual([
+      "spawned",
+      "Parent A",
+      "meta.parentAgentId",
+    ]);
   });
 });
 
@@ -331,13 +362,20 @@ describe("stats", () => {
       const rows = tab.page.locator(`[data-chart=${group}] tbody tr`);
       await rows.first().waitFor();
       const drawn = await rows.evaluateAll((list) =>
-        list.map((row) => [row.getAttribute("data-key"), Number.parseFloat((row.querySelector(".bar-fill") as HTMLElement).style.width)]),
+        list.map((row) => [
+          row.getAttribute("data-key"),
+          Number.parseFloat((row.querySelector(".bar-fill") as HTMLElement).style.width),
+        ]),
       );
       const lines = (by[group] ?? []).slice(0, 8);
       const most = Math.max(...lines.map((line) => line.knownCostUsd));
-      expect(drawn).toEqual(lines.map((line) => [line.key ?? "", Number(((line.knownCostUsd / most) * 100).toFixed(2))]));
+      expect(drawn).toEqual(
+        lines.map((line) => [line.key ?? "", Number(((line.knownCostUsd / most) * 100).toFixed(2))]),
+      );
     }
-    expect(await tab.page.locator("[data-total=failed]").textContent()).toContain(`$${total.failed.knownCostUsd.toFixed(4)}`);
+    expect(await tab.page.locator("[data-total=failed]").textContent()).toContain(
+      `$${total.failed.knownCostUsd.toFixed(4)}`,
+    );
     expect(await tab.page.locator("[data-chart=durations] .box").count()).toBeGreaterThan(3);
     expect(await tab.page.locator("[data-chart=day] .day a").count()).toBe(by.day?.length);
   });

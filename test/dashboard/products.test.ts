@@ -25,7 +25,10 @@ function recordingOf(provider: string): string {
 }
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(PRODUCTS.map(({ name }) => recordingOf(name))))]);
+  [browser, server] = await Promise.all([
+    openBrowser(),
+    serve(homeWith(PRODUCTS.map(({ name }) => recordingOf(name)))),
+  ]);
   tab = await visit(browser, server.url);
   await tab.goto("#/");
   await tab.page.locator(".thread").first().waitFor();
@@ -52,9 +55,14 @@ describe("a machine with many products", () => {
   });
 
   it.each(PRODUCTS.map(({ name }) => name))("shows the tree, the agents and the log of %s", async (provider) => {
-    const [thread] = threads.filter((one) => one.provider === provider).toSorted((a, b) => b.counts.descendants - a.counts.descendants);
+    const [thread] = threads
+      .filter((one) => one.provider === provider)
+      .toSorted((a, b) => b.counts.descendants - a.counts.descendants);
     await tab.goto(`#/tree/${thread?.uri}`);
-    await tab.page.waitForFunction((count) => document.querySelectorAll(".row[role=treeitem]").length === count, 1 + (thread?.counts.descendants ?? 0));
+    await tab.page.waitForFunction(
+      (count) => document.querySelectorAll(".row[role=treeitem]").length === count,
+      1 + (thread?.counts.descendants ?? 0),
+    );
     expect(await treeOnScreen(tab.page)).toHaveLength(1 + (thread?.counts.descendants ?? 0));
     await tab.page.keyboard.press("End");
     await tab.page.keyboard.press("Enter");

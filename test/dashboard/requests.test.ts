@@ -19,7 +19,9 @@ beforeAll(async () => {
   [browser, server, upstream] = await Promise.all([openBrowser(), startServer(null), startUpstream()]);
   proxied = await startProxied(upstream.url, { env: server.env });
   await replay(WIRE.slice(0, -1), proxied.url, upstream);
-  await until(async () => (await server.json<{ items: unknown[] }>("/api/requests?limit=100")).items.length === WIRE.length - 1);
+  await until(
+    async () => (await server.json<{ items: unknown[] }>("/api/requests?limit=100")).items.length === WIRE.length - 1,
+  );
 });
 afterAll(async () => {
   await browser.close();
@@ -52,7 +54,11 @@ it("leads from an agent to its requests, shows new ones as they come, what was s
 });
 
 it("says so where nothing went through a proxy, and fits a narrow screen in the dark", async () => {
-  const { page, complaints, goto } = await visit(browser, server.url.replace(/\/$/, ""), { width: 400, height: 800, scheme: "dark" });
+  const { page, complaints, goto } = await visit(browser, server.url.replace(/\/$/, ""), {
+    width: 400,
+    height: 800,
+    scheme: "dark",
+  });
   await goto(`#/requests/claude://${SESSION}`);
   await page.locator(".request").first().waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400);

@@ -37,10 +37,13 @@ it("says what the server cannot do and since when, for as long as that lasts", {
   expect(await page.locator(".troubles").count()).toBe(0);
   const { home } = (await (await fetch(new URL("/api/health", server.url))).json()) as { home: string };
   holder = await lock(join(home, "index.sqlite"));
-  for (const file of filesBelow(server.home).filter((path) => path.endsWith(".jsonl"))) appendFileSync(join(server.home, file), "{}\n");
+  for (const file of filesBelow(server.home).filter((path) => path.endsWith(".jsonl")))
+    appendFileSync(join(server.home, file), "{}\n");
   const trouble = page.locator(".troubles li");
   await trouble.waitFor({ timeout: 60_000 });
-  expect(await trouble.textContent()).toMatch(/^Retinue cannot read what is new \(database is locked\); retrying\. Began .+\.$/);
+  expect(await trouble.textContent()).toMatch(
+    /^Retinue cannot read what is new \(database is locked\); retrying\. Began .+\.$/,
+  );
   holder.kill("SIGKILL");
   await trouble.waitFor({ state: "detached", timeout: 60_000 });
 });

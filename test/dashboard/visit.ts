@@ -11,7 +11,11 @@ export interface Visit {
 export async function visit(
   browser: Browser,
   url: string,
-  { width = 1280, height = 800, scheme = "light" as "light" | "dark" }: { width?: number; height?: number; scheme?: "light" | "dark" } = {},
+  {
+    width = 1280,
+    height = 800,
+    scheme = "light" as "light" | "dark",
+  }: { width?: number; height?: number; scheme?: "light" | "dark" } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
   const page = await context.newPage();

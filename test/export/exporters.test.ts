@@ -30,7 +30,9 @@ const langsmith: ExporterContract = {
     const runs = operations.map(({ run }) => run);
     const meta = (run: (typeof runs)[number]) => run.extra?.metadata ?? {};
     return {
-      agents: runs.filter((run) => run.tags?.includes("agent")).map((run) => ({ uri: String(meta(run).uri), parent: String(meta(run).parent_agent) })),
+      agents: runs
+        .filter((run) => run.tags?.includes("agent"))
+        .map((run) => ({ uri: String(meta(run).uri), parent: String(meta(run).parent_agent) })),
       calls: runs.flatMap((run) => {
         const usage = meta(run).usage_metadata as Record<string, number> | undefined;
         if ((run.run_type === "llm") !== (usage !== undefined)) throw new Error("usage stands on calls alone");
@@ -47,24 +49,38 @@ function readOtlp(request: ExportRequest): ReadBack {
   const known = new Set(spans.map(({ traceId, spanId }) => `${traceId}${spanId}`));
   if (known.size !== spans.length) throw new Error("a span stands there twice");
   for (const span of spans) {
-    if (span.parentSpanId !== undefined && !known.has(`${span.traceId}${span.parentSpanId}`)) throw new Error(`${span.name} has no parent`);
-    if (BigInt(span.endTimeUnixNano) < BigInt(span.startTimeUnixNano)) throw new Error(`${span.name} ends before it begins`);
-    for (const link of span.links) if (!known.has(`${link.traceId}${link.spanId}`)) throw new Error(`${span.name} is linked to nobody`);
+    if (span.parentSpanId !== undefined && !known.has(`${span.traceId}${span.parentSpanId}`))
+      throw new Error(`${span.name} has no parent`);
+    if (BigInt(span.endTimeUnixNano) < BigInt(span.startTimeUnixNano))
+      throw new Error(`${span.name} ends before it begins`);
+    for (const link of span.links)
+      if (!known.has(`${link.traceId}${link.spanId}`)) throw new Error(`${span.name} is linked to nobody`);
   }
-  const get = (attributes: readonly KeyValue[], key: string) => Object.values(attributes.find((one) => one.key === key)?.value ?? {})[0] as string | undefined;
+  const get = (attributes: readonly KeyValue[], key: string) =>
+    Object.values(attributes.find((one) => one.key === key)?.value ?? {})[0] as string | undefined;
   const agents = spans.filter(
-    ({ attributes }) => get(attributes, "gen_ai.operation.name") === "invoke_agent" && get(attributes, "retinue.agent.parent") !== undefined,
+    ({ attributes }) =>
+      get(attributes, "gen_ai.operation.name") === "invoke_agent" &&
+      get(attributes, "retinue.agent.parent") !== undefined,
   );
   return {
-    agents: agents.map(({ attributes }) => ({ uri: get(attributes, "retinue.uri") ?? "", parent: get(attributes, "retinue.agent.parent") ?? null })),
+    agents: agents.map(({ attributes }) => ({
+      uri: get(attributes, "retinue.uri") ?? "",
+      parent: get(attributes, "retinue.agent.parent") ?? null,
+    })),
     calls: spans.flatMap(({ attributes }) => {
       const input = get(attributes, "gen_ai.usage.input_tokens");
-      return input === undefined ? [] : [{ input: Number(input), output: Number(get(attributes, "gen_ai.usage.output_tokens")) }];
+      return input === undefined
+        ? []
+        : [{ input: Number(input), output: Number(get(attributes, "gen_ai.usage.output_tokens")) }];
     }),
   };
 }
 
-const otlpJson: ExporterContract = { write: (story) => JSON.stringify(requestFor(story)), read: (text) => readOtlp(JSON.parse(text) as ExportRequest) };
+const otlpJson: ExporterContract = {
+  write: (story) => JSON.stringify(requestFor(story)),
+  read: (text) => readOtlp(JSON.parse(text) as ExportRequest),
+};
 const otlpBinary: ExporterContract = {
   write: (story) => Buffer.from(protobuf(requestFor(story))).toString("latin1"),
   read: (text) => readOtlp(readRequest(Buffer.from(text, "latin1")) as unknown as ExportRequest),
@@ -88,16 +104,25 @@ const perfetto: ExporterContract = {
     for (const one of slices) {
       const [start, end] = [one.ts ?? 0, (one.ts ?? 0) + (one.dur ?? 0)];
       const crossing = slices.some(
-        (other) => other.tid === one.tid && (other.ts ?? 0) > start && (other.ts ?? 0) < end && (other.ts ?? 0) + (other.dur ?? 0) > end,
+        (other) =>
+          other.tid === one.tid &&
+          (other.ts ?? 0) > start &&
+          (other.ts ?? 0) < end &&
+          (other.ts ?? 0) + (other.dur ?? 0) > end,
       );
       if (crossing) throw new Error("slices of a track cross each other");
     }
     const ends = traceEvents.filter(({ ph }) => ph === "f").map(({ id }) => id);
-    for (const { id } of traceEvents.filter(({ ph }) => ph === "s")) if (!ends.includes(id)) throw new Error("an arrow leads nowhere");
+    for (const { id } of traceEvents.filter(({ ph }) => ph === "s"))
+      if (!ends.includes(id)) throw new Error("an arrow leads nowhere");
     const number = (event: TraceEvent, name: string) => Number(event.args?.[name] ?? 0);
     return {
-      agents: slices.filter(({ cat }) => cat === "agent").map(({ args }) => ({ uri: String(args?.uri), parent: String(args?.parent) })),
-      calls: slices.filter(({ cat }) => cat === "call").map((call) => ({ input: number(call, "allInput"), output: number(call, "allOutput") })),
+      agents: slices
+        .filter(({ cat }) => cat === "agent")
+        .map(({ args }) => ({ uri: String(args?.uri), parent: String(args?.parent) })),
+      calls: slices
+        .filter(({ cat }) => cat === "call")
+        .map((call) => ({ input: number(call, "allInput"), output: number(call, "allOutput") })),
     };
   },
 };
@@ -110,12 +135,18 @@ const json: ExporterContract = {
     return {
       agents: agents.slice(1).map(({ uri, parent }) => ({ uri, parent })),
       calls: agents.flatMap(({ calls }) =>
-        calls.map(({ tokens, allOutput }) => ({ input: tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens, output: allOutput })),
+        calls.map(({ tokens, allOutput }) => ({
+          input: tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens,
+          output: allOutput,
+        })),
       ),
     };
   },
 };
 
-describe.each(Object.entries({ langsmith, "otlp as JSON": otlpJson, "otlp as protobuf": otlpBinary, perfetto, json }))("%s", (_, contract) => {
-  for (const { name } of RECORDED) exporterContract(name, contract);
-});
+describe.each(Object.entries({ langsmith, "otlp as JSON": otlpJson, "otlp as protobuf": otlpBinary, perfetto, json }))(
+  "%s",
+  (_, contract) => {
+    for (const { name } of RECORDED) exporterContract(name, contract);
+  },
+);

@@ -39,8 +39,10 @@ afterEach(async () => {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
 });
 
-const send = (...more: readonly string[]) => retinue(env.HOME as string, ["export", "langsmith", "latest", ...more], env);
-const outbox = async (retry = false) => readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
+const send = (...more: readonly string[]) =>
+  retinue(env.HOME as string, ["export", "langsmith", "latest", ...more], env);
+const outbox = async (retry = false) =>
+  readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
 const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
 const llmRuns = () => [...server.runs.values()].filter((run) => run.run_type === "llm").length;
 /** Everything is there, whole, and once. */
@@ -97,7 +99,12 @@ describe("an export", () => {
 
   it("keeps everything while the key is refused, says why, and sends it once the key is right", async () => {
     env.CC_LANGSMITH_API_KEY = "wrong";
-    server.faults.push(...Array.from({ length: 50 }, () => ({ is: "answer", status: 401, body: "Unauthorized", headers: { "retry-after": "600" } }) as const));
+    server.faults.push(
+      ...Array.from(
+        { length: 50 },
+        () => ({ is: "answer", status: 401, body: "Unauthorized", headers: { "retry-after": "600" } }) as const,
+      ),
+    );
     const { code, stderr } = await send();
     expect([code, stderr]).toEqual([1, expect.stringContaining("401 Unauthorized")]);
     expect((await retinue(env.HOME as string, ["outbox"], env)).stdout).toContain("401 Unauthorized");
@@ -184,11 +191,20 @@ describe("flushing", () => {
     ["the server was started without the variables", true],
   ])("is left behind by a hook that has returned long before, where %s", async (_, hasServer) => {
     await since(0);
-    const served = hasServer ? await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null }) : null;
+    const served = hasServer
+      ? await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null })
+      : null;
     onTestFinished(() => served?.stop());
     const [thread] = await storiesOf(env.HOME as string);
-    const payload = JSON.stringify({ hook_event_name: "Stop", session_id: thread?.record.sessionId, transcript_path: thread?.record.records[0]?.path });
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../../src/cli/main.ts"), "hook"], { env: traced(), stdio: ["pipe", "pipe", "pipe"] });
+    const payload = JSON.stringify({
+      hook_event_name: "Stop",
+      session_id: thread?.record.sessionId,
+      transcript_path: thread?.record.records[0]?.path,
+    });
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../../src/cli/main.ts"), "hook"], {
+      env: traced(),
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (words) => (said += String(words)));
     child.stdin.end(payload);

@@ -24,13 +24,20 @@ describe("secrets in public formats", () => {
 
   it("are as many as the documentation says", () => {
     const groups = Map.groupBy(SECRET_FORMATS, ({ group }) => group);
-    for (const [group, formats] of groups) expect(page).toContain(`| ${group} | ${formats.length} of ${formats.length} |`);
+    for (const [group, formats] of groups)
+      expect(page).toContain(`| ${group} | ${formats.length} of ${formats.length} |`);
     expect(SECRET_FORMATS.length).toBeGreaterThan(102);
   });
 
   it("stay out when it is done twice", () => {
     for (const { text } of SECRET_FORMATS) expect(withoutSecrets(withoutSecrets(text))).toBe(withoutSecrets(text));
-    const texts = fc.array(fc.oneof(fc.string(), fc.constantFrom(...SECRET_FORMATS.map(({ text }) => text)), fc.constantFrom('"', "\n", "=", ": ", "\\")));
+    const texts = fc.array(
+      fc.oneof(
+        fc.string(),
+        fc.constantFrom(...SECRET_FORMATS.map(({ text }) => text)),
+        fc.constantFrom('"', "\n", "=", ": ", "\\"),
+      ),
+    );
     fc.assert(
       fc.property(texts, (pieces) => {
         const once = withoutSecrets(pieces.join(""));
@@ -46,9 +53,20 @@ describe("secrets in public formats", () => {
       "i9J0k1L2m3N4o5P6q7R8",
       "and more",
     ]);
-    expect(redactor.value([`gh${"p_"}a1B2c3D4e5F6g7H8`, "i9J0k1L2m3N4o5P6q7R8", " and more"])).toEqual([SECRET, SECRET, " and more"]);
-    expect(redactor.value(["login", "--password", "hunter", "--verbose"])).toEqual(["login", "--password", SECRET, "--verbose"]);
-    expect(redactor.value({ env: [{ name: "DB_PASSWORD", value: "hunter" }] })).toEqual({ env: [{ name: "DB_PASSWORD", value: SECRET }] });
+    expect(redactor.value([`gh${"p_"}a1B2c3D4e5F6g7H8`, "i9J0k1L2m3N4o5P6q7R8", " and more"])).toEqual([
+      SECRET,
+      SECRET,
+      " and more",
+    ]);
+    expect(redactor.value(["login", "--password", "hunter", "--verbose"])).toEqual([
+      "login",
+      "--password",
+      SECRET,
+      "--verbose",
+    ]);
+    expect(redactor.value({ env: [{ name: "DB_PASSWORD", value: "hunter" }] })).toEqual({
+      env: [{ name: "DB_PASSWORD", value: SECRET }],
+    });
   });
 });
 
@@ -96,11 +114,26 @@ describe("no secrets", () => {
   });
 
   it("are rarely taken for one in the code of others", () => {
-    const packages = ["hono", "vitest", "commander", "yaml", "ajv", "fast-check", "solid-js", "valibot", "dompurify", "vite", "postcss", "diff"];
+    const packages = [
+      "hono",
+      "vitest",
+      "commander",
+      "yaml",
+      "ajv",
+      "fast-check",
+      "solid-js",
+      "valibot",
+      "dompurify",
+      "vite",
+      "postcss",
+      "diff",
+    ];
     let [lines, found] = [0, 0];
     for (const name of packages) {
       const folder = join(ROOT, "node_modules", name);
-      for (const path of filesBelow(folder).filter((one) => /\.(?:js|mjs|cjs|ts|json|md)$/.test(one) && !one.includes("node_modules"))) {
+      for (const path of filesBelow(folder).filter(
+        (one) => /\.(?:js|mjs|cjs|ts|json|md)$/.test(one) && !one.includes("node_modules"),
+      )) {
         const text = readFileSync(join(folder, path), "utf8");
         const count = text.split("\n").length;
         // Minified files have no lines to speak of.
@@ -110,7 +143,9 @@ describe("no secrets", () => {
       }
     }
     const rate = (found / lines) * 100_000;
-    console.log(`redaction: ${SECRET_FORMATS.length} formats; ${found} false positives in ${lines} lines of code, ${rate.toFixed(1)} in 100,000`);
+    console.log(
+      `redaction: ${SECRET_FORMATS.length} formats; ${found} false positives in ${lines} lines of code, ${rate.toFixed(1)} in 100,000`,
+    );
     expect(lines).toBeGreaterThan(150_000);
     expect(rate).toBeLessThan(6);
   });
@@ -121,7 +156,9 @@ describe("time", () => {
     const sources = [
       ...PREFIXED,
       ...MARKED.map(([, pattern]) => pattern),
-      ...[KNOWN_KEY, ...MARKED_KEYS.map(({ pattern }) => pattern), ...PHRASES.map(({ pattern }) => pattern)].map(({ source }) => source),
+      ...[KNOWN_KEY, ...MARKED_KEYS.map(({ pattern }) => pattern), ...PHRASES.map(({ pattern }) => pattern)].map(
+        ({ source }) => source,
+      ),
     ];
     for (const source of sources) expect([source, backtracking(source)]).toEqual([source, []]);
     expect(backtracking("eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}")).not.toEqual([]);
@@ -138,15 +175,19 @@ describe("time", () => {
     }
   });
 
-  it.each(["def.ghi-", "Def_Ghi", "_A", "key_", "authkey", "secret-key ", "a1-", "a.b::c->"])("is short for a value made of many times %j", (words) => {
-    // A pattern that can read them in two ways each takes longer than the universe is old.
-    for (const end of ["", "1", "!", "1!"]) {
-      const before = process.cpuUsage();
-      for (const value of [`token=${words.repeat(60)}${end}`, `"password": "${words.repeat(60)}${end}"`]) withoutSecrets(value);
-      const { user, system } = process.cpuUsage(before);
-      expect((user + system) / 1e6).toBeLessThan(5);
-    }
-  });
+  it.each(["def.ghi-", "Def_Ghi", "_A", "key_", "authkey", "secret-key ", "a1-", "a.b::c->"])(
+    "is short for a value made of many times %j",
+    (words) => {
+      // A pattern that can read them in two ways each takes longer than the universe is old.
+      for (const end of ["", "1", "!", "1!"]) {
+        const before = process.cpuUsage();
+        for (const value of [`token=${words.repeat(60)}${end}`, `"password": "${words.repeat(60)}${end}"`])
+          withoutSecrets(value);
+        const { user, system } = process.cpuUsage(before);
+        expect((user + system) / 1e6).toBeLessThan(5);
+      }
+    },
+  );
 });
 
 /** A text that a pattern begins to match: the first of alternatives, two characters of a run. */
@@ -157,8 +198,32 @@ const beginning = (pattern: string) =>
     .replaceAll("\\", "");
 
 const HOSTILE = [
-  ...["eyJ-", "eyJaaaaaaaaaaa.", "a_", "a", " ", "key=", "key=a", "token=", "--token ", "password: ", "api_key='", 'api_key="a', '"token":', "<password>"],
-  ...["-----BEGIN ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\n-----END ", "bearer ", "basic a", "authorization: ", "cookie: a", "pass:"],
+  ...[
+    "eyJ-",
+    "eyJaaaaaaaaaaa.",
+    "a_",
+    "a",
+    " ",
+    "key=",
+    "key=a",
+    "token=",
+    "--token ",
+    "password: ",
+    "api_key='",
+    'api_key="a',
+    '"token":',
+    "<password>",
+  ],
+  ...[
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "-----BEGIN PRIVATE KEY-----\n-----END ",
+    "bearer ",
+    "basic a",
+    "authorization: ",
+    "cookie: a",
+    "pass:",
+  ],
   ...[
     "://a:",
     "://a",
@@ -171,6 +236,28 @@ const HOSTILE = [
     "echo a:b | chpasswd",
     "htpasswd -b a b ",
   ],
-  ...["%41", "%3D", "\u200b", "a\u200b", '"+"', "\\\n", "QUJD", "QUJD\n", "aGVsbG8gd29ybGQg", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n"],
-  ...["name: password\nvalue: ", "password is ", "set password ", "0123456789abcdef", "a-us1", "AZDO", "_mmk", "1Q~", "1|", ".atlasv1."],
+  ...[
+    "%41",
+    "%3D",
+    "\u200b",
+    "a\u200b",
+    '"+"',
+    "\\\n",
+    "QUJD",
+    "QUJD\n",
+    "aGVsbG8gd29ybGQg",
+    "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n",
+  ],
+  ...[
+    "name: password\nvalue: ",
+    "password is ",
+    "set password ",
+    "0123456789abcdef",
+    "a-us1",
+    "AZDO",
+    "_mmk",
+    "1Q~",
+    "1|",
+    ".atlasv1.",
+  ],
 ];

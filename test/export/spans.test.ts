@@ -21,7 +21,13 @@ import { homeEnv, RECORDED, recordedHome, recordedHomes } from "../support/fixtu
 const NOW = Date.UTC(2030, 0);
 
 async function libraryOf(home: string): Promise<Library> {
-  const library = new Library({ env: homeEnv(home), store: new MemoryStore(), price: listPrice, now: () => NOW, liveness: () => "unknown" });
+  const library = new Library({
+    env: homeEnv(home),
+    store: new MemoryStore(),
+    price: listPrice,
+    now: () => NOW,
+    liveness: () => "unknown",
+  });
   await library.refresh();
   return library;
 }
@@ -62,7 +68,11 @@ function checkTree(forest: Forest, root: Forest["roots"][number]): void {
   checkPath(records, spans, records.get(agentOf(forest, root).uri) as AgentTree);
 }
 
-function checkPath(records: ReadonlyMap<string, AgentTree>, spans: ReadonlyMap<string, readonly Span[]>, root: AgentTree): void {
+function checkPath(
+  records: ReadonlyMap<string, AgentTree>,
+  spans: ReadonlyMap<string, readonly Span[]>,
+  root: AgentTree,
+): void {
   const livesAs = (uri: string) => lifeOf(records.get(uri) as AgentTree, spans.get(uri) ?? [], NOW);
   const path = criticalPath(root.uri, livesAs);
   for (const [i, part] of path.entries()) if (i > 0) expect(part.from).toBe(path[i - 1]?.to);
@@ -104,7 +114,10 @@ describe("read incrementally", () => {
     let sent = 0;
     const PIECES = 12;
     for (let piece = 1; piece <= PIECES; piece += 1) {
-      const known = link(facts.slice(0, Math.ceil((facts.length * piece) / PIECES)), { now: NOW, liveness: () => "unknown" });
+      const known = link(facts.slice(0, Math.ceil((facts.length * piece) / PIECES)), {
+        now: NOW,
+        liveness: () => "unknown",
+      });
       if (!known.agents.has(root)) continue;
       const { items, next, whole } = board.answer(known, root, after);
       expect(whole).toBe(after === undefined);

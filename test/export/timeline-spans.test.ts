@@ -15,7 +15,17 @@ import { SpanBoard } from "../../src/server/span-board.ts";
 import { FileFacts } from "../../src/stores/sqlite/file-facts.ts";
 import { caseNames, homeEnv, RECORDED, recordedHome } from "../support/fixtures.ts";
 import { history } from "../support/history.ts";
-import { agent, answer, call, callSpawned, lifecycle, notebook, record, spawnCalled, thread } from "../support/observations.ts";
+import {
+  agent,
+  answer,
+  call,
+  callSpawned,
+  lifecycle,
+  notebook,
+  record,
+  spawnCalled,
+  thread,
+} from "../support/observations.ts";
 
 /** Files that grow, linked as of a moment after their last record. */
 class Growing {
@@ -56,7 +66,8 @@ function compare(facts: readonly Observation[], pieces: number, options: Partial
       const known = timelines.get(key);
       const edits = known?.timeline.advance(forest) ?? null;
       if (known === undefined || edits === null) {
-        if (known !== undefined && known.timeline.length > 0 && forest.agents.get(key)?.stepsSince !== undefined) count.anew += 1;
+        if (known !== undefined && known.timeline.length > 0 && forest.agents.get(key)?.stepsSince !== undefined)
+          count.anew += 1;
         const timeline = new Timeline(forest, key);
         timelines.set(key, { timeline, spans: timeline.spans });
         continue;
@@ -96,13 +107,30 @@ const IDS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 const happening = fc.record({
   after: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 4 }) }, { weight: 1, arbitrary: fc.constant(-3) }),
   by: fc.constantFrom(THREAD, THREAD, THREAD, ...CHILDREN),
-  what: fc.constantFrom("ask", "note", "say", "say", "call", "call", "result", "result", "spawn", "end", "resume", "wait", "answer", "lone"),
+  what: fc.constantFrom(
+    "ask",
+    "note",
+    "say",
+    "say",
+    "call",
+    "call",
+    "result",
+    "result",
+    "spawn",
+    "end",
+    "resume",
+    "wait",
+    "answer",
+    "lone",
+  ),
   response: fc.integer({ min: 0, max: 6 }),
   id: fc.constantFrom(...IDS),
   isError: fc.boolean(),
 });
 
-function written(happenings: readonly { after: number; by: AgentKey; what: string; response: number; id: string; isError: boolean }[]) {
+function written(
+  happenings: readonly { after: number; by: AgentKey; what: string; response: number; id: string; isError: boolean }[],
+) {
   const book = notebook();
   let at = 100;
   for (const [i, { after, by, what, response, id, isError }] of happenings.entries()) {
@@ -112,14 +140,20 @@ function written(happenings: readonly { after: number; by: AgentKey; what: strin
     const where = { by, at, keys: [`r${i}`, name] };
     const child = CHILDREN[response % CHILDREN.length] as AgentKey;
     const tool = { call: call(id), name: "Read" };
-    if (what === "ask") book.see({ by, at, keys: [`r${i}`] }, record({ role: "user", state: isError ? "interrupted" : "open" }));
+    if (what === "ask")
+      book.see({ by, at, keys: [`r${i}`] }, record({ role: "user", state: isError ? "interrupted" : "open" }));
     if (what === "note") book.see({ by, at, keys: [`r${i}`] }, record({ role: "other", state: null }));
     if (what === "say") book.see(where, record({ state: isError ? null : "answered", text: "words" }));
     if (what === "say" || what === "answer") book.see(where, answer(name, i));
     if (what === "lone") book.see({ by, at }, answer(`lone ${i}`, i));
     if (what === "call") book.see(where, record({ state: "open", calls: [tool] }));
-    if (what === "wait") book.see(where, record({ state: "open", calls: [{ ...tool, name: "Wait", awaitsAgents: true }] }));
-    if (what === "result") book.see({ by, at, keys: [`r${i}`] }, record({ role: "user", state: "open", results: [{ call: call(id), isError }] }));
+    if (what === "wait")
+      book.see(where, record({ state: "open", calls: [{ ...tool, name: "Wait", awaitsAgents: true }] }));
+    if (what === "result")
+      book.see(
+        { by, at, keys: [`r${i}`] },
+        record({ role: "user", state: "open", results: [{ call: call(id), isError }] }),
+      );
     if (what === "spawn") {
       book.see({ ...where, by: THREAD }, record({ state: "open", calls: [{ ...tool, name: "Spawn" }] }));
       book.see({ ...where, by: THREAD }, spawnCalled(id));
@@ -134,9 +168,13 @@ function written(happenings: readonly { after: number; by: AgentKey; what: strin
 describe("made-up histories", () => {
   it("of a thread that spawns, waits and gets messages: the same spans after every append", () => {
     fc.assert(
-      fc.property(fc.array(happening, { minLength: 5, maxLength: 60 }), fc.integer({ min: 5, max: 60 }), (happenings, pieces) => {
-        compare(written(happenings), pieces);
-      }),
+      fc.property(
+        fc.array(happening, { minLength: 5, maxLength: 60 }),
+        fc.integer({ min: 5, max: 60 }),
+        (happenings, pieces) => {
+          compare(written(happenings), pieces);
+        },
+      ),
       { numRuns: 150 },
     );
   });
@@ -156,11 +194,15 @@ describe("an append", () => {
   function turn(book: ReturnType<typeof notebook>, i: number) {
     const [at, keys] = [10 * i, [`r${i}`, `m${i}`]];
     book.see({ by: THREAD, at, keys: [`u${i}`] }, record({ role: "user", state: "open" }));
-    book.see({ by: THREAD, at: at + 2, keys }, record({ state: "open", calls: [{ call: call(`t${i}`), name: "Read" }] }));
+    book.see(
+      { by: THREAD, at: at + 2, keys },
+      record({ state: "open", calls: [{ call: call(`t${i}`), name: "Read" }] }),
+    );
     book.see({ by: THREAD, at: at + 2, keys }, answer(`m${i}`, i));
     const result = { call: call(`t${i}`), isError: false };
     // Some calls are never answered.
-    if (i % 10 !== 0) book.see({ by: THREAD, at: at + 5, keys: [`s${i}`] }, record({ role: "user", state: "open", results: [result] }));
+    if (i % 10 !== 0)
+      book.see({ by: THREAD, at: at + 5, keys: [`s${i}`] }, record({ role: "user", state: "open", results: [result] }));
   }
 
   /** The most work that one turn makes in a thread of so many turns, with a client that follows. */

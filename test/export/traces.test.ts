@@ -15,7 +15,17 @@ import type { Story } from "../../src/core/views/story.ts";
 import { runsOf } from "../../src/exporters/langsmith/runs.ts";
 import { otlpSpans, spanIdOf } from "../../src/exporters/otlp/spans.ts";
 import { tracesOf } from "../../src/exporters/trace/spans.ts";
-import { agentCall, agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../support/claude-records.ts";
+import {
+  agentCall,
+  agentFile,
+  agentWriter,
+  mainWriter,
+  metaFile,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+} from "../support/claude-records.ts";
 import { filesBelow, homeEnv, RECORDED, recordedHome, recordedHomes } from "../support/fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "../support/langsmith-server.ts";
 import { storiesOf } from "../support/stories.ts";
@@ -40,7 +50,10 @@ function write(path: string, records: Records) {
 const meta = (id: string, toolUseId: string, more: object = {}) => {
   const file = join(scratch, ".claude", metaFile(id));
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, JSON.stringify({ agentType: "general-purpose", description: "Work", toolUseId, spawnDepth: 1, ...more }));
+  writeFileSync(
+    file,
+    JSON.stringify({ agentType: "general-purpose", description: "Work", toolUseId, spawnDepth: 1, ...more }),
+  );
 };
 
 const story = async (): Promise<Story> => (await storiesOf(scratch))[0] as Story;
@@ -68,7 +81,10 @@ function spawning(...agents: readonly { readonly id: string; readonly records: R
 
 function working(id: string, answers: number): Records {
   const agent = agentWriter(id);
-  return [agent.user("do it"), ...Array.from({ length: answers }, (_, i) => agent.assistant([text(`step ${i}`)], usage))];
+  return [
+    agent.user("do it"),
+    ...Array.from({ length: answers }, (_, i) => agent.assistant([text(`step ${i}`)], usage)),
+  ];
 }
 
 describe("runs", () => {
@@ -92,7 +108,12 @@ describe("runs", () => {
       tags: ["claude-code", "turn-1"],
       extra: { metadata: { thread_id: SESSION, team: "core", ls_agent_type: "root" } },
     });
-    expect(agent?.extra.metadata).toMatchObject({ ls_subagent_id: agentId(1), ls_subagent_type: "general-purpose", ls_agent_type: "subagent", spawn_depth: 1 });
+    expect(agent?.extra.metadata).toMatchObject({
+      ls_subagent_id: agentId(1),
+      ls_subagent_type: "general-purpose",
+      ls_agent_type: "subagent",
+      spawn_depth: 1,
+    });
   });
 
   it("several tasks in one turn stay apart", async () => {
@@ -104,17 +125,26 @@ describe("runs", () => {
   });
 
   it("a missing or an empty file of an agent leaves the rest whole", async () => {
-    spawning({ id: agentId(1), records: null }, { id: agentId(2), records: [] }, { id: agentId(3), records: working(agentId(3), 1) });
+    spawning(
+      { id: agentId(1), records: null },
+      { id: agentId(2), records: [] },
+      { id: agentId(3), records: working(agentId(3), 1) },
+    );
     const all = await runs();
     expect(agentRuns(all).length).toBe(3);
     expect(all.every(({ end_time }) => end_time !== undefined)).toBe(true);
-    expect(all[0]?.outputs).toEqual({ messages: [{ role: "assistant", content: [{ type: "text", text: "All done." }] }] });
+    expect(all[0]?.outputs).toEqual({
+      messages: [{ role: "assistant", content: [{ type: "text", text: "All done." }] }],
+    });
   });
 
   it("a transcript that is spoilt in the middle tells the rest", async () => {
     const main = mainWriter();
     const [first, second] = [
-      [main.user("go"), main.assistant([toolUse(call(1), "Bash", { command: "a" })], { stop_reason: "tool_use", ...usage })],
+      [
+        main.user("go"),
+        main.assistant([toolUse(call(1), "Bash", { command: "a" })], { stop_reason: "tool_use", ...usage }),
+      ],
       [main.result(call(1), "fine"), main.assistant([text("Done.")], usage)],
     ];
     write(THREAD_FILE, first);
@@ -141,7 +171,10 @@ describe("runs", () => {
       ],
     });
     meta(agentId(2), call("n"), { parentAgentId: agentId(1), spawnDepth: 2 });
-    write(agentFile(agentId(2)), [inner.user("deeper"), ...Array.from({ length: 120 }, (_, i) => inner.assistant([text(`step ${i}`)], usage))]);
+    write(agentFile(agentId(2)), [
+      inner.user("deeper"),
+      ...Array.from({ length: 120 }, (_, i) => inner.assistant([text(`step ${i}`)], usage)),
+    ]);
     const all = await runs();
     const [first, second] = agentRuns(all);
     expect(below(all, second).length).toBe(121);
@@ -182,9 +215,14 @@ describe("runs", () => {
     const { home } = recordedHome("claude", "a-single");
     const requests = filesBelow(home)
       .filter((path) => path.endsWith(".jsonl"))
-      .flatMap((path) => readFileSync(join(home, path), "utf8").match(/(?<=^\{"type":"api-request",[^{}]*"timestamp":")[^"]+/gm) ?? []);
+      .flatMap(
+        (path) =>
+          readFileSync(join(home, path), "utf8").match(/(?<=^\{"type":"api-request",[^{}]*"timestamp":")[^"]+/gm) ?? [],
+      );
     const [recorded] = await storiesOf(home);
-    const calls = tracesOf(recorded as Story).flatMap(({ spans }) => spans.filter(({ kind, call: made }) => kind === "call" && made?.isInternal === false));
+    const calls = tracesOf(recorded as Story).flatMap(({ spans }) =>
+      spans.filter(({ kind, call: made }) => kind === "call" && made?.isInternal === false),
+    );
     expect(calls.length).toBeGreaterThan(0);
     for (const { start, end } of calls) {
       expect(requests.map((at) => Date.parse(at))).toContain(start);
@@ -192,23 +230,30 @@ describe("runs", () => {
     }
   });
 
-  it.each(RECORDED.map(({ name }) => name))("%s: calls and tools have the times that the pictures show", async (provider) => {
-    expect(recordedHomes(provider)).not.toEqual([]);
-    for (const { home } of recordedHomes(provider)) {
-      const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
-      for (const root of forest.roots) {
-        const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);
-        const shown = new Set(
-          subtreeOf(forest, root).flatMap((key) => spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`)),
-        );
-        // In a trace nothing begins before its parent.
-        const drawn = traced.filter(
-          ({ kind, call: made, start, born, parent }) => (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
-        );
-        for (const { story: of, start, ownEnd, error } of drawn) if (error === null) expect(shown).toContain(`${of.record.uri} ${start} ${ownEnd}`);
+  it.each(RECORDED.map(({ name }) => name))(
+    "%s: calls and tools have the times that the pictures show",
+    async (provider) => {
+      expect(recordedHomes(provider)).not.toEqual([]);
+      for (const { home } of recordedHomes(provider)) {
+        const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
+        for (const root of forest.roots) {
+          const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);
+          const shown = new Set(
+            subtreeOf(forest, root).flatMap((key) =>
+              spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`),
+            ),
+          );
+          // In a trace nothing begins before its parent.
+          const drawn = traced.filter(
+            ({ kind, call: made, start, born, parent }) =>
+              (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
+          );
+          for (const { story: of, start, ownEnd, error } of drawn)
+            if (error === null) expect(shown).toContain(`${of.record.uri} ${start} ${ownEnd}`);
+        }
       }
-    }
-  });
+    },
+  );
 
   it("holds nothing that was written after its facts were read", async () => {
     const main = mainWriter();
@@ -227,7 +272,10 @@ describe("runs", () => {
     const ids = resumed.flatMap((one) => tracesOf(one).flatMap((trace) => runsOf(trace, OPTIONS).map(({ id }) => id)));
     expect(new Set(ids).size).toBe(ids.length);
     const calls = resumed.reduce((sum, { record }) => sum + record.usage.subtree.calls, 0);
-    expect(resumed.flatMap((one) => tracesOf(one).flatMap(({ spans }) => spans.filter(({ kind }) => kind === "call"))).length).toBe(calls);
+    expect(
+      resumed.flatMap((one) => tracesOf(one).flatMap(({ spans }) => spans.filter(({ kind }) => kind === "call")))
+        .length,
+    ).toBe(calls);
   });
 });
 
@@ -252,20 +300,31 @@ describe("while agents work", () => {
 
   /** As if it were written just now, by a version that leaves no mark of its process. */
   const now = (records: Records) =>
-    records.map((record) => ({ ...record, version: "2.0.90", timestamp: new Date(Date.now() - 60_000 + number++ * 10).toISOString() }));
+    records.map((record) => ({
+      ...record,
+      version: "2.0.90",
+      timestamp: new Date(Date.now() - 60_000 + number++ * 10).toISOString(),
+    }));
   let number = 0;
-  const names = (test: (run: { end_time?: string }) => boolean) => [...server.runs.values()].filter(test).map(({ name }) => name);
+  const names = (test: (run: { end_time?: string }) => boolean) =>
+    [...server.runs.values()].filter(test).map(({ name }) => name);
 
   it("a turn is sent when all of it has ended, and once", async () => {
     const main = mainWriter();
     const agent = agentWriter(agentId(1));
-    write(THREAD_FILE, now([main.user("go"), main.assistant([agentCall(call(0), "task")], { stop_reason: "tool_use", ...usage })]));
+    write(
+      THREAD_FILE,
+      now([main.user("go"), main.assistant([agentCall(call(0), "task")], { stop_reason: "tool_use", ...usage })]),
+    );
     await flush(env);
     expect(server.requests).toEqual([]);
     meta(agentId(1), call(0));
     write(
       agentFile(agentId(1)),
-      now([agent.user("task"), agent.assistant([toolUse(call(9), "Bash", { command: "ls" })], { stop_reason: "tool_use", ...usage })]),
+      now([
+        agent.user("task"),
+        agent.assistant([toolUse(call(9), "Bash", { command: "ls" })], { stop_reason: "tool_use", ...usage }),
+      ]),
     );
     await flush(env);
     expect(server.requests).toEqual([]);
@@ -294,13 +353,28 @@ describe("while agents work", () => {
   it("a first hook on an older session has the turn sent that it reports, and none before it", async () => {
     const main = mainWriter();
     const old = (records: Records) => records.map((record) => ({ ...record, version: "2.0.90" }));
-    write(THREAD_FILE, old([main.user("one"), main.assistant([text("First.")], usage), main.user("two"), main.assistant([text("Second.")], usage)]));
+    write(
+      THREAD_FILE,
+      old([
+        main.user("one"),
+        main.assistant([text("First.")], usage),
+        main.user("two"),
+        main.assistant([text("Second.")], usage),
+      ]),
+    );
     rmSync(join(scratch, "data"), { recursive: true });
-    const payload = { session_id: SESSION, transcript_path: join(scratch, ".claude", THREAD_FILE), hook_event_name: "Stop", last_assistant_message: "Second." };
+    const payload = {
+      session_id: SESSION,
+      transcript_path: join(scratch, ".claude", THREAD_FILE),
+      hook_event_name: "Stop",
+      last_assistant_message: "Second.",
+    };
     await hook({ ...env, TRACE_TO_LANGSMITH: "" }, () => JSON.stringify(payload));
     await flush(env);
     expect(names(() => true)).toEqual(["Claude Code Turn", "Claude: claude-opus-5-5"]);
-    expect([...server.runs.values()][0]?.outputs).toEqual({ messages: [{ role: "assistant", content: [{ type: "text", text: "Second." }] }] });
+    expect([...server.runs.values()][0]?.outputs).toEqual({
+      messages: [{ role: "assistant", content: [{ type: "text", text: "Second." }] }],
+    });
   });
 
   it("an agent whose file comes late is reported when it is there", async () => {
@@ -324,6 +398,7 @@ describe("while agents work", () => {
     await flush(env);
     expect([...server.runs.values()].filter(({ name }) => name === "Agent: claude-opus-5-5").length).toBe(3);
     expect([...server.runs.values()].filter(({ tags }) => tags?.includes("agent")).length).toBe(1);
-    for (const run of server.runs.values()) if (run.parent_run_id !== undefined) expect(server.runs.has(run.parent_run_id)).toBe(true);
+    for (const run of server.runs.values())
+      if (run.parent_run_id !== undefined) expect(server.runs.has(run.parent_run_id)).toBe(true);
   });
 });

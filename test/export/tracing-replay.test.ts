@@ -79,7 +79,11 @@ function hooksOf(steps: readonly Written[]): Written[] {
       text: `${JSON.stringify({ at, raw: { session_id: session, transcript_path: `/nowhere/${session}.jsonl`, hook_event_name: event, ...more } })}\n`,
       isWhole: false,
     });
-    if (agent === undefined) return [said(first - 50, "UserPromptSubmit", { prompt: "Begin." }), said(last - 30, "Stop", { last_assistant_message: "Done." })];
+    if (agent === undefined)
+      return [
+        said(first - 50, "UserPromptSubmit", { prompt: "Begin." }),
+        said(last - 30, "Stop", { last_assistant_message: "Done." }),
+      ];
     return [
       said(first - 40, "SubagentStart", { agent_id: agent, agent_type: "general-purpose" }),
       said(last - 60, "SubagentStop", { agent_id: agent, last_assistant_message: "Done." }),
@@ -109,7 +113,12 @@ interface Sent<T> {
   readonly refused: string[];
 }
 
-async function traced<T>(format: "langsmith" | "otlp", wholeTurns: boolean, name: string, seed: number): Promise<Sent<T>> {
+async function traced<T>(
+  format: "langsmith" | "otlp",
+  wholeTurns: boolean,
+  name: string,
+  seed: number,
+): Promise<Sent<T>> {
   const random = numbers(seed);
   const steps = disturbed(name, random);
   const folder = mkdtempSync(join(scratch, "case-"));
@@ -122,14 +131,28 @@ async function traced<T>(format: "langsmith" | "otlp", wholeTurns: boolean, name
   };
   let now = steps[0]?.at ?? 0;
   let isAlive = true;
-  const library = new Library({ env, store: new MemoryStore(), price: () => null, now: () => now, liveness: () => (isAlive ? "alive" : "gone") });
+  const library = new Library({
+    env,
+    store: new MemoryStore(),
+    price: () => null,
+    now: () => now,
+    liveness: () => (isAlive ? "alive" : "gone"),
+  });
   const kept = await openKept(join(folder, "kept.sqlite"));
-  const [destination] = (await DESTINATIONS.find((kind) => kind.format === format)?.open(env, DEFAULT_REDACTION, false)) ?? [];
+  const [destination] =
+    (await DESTINATIONS.find((kind) => kind.format === format)?.open(env, DEFAULT_REDACTION, false)) ?? [];
   if (destination === undefined) throw new Error("no destination");
   kept.outbox.open(destination.name, 0);
   const sent: Sent<T> = { bodies: [], refused: [] };
   const log = (line: string) => void (line.includes("contradicts") && sent.refused.push(line));
-  const watched = { library, outbox: kept.outbox, endings: new Endings(library), log, old: "send" as const, wholeTurns };
+  const watched = {
+    library,
+    outbox: kept.outbox,
+    endings: new Endings(library),
+    log,
+    old: "send" as const,
+    wholeTurns,
+  };
   const look = async (meanwhile: () => void = () => {}) => {
     const { threads: changed } = await library.refresh();
     meanwhile();
@@ -143,7 +166,10 @@ async function traced<T>(format: "langsmith" | "otlp", wholeTurns: boolean, name
   const marks = join(env.HOME, ".claude/sessions");
   mkdirSync(marks, { recursive: true });
   for (const [i, session] of [...new Set(steps.flatMap(({ path }) => SESSION.exec(path)?.[1] ?? []))].entries())
-    writeFileSync(join(marks, `${PID + i}.json`), JSON.stringify({ pid: PID + i, sessionId: session, startedAt: now, procStart: "1", version: "2.1.325" }));
+    writeFileSync(
+      join(marks, `${PID + i}.json`),
+      JSON.stringify({ pid: PID + i, sessionId: session, startedAt: now, procStart: "1", version: "2.1.325" }),
+    );
   try {
     const write = ({ path, at, text, isWhole }: Written) => {
       now = Math.max(now, at);
@@ -168,38 +194,47 @@ async function traced<T>(format: "langsmith" | "otlp", wholeTurns: boolean, name
   return sent;
 }
 
-const callsIn = async (name: string) => (await storiesOf(recordedHome("claude", name).home)).reduce((sum, { record }) => sum + record.usage.subtree.calls, 0);
+const callsIn = async (name: string) =>
+  (await storiesOf(recordedHome("claude", name).home)).reduce((sum, { record }) => sum + record.usage.subtree.calls, 0);
 
 describe.each(CASES)("%s, shown in another order than it was written", (name) => {
-  it.each(MODES)("LangSmith, $how, seed $seed: every run is posted once, ends, and keeps its place", async ({ wholeTurns, seed }) => {
-    const { bodies, refused } = await traced<RunOperation>("langsmith", wholeTurns, name, seed);
-    const runs = new Map<string, SentRun>();
-    for (const { is, id, parts } of bodies) {
-      const run = parts[""] as SentRun;
-      const before = runs.get(id);
-      if (is === "post") {
-        expect(before).toBe(undefined);
-        expect(brokenRules(run)).toEqual([]);
-        if (run.parent_run_id !== undefined) expect(runs.has(run.parent_run_id)).toBe(true);
-        runs.set(id, run);
-        continue;
+  it.each(MODES)(
+    "LangSmith, $how, seed $seed: every run is posted once, ends, and keeps its place",
+    async ({ wholeTurns, seed }) => {
+      const { bodies, refused } = await traced<RunOperation>("langsmith", wholeTurns, name, seed);
+      const runs = new Map<string, SentRun>();
+      for (const { is, id, parts } of bodies) {
+        const run = parts[""] as SentRun;
+        const before = runs.get(id);
+        if (is === "post") {
+          expect(before).toBe(undefined);
+          expect(brokenRules(run)).toEqual([]);
+          if (run.parent_run_id !== undefined) expect(runs.has(run.parent_run_id)).toBe(true);
+          runs.set(id, run);
+          continue;
+        }
+        expect(before?.end_time).toBe(undefined);
+        expect([run.dotted_order, run.parent_run_id, run.trace_id]).toEqual([
+          before?.dotted_order,
+          before?.parent_run_id,
+          before?.trace_id,
+        ]);
+        runs.set(id, { ...(before as SentRun), ...run });
       }
-      expect(before?.end_time).toBe(undefined);
-      expect([run.dotted_order, run.parent_run_id, run.trace_id]).toEqual([before?.dotted_order, before?.parent_run_id, before?.trace_id]);
-      runs.set(id, { ...(before as SentRun), ...run });
-    }
-    const all = [...runs.values()];
-    expect(all.filter(({ end_time }) => end_time === undefined)).toEqual([]);
-    expect(all.filter(({ run_type }) => run_type === "llm").length).toBe(await callsIn(name));
-    expect(refused).toEqual([]);
-    if (wholeTurns) expect(bodies.every(({ is }) => is === "post")).toBe(true);
-  });
+      const all = [...runs.values()];
+      expect(all.filter(({ end_time }) => end_time === undefined)).toEqual([]);
+      expect(all.filter(({ run_type }) => run_type === "llm").length).toBe(await callsIn(name));
+      expect(refused).toEqual([]);
+      if (wholeTurns) expect(bodies.every(({ is }) => is === "post")).toBe(true);
+    },
+  );
 
   it.each(SEEDS)("OTLP, seed %i: every span is sent once, in one trace with its parent", async (seed) => {
     const { bodies, refused } = await traced<OtlpSpan>("otlp", false, name, seed + 2_000);
     const spans = new Map(bodies.map((span) => [span.spanId, span]));
     expect(spans.size).toBe(bodies.length);
-    for (const { parentSpanId, traceId } of bodies) if (parentSpanId !== undefined) expect(spans.get(parentSpanId)?.traceId).toBe(traceId);
+    for (const { parentSpanId, traceId } of bodies)
+      if (parentSpanId !== undefined) expect(spans.get(parentSpanId)?.traceId).toBe(traceId);
     expect(bodies.filter(({ name: called }) => called.startsWith("chat ")).length).toBe(await callsIn(name));
     expect(refused).toEqual([]);
   });

@@ -22,8 +22,15 @@ export class Run {
   stderr = "";
   readonly ended: Promise<number | NodeJS.Signals | null>;
 
-  constructor(args: readonly string[], env: Environment, { node = [], input }: { readonly node?: readonly string[]; readonly input?: string } = {}) {
-    this.child = spawn(process.execPath, [...node, PROGRAM, ...args], { env, stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
+  constructor(
+    args: readonly string[],
+    env: Environment,
+    { node = [], input }: { readonly node?: readonly string[]; readonly input?: string } = {},
+  ) {
+    this.child = spawn(process.execPath, [...node, PROGRAM, ...args], {
+      env,
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    });
     this.child.stdin?.end(input);
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;

@@ -36,7 +36,9 @@ await Promise.all(
     for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) await one(scenario);
   }),
 );
-console.log(`\n${kills} kills, ${faults} other faults, ${Math.round((Date.now() - began) / 1_000)} s, seed ${values.seed}`);
+console.log(
+  `\n${kills} kills, ${faults} other faults, ${Math.round((Date.now() - began) / 1_000)} s, seed ${values.seed}`,
+);
 for (const line of details) console.log(line);
 process.exitCode = details.length === 0 ? 0 : 1;
 
@@ -48,7 +50,15 @@ async function one(scenario: Scenario): Promise<void> {
   const outcome: Outcome = await tried(scenario, timesOf(scenario), Number(values.seed));
   if (weight === undefined) faults += outcome.faults;
   else kills += outcome.faults;
-  row([name, fault, outcome.faults, outcome.losses.length, outcome.duplicates.length, outcome.leftovers.length, Math.round((Date.now() - start) / 1_000)]);
+  row([
+    name,
+    fault,
+    outcome.faults,
+    outcome.losses.length,
+    outcome.duplicates.length,
+    outcome.leftovers.length,
+    Math.round((Date.now() - start) / 1_000),
+  ]);
   for (const kind of ["losses", "duplicates", "leftovers"] as const)
     details.push(...outcome[kind].slice(0, MAX_TOLD).map((line) => `${name}: ${kind}: ${line}`));
 }

@@ -10,7 +10,12 @@ export async function tried(scenario: Scenario, times: number, seed: number): Pr
   try {
     return await scenario.run({ scratch, times, random: seeded(seed) });
   } catch (error) {
-    return { faults: 0, losses: [error instanceof Error ? (error.stack ?? error.message) : String(error)], duplicates: [], leftovers: [] };
+    return {
+      faults: 0,
+      losses: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+      duplicates: [],
+      leftovers: [],
+    };
   } finally {
     rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }

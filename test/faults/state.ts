@@ -31,7 +31,9 @@ const HOMES = [
 export function makeHome(home: string): void {
   for (const name of HOMES) {
     const folder = join(FIXTURES, name);
-    const homes = existsSync(join(folder, "home")) ? ["home"] : filesBelow(folder).flatMap((path) => /^([^/]+\/home)\//.exec(path)?.[1] ?? []);
+    const homes = existsSync(join(folder, "home"))
+      ? ["home"]
+      : filesBelow(folder).flatMap((path) => /^([^/]+\/home)\//.exec(path)?.[1] ?? []);
     for (const one of new Set(homes.slice(0, 1))) cpSync(join(folder, one), home, { recursive: true });
   }
 }
@@ -47,7 +49,9 @@ export async function freshState(env: Environment): Promise<State> {
   const settings = await loadSettings(env);
   const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, talk: () => {} });
   indexed.close();
-  return told(new Library({ env, store: new MemoryStore(), price: indexed.price, staleAfterMs: settings.values.stale_after }));
+  return told(
+    new Library({ env, store: new MemoryStore(), price: indexed.price, staleAfterMs: settings.values.stale_after }),
+  );
 }
 
 async function told(library: Library): Promise<State> {
@@ -58,7 +62,8 @@ async function told(library: Library): Promise<State> {
     for (const key of keys) {
       const forest = library.forestOf([key]);
       lines.push(`tree ${JSON.stringify(treeOf(forest, key, library.price))}`);
-      for (const event of await readEvents(library, forest, subtreeOf(forest, key))) lines.push(`event ${JSON.stringify(event)}`);
+      for (const event of await readEvents(library, forest, subtreeOf(forest, key)))
+        lines.push(`event ${JSON.stringify(event)}`);
     }
     const spent = library.store.spent(library.under, null);
     for (const by of GROUPS) lines.push(`stats ${by} ${JSON.stringify(statsBy(spent, by))}`);
@@ -73,7 +78,9 @@ export function compare(actual: State, right: State): { readonly losses: string[
   const counts = new Map<string, number>();
   for (const line of right) counts.set(line, (counts.get(line) ?? 0) + 1);
   for (const line of actual) counts.set(line, (counts.get(line) ?? 0) - 1);
-  const lines = [...counts].flatMap(([line, count]) => Array.from({ length: Math.abs(count) }, () => ({ line: line.slice(0, 300), isMissing: count > 0 })));
+  const lines = [...counts].flatMap(([line, count]) =>
+    Array.from({ length: Math.abs(count) }, () => ({ line: line.slice(0, 300), isMissing: count > 0 })),
+  );
   return {
     losses: lines.filter(({ isMissing }) => isMissing).map(({ line }) => `missing: ${line}`),
     duplicates: lines.filter(({ isMissing }) => !isMissing).map(({ line }) => `not there before: ${line}`),

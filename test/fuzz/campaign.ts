@@ -25,7 +25,11 @@ export async function faultOf(target: Opened, input: Buffer): Promise<string | n
     await target.check(input);
     requireUnpolluted();
   } catch (error) {
-    return error instanceof Error ? (error.name === "AssertionError" ? error.message : (error.stack ?? error.message)) : String(error);
+    return error instanceof Error
+      ? error.name === "AssertionError"
+        ? error.message
+        : (error.stack ?? error.message)
+      : String(error);
   }
   const { user, system } = process.threadCpuUsage(before);
   const ms = (user + system) / 1_000;
@@ -39,7 +43,10 @@ export interface CampaignOptions {
   readonly onInput?: (input: Buffer) => void;
 }
 
-export async function campaign(target: Opened, { inputs, seed, onInput }: CampaignOptions): Promise<{ tried: number; failures: Failed[] }> {
+export async function campaign(
+  target: Opened,
+  { inputs, seed, onInput }: CampaignOptions,
+): Promise<{ tried: number; failures: Failed[] }> {
   const random = seeded(seed);
   const failures = new Map<string, Failed>();
   let tried = 0;
@@ -86,5 +93,7 @@ export function keepInput(target: string, input: Buffer): string {
 
 export function keptInputs(target: string): { readonly name: string; readonly input: Buffer }[] {
   const folder = join(CORPUS, target);
-  return existsSync(folder) ? readdirSync(folder).map((name) => ({ name, input: readFileSync(join(folder, name)) })) : [];
+  return existsSync(folder)
+    ? readdirSync(folder).map((name) => ({ name, input: readFileSync(join(folder, name)) }))
+    : [];
 }

@@ -59,18 +59,24 @@ export function words(random: Random, own: readonly string[] = [], max = 12): st
 
 function word(random: Random, own: readonly string[]): string {
   if (own.length > 0 && random.chance(0.6)) return random.of(own);
-  return random.chance(0.7) ? token(random) : String.fromCodePoint(random.chance(0.5) ? 32 + random.below(95) : random.below(0xd800));
+  return random.chance(0.7)
+    ? token(random)
+    : String.fromCodePoint(random.chance(0.5) ? 32 + random.below(95) : random.below(0xd800));
 }
 
 /** Changes some bytes of a sample. `own` are texts that mean something to the target. */
 export function mutated(sample: Buffer, random: Random, own: readonly string[] = []): Buffer {
   let bytes = sample;
-  for (let times = 1 + random.below(4); times > 0; times -= 1) bytes = changed(bytes, random, own).subarray(0, MAX_BYTES);
+  for (let times = 1 + random.below(4); times > 0; times -= 1)
+    bytes = changed(bytes, random, own).subarray(0, MAX_BYTES);
   return random.chance(LARGE_SHARE) ? repeated(bytes, random, LARGE_BYTES) : bytes;
 }
 
 function changed(bytes: Buffer, random: Random, own: readonly string[]): Buffer {
-  const [from, to] = [random.below(bytes.length + 1), random.below(bytes.length + 1)].sort((a, b) => a - b) as [number, number];
+  const [from, to] = [random.below(bytes.length + 1), random.below(bytes.length + 1)].sort((a, b) => a - b) as [
+    number,
+    number,
+  ];
   const replaced = (by: Uint8Array, end = to) => Buffer.concat([bytes.subarray(0, from), by, bytes.subarray(end)]);
   switch (random.below(8)) {
     case 0:
@@ -94,7 +100,9 @@ function changed(bytes: Buffer, random: Random, own: readonly string[]): Buffer 
 
 function repeated(piece: Buffer, random: Random, max: number): Buffer {
   if (piece.length === 0) return Buffer.from(token(random));
-  return Buffer.concat(Array.from({ length: Math.max(1, Math.floor((random.next() * max) / piece.length)) }, () => piece));
+  return Buffer.concat(
+    Array.from({ length: Math.max(1, Math.floor((random.next() * max) / piece.length)) }, () => piece),
+  );
 }
 
 /** JSON of the right form with something wrong in it, as bytes. */

@@ -22,7 +22,11 @@ interface Result {
 }
 
 const { values } = parseArgs({
-  options: { inputs: { type: "string", default: "100000" }, seed: { type: "string", default: "1" }, target: { type: "string", multiple: true } },
+  options: {
+    inputs: { type: "string", default: "100000" },
+    seed: { type: "string", default: "1" },
+    target: { type: "string", multiple: true },
+  },
 });
 const chosen = TARGETS.filter(({ name }) => values.target === undefined || values.target.includes(name));
 if (chosen.length === 0) throw new Error(`no such target; there are ${TARGETS.map(({ name }) => name).join(", ")}`);
@@ -34,7 +38,11 @@ const began = Date.now();
 await Promise.all(
   Array.from({ length: Math.min(2, availableParallelism()) }, async () => {
     for (let target = waiting.shift(); target !== undefined; target = waiting.shift()) {
-      const result = await fuzz(target, Math.ceil((Number(values.inputs) * target.weight) / weights), Number(values.seed));
+      const result = await fuzz(
+        target,
+        Math.ceil((Number(values.inputs) * target.weight) / weights),
+        Number(values.seed),
+      );
       results.push(result);
       tell(result);
     }
@@ -43,14 +51,17 @@ await Promise.all(
 const tried = results.reduce((sum, result) => sum + result.tried, 0);
 const failures = results.flatMap((result) => result.failures);
 const seconds = (Date.now() - began) / 1_000;
-console.log(`\n${tried} inputs, ${failures.length} failures, ${Math.round(seconds)} s, ${Math.round(tried / seconds)} inputs/s, seed ${values.seed}`);
+console.log(
+  `\n${tried} inputs, ${failures.length} failures, ${Math.round(seconds)} s, ${Math.round(tried / seconds)} inputs/s, seed ${values.seed}`,
+);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
 function tell({ name, tried: inputs, failures: failed, seconds: took }: Result): void {
   console.log(
     `${name.padEnd(18)} ${String(inputs).padStart(9)} inputs ${String(failed.length).padStart(3)} failures ${String(Math.round(inputs / took)).padStart(8)} inputs/s`,
   );
-  for (const { input, error } of failed) console.log(`  ${keepInput(name, input)}\n    ${error.slice(0, 1_500).replaceAll("\n", "\n    ")}`);
+  for (const { input, error } of failed)
+    console.log(`  ${keepInput(name, input)}\n    ${error.slice(0, 1_500).replaceAll("\n", "\n    ")}`);
 }
 
 /**
@@ -62,7 +73,11 @@ async function fuzz({ name }: Target, inputs: number, seed: number): Promise<Res
   const found: Failed[] = [];
   let done = 0;
   for (let attempt = 0; done < inputs && attempt < 5; attempt += 1) {
-    const { tried: some, failures: failed, isComplete } = await oneThread({ target: name, inputs: inputs - done, seed: seed + attempt * 1_000_003 });
+    const {
+      tried: some,
+      failures: failed,
+      isComplete,
+    } = await oneThread({ target: name, inputs: inputs - done, seed: seed + attempt * 1_000_003 });
     done += some;
     found.push(...failed);
     if (isComplete) break;
@@ -70,10 +85,14 @@ async function fuzz({ name }: Target, inputs: number, seed: number): Promise<Res
   return { name, tried: done, failures: found, seconds: (Date.now() - start) / 1_000 };
 }
 
-function oneThread(work: Omit<ThreadWork, "shared">): Promise<{ tried: number; failures: readonly Failed[]; isComplete: boolean }> {
+function oneThread(
+  work: Omit<ThreadWork, "shared">,
+): Promise<{ tried: number; failures: readonly Failed[]; isComplete: boolean }> {
   const shared = new SharedArrayBuffer(HEAD_BYTES + LARGEST_INPUT);
   const head = new Int32Array(shared, 0, 2);
-  const thread = new Worker(new URL("./thread.ts", import.meta.url), { workerData: { ...work, shared } satisfies ThreadWork });
+  const thread = new Worker(new URL("./thread.ts", import.meta.url), {
+    workerData: { ...work, shared } satisfies ThreadWork,
+  });
   return new Promise((resolve) => {
     let last = -1;
     const given = (error: string) => {
@@ -88,9 +107,16 @@ function oneThread(work: Omit<ThreadWork, "shared">): Promise<{ tried: number; f
       last = count;
     }, SILENCE_MS);
     thread.on("error", (error) => given(`the thread ended: ${error.stack ?? error.message}`));
-    thread.on("message", ({ tried: some, failures: failed }: { tried: number; failures: { input: Uint8Array; error: string }[] }) => {
-      clearInterval(timer);
-      resolve({ tried: some, failures: failed.map(({ input, error }) => ({ input: Buffer.from(input), error })), isComplete: true });
-    });
+    thread.on(
+      "message",
+      ({ tried: some, failures: failed }: { tried: number; failures: { input: Uint8Array; error: string }[] }) => {
+        clearInterval(timer);
+        resolve({
+          tried: some,
+          failures: failed.map(({ input, error }) => ({ input: Buffer.from(input), error })),
+          isComplete: true,
+        });
+      },
+    );
   });
 }

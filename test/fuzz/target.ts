@@ -20,11 +20,13 @@ export interface Opened {
 }
 
 export function require(holds: boolean, property: string, details?: unknown): asserts holds {
-  if (!holds) throw new AssertionError({ message: details === undefined ? property : `${property}: ${shown(details)}` });
+  if (!holds)
+    throw new AssertionError({ message: details === undefined ? property : `${property}: ${shown(details)}` });
 }
 
 export function requireSame(actual: unknown, expected: unknown, property: string): void {
-  if (!isDeepStrictEqual(actual, expected)) throw new AssertionError({ message: `${property}\n  got  ${shown(actual)}\n  not  ${shown(expected)}` });
+  if (!isDeepStrictEqual(actual, expected))
+    throw new AssertionError({ message: `${property}\n  got  ${shown(actual)}\n  not  ${shown(expected)}` });
 }
 
 const shown = (value: unknown) => (JSON.stringify(value) ?? String(value)).slice(0, 600);
@@ -40,7 +42,11 @@ export function requirePlain(value: unknown, what: string): void {
     else if (typeof one === "object" && one !== null) {
       require(PLAIN.has(Object.getPrototypeOf(one)), `${what}: an object with a prototype of its own`);
       for (const inside of Object.values(one)) if (inside !== undefined) left.push(inside);
-    } else require(one === undefined || one === null || typeof one === "string" || typeof one === "boolean", `${what}: a ${typeof one}`);
+    } else
+      require(one === undefined ||
+        one === null ||
+        typeof one === "string" ||
+        typeof one === "boolean", `${what}: a ${typeof one}`);
   }
 }
 
@@ -58,7 +64,10 @@ export function numberOf(input: Uint8Array): number {
 }
 
 /** The pieces of something, cut at places that depend on the seed: empty ones, single characters and large ones. */
-export function cutUp<T extends { readonly length: number; slice(start: number, end?: number): T }>(whole: T, seed: number): T[] {
+export function cutUp<T extends { readonly length: number; slice(start: number, end?: number): T }>(
+  whole: T,
+  seed: number,
+): T[] {
   const pieces: T[] = [];
   let state = seed | 1;
   for (let at = 0; at < whole.length; ) {

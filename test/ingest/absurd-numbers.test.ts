@@ -30,14 +30,21 @@ describe("a number in a record", () => {
     const said = (usage: object) => main.assistant([text("x")], { usage });
     const lines = [
       main.user("go"),
-      said({ input_tokens: 1e308, output_tokens: 1e308, cache_read_input_tokens: 1e308, cache_creation_input_tokens: 1e308 }),
+      said({
+        input_tokens: 1e308,
+        output_tokens: 1e308,
+        cache_read_input_tokens: 1e308,
+        cache_creation_input_tokens: 1e308,
+      }),
       said({ input_tokens: 1e308, output_tokens: -7, cache_read_input_tokens: "9" }),
       said({ input_tokens: 10, output_tokens: 5 }),
     ];
     const tree = treeOf(forestOf({ [THREAD_FILE]: lines }), thread(SESSION), listPrice);
     const { own, subtree } = tree.usage;
     for (const usage of [own, subtree])
-      expect(Object.values(usage).every((value) => typeof value === "number" && Number.isFinite(value) && value >= 0)).toBe(true);
+      expect(
+        Object.values(usage).every((value) => typeof value === "number" && Number.isFinite(value) && value >= 0),
+      ).toBe(true);
     expect(own.costUsd).toBeGreaterThan(0);
     expect(tree.warnings).toContainEqual(expect.stringContaining("impossible number of tokens"));
     expect(printJson(tree.usage.own)).not.toContain("null");

@@ -20,7 +20,15 @@ const THREAD = "11111111-2222-4333-8444-555555555555";
 const line = (i: number) => {
   const at = new Date(Date.UTC(2026, 0) + 1_000 * i).toISOString();
   const uuid = `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
-  const common = { uuid, parentUuid: null, isSidechain: false, sessionId: THREAD, timestamp: at, cwd: "/work", version: "2.1.200" };
+  const common = {
+    uuid,
+    parentUuid: null,
+    isSidechain: false,
+    sessionId: THREAD,
+    timestamp: at,
+    cwd: "/work",
+    version: "2.1.200",
+  };
   const usage = { input_tokens: 3, output_tokens: 5, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const text = `words ${String(i).padStart(6, "0")}`;
   return i % 2 === 0

@@ -63,7 +63,9 @@ describe("every recording", () => {
         spoil(home, mutation, SEED + i);
         const seen = await look(home, data);
         expectNothingLost(home, recorded.threads, seen);
-        const losses = seen.examined.problems.filter(({ severity, code }) => severity === "data-loss" && code !== "thread-missing");
+        const losses = seen.examined.problems.filter(
+          ({ severity, code }) => severity === "data-loss" && code !== "thread-missing",
+        );
         if (!mutation.loses) expect(losses).toEqual([]);
         rmSync(home, { recursive: true });
       }
@@ -75,7 +77,10 @@ describe("every recording", () => {
 describe("any recording", () => {
   const cases = fc.record({
     recorded: fc.constantFrom(...HOMES.map((home) => new Named(home))),
-    mutations: fc.array(fc.constantFrom(...MUTATIONS.map((mutation) => new Named(mutation))), { minLength: 2, maxLength: 3 }),
+    mutations: fc.array(fc.constantFrom(...MUTATIONS.map((mutation) => new Named(mutation))), {
+      minLength: 2,
+      maxLength: 3,
+    }),
     seed: fc.nat(),
     readBefore: fc.boolean(),
   });
@@ -103,7 +108,9 @@ describe("what once failed", () => {
     const about = JSON.parse(readFileSync(join(FIXTURES, "regressions", name, "about.json"), "utf8")) as Regression;
     const home = join(FIXTURES, "regressions", name, "home");
     const seen = await look(home, join(scratch(), "none"));
-    const shown = Object.fromEntries(seen.shown.map((tree) => [tree.sessionId, tree.children.map((child) => child.agentId).sort()]));
+    const shown = Object.fromEntries(
+      seen.shown.map((tree) => [tree.sessionId, tree.children.map((child) => child.agentId).sort()]),
+    );
     expect(shown).toEqual(about.shown);
     expect(seen.examined.problems.map((problem) => problem.code).sort()).toEqual(about.problems);
     expect(about.note).not.toBe("");

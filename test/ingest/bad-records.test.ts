@@ -22,7 +22,10 @@ const TIMEOUT = 120_000;
 const NAMES: Readonly<Record<string, (id: string) => RegExp>> = {
   copilot: (id) => new RegExp(`^\\{"type":"(?:user|assistant)\\.message".*"agentId":"${id}"`),
   gemini: (id) => new RegExp(`^\\{"id":.*"toolCalls":.*"agentId":"${id}"`),
-  pi: (id) => new RegExp(`^\\{"type":"message".*"toolName":"Agent".*"agentId":"${id}"|"customType":"subagents:record","data":\\{"id":"${id}"`),
+  pi: (id) =>
+    new RegExp(
+      `^\\{"type":"message".*"toolName":"Agent".*"agentId":"${id}"|"customType":"subagents:record","data":\\{"id":"${id}"`,
+    ),
 };
 
 const scratch = scratchFolder();
@@ -62,7 +65,9 @@ function remainsOf(base: string) {
   const spoilt: string[] = [];
   for (const path of recordsIn(base)) {
     const text = new TextDecoder().decode(readFileSync(join(base, path)));
-    const records = (path.endsWith(".json") ? [text] : text.split("\n")).map((one) => one.replace(/^\ufeff/, "").trim());
+    const records = (path.endsWith(".json") ? [text] : text.split("\n")).map((one) =>
+      one.replace(/^\ufeff/, "").trim(),
+    );
     const written = records.filter((one) => one !== "");
     readable.push(...written.filter(parses));
     if (written.length === 0 || !written.every(parses)) spoilt.push(join(base, path));
@@ -87,7 +92,9 @@ describe.each(Object.keys(NAMES))("records of %s", (provider) => {
         const seen = await look(home, data, { providers });
         const { readable, spoilt } = remainsOf(base);
         const shown = new Set(seen.shown.flatMap(everybody).map(({ agentId }) => agentId));
-        const ids = recorded.threads.flatMap(({ agents }) => agents.flatMap((a) => (a.agentId === null || a.agentIdNative === false ? [] : [a.agentId])));
+        const ids = recorded.threads.flatMap(({ agents }) =>
+          agents.flatMap((a) => (a.agentId === null || a.agentIdNative === false ? [] : [a.agentId])),
+        );
         const named = ids.filter((id) => readable.some((line) => NAMES[provider]?.(id).test(line)));
         expect(
           named.filter((id) => !shown.has(id)),

@@ -13,7 +13,8 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-crash-"));
 const home = join(scratch, "home");
 
 beforeAll(() => {
-  for (const name of caseNames("claude").filter((_, i) => i % 3 === 0)) cpSync(recordedHome("claude", name).home, home, { recursive: true });
+  for (const name of caseNames("claude").filter((_, i) => i % 3 === 0))
+    cpSync(recordedHome("claude", name).home, home, { recursive: true });
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 

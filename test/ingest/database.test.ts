@@ -2,7 +2,18 @@
  * Products that keep their records in a database: what is read of it, what it costs, and what happens when it cannot be
  * read.
  */
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -37,7 +48,12 @@ afterEach(() => {
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
 
-const options = () => ({ env: { HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") }, store, providers: [toyProvider], price: () => null });
+const options = () => ({
+  env: { HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") },
+  store,
+  providers: [toyProvider],
+  price: () => null,
+});
 
 async function refreshed(): Promise<Library> {
   const library = new Library(options());
@@ -104,12 +120,17 @@ describe("work is proportional to what is new", () => {
     settle();
     const last = await refreshed();
     expect(answers(last).thing7).toBe("finished");
-    expect((await search(last, ["finished"], 5)).map((hit) => [hit.uri, hit.ref])).toEqual([["toy://thing7", { path, row: "thing7-one more" }]]);
+    expect((await search(last, ["finished"], 5)).map((hit) => [hit.uri, hit.ref])).toEqual([
+      ["toy://thing7", { path, row: "thing7-one more" }],
+    ]);
     expect(await search(last, ["otherwise"], 5)).toHaveLength(1);
     expect((await search(last, ["more", "49"], 5)).map((hit) => hit.snippet)).toEqual([]);
     const events = await readEvents(last, last.forestOf([threadKey("toy", "thing7")]), [threadKey("toy", "thing7")]);
     expect(events.filter((e) => e.kind === "assistant").map((e) => e.text)).toContain("said otherwise");
-    expect(events.find((e) => e.text === "finished")).toMatchObject({ id: `${path}#thing7:thing7-one more#8`, ref: { path, row: "thing7-one more" } });
+    expect(events.find((e) => e.text === "finished")).toMatchObject({
+      id: `${path}#thing7:thing7-one more#8`,
+      ref: { path, row: "thing7-one more" },
+    });
   });
 
   it("an object that is gone stays known, as deleted; records that are gone are taken back", async () => {
@@ -127,7 +148,12 @@ describe("work is proportional to what is new", () => {
 
 describe("the product does not notice", () => {
   const names = () => readdirSync(folder).sort();
-  const contents = () => names().map((name) => [name, readFileSync(join(folder, name)).toString("base64"), statSync(join(folder, name)).mtimeMs]);
+  const contents = () =>
+    names().map((name) => [
+      name,
+      readFileSync(join(folder, name)).toString("base64"),
+      statSync(join(folder, name)).mtimeMs,
+    ]);
 
   it("when it is not running: nothing is left beside its database, with a log or without", async () => {
     product.say("a", "1", "one");
@@ -230,7 +256,10 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
     const pages = readFileSync(path);
     const at = pages.indexOf("answer 50answer 50");
     const page = Math.floor(at / 4096) * 4096;
-    writeFileSync(path, Buffer.concat([pages.subarray(0, page), Buffer.alloc(4096, 0xff), pages.subarray(page + 4096)]));
+    writeFileSync(
+      path,
+      Buffer.concat([pages.subarray(0, page), Buffer.alloc(4096, 0xff), pages.subarray(page + 4096)]),
+    );
     const library = await refreshed();
     expect(Object.keys(answers(library)).length).toBeGreaterThan(FEW / 2);
     expect(new Set(library.problems.map((p) => p.code))).toEqual(new Set(["database-unreadable"]));

@@ -32,7 +32,16 @@ import { otlpSpans } from "../../src/exporters/otlp/spans.ts";
 import { perfettoTrace } from "../../src/exporters/perfetto/trace.ts";
 import { tracesOf } from "../../src/exporters/trace/spans.ts";
 import { serve } from "../../src/server/serve.ts";
-import { agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../support/claude-records.ts";
+import {
+  agentFile,
+  agentWriter,
+  mainWriter,
+  metaFile,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+} from "../support/claude-records.ts";
 import { until } from "../support/server.ts";
 
 const LEVELS = 3_000;
@@ -53,24 +62,33 @@ function writeHome() {
   const linesOf = (writer: ReturnType<typeof mainWriter>, level: number) => {
     const call = `toolu_${level + 1}_0123456789`;
     const spawn = [
-      writer.assistant([toolUse(call, "Agent", { prompt: "go", description: `Level ${level + 1}`, subagent_type: "general" })], { stop_reason: "tool_use" }),
+      writer.assistant(
+        [toolUse(call, "Agent", { prompt: "go", description: `Level ${level + 1}`, subagent_type: "general" })],
+        { stop_reason: "tool_use" },
+      ),
       writer.result(call, "done", { toolUseResult: { status: "completed", agentId: id(level + 1) } }),
     ];
-    return [writer.user("go"), ...(level < LEVELS ? spawn : []), writer.assistant([text("done")])].map((line) => `${JSON.stringify(line)}\n`).join("");
+    return [writer.user("go"), ...(level < LEVELS ? spawn : []), writer.assistant([text("done")])]
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join("");
   };
   mkdirSync(join(env.HOME, ".claude", dirname(agentFile(id(1)))), { recursive: true });
   put(THREAD_FILE, linesOf(mainWriter(), 0));
   for (let level = 1; level <= LEVELS; level += 1) {
     put(agentFile(id(level)), linesOf(agentWriter(id(level)), level));
     const parent = level === 1 ? {} : { parentAgentId: id(level - 1) };
-    put(metaFile(id(level)), JSON.stringify({ agentType: "general", description: `Level ${level}`, spawnDepth: level, ...parent }));
+    put(
+      metaFile(id(level)),
+      JSON.stringify({ agentType: "general", description: `Level ${level}`, spawnDepth: level, ...parent }),
+    );
   }
 }
 
 /** How many levels a nested answer has. */
 function levelsOf(root: { readonly children: readonly unknown[] }): number {
   let levels = 0;
-  for (let at: typeof root | undefined = root; at !== undefined; at = at.children[0] as typeof root | undefined) levels += 1;
+  for (let at: typeof root | undefined = root; at !== undefined; at = at.children[0] as typeof root | undefined)
+    levels += 1;
   return levels;
 }
 
@@ -127,18 +145,27 @@ describe(`a tree ${LEVELS} levels deep`, () => {
 
   it("is sent to LangSmith, from the hundredth level on side by side, and as OpenTelemetry", () => {
     const traces = tracesOf(story);
-    const runs = traces.flatMap((trace) => runsOf(trace, { project: "p", version: "1", metadata: {}, outer: null, shiftMs: 0 }));
+    const runs = traces.flatMap((trace) =>
+      runsOf(trace, { project: "p", version: "1", metadata: {}, outer: null, shiftMs: 0 }),
+    );
     expect(runs.filter(({ name }) => name.endsWith("Subagent"))).toHaveLength(LEVELS);
     expect(Math.max(...runs.map((run) => run.dotted_order.split(".").length))).toBe(100);
     const places = new Map(runs.map((run) => [run.id, run.dotted_order]));
-    expect(runs.every((run) => run.parent_run_id === undefined || run.dotted_order.startsWith(`${places.get(run.parent_run_id)}.`))).toBe(true);
+    expect(
+      runs.every(
+        (run) => run.parent_run_id === undefined || run.dotted_order.startsWith(`${places.get(run.parent_run_id)}.`),
+      ),
+    ).toBe(true);
     expect(otlpSpans(traces)).toHaveLength(runs.length);
   });
 
   it("is answered by the server", async () => {
     const served = await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null });
     try {
-      await until(async () => ((await (await fetch(new URL("/api/health", served.url))).json()) as { watching: boolean }).watching);
+      await until(
+        async () =>
+          ((await (await fetch(new URL("/api/health", served.url))).json()) as { watching: boolean }).watching,
+      );
       const ask = async (path: string) => {
         const answer = await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}${path}`, served.url));
         expect(answer.status).toBe(200);

@@ -3,7 +3,19 @@
  * system.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { appendFileSync, closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -51,7 +63,9 @@ class Run {
   constructor(args: readonly string[], before = "") {
     const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data };
     const command = ["sh", "-c", `${before} exec "$@"`, "sh", process.execPath, MAIN, ...args];
-    const [program, ...rest] = before.startsWith("unshare ") ? ["unshare", "-Ur", ...command.with(2, `${before.slice(8)} exec "$@"`)] : command;
+    const [program, ...rest] = before.startsWith("unshare ")
+      ? ["unshare", "-Ur", ...command.with(2, `${before.slice(8)} exec "$@"`)]
+      : command;
     this.child = spawn(program as string, rest, { env, stdio: ["ignore", "pipe", "pipe"] });
     this.child.stdout?.setEncoding("utf8").on("data", (part: string) => {
       this.stdout += part;
@@ -85,7 +99,8 @@ class Server extends Run {
 
   health = () => this.get<Health>("/api/health");
   codes = async () => (await this.health()).troubles.map(({ code }) => code);
-  prompts = async () => (await this.get<{ items: { prompt: string }[] }>("/api/threads")).items.map(({ prompt }) => prompt);
+  prompts = async () =>
+    (await this.get<{ items: { prompt: string }[] }>("/api/threads")).items.map(({ prompt }) => prompt);
 
   async ready(): Promise<this> {
     await until(
@@ -148,7 +163,9 @@ describe("an index that is locked by a process that was stopped", () => {
   /** Holds the write lock until it is killed. */
   async function holdLock(): Promise<ChildProcess> {
     const script = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1]); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ["-e", script, join(data, "index.sqlite")], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, ["-e", script, join(data, "index.sqlite")], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     await new Promise((resolve) => child.stdout?.once("data", resolve));
     child.kill("SIGSTOP");
     return child;
@@ -199,30 +216,34 @@ describe("a full disk", () => {
     for (let n = 0; n < count; n += 1) begin(`thread ${n} ${crypto.randomUUID().repeat(50)}`);
   };
 
-  it("is answered from memory by the server, with a word, and the index is used again once there is room", LONG, async (test) => {
-    mountSmall(test, data, 8 * 1_024);
-    const server = await new Server().ready();
-    const ballast = fill(data);
-    crowd(60);
-    await until(async () => (await server.codes()).includes("index-unusable"));
-    await until(async () => (await server.prompts()).length >= 50);
-    expect(server.stderr).toContain("reading without the index");
-    begin("written on a full disk");
-    await until(async () => (await server.prompts()).includes("written on a full disk"));
-    rmSync(ballast);
-    await until(
-      async () => (await server.codes()).length === 0,
-      () => server.stderr,
-    );
-    begin("written afterwards");
-    await until(async () => (await server.prompts()).includes("written afterwards"));
-    expect(isBug(server)).toBe(false);
-    server.child.kill("SIGTERM");
-    expect(await server.exit).toBe(0);
-    // What the server wrote when it could again is all there for the next one.
-    const { threads, stderr } = await list();
-    expect({ count: threads.length, stderr }).toEqual({ count: 63, stderr: "" });
-  });
+  it(
+    "is answered from memory by the server, with a word, and the index is used again once there is room",
+    LONG,
+    async (test) => {
+      mountSmall(test, data, 8 * 1_024);
+      const server = await new Server().ready();
+      const ballast = fill(data);
+      crowd(60);
+      await until(async () => (await server.codes()).includes("index-unusable"));
+      await until(async () => (await server.prompts()).length >= 50);
+      expect(server.stderr).toContain("reading without the index");
+      begin("written on a full disk");
+      await until(async () => (await server.prompts()).includes("written on a full disk"));
+      rmSync(ballast);
+      await until(
+        async () => (await server.codes()).length === 0,
+        () => server.stderr,
+      );
+      begin("written afterwards");
+      await until(async () => (await server.prompts()).includes("written afterwards"));
+      expect(isBug(server)).toBe(false);
+      server.child.kill("SIGTERM");
+      expect(await server.exit).toBe(0);
+      // What the server wrote when it could again is all there for the next one.
+      const { threads, stderr } = await list();
+      expect({ count: threads.length, stderr }).toEqual({ count: 63, stderr: "" });
+    },
+  );
 
   it("lets a server start, list and stop, and leaves no temporary files", LONG, async (test) => {
     mountSmall(test, data, 64);
@@ -276,7 +297,8 @@ function damage(path: string, from: number, length: number): void {
   closeSync(file);
 }
 
-const setAside = (name: string) => readdirSync(data).filter((file) => file.startsWith(`${name}.damaged-`) && !/-(?:wal|shm)$/.test(file));
+const setAside = (name: string) =>
+  readdirSync(data).filter((file) => file.startsWith(`${name}.damaged-`) && !/-(?:wal|shm)$/.test(file));
 
 /** Writes junk over what is stored in a column, as a failing disk would, where SQLite itself sees nothing wrong. */
 function spoil(file: string, sql: string): void {
@@ -309,7 +331,10 @@ describe("a damaged index", () => {
     spoil("index.sqlite", "UPDATE chunk SET facts = x'28b52ffd0011'");
     const path = `/api/agents/${encodeURIComponent(`claude://${THREAD}`)}`;
     const first = await fetch(new URL(path, server.stdout.trim()));
-    expect({ status: first.status, answer: await first.json() }).toMatchObject({ status: 503, answer: { error: { code: "unavailable" } } });
+    expect({ status: first.status, answer: await first.json() }).toMatchObject({
+      status: 503,
+      answer: { error: { code: "unavailable" } },
+    });
     await until(
       async () => ((await server.get<{ children?: unknown[] }>(path)).children?.length ?? 0) > 0,
       () => server.stderr,
@@ -332,7 +357,13 @@ describe("a damaged index", () => {
         const records = [...library.threads({})];
         const forests = [...library.forests()].map(({ agents }) => [...agents.keys()]);
         const found = await search(library, ["done"], 10);
-        return JSON.stringify([records, forests, found, library.store.spent(library.under, null), library.store.problems(3)]);
+        return JSON.stringify([
+          records,
+          forests,
+          found,
+          library.store.spent(library.under, null),
+          library.store.problems(3),
+        ]);
       });
       library.close();
       return { answers, talk };

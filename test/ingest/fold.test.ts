@@ -22,7 +22,9 @@ const OPTIONS: LinkOptions = { now: Date.parse("2027-01-01T00:00:00.000Z"), live
 const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (_key, value: unknown) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    return Symbol.iterator in value ? [...(value as Iterable<unknown>)] : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+    return Symbol.iterator in value
+      ? [...(value as Iterable<unknown>)]
+      : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
 
 const spansIn = (forest: Forest) => JSON.stringify([...forest.agents.keys()].map((key) => spansOf(forest, key)));
@@ -115,7 +117,8 @@ describe("made-up histories", () => {
 
   it("with a response in two places far apart are looked at fact by fact", () => {
     const book = notebook();
-    for (let i = 0; i < 60; i += 1) book.see({ by: thread("t"), at: i, keys: [`k${i}`] }, answer(i === 59 ? "m0" : `m${i}`, i));
+    for (let i = 0; i < 60; i += 1)
+      book.see({ by: thread("t"), at: i, keys: [`k${i}`] }, answer(i === 59 ? "m0" : `m${i}`, i));
     expect(compare(book.observations, 1, OPTIONS)).toBe(0);
   });
 });

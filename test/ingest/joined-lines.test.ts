@@ -24,8 +24,12 @@ const plain = ({ records: _, link, children, ...rest }: AgentTree): unknown => (
 });
 
 async function shownIn(home: string, name: string) {
-  const { library, forest, problems } = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(folder, name) } });
-  const events = (await Promise.all(forest.roots.map((root) => readEvents(library, forest, subtreeOf(forest, root))))).flat();
+  const { library, forest, problems } = await readMachine({
+    env: { ...homeEnv(home), RETINUE_HOME: join(folder, name) },
+  });
+  const events = (
+    await Promise.all(forest.roots.map((root) => readEvents(library, forest, subtreeOf(forest, root))))
+  ).flat();
   return {
     problems,
     ids: events.map((event) => event.id),
@@ -37,10 +41,15 @@ async function shownIn(home: string, name: string) {
 /** Joins the lines of every transcript in twos and threes. */
 function joinLines(home: string) {
   let joined = 0;
-  for (const name of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".jsonl"))) {
+  for (const name of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".jsonl"),
+  )) {
     const lines = readFileSync(join(home, name), "utf8").split("\n");
     const separators = ["", "\n", " ", "\t", "\n"];
-    writeFileSync(join(home, name), lines.map((line, i) => line + (i < lines.length - 2 ? (separators[i % separators.length] ?? "") : "\n")).join(""));
+    writeFileSync(
+      join(home, name),
+      lines.map((line, i) => line + (i < lines.length - 2 ? (separators[i % separators.length] ?? "") : "\n")).join(""),
+    );
     joined += lines.length;
   }
   expect(joined).toBeGreaterThan(3);
@@ -59,8 +68,13 @@ describe.each([
     const [asWritten, joined] = [join(folder, "as-written"), join(folder, "joined")];
     for (const home of [asWritten, joined]) cpSync(join(FIXTURES, provider, name), home, { recursive: true });
     joinLines(join(joined, "home"));
-    const [expected, found] = [await shownIn(join(asWritten, "home"), "one"), await shownIn(join(joined, "home"), "two")];
-    expect(JSON.parse(JSON.stringify(found.trees).replaceAll(joined, asWritten))).toEqual(JSON.parse(JSON.stringify(expected.trees)));
+    const [expected, found] = [
+      await shownIn(join(asWritten, "home"), "one"),
+      await shownIn(join(joined, "home"), "two"),
+    ];
+    expect(JSON.parse(JSON.stringify(found.trees).replaceAll(joined, asWritten))).toEqual(
+      JSON.parse(JSON.stringify(expected.trees)),
+    );
     expect(found.said).toEqual(expected.said);
     expect(new Set(found.ids).size).toBe(found.ids.length);
     expect(found.problems.map((p) => p.code)).toEqual(expected.problems.map((p) => p.code));

@@ -28,14 +28,23 @@ function treesOf(library: Library): unknown {
 describe("a large home", () => {
   it("is read once, and the trees are the same", { timeout: 120_000 }, async () => {
     const progress: number[] = [];
-    const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {}, onProgress: (done) => progress.push(done) });
+    const library = await openLibrary({
+      env,
+      settings: await loadSettings(env),
+      talk: () => {},
+      onProgress: (done) => progress.push(done),
+    });
     await library.refresh();
     const files = filesBelow(join(scratch, ".claude"));
     expect(library.counts.lines).toBe(written.lines);
-    expect(library.counts.bytes).toBeLessThan(files.reduce((sum, path) => sum + statSync(join(scratch, ".claude", path)).size + 200, 0));
+    expect(library.counts.bytes).toBeLessThan(
+      files.reduce((sum, path) => sum + statSync(join(scratch, ".claude", path)).size + 200, 0),
+    );
     expect(Math.max(...progress)).toBe(files.length);
     expect(library.store.stale()).toEqual([]);
-    const output = library.store.roots({ under: library.under, limit: 10_000 }).reduce((sum, { record }) => sum + record.usage.subtree.outputTokens, 0);
+    const output = library.store
+      .roots({ under: library.under, limit: 10_000 })
+      .reduce((sum, { record }) => sum + record.usage.subtree.outputTokens, 0);
     expect(output).toBe(written.outputTokens);
     const { library: memory } = await readMachine({ env });
     expect(treesOf(library)).toEqual(treesOf(memory));
@@ -55,7 +64,12 @@ describe("a giant record", () => {
     const home = mkdtempSync(join(scratch, "giant-"));
     const [main, file] = [mainWriter(), join(home, ".claude", THREAD_FILE)];
     mkdirSync(join(file, ".."), { recursive: true });
-    writeFileSync(file, [main.user("hello"), main.assistant([text("word ".repeat(10_000_000))])].map((record) => `${JSON.stringify(record)}\n`).join(""));
+    writeFileSync(
+      file,
+      [main.user("hello"), main.assistant([text("word ".repeat(10_000_000))])]
+        .map((record) => `${JSON.stringify(record)}\n`)
+        .join(""),
+    );
     const own = { HOME: home, RETINUE_HOME: join(home, "data") };
     const library = await openLibrary({ env: own, settings: await loadSettings(own), talk: () => {} });
     await library.refresh();

@@ -1,5 +1,14 @@
 /** `import { open, run } from "retinue"`: the same as on the command line, for programs. */
-import { appendFileSync, chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -32,7 +41,9 @@ describe("open", () => {
     expect(await retinue.threads({ provider: "codex" })).toEqual([]);
     const listed = (await retinueJson(home, ["ls"])) as unknown[];
     expect(JSON.parse(JSON.stringify([thread]))).toEqual(listed);
-    expect(JSON.parse(JSON.stringify(await retinue.tree("latest")))).toEqual(await retinueJson(home, ["tree", "latest"]));
+    expect(JSON.parse(JSON.stringify(await retinue.tree("latest")))).toEqual(
+      await retinueJson(home, ["tree", "latest"]),
+    );
     const events = await retinue.events("latest", { subtree: true });
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(3);
     expect((await retinue.events("latest")).every(({ uri }) => uri === thread?.uri)).toBe(true);
@@ -41,7 +52,9 @@ describe("open", () => {
   it("says what is wrong as the command line does", async () => {
     const { retinue } = await opened("a-single");
     await expect(retinue.tree("nowhere://x")).rejects.toThrow(Failure);
-    await expect(retinue.tree("claude://00000000-0000-4000-8000-000000000000")).rejects.toMatchObject({ code: "not_found" });
+    await expect(retinue.tree("claude://00000000-0000-4000-8000-000000000000")).rejects.toMatchObject({
+      code: "not_found",
+    });
   });
 
   it("takes a home, and keeps its own things there", async () => {
@@ -67,7 +80,9 @@ describe("open", () => {
         .findLast((one) => one.includes('"type":"assistant"')) ?? "";
     const stop = new AbortController();
     const seen: AgentTree[] = [];
-    const later = line.replace(/"id":"msg_[^"]*"/, '"id":"msg_0123456789abcdefgh"').replace(/"uuid":"[^"]*"/, '"uuid":"00000000-0000-4000-8000-000000000000"');
+    const later = line
+      .replace(/"id":"msg_[^"]*"/, '"id":"msg_0123456789abcdefgh"')
+      .replace(/"uuid":"[^"]*"/, '"uuid":"00000000-0000-4000-8000-000000000000"');
     const appending = setInterval(() => {
       if (seen.length === 0) appendFileSync(transcript, `${later}\n`);
     }, 300);
@@ -114,7 +129,9 @@ describe("run", () => {
     expect(await handle.ended).toEqual({ code: 0, signal: null });
     expect(await handle.uri).toMatch(/^claude:\/\//);
     const heard = readFileSync(join(env.HOME, "heard"), "utf8").split("\n");
-    expect(heard.filter((line) => line.includes('"user"'))).toEqual([JSON.stringify({ type: "user", message: { role: "user", content: "hello" } })]);
+    expect(heard.filter((line) => line.includes('"user"'))).toEqual([
+      JSON.stringify({ type: "user", message: { role: "user", content: "hello" } }),
+    ]);
   });
 
   it("says by a type of its own what a product cannot do", async () => {

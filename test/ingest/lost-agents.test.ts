@@ -55,7 +55,8 @@ const statuses = (forest: Forest) =>
     .map(({ uri, verdict }) => [uri, verdict.status, verdict.statusSource] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1));
 
-const blocksOf = (row: Row) => (Array.isArray(row.message?.content) ? (row.message.content as Record<string, unknown>[]) : []);
+const blocksOf = (row: Row) =>
+  Array.isArray(row.message?.content) ? (row.message.content as Record<string, unknown>[]) : [];
 const isAgentCall = (row: Row) => blocksOf(row).some(({ type, name }) => type === "tool_use" && name === "Agent");
 
 describe("a call for an agent that returned without toolUseResult, while the agent's own file is lost", () => {
@@ -64,7 +65,9 @@ describe("a call for an agent that returned without toolUseResult, while the age
   const withResult = (change: (result: Record<string, unknown>) => void) => {
     const home = new Home("claude", "c-nested");
     const rows = home.rows(L1);
-    const results = rows.flatMap((row) => (row.toolUseResult === undefined ? blocksOf(row).filter((block) => block.tool_use_id === call) : []));
+    const results = rows.flatMap((row) =>
+      row.toolUseResult === undefined ? blocksOf(row).filter((block) => block.tool_use_id === call) : [],
+    );
     expect(results).toHaveLength(1);
     for (const result of results) change(result);
     home.write(L1, rows);
@@ -105,7 +108,9 @@ describe("a promoted copy of an agent that had asked for another one", () => {
   /** L1 up to its call for L2, as a session of its own; then what the product adds when that is resumed. */
   const promoted = (home: Home, more: (call: string) => Row[]) => {
     const rows = home.rows(L1);
-    const kept = rows.slice(0, rows.findIndex(isAgentCall) + 1).filter(({ type }) => ["user", "assistant", "attachment", "system"].includes(type));
+    const kept = rows
+      .slice(0, rows.findIndex(isAgentCall) + 1)
+      .filter(({ type }) => ["user", "assistant", "attachment", "system"].includes(type));
     const last = kept.at(-1) as Row;
     const call = blocksOf(last).find(({ type }) => type === "tool_use")?.id as string;
     const asThread = (row: Row): Row => {
@@ -124,15 +129,28 @@ describe("a promoted copy of an agent that had asked for another one", () => {
     );
     home.writeThread(COPY, [...kept.map(asThread), ...own]);
   };
-  const user = (content: unknown, more: object = {}) => ({ type: "user", message: { role: "user", content }, ...more }) as unknown as Row;
+  const user = (content: unknown, more: object = {}) =>
+    ({ type: "user", message: { role: "user", content }, ...more }) as unknown as Row;
   const interrupted = (call: string) => [
-    user([{ type: "tool_result", tool_use_id: call, is_error: true, content: "[Tool call interrupted: the session ended]" }], {
-      toolDenialKind: "interrupted",
-    }),
+    user(
+      [
+        {
+          type: "tool_result",
+          tool_use_id: call,
+          is_error: true,
+          content: "[Tool call interrupted: the session ended]",
+        },
+      ],
+      {
+        toolDenialKind: "interrupted",
+      },
+    ),
     user("go on"),
   ];
   const notified = () => [
-    user(`<task-notification>\n<task-id>${L2}</task-id>\n<status>stopped</status>\n<summary>Agent "Level L2" didn't finish</summary>\n</task-notification>`),
+    user(
+      `<task-notification>\n<task-id>${L2}</task-id>\n<status>stopped</status>\n<summary>Agent "Level L2" didn't finish</summary>\n</task-notification>`,
+    ),
     user("go on"),
   ];
 
@@ -145,7 +163,9 @@ describe("a promoted copy of an agent that had asked for another one", () => {
     promoted(home, more);
     const forest = await home.forest();
     expect(agentOf(forest, `claude:${COPY}` as never).children).toEqual([]);
-    expect(statuses(forest).map(([uri, status]) => [uri, status])).toEqual([L3, L1, L2].map((id) => [`claude://${THREAD}/${id}`, "completed"]));
+    expect(statuses(forest).map(([uri, status]) => [uri, status])).toEqual(
+      [L3, L1, L2].map((id) => [`claude://${THREAD}/${id}`, "completed"]),
+    );
   });
 
   it("has none either where the agent it asked for left no file", async () => {

@@ -1,7 +1,17 @@
 /**
  * The first look reads what the first page needs before the rest, and that page is what reading everything would show.
  */
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -37,7 +47,8 @@ const stores: Record<string, () => Promise<Store>> = {
 const openIn = (where: string, store: Store, more: Partial<LibraryOptions> = {}) =>
   new Library({ env: { HOME: where, RETINUE_HOME: join(scratch, "none") }, store, ...FREE, ...more });
 const open = (store: Store) => openIn(home, store);
-const sums = (library: Library) => library.store.spent(library.under, null).reduce((sum, { usage }) => sum + usage.outputTokens, 0);
+const sums = (library: Library) =>
+  library.store.spent(library.under, null).reduce((sum, { usage }) => sum + usage.outputTokens, 0);
 
 describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, make) => {
   it("a page reads the files of its own trees and hardly more, and is what everything read shows", async () => {
@@ -55,7 +66,11 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
     expect(library.counts.files).toBeLessThanOrEqual(newest.reduce((sum, group) => sum + group.files.length, 0));
     expect(library.counts.files).toBeLessThan(files.length / 3);
     const { reading } = library;
-    expect(reading).toMatchObject({ done: library.counts.files, all: files.length, allBytes: files.reduce((sum, { size }) => sum + size, 0) });
+    expect(reading).toMatchObject({
+      done: library.counts.files,
+      all: files.length,
+      allBytes: files.reduce((sum, { size }) => sum + size, 0),
+    });
     expect(reading?.reachesMs).toBeLessThanOrEqual(Date.parse(page.at(-1)?.lastActivityAt ?? ""));
     for (const s of [store, other]) s.close();
   });
@@ -68,7 +83,9 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
     const second = open(store);
     await second.refresh();
     expect(second.reading).toBeNull();
-    expect(first.counts.lines + second.counts.lines).toBe(files.filter(({ path }) => path.endsWith(".jsonl")).reduce((sum, { path }) => sum + lines(path), 0));
+    expect(first.counts.lines + second.counts.lines).toBe(
+      files.filter(({ path }) => path.endsWith(".jsonl")).reduce((sum, { path }) => sum + lines(path), 0),
+    );
     expect(first.counts.files + second.counts.files).toBe(files.length);
     expect(sums(second)).toBe(written.outputTokens);
     const third = open(store);
@@ -101,7 +118,9 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
 });
 
 describe("while a client is connected", () => {
-  it("the newest threads are there at once, the rest is read in between, and what is written meanwhile is reported first", { timeout: 60_000 }, async () => {
+  it("the newest threads are there at once, the rest is read in between, and what is written meanwhile is reported first", {
+    timeout: 60_000,
+  }, async () => {
     const where = join(scratch, "watched");
     cpSync(home, where, { recursive: true, preserveTimestamps: true });
     const store = await stores.sqlite?.();
@@ -122,7 +141,8 @@ describe("while a client is connected", () => {
             .at(-1)
             ?.replace(/"uuid":"[^"]*"/, '"uuid":"one-more-record-of-this-thread"')}\n`,
         );
-      } else if ([...threads].some((thread) => thread.includes(written.newest.id)) && library.reading !== null) told += 1;
+      } else if ([...threads].some((thread) => thread.includes(written.newest.id)) && library.reading !== null)
+        told += 1;
       rounds += 1;
       if (library.reading === null) stop.abort();
     }
@@ -135,7 +155,13 @@ describe("while a client is connected", () => {
   it("the server answers, and says what is not complete until it is", { timeout: 60_000 }, async () => {
     const server = await startServer(home);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
-    type Far = { readonly done: number; readonly all: number; readonly bytes: number; readonly allBytes: number; readonly reaches: string } | null;
+    type Far = {
+      readonly done: number;
+      readonly all: number;
+      readonly bytes: number;
+      readonly allBytes: number;
+      readonly reaches: string;
+    } | null;
     const health = await server.json<{ reading: Far }>("/api/health");
     expect(health.reading?.done).toBeLessThan(health.reading?.all ?? 0);
     const partial = await server.json<{ incomplete: Far; total: { usage: { outputTokens: number } } }>("/api/stats");
@@ -143,7 +169,9 @@ describe("while a client is connected", () => {
     expect(partial.total.usage.outputTokens).toBeLessThan(written.outputTokens);
     const { items } = await server.json<{ items: { uri: string }[] }>("/api/threads?limit=50");
     expect(items).toHaveLength(50);
-    const oldest = groupsOf(files.map((file) => ({ ...file, isFleeting: false, isRecorded: false, together: null }))).at(-1)?.files[0]?.path ?? "";
+    const oldest =
+      groupsOf(files.map((file) => ({ ...file, isFleeting: false, isRecorded: false, together: null }))).at(-1)
+        ?.files[0]?.path ?? "";
     const unread = await server.json<{ error: { message: string; next: string } }>(
       `/api/agents/${encodeURIComponent(`claude://${basename(oldest, ".jsonl")}`)}`,
     );
@@ -152,7 +180,9 @@ describe("while a client is connected", () => {
     await until(() => reader.of("reset").length > 0);
     const whole = await server.json<{ incomplete: Far; total: { usage: { outputTokens: number } } }>("/api/stats");
     expect(whole).toMatchObject({ incomplete: null, total: { usage: { outputTokens: written.outputTokens } } });
-    expect((await server.json<{ items: { uri: string }[] }>("/api/threads?limit=50")).items.map((one) => one.uri)).toEqual(items.map((one) => one.uri));
+    expect(
+      (await server.json<{ items: { uri: string }[] }>("/api/threads?limit=50")).items.map((one) => one.uri),
+    ).toEqual(items.map((one) => one.uri));
     await reader.cut();
     await server.close();
   });
@@ -172,16 +202,20 @@ describe("every recording", () => {
     }
   });
 
-  it.each([1, 3, 10, 25, 60])("is right on a page of %i threads, with whatever belongs to it", { timeout: 60_000 }, async (limit) => {
-    const [store, other] = [await stores.sqlite?.(), await stores.sqlite?.()];
-    if (store === undefined || other === undefined) throw new Error("no store");
-    const [library, whole] = [openIn(all, store, { littleBytes: 1 }), openIn(all, other)];
-    await whole.refresh();
-    await library.refresh({ limit });
-    expect(library.reading).not.toBeNull();
-    expect([...library.threads({ limit })]).toEqual([...whole.threads({ limit })]);
-    for (const s of [store, other]) s.close();
-  });
+  it.each([1, 3, 10, 25, 60])(
+    "is right on a page of %i threads, with whatever belongs to it",
+    { timeout: 60_000 },
+    async (limit) => {
+      const [store, other] = [await stores.sqlite?.(), await stores.sqlite?.()];
+      if (store === undefined || other === undefined) throw new Error("no store");
+      const [library, whole] = [openIn(all, store, { littleBytes: 1 }), openIn(all, other)];
+      await whole.refresh();
+      await library.refresh({ limit });
+      expect(library.reading).not.toBeNull();
+      expect([...library.threads({ limit })]).toEqual([...whole.threads({ limit })]);
+      for (const s of [store, other]) s.close();
+    },
+  );
 
   /** Of the newest record: what a product wrote last was written then. */
   function lastTime(bytes: Buffer): number {
@@ -218,23 +252,32 @@ describe("what a page shows may stand in older files", () => {
   it("a copy of an old thread does not count what the old one did, although the copy does not name it", async () => {
     const where = join(scratch, "copied");
     const file = (n: number) => `.claude/projects/-home-dev/${session(n)}.jsonl`;
-    for (let n = 10; n < 60; n += 1) write(where, file(n), record(n, `u${n}`, n) + record(n, `own${n}`, n) + answer(n, `a${n}`, n + 1), n + 1);
+    for (let n = 10; n < 60; n += 1)
+      write(where, file(n), record(n, `u${n}`, n) + record(n, `own${n}`, n) + answer(n, `a${n}`, n + 1), n + 1);
     const history = record(10, "u10", 10) + answer(10, "a10", 11);
-    write(where, file(99), history.replaceAll(session(10), session(99)) + record(99, "new", 100) + answer(99, "new-answer", 100), 100);
+    write(
+      where,
+      file(99),
+      history.replaceAll(session(10), session(99)) + record(99, "new", 100) + answer(99, "new-answer", 100),
+      100,
+    );
     const [store, other] = [await stores.sqlite?.(), await stores.sqlite?.()];
     if (store === undefined || other === undefined) throw new Error("no store");
     const [library, whole] = [openIn(where, store, { littleBytes: 1 }), openIn(where, other)];
     await library.refresh({ limit: 1 });
     await whole.refresh();
     expect([...library.threads({ limit: 1 })]).toEqual([...whole.threads({ limit: 1 })]);
-    expect([...library.threads({ limit: 1 })]).toMatchObject([{ sessionId: session(99), usage: { own: { outputTokens: 7 } } }]);
+    expect([...library.threads({ limit: 1 })]).toMatchObject([
+      { sessionId: session(99), usage: { own: { outputTokens: 7 } } },
+    ]);
     other.close();
     store.close();
   });
 
   it("what is not on the page is not read", async () => {
     const where = join(scratch, "apart");
-    for (let n = 10; n < 60; n += 1) write(where, `.claude/projects/-home-${n}/${session(n)}.jsonl`, record(n, `u${n}`, n), n);
+    for (let n = 10; n < 60; n += 1)
+      write(where, `.claude/projects/-home-${n}/${session(n)}.jsonl`, record(n, `u${n}`, n), n);
     writeFileSync(join(where, ".claude/settings.json"), "{}");
     const store = await stores.sqlite?.();
     if (store === undefined) throw new Error("no store");

@@ -3,7 +3,17 @@
  * gets a line in `doctor`.
  */
 import { execFile, execFileSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -19,12 +29,17 @@ const THREAD = `${PROJECT}/${SESSION}.jsonl`;
 const AGENT = `${PROJECT}/${SESSION}/subagents/agent-a0b1.jsonl`;
 
 /** A healthy recording with something odd in it: the recording is all there, and the odd thing is reported. */
-async function expectReported(odd: (home: SpoilableHome) => void, expected: readonly (readonly [code: string, path: string])[]) {
+async function expectReported(
+  odd: (home: SpoilableHome) => void,
+  expected: readonly (readonly [code: string, path: string])[],
+) {
   const home = spoilable(scratch(), "c-nested");
   odd(home);
   const seen = await look(home.home, home.data);
   expectNothingLost(home.home, home.threads, seen);
-  expect(seen.machine.problems.map((problem) => [problem.code, problem.where]).sort()).toEqual(expected.map(([code, path]) => [code, home.at(path)]).sort());
+  expect(seen.machine.problems.map((problem) => [problem.code, problem.where]).sort()).toEqual(
+    expected.map(([code, path]) => [code, home.at(path)]).sort(),
+  );
   return seen;
 }
 
@@ -88,7 +103,10 @@ describe("in the place of a transcript", () => {
     mkdirSync(home.at(PROJECT));
     let expected = ["file-unreadable"];
     try {
-      writeFileSync(Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from("\u00ff.jsonl", "latin1")]), "{}\n");
+      writeFileSync(
+        Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from("\u00ff.jsonl", "latin1")]),
+        "{}\n",
+      );
     } catch {
       // Some file systems do not take such names in the first place.
       expected = [];
@@ -98,7 +116,10 @@ describe("in the place of a transcript", () => {
   });
 
   it("nothing but empty folders is nothing to tell", async () => {
-    await expectReported((home) => mkdirSync(home.at(`${PROJECT}/${SESSION}/subagents/workflows/wf_1`), { recursive: true }), []);
+    await expectReported(
+      (home) => mkdirSync(home.at(`${PROJECT}/${SESSION}/subagents/workflows/wf_1`), { recursive: true }),
+      [],
+    );
   });
 
   it("empty files are reported, meta files and marks of processes too", async () => {
@@ -157,7 +178,9 @@ describe("while it is read", () => {
   });
   const lines = (count: number) => {
     const main = mainWriter();
-    return Array.from({ length: count }, (_, i) => `${JSON.stringify(main.user(`${i} ${"x".repeat(1_000)}`))}\n`).join("");
+    return Array.from({ length: count }, (_, i) => `${JSON.stringify(main.user(`${i} ${"x".repeat(1_000)}`))}\n`).join(
+      "",
+    );
   };
 
   it("a file may vanish", async () => {

@@ -3,7 +3,18 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -22,12 +33,23 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 }));
 
-const env = () => ({ PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), RETINUE_HOME: data, CC_LANGSMITH_DEBUG: "true" });
+const env = () => ({
+  PATH: process.env.PATH ?? "",
+  HOME: join(scratch, "home"),
+  RETINUE_HOME: data,
+  CC_LANGSMITH_DEBUG: "true",
+});
 
 /** In a shell whose umask closes nothing. */
 function openly(args: readonly string[], input = "") {
   const quoted = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
-  return spawnSync("sh", ["-c", `umask 0; exec ${quoted}`], { env: env(), input, encoding: "utf8", cwd: scratch, timeout: 60_000 });
+  return spawnSync("sh", ["-c", `umask 0; exec ${quoted}`], {
+    env: env(),
+    input,
+    encoding: "utf8",
+    cwd: scratch,
+    timeout: 60_000,
+  });
 }
 
 /** Starts one that stays, until it has printed its address. */
@@ -46,7 +68,10 @@ async function openlyStarted(args: readonly string[]) {
 }
 
 /** Everything below the folder, itself included, by name. */
-const below = (folder: string): string[] => [folder, ...readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name))];
+const below = (folder: string): string[] => [
+  folder,
+  ...readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+];
 const openOnes = (folder: string) =>
   below(folder)
     .filter((path) => (lstatSync(path).mode & 0o077) !== 0)
@@ -58,15 +83,29 @@ describe("$RETINUE_HOME", () => {
     const server = await openlyStarted(["serve", "--no-open", "--port", "0"]);
     const proxy = await openlyStarted(["proxy", "--port", "0", "--upstream", "http://127.0.0.1:1"]);
     await fetch(`${proxy.address}/v1/messages`, { method: "POST", body: '{"model":"m","messages":[]}' });
-    const card = await fetch(new URL("/api/cards", server.address), { method: "POST", body: '{"title":"x"}', headers: { "Content-Type": "application/json" } });
+    const card = await fetch(new URL("/api/cards", server.address), {
+      method: "POST",
+      body: '{"title":"x"}',
+      headers: { "Content-Type": "application/json" },
+    });
     expect(card.status).toBe(200);
-    const hook = { session_id: "s", hook_event_name: "Stop", transcript_path: join(scratch, "elsewhere/s.jsonl"), cwd: scratch };
+    const hook = {
+      session_id: "s",
+      hook_event_name: "Stop",
+      transcript_path: join(scratch, "elsewhere/s.jsonl"),
+      cwd: scratch,
+    };
     expect(openly(["hook"], JSON.stringify(hook)).status).toBe(0);
     expect(openly(["run", "--", "echo", "words"]).stdout).toBe("words\n");
-    expect(openly(["import", "-"], '{"type":"init","timestamp":"2026-01-01T00:00:00Z","session_id":"s","model":"m"}\n').status).toBe(0);
+    expect(
+      openly(["import", "-"], '{"type":"init","timestamp":"2026-01-01T00:00:00Z","session_id":"s","model":"m"}\n')
+        .status,
+    ).toBe(0);
     expect(openly(["hooks", "install", "claude", "--yes"]).status).toBe(0);
     const made = readdirSync(data);
-    expect(made).toEqual(expect.arrayContaining(["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "kept.sqlite", "server.json"]));
+    expect(made).toEqual(
+      expect.arrayContaining(["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "kept.sqlite", "server.json"]),
+    );
     expect(made).toEqual(expect.arrayContaining(["recordings", "imported", "hooks", "logs"]));
     expect(openOnes(data)).toEqual([]);
     await proxy.stop();
@@ -96,7 +135,9 @@ describe("$RETINUE_HOME", () => {
     for (const name of ["data/notes.txt", "data/index.sqlite", "other"]) chmodSync(join(scratch, name), 0o755);
     chmodSync(data, 0o1777);
     closeHome(env());
-    const modes = ["data", "data/notes.txt", "data/index.sqlite", "other"].map((name) => statSync(join(scratch, name)).mode & 0o7777);
+    const modes = ["data", "data/notes.txt", "data/index.sqlite", "other"].map(
+      (name) => statSync(join(scratch, name)).mode & 0o7777,
+    );
     expect(modes).toEqual([0o1777, 0o755, 0o700, 0o755]);
   });
 

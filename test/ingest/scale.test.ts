@@ -14,7 +14,18 @@ import { agentOf, subtreeOf } from "../../src/core/link/link.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import * as key from "../../src/providers/claude/keys.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
-import { agentCall, type Files, forestOf, mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom, writer } from "../support/claude-records.ts";
+import {
+  agentCall,
+  type Files,
+  forestOf,
+  mainWriter,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+  treeFrom,
+  writer,
+} from "../support/claude-records.ts";
 
 const scratch = scratchFolder();
 const terminal = { width: null, colors: openTerminal({ color: false, quiet: true }).colors };
@@ -40,7 +51,9 @@ describe("a thread", { timeout: 120_000 }, () => {
     const tree = treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")] });
     const many = { ...tree, children: Array<typeof tree>(130_000).fill(tree) };
     expect([...walk(many)].length).toBe(130_001);
-    expect(table([{ title: "ID" }], Array<Cell[]>(130_000).fill([{ text: "a0b1" }]), null, String).length).toBe(130_001);
+    expect(table([{ title: "ID" }], Array<Cell[]>(130_000).fill([{ text: "a0b1" }]), null, String).length).toBe(
+      130_001,
+    );
 
     const root = forestOf({ [THREAD_FILE]: [mainWriter().user("Begin.")] });
     const thread = agentOf(root, key.thread(SESSION));
@@ -51,7 +64,9 @@ describe("a thread", { timeout: 120_000 }, () => {
 
   it("may have 20,000 agents without a name and with the same prompt", () => {
     const main = mainWriter();
-    const asked = [...numbers(20_000)].map((n) => main.assistant([agentCall(call(n), "Do it.")], { stop_reason: "tool_use" }));
+    const asked = [...numbers(20_000)].map((n) =>
+      main.assistant([agentCall(call(n), "Do it.")], { stop_reason: "tool_use" }),
+    );
     const answered = [...numbers(20_000)].map((n) => ({
       ...writer(`inline-${n}`, { isSidechain: true }).user("Do it."),
       timestamp: new Date(Date.parse("2026-02-01T00:00:00Z") + n).toISOString(),
@@ -91,10 +106,15 @@ describe("a thread", { timeout: 120_000 }, () => {
 describe("a machine", { timeout: 120_000 }, () => {
   it("may contain 300 forks of one session without a known original", { timeout: 120_000 }, () => {
     const main = mainWriter();
-    const history = [...numbers(200)].map((n) => (n % 2 === 0 ? main.user(`Do ${n}.`) : main.assistant([text("Done.")])));
+    const history = [...numbers(200)].map((n) =>
+      n % 2 === 0 ? main.user(`Do ${n}.`) : main.assistant([text("Done.")]),
+    );
     const forks = [...numbers(300)].map((n): [string, unknown[]] => {
       const session = `${String(n).padStart(8, "0")}-2222-4333-8444-555555555555`;
-      const own = { ...writer(`fork-${n}`, { isSidechain: false }).user(`Go on ${n}.`), timestamp: "2026-03-01T00:00:00.000Z" };
+      const own = {
+        ...writer(`fork-${n}`, { isSidechain: false }).user(`Go on ${n}.`),
+        timestamp: "2026-03-01T00:00:00.000Z",
+      };
       return [`projects/-repo/${session}.jsonl`, [...history, own].map((row) => ({ ...row, sessionId: session }))];
     });
     const forest = forestOf(Object.fromEntries(forks));

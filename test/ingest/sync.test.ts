@@ -147,7 +147,8 @@ describe("files change in every way files change", () => {
       ],
       [
         "is rewritten in place, and grows by it",
-        (file: string) => writeFileSync(file, LINE("another story") + LINE("and more of it", 2) + readFileSync(file, "utf8")),
+        (file: string) =>
+          writeFileSync(file, LINE("another story") + LINE("and more of it", 2) + readFileSync(file, "utf8")),
       ],
       ["is touched and says the same", (file: string) => utimesSync(file, new Date(), new Date())],
       ["is emptied", (file: string) => writeFileSync(file, "")],
@@ -199,7 +200,9 @@ describe("files change in every way files change", () => {
     it(`${name}: the mark of a process says nothing once it is gone`, async () => {
       copyCase("f-killed");
       rmSync(join(home, ".claude", "projects"), { recursive: true });
-      cpSync(join(recordedHome("claude", "f-killed").home, "../home-at-kill/.claude"), join(home, ".claude"), { recursive: true });
+      cpSync(join(recordedHome("claude", "f-killed").home, "../home-at-kill/.claude"), join(home, ".claude"), {
+        recursive: true,
+      });
       const store = await open();
       const statusOf = async (liveness: "alive" | "gone") => {
         const library = new Library({ env: env(), store, ...FREE, liveness: () => liveness });
@@ -243,7 +246,8 @@ describe("bit by bit or all at once", () => {
 
   it.each(MUTATIONS)("growing in pieces with $name", async ({ files, change }) => {
     const random = seeded(7);
-    for (const path of copyCase("c-nested").filter((file) => files.test(file))) writeFileSync(path, change(readFileSync(path), random));
+    for (const path of copyCase("c-nested").filter((file) => files.test(file)))
+      writeFileSync(path, change(readFileSync(path), random));
     await grow();
   });
 });
@@ -253,7 +257,8 @@ describe("a file that takes several writes", () => {
     copyCase("a-single");
     const path = transcript();
     const text = "x".repeat(4_000);
-    for (let i = 0; i < 1_200; i += 1) appendFileSync(path, LINE(text).replace("-000000000001", `-${String(i).padStart(12, "0")}`));
+    for (let i = 0; i < 1_200; i += 1)
+      appendFileSync(path, LINE(text).replace("-000000000001", `-${String(i).padStart(12, "0")}`));
     const first = await openStore();
     let writes = 0;
     const commit = first.commit.bind(first);
@@ -360,6 +365,8 @@ describe("the index itself", () => {
     await refreshed(store);
     store.close();
     expect(stamps()).toEqual(before);
-    expect(readdirSync(join(home, ".claude"))).toEqual(readdirSync(join(recordedHome("claude", "n-workflow").home, ".claude")));
+    expect(readdirSync(join(home, ".claude"))).toEqual(
+      readdirSync(join(recordedHome("claude", "n-workflow").home, ".claude")),
+    );
   });
 });

@@ -1,6 +1,15 @@
 /** Text is indexed after the records were read, newest first, and a search says how far back it reaches. */
 import { spawn } from "node:child_process";
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -26,9 +35,14 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 const fresh = () => join(mkdtempSync(join(scratch, "data-")), "index.sqlite");
-const stores: Record<string, () => Promise<Store>> = { memory: async () => new MemoryStore(), sqlite: () => openSqliteStore(fresh(), "test") };
-const open = (store: Store, where = home) => new Library({ env: { HOME: where, RETINUE_HOME: join(scratch, "none") }, store, ...FREE });
-const timesOf = (names: readonly string[]) => new Map(names.map((name) => [join(home, name), statSync(join(home, name)).mtimeMs]));
+const stores: Record<string, () => Promise<Store>> = {
+  memory: async () => new MemoryStore(),
+  sqlite: () => openSqliteStore(fresh(), "test"),
+};
+const open = (store: Store, where = home) =>
+  new Library({ env: { HOME: where, RETINUE_HOME: join(scratch, "none") }, store, ...FREE });
+const timesOf = (names: readonly string[]) =>
+  new Map(names.map((name) => [join(home, name), statSync(join(home, name)).mtimeMs]));
 
 /** What stands in the index, whatever the order in which it was indexed. */
 function indexed(path: string) {
@@ -57,7 +71,8 @@ describe.each(Object.entries(stores))("%s store", (_, make) => {
     expect(some?.files).toBeGreaterThan(0);
     expect(some?.files).toBeLessThan(written.files);
     expect(some?.reachesMs).toBeLessThan(Math.max(...times.values()));
-    for (const { path } of store.textsDue(library.under)) expect(times.get(path)).toBeLessThanOrEqual(some?.reachesMs ?? 0);
+    for (const { path } of store.textsDue(library.under))
+      expect(times.get(path)).toBeLessThanOrEqual(some?.reachesMs ?? 0);
     await indexMissing(library, Number.POSITIVE_INFINITY);
     expect(unsearched(library)).toBeNull();
     expect(store.search(["parse"], library.under, 1_000).length).toBeGreaterThan(100);
@@ -162,7 +177,10 @@ describe("while a client is connected", () => {
 
   it("the server says how far back a search reaches", { timeout: 60_000 }, async () => {
     const server = await startServer(home);
-    type Page = { readonly items: readonly unknown[]; readonly incomplete: { readonly files: number; readonly reaches: string } | null };
+    type Page = {
+      readonly items: readonly unknown[];
+      readonly incomplete: { readonly files: number; readonly reaches: string } | null;
+    };
     const first = await server.json<Page>("/api/search?q=parse");
     expect(first.incomplete?.files).toBeGreaterThan(0);
     expect(Date.parse(first.incomplete?.reaches ?? "")).toBeGreaterThan(0);

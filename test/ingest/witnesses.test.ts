@@ -22,7 +22,12 @@ const NOWHERE = join(scratch, "nowhere");
 let homes = 0;
 
 /** The tree of a thread, from the product's home, if it is given, and from what these witnesses recorded. */
-async function treeFrom({ provider, home, recordings }: Witnessed, thread: RecordedThread, kinds: readonly string[], withFiles: boolean) {
+async function treeFrom(
+  { provider, home, recordings }: Witnessed,
+  thread: RecordedThread,
+  kinds: readonly string[],
+  withFiles: boolean,
+) {
   const data = join(scratch, `data-${homes++}`);
   for (const kind of kinds) {
     mkdirSync(join(data, "recordings", provider), { recursive: true });
@@ -37,13 +42,23 @@ const nodes = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(
 
 /** What each agent said and did, in numbers. */
 function counted(tree: AgentTree | null) {
-  const rows = tree === null ? [] : nodes(tree).map(({ uri, counts: { messages, toolCalls, toolErrors } }) => ({ uri, messages, toolCalls, toolErrors }));
+  const rows =
+    tree === null
+      ? []
+      : nodes(tree).map(({ uri, counts: { messages, toolCalls, toolErrors } }) => ({
+          uri,
+          messages,
+          toolCalls,
+          toolErrors,
+        }));
   return rows.sort((a, b) => (a.uri < b.uri ? -1 : 1));
 }
 
 describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(name).length > 0))("%s", (provider) => {
   const witnessed = witnessedHomes(provider);
-  const cases = witnessed.flatMap((home) => home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })));
+  const cases = witnessed.flatMap((home) =>
+    home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })),
+  );
 
   it.each(cases)("$name: all witnesses together tell what one does", async ({ home, thread }) => {
     const tree = await treeFrom(home, thread, home.kinds, true);

@@ -33,14 +33,17 @@ function spoil(home: string, { change }: Mutation, random: Random): string[] {
 
 /** Every thread whose file holds a line is shown; a first line that is not finished is still being written. */
 function expectNobodyLost(home: string, shown: ReadonlySet<string>) {
-  const there = rollouts(home).filter((path) => /\S.*\n/.test(readFileSync(join(home, path), "latin1").replaceAll("\0", "")));
+  const there = rollouts(home).filter((path) =>
+    /\S.*\n/.test(readFileSync(join(home, path), "latin1").replaceAll("\0", "")),
+  );
   expect(
     there.map((path) => ID.exec(path)?.[1] ?? "").filter((id) => !shown.has(id)),
     `in ${home}`,
   ).toEqual([]);
 }
 
-const callsIn = ({ threads }: RecordedHome) => threads.reduce((sum, { agents }) => sum + agents.reduce((n, agent) => n + (agent.calls ?? 0), 0), 0);
+const callsIn = ({ threads }: RecordedHome) =>
+  threads.reduce((sum, { agents }) => sum + agents.reduce((n, agent) => n + (agent.calls ?? 0), 0), 0);
 
 describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout with $name", (mutation) => {
   it(
@@ -53,13 +56,18 @@ describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout
         cpSync(recorded.home, home, { recursive: true });
         const spoilt = spoil(home, mutation, random);
         const { machine, shown, examined } = await look(home, join(home, "..", "data"), { providers: [codex] });
-        expectNobodyLost(home, new Set([...machine.forest.agents.values()].flatMap((a) => [a.sessionId, a.agentId ?? ""])));
+        expectNobodyLost(
+          home,
+          new Set([...machine.forest.agents.values()].flatMap((a) => [a.sessionId, a.agentId ?? ""])),
+        );
         const calls = shown.reduce((sum, tree) => sum + tree.usage.subtree.calls, 0);
         // Where a fork's totals go on from its parent's, its own part must be told from what it inherited, and the
         // lines that tell may be lost.
-        const isSure = mutation.name !== "lines in any order" && !["fork", "any-v2"].some((part) => recorded.name.includes(part));
+        const isSure =
+          mutation.name !== "lines in any order" && !["fork", "any-v2"].some((part) => recorded.name.includes(part));
         if (isSure) expect(calls, `calls in ${home}`).toBeLessThanOrEqual(callsIn(recorded));
-        if (RUINS.has(mutation.name) && spoilt.some((path) => statSync(join(home, path)).size > 0)) expect(examined.problems).not.toEqual([]);
+        if (RUINS.has(mutation.name) && spoilt.some((path) => statSync(join(home, path)).size > 0))
+          expect(examined.problems).not.toEqual([]);
         rmSync(join(home, ".."), { recursive: true });
       }
     },

@@ -70,13 +70,20 @@ function treesOf(library: Library): AgentTree[] {
 }
 
 /** Who is below whom, by the last part of each URI, with the calls of each. */
-const shape = (tree: AgentTree): unknown => [tree.uri.split("/").at(-1), tree.usage.own.calls, ...tree.children.map(shape)];
+const shape = (tree: AgentTree): unknown => [
+  tree.uri.split("/").at(-1),
+  tree.usage.own.calls,
+  ...tree.children.map(shape),
+];
 
 describe.each(STORES)("threads that name each other, in the store %s", (_, open) => {
   it.each([
     ["root first", (files: readonly string[]) => files],
     ["root last", (files: readonly string[]) => files.toReversed()],
-    ["the middle first", ([root = "", alpha = "", beta = "", gamma = ""]: readonly string[]) => [beta, gamma, root, alpha]],
+    [
+      "the middle first",
+      ([root = "", alpha = "", beta = "", gamma = ""]: readonly string[]) => [beta, gamma, root, alpha],
+    ],
   ])("end up in one tree, %s", async (_order, order) => {
     const home = new Home("v2-nested");
     const [root, alpha, beta, gamma] = home.files.map(idIn);
@@ -129,7 +136,8 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
 
   it("of old versions, which name only the next one up, stand in one tree", async () => {
     const home = new Home("v2-nested");
-    const old = (text: string) => text.replace(/"session_id":"[^"]*",/g, "").replace(/"parent_thread_id":"[^"]*","timestamp"/, '"timestamp"');
+    const old = (text: string) =>
+      text.replace(/"session_id":"[^"]*",/g, "").replace(/"parent_thread_id":"[^"]*","timestamp"/, '"timestamp"');
     for (const file of home.files.toReversed()) home.put(file, old);
     const library = home.library(await open(home.path));
     await library.refresh();
@@ -145,29 +153,42 @@ describe("a parent that was killed before it could write down", () => {
     return `${lines.slice(0, lines.findIndex((line) => /"type":"function_call",.*"name":"spawn_agent"/.test(line)) + 1).join("\n")}\n`;
   };
 
-  it.each(["v1-single", "v2-single", "any-fork@0.107.0", "any-v2@0.121.0"])("which child its call spawned has only that child: %s", async (name) => {
-    const home = new Home(name);
-    const [root = "", child = ""] = home.files;
-    home.put(root, upToCall);
-    home.put(child);
-    const library = home.library(new MemoryStore());
-    await library.refresh();
-    const [tree] = treesOf(library);
-    expect(tree?.children.map((c) => [c.agentId, c.link?.toolCallId?.startsWith("call_")])).toEqual([[idIn(child), true]]);
-  });
+  it.each(["v1-single", "v2-single", "any-fork@0.107.0", "any-v2@0.121.0"])(
+    "which child its call spawned has only that child: %s",
+    async (name) => {
+      const home = new Home(name);
+      const [root = "", child = ""] = home.files;
+      home.put(root, upToCall);
+      home.put(child);
+      const library = home.library(new MemoryStore());
+      await library.refresh();
+      const [tree] = treesOf(library);
+      expect(tree?.children.map((c) => [c.agentId, c.link?.toolCallId?.startsWith("call_")])).toEqual([
+        [idIn(child), true],
+      ]);
+    },
+  );
 
   it("that a child began has an agent for its call", async () => {
     const home = new Home("v2-single");
     home.put(home.files[0] ?? "", upToCall);
     const library = home.library(new MemoryStore());
     await library.refresh();
-    expect(treesOf(library)[0]?.children.map((c) => [c.status, c.prompt])).toEqual([["notFound", "[[role:alpha]] do the alpha task"]]);
+    expect(treesOf(library)[0]?.children.map((c) => [c.status, c.prompt])).toEqual([
+      ["notFound", "[[role:alpha]] do the alpha task"],
+    ]);
   });
 });
 
 describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open) => {
   const plain = (trees: readonly AgentTree[]): unknown =>
-    trees.map(({ children, usage, counts, status, warnings }) => ({ usage, counts, status, warnings, children: plain(children) }));
+    trees.map(({ children, usage, counts, status, warnings }) => ({
+      usage,
+      counts,
+      status,
+      warnings,
+      children: plain(children),
+    }));
 
   it("is archived, packed and brought back, and says the same all the while, once", async () => {
     const home = new Home("v2-nested").putAll();
@@ -175,7 +196,8 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     await library.refresh();
     const before = plain(treesOf(library));
     const live = (file: string) => join(home.path, file);
-    const archived = (file: string) => join(home.path, ".codex/archived_sessions", file.slice(file.lastIndexOf("/") + 1));
+    const archived = (file: string) =>
+      join(home.path, ".codex/archived_sessions", file.slice(file.lastIndexOf("/") + 1));
     mkdirSync(join(home.path, ".codex/archived_sessions"));
     for (const file of home.files) renameSync(live(file), archived(file));
     await library.refresh();
@@ -215,7 +237,8 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     const home = new Home("any-fork@0.121.0").putAll();
     const library = home.library(await open(home.path));
     await library.refresh();
-    const numbers = (trees: readonly AgentTree[]): unknown => trees.map(({ children, usage, status }) => ({ usage, status, children: numbers(children) }));
+    const numbers = (trees: readonly AgentTree[]): unknown =>
+      trees.map(({ children, usage, status }) => ({ usage, status, children: numbers(children) }));
     const before = numbers(treesOf(library));
     const migrated = new Home("any-fork@0.121.0-migrated");
     for (const file of migrated.files) {
@@ -263,7 +286,9 @@ describe("a thread whose writer holds its lock", () => {
     const home = new Home("v2-kill");
     cpSync(join(recordedHome("codex", "v2-kill").home, "../home-at-kill"), home.path, { recursive: true });
     const locks = join(home.path, ".codex/thread-writer-locks");
-    const held = readdirSync(locks).map((name) => spawn("flock", [join(locks, name), "sleep", "30"], { stdio: "ignore", detached: true }));
+    const held = readdirSync(locks).map((name) =>
+      spawn("flock", [join(locks, name), "sleep", "30"], { stdio: "ignore", detached: true }),
+    );
     const ended = held.map((child) => new Promise((resolve) => child.once("exit", resolve)));
     const library = home.library(new MemoryStore(), processLiveness);
     await library.refresh();
@@ -326,7 +351,11 @@ describe("an agent of Codex", () => {
     const secret = recordedHome("codex", "v2-encrypted");
     const uri = "codex://latest/root/alpha";
     const tree = (await retinueJson(secret.home, ["tree", uri])) as AgentTree;
-    expect([tree.prompt, tree.description, tree.warnings]).toEqual([null, "/root/alpha", ["its task text is encrypted by Codex and cannot be shown"]]);
+    expect([tree.prompt, tree.description, tree.warnings]).toEqual([
+      null,
+      "/root/alpha",
+      ["its task text is encrypted by Codex and cannot be shown"],
+    ]);
     for (const words of [
       ["tree", "codex://latest"],
       [uri, "--full"],

@@ -1,6 +1,7 @@
 /**
  * What a person sees: the text of `retinue tree`, piped, held against fixtures/<provider>/<case>/tree.txt.
- * `UPDATE=1 npx vitest run test/products/golden.test.ts` writes the files anew; look at the difference before you commit it.
+ * `UPDATE=1 npx vitest run test/products/golden.test.ts` writes the files anew; look at the difference before you
+ * commit it.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,7 +51,16 @@ const TELLING = {
     "v2-nested",
     "v2-packed",
   ],
-  opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "subtask", "v1.0.185-tree"],
+  opencode: [
+    "background",
+    "continue-child",
+    "deleted-child",
+    "fail-spawn",
+    "nested",
+    "permission",
+    "subtask",
+    "v1.0.185-tree",
+  ],
   copilot: ["nested", "compact", "v1.0.64"],
   gemini: ["parallel", "fail", "v0.36"],
   pi: ["parallel", "nested", "fork", "branches", "nico", "tintin-parallel"],

@@ -1,7 +1,19 @@
 /** `retinue hook` and `retinue hooks`: the agent never waits and never notices; its settings come back to the byte. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
@@ -46,23 +58,32 @@ const SILENT = { code: 0, output: "" };
 describe("retinue hook", () => {
   it("keeps the payload, says nothing, and needs no server", async () => {
     const data = join(newHome(), "data");
-    for (const payload of payloads.slice(0, 3)) expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
+    for (const payload of payloads.slice(0, 3))
+      expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
     const kept = readFileSync(recordingOf(data), "utf8").trim().split("\n");
-    expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(payloads.slice(0, 3).map((payload) => JSON.parse(payload)));
+    expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(
+      payloads.slice(0, 3).map((payload) => JSON.parse(payload)),
+    );
   });
 
   it("loses nothing when ten of them come at once", async () => {
     const data = join(newHome(), "data");
     const many = payloads.slice(0, 10);
-    expect(await Promise.all(many.map((payload) => called(payload, { HOME: scratch, RETINUE_HOME: data })))).toEqual(many.map(() => SILENT));
+    expect(await Promise.all(many.map((payload) => called(payload, { HOME: scratch, RETINUE_HOME: data })))).toEqual(
+      many.map(() => SILENT),
+    );
     const kept = readFileSync(recordingOf(data), "utf8").trim().split("\n");
-    expect(kept.map((line) => JSON.stringify((JSON.parse(line) as { raw: unknown }).raw)).sort()).toEqual([...many].sort());
+    expect(kept.map((line) => JSON.stringify((JSON.parse(line) as { raw: unknown }).raw)).sort()).toEqual(
+      [...many].sort(),
+    );
   });
 
   it("keeps a payload of 50 MB", async () => {
     const data = join(newHome(), "data");
     const prompt = "ü".repeat(25_000_000);
-    await hook({ HOME: scratch, RETINUE_HOME: data }, () => JSON.stringify({ session_id: SESSION, hook_event_name: "UserPromptSubmit", prompt }));
+    await hook({ HOME: scratch, RETINUE_HOME: data }, () =>
+      JSON.stringify({ session_id: SESSION, hook_event_name: "UserPromptSubmit", prompt }),
+    );
     expect(statSync(recordingOf(data)).size).toBeGreaterThan(50_000_000);
     const { forest, problems } = await readMachine({ env: { HOME: newHome(), RETINUE_HOME: data } });
     expect([forest.roots, problems]).toEqual([[`claude:${SESSION}`], []]);
@@ -134,22 +155,43 @@ describe("a transcript wherever it lies", () => {
     cpSync(join(recorded, `${SESSION}.jsonl`), transcript);
     cpSync(join(recorded, SESSION), agents, { recursive: true });
   };
-  const told = (path: string, more: object = {}) => JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: path, ...more });
+  const told = (path: string, more: object = {}) =>
+    JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: path, ...more });
   const seen = async (env: Readonly<Record<string, string>>) => {
     const { forest, problems } = await readMachine({ env });
-    return { threads: forest.roots, below: forest.agents.size - 1, files: forest.agents.get(forest.roots[0] as never)?.files.length, problems };
+    return {
+      threads: forest.roots,
+      below: forest.agents.size - 1,
+      files: forest.agents.get(forest.roots[0] as never)?.files.length,
+      problems,
+    };
   };
   const WHOLE = { threads: [`claude:${SESSION}`], below: 3, files: 2, problems: [] };
 
   it.each([
     ["in a folder of no product", (home: string) => [`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`]],
     ["under another name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/${SESSION}`]],
-    ["with agents in a folder of the file's name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/transcript`]],
+    [
+      "with agents in a folder of the file's name",
+      (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/transcript`],
+    ],
     ["with agents right beside it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
     ["with another ending", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
-    ["among somebody's projects", (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`]],
-    ["in a folder of an odd name", (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`]],
-    ["deeper below the usual folder", (home: string) => [`${home}/.claude/projects/-x/y/z/${SESSION}.jsonl`, `${home}/.claude/projects/-x/y/z/${SESSION}`]],
+    [
+      "among somebody's projects",
+      (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`],
+    ],
+    [
+      "in a folder of an odd name",
+      (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`],
+    ],
+    [
+      "deeper below the usual folder",
+      (home: string) => [
+        `${home}/.claude/projects/-x/y/z/${SESSION}.jsonl`,
+        `${home}/.claude/projects/-x/y/z/${SESSION}`,
+      ],
+    ],
   ])("%s", async (_, places) => {
     const home = newHome();
     const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
@@ -207,12 +249,25 @@ describe("payloads of other products", () => {
     [
       "Grok where only the paths tell",
       grok
-        .map((line) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => !/[A-Z]/.test(name)))))
+        .map((line) =>
+          JSON.stringify(
+            Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => !/[A-Z]/.test(name))),
+          ),
+        )
         .filter((line) => line.includes("transcript_path")),
     ],
     [
       "Cursor",
-      [JSON.stringify({ ...base, conversation_id: SESSION, generation_id: "g", hook_event_name: "Stop", cursor_version: "3.1.0", transcript_path: null })],
+      [
+        JSON.stringify({
+          ...base,
+          conversation_id: SESSION,
+          generation_id: "g",
+          hook_event_name: "Stop",
+          cursor_version: "3.1.0",
+          transcript_path: null,
+        }),
+      ],
     ],
     ["VS Code", [JSON.stringify({ ...base, sessionId: SESSION, hookEventName: "Stop", hook_event_name: "Stop" })]],
     ["Gemini CLI", [JSON.stringify({ ...base, hook_event_name: "BeforeAgent", prompt: "hi", transcript_path: "" })]],
@@ -227,7 +282,16 @@ describe("payloads of other products", () => {
         }),
       ],
     ],
-    ["Droid", [JSON.stringify({ ...base, hook_event_name: "Stop", transcript_path: `/home/dev/.factory/sessions/-home-dev-x/${SESSION}.jsonl` })]],
+    [
+      "Droid",
+      [
+        JSON.stringify({
+          ...base,
+          hook_event_name: "Stop",
+          transcript_path: `/home/dev/.factory/sessions/-home-dev-x/${SESSION}.jsonl`,
+        }),
+      ],
+    ],
   ];
 
   it.each(others)("of %s make no thread of Claude Code's", async (_, lines) => {
@@ -240,7 +304,10 @@ describe("payloads of other products", () => {
   it("that were kept as Claude Code's show nothing either", async () => {
     const data = join(newHome(), "data");
     mkdirSync(join(data, "recordings/claude/hooks"), { recursive: true });
-    const shape = JSON.parse(readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/hooks/${SESSION}.jsonl`), "utf8").split("\n")[0] ?? "") as object;
+    const shape = JSON.parse(
+      readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/hooks/${SESSION}.jsonl`), "utf8").split("\n")[0] ??
+        "",
+    ) as object;
     expect(Object.keys(shape)).toContain("raw");
     writeFileSync(
       join(data, "recordings/claude/hooks/x.jsonl"),
@@ -255,7 +322,11 @@ describe("retinue hooks", () => {
     retinue(home, ["hooks", action, provider, ...more], { RETINUE_HOME: join(home, "data"), HOME: home });
 
   it.each([
-    ["claude", ".claude/settings.json", '{\n\t"model": "opus",\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] } }'],
+    [
+      "claude",
+      ".claude/settings.json",
+      '{\n\t"model": "opus",\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] } }',
+    ],
     ["claude", ".claude/settings.json", null],
     ["codex", ".codex/config.toml", 'model = "x"\n\n[features]\nhooks = true'],
     ["codex", ".codex/config.toml", 'model = "x"\n'],
@@ -266,7 +337,10 @@ describe("retinue hooks", () => {
     mkdirSync(join(path, ".."), { recursive: true });
     if (before !== null) writeFileSync(path, before);
     const shown = await hooks(home, "install", provider, "--yes");
-    expect({ code: shown.code, changed: shown.stdout.includes("+ ") && shown.stdout.includes("retinue.js hook") }).toEqual({ code: 0, changed: true });
+    expect({
+      code: shown.code,
+      changed: shown.stdout.includes("+ ") && shown.stdout.includes("retinue.js hook"),
+    }).toEqual({ code: 0, changed: true });
     expect(readFileSync(path, "utf8")).toContain("SubagentStop");
     const twice = await hooks(home, "install", provider, "--yes");
     expect(twice.stderr).toContain("already installed");
@@ -299,10 +373,15 @@ describe("retinue hooks", () => {
     const home = newHome();
     const path = join(home, ".claude/settings.json");
     mkdirSync(join(home, ".claude"));
-    const before = JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: "command", command: "bash ~/.claude/hooks/langsmith_stop.sh" }] }] } });
+    const before = JSON.stringify({
+      hooks: { Stop: [{ hooks: [{ type: "command", command: "bash ~/.claude/hooks/langsmith_stop.sh" }] }] },
+    });
     writeFileSync(path, before);
     const { code, stderr, stdout } = await hooks(home, "install", "claude");
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/a hook of another tracer[^\n]*langsmith_stop.sh[\s\S]*--yes/) });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/a hook of another tracer[^\n]*langsmith_stop.sh[\s\S]*--yes/),
+    });
     expect(stdout).toContain("+ ");
     expect(readFileSync(path, "utf8")).toBe(before);
   });

@@ -30,7 +30,10 @@ const node = (agentId: string | null, more: Partial<TextNode> = {}): TextNode =>
   ...more,
 });
 
-const thread = (more: Partial<RecordedAgent> = {}): RecordedThread => ({ root: "t", agents: [agent(null), agent("a", more)] });
+const thread = (more: Partial<RecordedAgent> = {}): RecordedThread => ({
+  root: "t",
+  agents: [agent(null), agent("a", more)],
+});
 const tree = (more: Partial<TextNode> = {}) => node(null, { children: [node("a", more)] });
 
 describe("the judge of words", () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type AgentTruth, differences, type ThreadTruth, type TreeNode, USAGE_FIELDS, type Usage } from "../support/judge.ts";
+import {
+  type AgentTruth,
+  differences,
+  type ThreadTruth,
+  type TreeNode,
+  USAGE_FIELDS,
+  type Usage,
+} from "../support/judge.ts";
 
 const usage = (seed: number): Usage => ({
   calls: seed,
@@ -10,7 +17,12 @@ const usage = (seed: number): Usage => ({
   cacheWrite1hTokens: 200 + seed,
 });
 
-const agent = (agentId: string | null, parentAgentId: string | null, seed: number, more: Partial<AgentTruth> = {}): AgentTruth => ({
+const agent = (
+  agentId: string | null,
+  parentAgentId: string | null,
+  seed: number,
+  more: Partial<AgentTruth> = {},
+): AgentTruth => ({
   agentId,
   parentAgentId,
   status: "completed",
@@ -23,13 +35,19 @@ const agent = (agentId: string | null, parentAgentId: string | null, seed: numbe
 
 const thread = (more: Partial<ThreadTruth> = {}): ThreadTruth => ({
   root: "thread",
-  agents: [agent(null, null, 1), agent("a", null, 2), agent("b", null, 3, { status: "errored" }), agent("leaf", "a", 4)],
+  agents: [
+    agent(null, null, 1),
+    agent("a", null, 2),
+    agent("b", null, 3, { status: "errored" }),
+    agent("leaf", "a", 4),
+  ],
   ...more,
 });
 
 /** The tree that a perfect reader would show. */
 function ideal(truth: ThreadTruth): TreeNode {
-  const below = (parent: string | null): TreeNode[] => truth.agents.filter((one) => one.agentId !== null && one.parentAgentId === parent).map(show);
+  const below = (parent: string | null): TreeNode[] =>
+    truth.agents.filter((one) => one.agentId !== null && one.parentAgentId === parent).map(show);
   const show = (one: AgentTruth): TreeNode => ({
     agentId: one.agentId,
     status: one.status,
@@ -111,7 +129,14 @@ describe("the judge", () => {
 
 describe("what a truth accepts", () => {
   const withFirst = (more: Partial<AgentTruth>): ThreadTruth =>
-    thread({ agents: [agent(null, null, 1), agent("a", null, 2, more), agent("b", null, 3, { status: "errored" }), agent("leaf", "a", 4)] });
+    thread({
+      agents: [
+        agent(null, null, 1),
+        agent("a", null, 2, more),
+        agent("b", null, 3, { status: "errored" }),
+        agent("leaf", "a", 4),
+      ],
+    });
   const shown = (change: (first: TreeNode) => void): TreeNode => {
     const tree = ideal(thread());
     change(child(tree, 0));
@@ -131,7 +156,14 @@ describe("what a truth accepts", () => {
   });
 
   it("takes other usage only as a whole alternative", () => {
-    const nothing = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
+    const nothing = {
+      calls: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      cacheWrite1hTokens: 0,
+    };
     expect(differences(withFirst({ accept: { usage: [nothing] } }), noCalls)).toEqual([]);
     expect(differences(withFirst({ accept: { usage: [{ ...nothing, calls: 1 }] } }), noCalls)).toHaveLength(1);
     expect(differences(withFirst({ accept: { usage: [{ outputTokens: 0 }] } }), noCalls)).toHaveLength(1);
@@ -147,7 +179,9 @@ describe("what a truth accepts", () => {
     });
     expect(differences(withFirst({ agentIdNative: false }), renamed)).toEqual([]);
     expect(differences(withFirst({ agentIdNative: false, toolCallId: null }), renamed)).toEqual([]);
-    expect(differences(withFirst({ agentIdNative: false, toolCallId: null, prompt: "another prompt" }), renamed)).not.toEqual([]);
+    expect(
+      differences(withFirst({ agentIdNative: false, toolCallId: null, prompt: "another prompt" }), renamed),
+    ).not.toEqual([]);
   });
 
   it("takes the id of the wire where it differs from that of the files", () => {

@@ -26,7 +26,9 @@ describe("an event whose text is markup", () => {
     const summaries = events.flatMap(({ summary }) => summary ?? []);
     expect(summaries).toContainEqual(expect.stringContaining(sentence));
     expect(summaries.filter((summary) => MARKUP.test(summary))).toEqual([]);
-    expect(events.filter(({ text, summary }) => summary === null && /^\s*</.test(text ?? "") && MARKUP.test(text ?? ""))).toEqual([]);
+    expect(
+      events.filter(({ text, summary }) => summary === null && /^\s*</.test(text ?? "") && MARKUP.test(text ?? "")),
+    ).toEqual([]);
     expect(events.filter(({ summary, text }) => summary !== null && !MARKUP.test(text ?? ""))).toEqual([]);
   });
 

@@ -36,7 +36,12 @@ afterEach(() => {
 });
 
 const env = () => ({ HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") });
-const FIXED = { price: () => null, now: () => Date.parse("2027-01-01"), liveness: () => "gone" as const, providers: [opencode] };
+const FIXED = {
+  price: () => null,
+  now: () => Date.parse("2027-01-01"),
+  liveness: () => "gone" as const,
+  providers: [opencode],
+};
 
 async function refreshed(): Promise<Library> {
   const library = new Library({ env: env(), store, ...FIXED });
@@ -70,7 +75,12 @@ describe("what is asked of the database", () => {
       const db = new ProductDatabase(sqlite, file, noReads());
       const plan = planFor(db.schema());
       if ("unknown" in plan || plan.changes === undefined) throw new Error(file);
-      const saved = { updated: 5, edge: "x", edgeSize: 1, extent: { messages: 1, parts: 1, message: 1, part: 1, messageId: "a", partId: "b" } };
+      const saved = {
+        updated: 5,
+        edge: "x",
+        edgeSize: 1,
+        extent: { messages: 1, parts: 1, message: 1, part: 1, messageId: "a", partId: "b" },
+      };
       const mark = db.one(plan.changes.mark) as Record<string, string | number | null>;
       const asked = [
         plan.objects,
@@ -83,12 +93,16 @@ describe("what is asked of the database", () => {
         plan.extent("s", saved),
       ];
       const steps = asked.flatMap((query) =>
-        query === null ? [] : db.all({ ...query, sql: `EXPLAIN QUERY PLAN ${query.sql}` }).map((row) => String(row.detail)),
+        query === null
+          ? []
+          : db.all({ ...query, sql: `EXPLAIN QUERY PLAN ${query.sql}` }).map((row) => String(row.detail)),
       );
       // Sessions are few; of everything else there may be millions. Only what is newer than a row number is gone
       // through.
       expect(steps.filter((step) => /^SCAN (event|message|part|[mpq])\b/.test(step))).toEqual([]);
-      expect(steps.filter((step) => /\(rowid>\?\)/.test(step) && !/^SEARCH (event|message|part|session) /.test(step))).toEqual([]);
+      expect(
+        steps.filter((step) => /\(rowid>\?\)/.test(step) && !/^SEARCH (event|message|part|session) /.test(step)),
+      ).toEqual([]);
       db.close();
     }
   });
@@ -108,7 +122,9 @@ describe("what is asked of the database", () => {
     product.turn("ses_77", "new", "one more question", "one more answer");
     settle();
     const second = await refreshed();
-    expect([...second.threads({ limit: 1 })].map((r) => [r.sessionId, r.result])).toEqual([["ses_77", "one more answer"]]);
+    expect([...second.threads({ limit: 1 })].map((r) => [r.sessionId, r.result])).toEqual([
+      ["ses_77", "one more answer"],
+    ]);
     expect(second.counts.bytes).toBeLessThan(2_000);
     // Most of these are the columns of its tables.
     expect(second.counts.rows).toBeLessThan(250);
@@ -142,7 +158,11 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
         callID: "c1",
         state: { input: { prompt: "do", subagent_type: "explore" }, ...state },
       });
-    task({ status: "running", metadata: { sessionId: "ses_child", parentSessionId: "ses_root" }, time: { start: product.now } });
+    task({
+      status: "running",
+      metadata: { sessionId: "ses_child", parentSessionId: "ses_root" },
+      time: { start: product.now },
+    });
     await same("a call");
     product.session("ses_child", "ses_root", "Do it (@explore subagent)");
     product.turn("ses_child", "c", "do", "done");
@@ -155,9 +175,9 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     });
     product.answer("ses_root", "msg_2", "prt_3", "all done");
     await same("the end");
-    expect(treesOf(await refreshed()).map((t) => [t.status, t.result, t.children.map((c) => [c.uri, c.type, c.status])])).toEqual([
-      ["completed", "all done", [["opencode://ses_root/ses_child", "explore", "completed"]]],
-    ]);
+    expect(
+      treesOf(await refreshed()).map((t) => [t.status, t.result, t.children.map((c) => [c.uri, c.type, c.status])]),
+    ).toEqual([["completed", "all done", [["opencode://ses_root/ses_child", "explore", "completed"]]]]);
     product.session("ses_root", null, "Another title");
     await same("a new title");
     product.db.exec("DELETE FROM part WHERE message_id = 'msg_ca'; DELETE FROM message WHERE id = 'msg_ca'");
@@ -203,7 +223,9 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     product.session("ses_child", "ses_gone", "Left alone (@general subagent)");
     product.turn("ses_child", "a", "do", "done");
     const library = await refreshed();
-    expect(treesOf(library).map((t) => [t.uri, t.status, t.children.map((c) => [c.uri, c.type, c.description, c.status])])).toEqual([
+    expect(
+      treesOf(library).map((t) => [t.uri, t.status, t.children.map((c) => [c.uri, c.type, c.description, c.status])]),
+    ).toEqual([
       ["opencode://ses_gone", "notFound", [["opencode://ses_gone/ses_child", "general", "Left alone", "completed"]]],
     ]);
     expect(store.problems(9).map((p) => p.code)).toEqual(["thread-missing"]);
@@ -228,7 +250,10 @@ describe("a database of another version", () => {
     db.exec("CREATE TABLE session (id TEXT PRIMARY KEY, body BLOB); CREATE TABLE turn (id TEXT)");
     db.close();
     expect((await refreshed()).problems.map((p) => [p.code, p.detail])).toEqual([
-      ["database-unknown", "it has no session.parent_id, no session.title, no session.version; its tables: session, turn"],
+      [
+        "database-unknown",
+        "it has no session.parent_id, no session.title, no session.version; its tables: session, turn",
+      ],
     ]);
   });
 
@@ -245,7 +270,12 @@ describe("a child that waits", () => {
   const activities = async (name: string, moment: string, began: number) => {
     const home = join(FIXTURES, "opencode", name, moment);
     const liveness = () => ({ pid: 7, startedAt: began });
-    const { forest } = await readMachine({ env: { HOME: home, RETINUE_HOME: join(scratch, "other") }, now: FIXED.now, liveness, providers: [opencode] });
+    const { forest } = await readMachine({
+      env: { HOME: home, RETINUE_HOME: join(scratch, "other") },
+      now: FIXED.now,
+      liveness,
+      providers: [opencode],
+    });
     return [...forest.agents.values()].map(({ verdict }) => [verdict.status, verdict.activity]);
   };
 
@@ -280,8 +310,14 @@ describe("a damaged database", () => {
           const bytes = Buffer.from(whole);
           for (const [at, to] of changes) bytes[at] = to;
           writeFileSync(path, length === null ? bytes : bytes.subarray(0, length));
-          const { forest, problems, library } = await readMachine({ env: env(), now: FIXED.now, liveness: FIXED.liveness, providers: [opencode] });
-          for (const root of forest.roots) expect(JSON.stringify(treeOf(forest, root, FIXED.price))).toContain("schema");
+          const { forest, problems, library } = await readMachine({
+            env: env(),
+            now: FIXED.now,
+            liveness: FIXED.liveness,
+            providers: [opencode],
+          });
+          for (const root of forest.roots)
+            expect(JSON.stringify(treeOf(forest, root, FIXED.price))).toContain("schema");
           if (length !== null && length < 4_000) expect([...problems, ...library.problems]).not.toEqual([]);
         },
       ),
@@ -295,7 +331,11 @@ describe("records from elsewhere", () => {
     const folder = join(FIXTURES, "opencode/exported/export");
     const { home, threads } = recordedHome("opencode", "exported");
     const root = threads[0]?.root ?? "";
-    const { uri, files } = await importFile(join(folder, `${root}.json`), { env: env(), replace: false, providers: [opencode] });
+    const { uri, files } = await importFile(join(folder, `${root}.json`), {
+      env: env(),
+      replace: false,
+      providers: [opencode],
+    });
     expect([uri, files.length]).toEqual([`opencode://${root}`, 2]);
     const there = await readMachine({
       env: { HOME: home, RETINUE_HOME: join(scratch, "other") },
@@ -318,7 +358,11 @@ describe("records from elsewhere", () => {
     store.close();
     store = await openSqliteStore(join(scratch, "data", "again.sqlite"), "test");
     const [alone] = treesOf(await refreshed());
-    expect([tree?.usage, tree?.counts, tree?.children.map((c) => c.counts)]).toEqual([alone?.usage, alone?.counts, alone?.children.map((c) => c.counts)]);
+    expect([tree?.usage, tree?.counts, tree?.children.map((c) => c.counts)]).toEqual([
+      alone?.usage,
+      alone?.counts,
+      alone?.children.map((c) => c.counts),
+    ]);
   });
 });
 

@@ -7,11 +7,21 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { retinueJson } from "../support/cli.ts";
-import { FIXTURES, filesBelow, momentFolders, RECORDED, type RecordedHome, recordedHomes } from "../support/fixtures.ts";
+import {
+  FIXTURES,
+  filesBelow,
+  momentFolders,
+  RECORDED,
+  type RecordedHome,
+  recordedHomes,
+} from "../support/fixtures.ts";
 import { differences } from "../support/judge.ts";
 import { type TextNode, wrongTexts } from "../support/judge-texts.ts";
 
-const stamps = () => filesBelow(FIXTURES).map((path) => `${path} ${statSync(join(FIXTURES, path)).size} ${statSync(join(FIXTURES, path)).mtimeMs}`);
+const stamps = () =>
+  filesBelow(FIXTURES).map(
+    (path) => `${path} ${statSync(join(FIXTURES, path)).size} ${statSync(join(FIXTURES, path)).mtimeMs}`,
+  );
 let before: string[] = [];
 beforeAll(() => {
   before = stamps();
@@ -40,9 +50,14 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
 
   describe.concurrent("ls", () => {
     it.each(homes)("$name", async ({ home, threads }: RecordedHome) => {
-      const listed = (await retinueJson(home, ["ls", "--limit", "1000"])) as { sessionId: string; agentId: string | null }[];
+      const listed = (await retinueJson(home, ["ls", "--limit", "1000"])) as {
+        sessionId: string;
+        agentId: string | null;
+      }[];
       const optional = new Set(threads.filter((thread) => thread.optional).map(({ root }) => root));
-      const shown = listed.map(({ sessionId, agentId }) => (agentId === null ? sessionId : `${sessionId}/${agentId}`)).filter((id) => !optional.has(id));
+      const shown = listed
+        .map(({ sessionId, agentId }) => (agentId === null ? sessionId : `${sessionId}/${agentId}`))
+        .filter((id) => !optional.has(id));
       expect(shown.sort()).toEqual(
         threads
           .filter((thread) => !thread.optional)

@@ -16,7 +16,8 @@ import { MAIN, retinue } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
-const as = (platform: string) => `--import data:text/javascript,Object.defineProperty(process,'platform',{value:'${platform}'})`;
+const as = (platform: string) =>
+  `--import data:text/javascript,Object.defineProperty(process,'platform',{value:'${platform}'})`;
 
 function copyOf(provider: string, name: string): string {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-systems-"));
@@ -32,7 +33,8 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
     ["opencode", "nested"],
   ])("the same trees are read from %s's files", async (provider, name) => {
     const home = copyOf(provider, name);
-    const tree = async (env: Record<string, string>) => JSON.parse((await retinue(home, ["tree", "latest", "--json"], env)).stdout);
+    const tree = async (env: Record<string, string>) =>
+      JSON.parse((await retinue(home, ["tree", "latest", "--json"], env)).stdout);
     const here = await tree({ RETINUE_HOME: join(home, "a") });
     expect(here.children.length).toBeGreaterThan(0);
     expect(await tree({ RETINUE_HOME: join(home, "b"), NODE_OPTIONS: as(platform) })).toEqual(here);
@@ -40,7 +42,8 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
 
   it("what is written is followed", async () => {
     const home = copyOf("claude", "c-nested");
-    const transcript = readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(`${THREAD}.jsonl`)) ?? "";
+    const transcript =
+      readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(`${THREAD}.jsonl`)) ?? "";
     // A slash at the end of a folder means nothing.
     const env = {
       PATH: process.env.PATH ?? "",
@@ -49,7 +52,10 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
       RETINUE_HOME: join(home, "data"),
       NODE_OPTIONS: as(platform),
     };
-    const child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow"], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     let printed = "";
     child.stdout.on("data", (chunk) => (printed += String(chunk)));
@@ -84,13 +90,18 @@ it("the workflow for GitHub runs all tests on each system and each version of No
   expect(matrix.os).toEqual(["ubuntu-latest", "macos-latest", "windows-latest"]);
   expect(engines.node).toMatch(new RegExp(`^>=${matrix.node[0]}\\.`));
   const steps: { uses?: string; run?: string }[] = jobs.test.steps;
-  expect(steps.flatMap(({ run }) => run ?? [])).toEqual(["npm ci", expect.stringContaining("rm -f node_modules/.bin/node "), "npm test"]);
+  expect(steps.flatMap(({ run }) => run ?? [])).toEqual([
+    "npm ci",
+    expect.stringContaining("rm -f node_modules/.bin/node "),
+    "npm test",
+  ]);
   for (const { uses } of steps) expect(uses ?? "actions/x@v1").toMatch(/^actions\/[\w-]+@v\d+$/);
 });
 
 it("lines may end as they do on Windows", async () => {
   const home = copyOf("claude", "c-nested");
-  const tree = async (data: string) => JSON.parse((await retinue(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
+  const tree = async (data: string) =>
+    JSON.parse((await retinue(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
   const shape = (record: { agentId: string; status: string; usage: unknown; children: [] }): unknown => [
     record.agentId,
     record.status,
@@ -104,13 +115,23 @@ it("lines may end as they do on Windows", async () => {
 });
 
 it("hooks are called by a command that shells of each system understand", () => {
-  expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe('/usr/bin/node "/opt/my tools/retinue.js" hook');
-  const onWindows = hookCommand("C:\\Program Files\\nodejs\\node.exe", "C:\\Users\\dev\\retinue\\bin\\retinue.js", "win32");
+  expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe(
+    '/usr/bin/node "/opt/my tools/retinue.js" hook',
+  );
+  const onWindows = hookCommand(
+    "C:\\Program Files\\nodejs\\node.exe",
+    "C:\\Users\\dev\\retinue\\bin\\retinue.js",
+    "win32",
+  );
   expect(onWindows).toBe('"C:/Program Files/nodejs/node.exe" C:/Users/dev/retinue/bin/retinue.js hook');
   expect(isOwnHook(onWindows)).toBe(true);
 });
 
 it("the home is the profile folder on Windows, whatever a shell says", () => {
   const env = { HOME: "/c/Users/dev", USERPROFILE: "C:\\Users\\dev" };
-  expect([userHome(env, "win32"), userHome(env, "linux"), userHome({ HOME: "/h" }, "win32")]).toEqual(["C:\\Users\\dev", "/c/Users/dev", "/h"]);
+  expect([userHome(env, "win32"), userHome(env, "linux"), userHome({ HOME: "/h" }, "win32")]).toEqual([
+    "C:\\Users\\dev",
+    "/c/Users/dev",
+    "/h",
+  ]);
 });

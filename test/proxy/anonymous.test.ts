@@ -99,9 +99,13 @@ it("what two sessions ask for at the same time is given to neither", async () =>
     exchange(3, [message("user", "Do it all")], "Done"),
   ];
   const { trees } = await through(asked);
-  expect(trees.filter(({ usage }) => usage.own.calls > 0).map(({ prompt, parent }) => [prompt, parent])).toEqual(expect.arrayContaining([["Do it all", null]]));
+  expect(trees.filter(({ usage }) => usage.own.calls > 0).map(({ prompt, parent }) => [prompt, parent])).toEqual(
+    expect.arrayContaining([["Do it all", null]]),
+  );
   const [alone] = [await through([asked[0] as WireExchange, asked[2] as WireExchange])];
-  expect(alone.trees.map(({ prompt, children }) => [prompt, children.map((child) => child.prompt)])).toEqual([["First", ["Do it all"]]]);
+  expect(alone.trees.map(({ prompt, children }) => [prompt, children.map((child) => child.prompt)])).toEqual([
+    ["First", ["Do it all"]],
+  ]);
 });
 
 /** Calls, and 60 seconds later an agent with that prompt begins, for a client that says where it works. */
@@ -168,11 +172,26 @@ it("follows a conversation through branches, retries, reminders and compaction",
   ];
   const { trees, proxied } = await through([
     exchange(1, start, "One"),
-    exchange(2, second, "", { status: 529, response: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } } }),
+    exchange(2, second, "", {
+      status: 529,
+      response: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+    }),
     exchange(3, reminded, "Two"),
     exchange(4, [...start, message("assistant", "One"), message("user", "Something else")], "Other"),
-    exchange(5, [...second, message("assistant", "Two"), message("user", "Your task is to create a detailed summary of the conversation so far.")], SUMMARY),
-    exchange(6, [message("user", `This session is being continued from a previous conversation.\n${SUMMARY}\nPlease continue.`)], "Three"),
+    exchange(
+      5,
+      [
+        ...second,
+        message("assistant", "Two"),
+        message("user", "Your task is to create a detailed summary of the conversation so far."),
+      ],
+      SUMMARY,
+    ),
+    exchange(
+      6,
+      [message("user", `This session is being continued from a previous conversation.\n${SUMMARY}\nPlease continue.`)],
+      "Three",
+    ),
     exchange(7, [message("user", "Begin")], "One"),
   ]);
   const { library } = await proxied.read();

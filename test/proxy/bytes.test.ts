@@ -72,7 +72,10 @@ it("passes method, path, query, headers and body on as they are, below the upstr
     "Content-Length",
     String(body.length),
   ];
-  await ask(`${proxied.url}/v1/messages?beta=true&x=%2F%20`, { ...POST, headers: headers as never }, [body.subarray(0, 7), body.subarray(7)]);
+  await ask(`${proxied.url}/v1/messages?beta=true&x=%2F%20`, { ...POST, headers: headers as never }, [
+    body.subarray(0, 7),
+    body.subarray(7),
+  ]);
   const [asked] = upstream.asked;
   expect(asked?.incoming.method).toBe("POST");
   expect(asked?.incoming.url).toBe("/gateway/base/v1/messages?beta=true&x=%2F%20");
@@ -84,12 +87,24 @@ it("passes method, path, query, headers and body on as they are, below the upstr
 it.each([
   ["line feeds", 'event: a\ndata: {"type":"ping"}\n\n'],
   ["carriage returns", "event: a\r\ndata: 1\r\n\r\ndata: 2\r\rdata: 3\n\n"],
-  ["comments, retry and unknown events", ': hello\n\nretry: 3000\nid: 7\nevent: never_heard_of\ndata: {"x":"\\u2028 ü"}\n\n:\n\n'],
+  [
+    "comments, retry and unknown events",
+    ': hello\n\nretry: 3000\nid: 7\nevent: never_heard_of\ndata: {"x":"\\u2028 ü"}\n\n:\n\n',
+  ],
   ["malformed events", 'data: {"type": "content_block_delta", \n\ndata:\n\nevent\n\ndata: [DONE]\n\n'],
 ])("a stream with %s, cut at every byte", async (_, text) => {
   const bytes = Buffer.from(text);
   const { proxied } = await between(async ({ outgoing }) => {
-    outgoing.writeHead(200, "Fine", ["Content-Type", "text/event-stream", "Request-Id", "req_1", "Set-Cookie", "a=1", "Set-Cookie", "b=2"] as never);
+    outgoing.writeHead(200, "Fine", [
+      "Content-Type",
+      "text/event-stream",
+      "Request-Id",
+      "req_1",
+      "Set-Cookie",
+      "a=1",
+      "Set-Cookie",
+      "b=2",
+    ] as never);
     for (const byte of bytes) {
       outgoing.write(Buffer.from([byte]));
       await new Promise((resolve) => setImmediate(resolve));
@@ -98,7 +113,16 @@ it.each([
   });
   const { status, message, headers, body, isWhole } = await ask(`${proxied.url}/v1/messages`, POST, ["{}"]);
   expect([status, message, isWhole]).toEqual([200, "Fine", true]);
-  expect(headers.slice(0, 8)).toEqual(["Content-Type", "text/event-stream", "Request-Id", "req_1", "Set-Cookie", "a=1", "Set-Cookie", "b=2"]);
+  expect(headers.slice(0, 8)).toEqual([
+    "Content-Type",
+    "text/event-stream",
+    "Request-Id",
+    "req_1",
+    "Set-Cookie",
+    "a=1",
+    "Set-Cookie",
+    "b=2",
+  ]);
   expect(body.equals(bytes)).toBe(true);
 });
 
@@ -212,7 +236,8 @@ it("asks once more where the upstream closes an idle connection at the moment it
   const proxied = await startProxied(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`);
   onTestFinished(() => proxied.dispose());
   const headers = { "content-length": 2 };
-  for (const _ of [1, 2, 3]) expect((await ask(`${proxied.url}/v1/messages`, { ...POST, headers }, ["{}"])).body.toString()).toBe("fine");
+  for (const _ of [1, 2, 3])
+    expect((await ask(`${proxied.url}/v1/messages`, { ...POST, headers }, ["{}"])).body.toString()).toBe("fine");
   expect(requests).toBeGreaterThan(3);
 });
 
@@ -242,7 +267,9 @@ it("goes through an HTTP proxy where there is one on the way", async () => {
   const way = createSocketServer((socket) => {
     socket.once("data", (head) => {
       lines.push(head.toString().split("\r\n")[0] ?? "", /proxy-authorization: .*/i.exec(head.toString())?.[0] ?? "");
-      const far = connect(Number(new URL(upstream.url).port), "127.0.0.1", () => far.write(head.toString().replace(/ http:\/\/[^/]+/, " ")));
+      const far = connect(Number(new URL(upstream.url).port), "127.0.0.1", () =>
+        far.write(head.toString().replace(/ http:\/\/[^/]+/, " ")),
+      );
       far.pipe(socket);
       socket.pipe(far);
     });
@@ -250,7 +277,9 @@ it("goes through an HTTP proxy where there is one on the way", async () => {
   });
   await new Promise<void>((resolve) => way.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void way.close());
-  const proxied = await startProxied(upstream.url, { via: new URL(`http://me:word@127.0.0.1:${(way.address() as AddressInfo).port}`) });
+  const proxied = await startProxied(upstream.url, {
+    via: new URL(`http://me:word@127.0.0.1:${(way.address() as AddressInfo).port}`),
+  });
   onTestFinished(() => proxied.dispose());
   expect((await ask(`${proxied.url}/v1/models`, { method: "GET" })).body.toString()).toBe("far away");
   expect(lines).toEqual([`GET ${upstream.url}/v1/models HTTP/1.1`, "Proxy-Authorization: Basic bWU6d29yZA=="]);
@@ -262,9 +291,13 @@ it("200 streams at once, and bodies of 32 MB", async () => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
     outgoing.end(`data: ${body.length}\n\n`);
   });
-  const many = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(`${proxied.url}/v1/messages?n=${i}`, POST, [`{"n":${i}}`])));
+  const many = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => ask(`${proxied.url}/v1/messages?n=${i}`, POST, [`{"n":${i}}`])),
+  );
   expect(many.every(({ status, isWhole }) => status === 200 && isWhole)).toBe(true);
-  const { body } = await ask(`${proxied.url}/v1/messages`, { ...POST, headers: { "content-length": big.length } }, [big]);
+  const { body } = await ask(`${proxied.url}/v1/messages`, { ...POST, headers: { "content-length": big.length } }, [
+    big,
+  ]);
   expect(body.toString()).toBe(`data: ${big.length}\n\n`);
   expect(upstream.asked.at(-1)?.body.equals(big)).toBe(true);
 });

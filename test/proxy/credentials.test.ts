@@ -23,7 +23,8 @@ interface Sent {
 }
 
 const JSON_TYPE = { "content-type": "application/json" };
-const message = (more: object) => JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: "Hello" }], ...more });
+const message = (more: object) =>
+  JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: "Hello" }], ...more });
 const form = (fields: Record<string, string>): Sent => ({
   path: "/oauth/token",
   headers: { "content-type": "application/x-www-form-urlencoded" },
@@ -39,7 +40,8 @@ const query =
 const said =
   (text: (secret: string) => string) =>
   (secret: string): Sent => ({ body: message({ messages: [{ role: "user", content: text(secret) }] }) });
-const event = (data: { readonly type: string; readonly [more: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (data: { readonly type: string; readonly [more: string]: unknown }) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** An answer in which the secret is split over two events, and each event over two chunks. */
 const streamed =
@@ -51,7 +53,11 @@ const streamed =
       const events = [
         event({
           type: "message_start",
-          message: { id: "msg_01aaaaaaaaaaaaaaaaaaaaaa", model: "claude-opus-5-5", usage: { input_tokens: 3, output_tokens: 1 } },
+          message: {
+            id: "msg_01aaaaaaaaaaaaaaaaaaaaaa",
+            model: "claude-opus-5-5",
+            usage: { input_tokens: 3, output_tokens: 1 },
+          },
         }),
         event({ type: "content_block_start", index: 0, content_block: start }),
         event({ type: "content_block_delta", index: 0, delta: delta(whole.slice(0, middle)) }),
@@ -74,9 +80,15 @@ const githubKey = (secret: string) => `gh${"p_"}${secret}`;
 const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "Anthropic x-api-key": header("x-api-key"),
   "authorization: Bearer": header("authorization", (secret) => `Bearer ${secret}`),
-  "authorization: Basic": header("authorization", (secret) => `Basic ${Buffer.from(`ada:${secret}`).toString("base64")}`),
+  "authorization: Basic": header(
+    "authorization",
+    (secret) => `Basic ${Buffer.from(`ada:${secret}`).toString("base64")}`,
+  ),
   "proxy-authorization": header("proxy-authorization", (secret) => `Basic ${secret}`),
-  "AWS SigV4 header": header("authorization", (secret) => `AWS4-HMAC-SHA256 Credential=AKID/20261117/eu-west-1/bedrock/aws4_request, Signature=${secret}`),
+  "AWS SigV4 header": header(
+    "authorization",
+    (secret) => `AWS4-HMAC-SHA256 Credential=AKID/20261117/eu-west-1/bedrock/aws4_request, Signature=${secret}`,
+  ),
   "x-amz-security-token": header("x-amz-security-token"),
   cookie: header("cookie", (secret) => `theme=dark; sid=${secret}`),
   "Google x-goog-api-key": header("x-goog-api-key"),
@@ -88,7 +100,9 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "LiteLLM x-litellm-key": header("x-litellm-key"),
   "Portkey x-portkey-api-key": header("x-portkey-api-key"),
   "Portkey x-portkey-virtual-key": header("x-portkey-virtual-key"),
-  "Portkey x-portkey-config": header("x-portkey-config", (secret) => JSON.stringify({ provider: "openai", api_key: secret })),
+  "Portkey x-portkey-config": header("x-portkey-config", (secret) =>
+    JSON.stringify({ provider: "openai", api_key: secret }),
+  ),
   "Helicone helicone-auth": header("helicone-auth", (secret) => `Bearer ${secret}`),
   "Helicone helicone-omit": header("helicone-property-auth"),
   "Cloudflare cf-aig-authorization": header("cf-aig-authorization", (secret) => `Bearer ${secret}`),
@@ -126,19 +140,34 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "OAuth client assertion": (secret) => form({ client_assertion: secret }),
   "OAuth refresh_token as JSON": (secret) => json({ grant_type: "refresh_token", refresh_token: secret }),
   "OAuth code_verifier as JSON": (secret) => json({ client_id: "a", client_secret: secret }),
-  "MCP authorization_token": (secret) => ({ body: message({ mcp_servers: [{ type: "url", url: "https://example.com/mcp", authorization_token: secret }] }) }),
+  "MCP authorization_token": (secret) => ({
+    body: message({ mcp_servers: [{ type: "url", url: "https://example.com/mcp", authorization_token: secret }] }),
+  }),
   "MCP headers of a tool": (secret) => ({
     path: "/v1/responses",
-    body: message({ input: "Hello", tools: [{ type: "mcp", server_url: "https://example.com", headers: { Authorization: `Bearer ${secret}` } }] }),
+    body: message({
+      input: "Hello",
+      tools: [{ type: "mcp", server_url: "https://example.com", headers: { Authorization: `Bearer ${secret}` } }],
+    }),
   }),
-  "MCP authorization of a tool": (secret) => ({ path: "/v1/responses", body: message({ input: "Hello", tools: [{ type: "mcp", authorization: secret }] }) }),
+  "MCP authorization of a tool": (secret) => ({
+    path: "/v1/responses",
+    body: message({ input: "Hello", tools: [{ type: "mcp", authorization: secret }] }),
+  }),
   "api_key in a body": (secret) => ({ path: "/v1/chat/completions", body: message({ api_key: secret }) }),
-  "aws_secret_access_key in a body": (secret) => ({ path: "/v1/chat/completions", body: message({ aws_secret_access_key: secret }) }),
+  "aws_secret_access_key in a body": (secret) => ({
+    path: "/v1/chat/completions",
+    body: message({ aws_secret_access_key: secret }),
+  }),
   "a password in a prompt": said((secret) => `Use DB_PASSWORD=${secret} please`),
   "a key in a prompt": said((secret) => `My token is ${githubKey(secret)}, use it`),
   "a key in a system prompt": (secret) => ({ body: message({ system: `Token: ${githubKey(secret)}` }) }),
   "a key in a tool's result": (secret) => ({
-    body: message({ messages: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: `PASSWORD=${secret}\n` }] }] }),
+    body: message({
+      messages: [
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: `PASSWORD=${secret}\n` }] },
+      ],
+    }),
   }),
   "a key in a packed body": (secret) => ({
     headers: { ...JSON_TYPE, "content-encoding": "gzip" },
@@ -160,13 +189,17 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "a new token in the answer's headers": answered((secret) => ({ "x-new-access-token": secret })),
   "a token endpoint's answer": (secret) => ({
     ...json({ grant_type: "x" }),
-    answer: ({ outgoing }) => outgoing.writeHead(200, JSON_TYPE).end(JSON.stringify({ access_token: secret, id_token: secret })),
+    answer: ({ outgoing }) =>
+      outgoing.writeHead(200, JSON_TYPE).end(JSON.stringify({ access_token: secret, id_token: secret })),
   }),
   "an error that repeats the key": (secret) => ({
     answer: ({ outgoing }) =>
-      outgoing
-        .writeHead(401, JSON_TYPE)
-        .end(JSON.stringify({ type: "error", error: { type: "authentication_error", message: `invalid key ${githubKey(secret)}` } })),
+      outgoing.writeHead(401, JSON_TYPE).end(
+        JSON.stringify({
+          type: "error",
+          error: { type: "authentication_error", message: `invalid key ${githubKey(secret)}` },
+        }),
+      ),
   }),
   "a streamed text, split over events and chunks": streamed(
     { type: "text", text: "" },
@@ -180,9 +213,15 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   ),
   "an answer as a whole": (secret) => ({
     answer: ({ outgoing }) =>
-      outgoing
-        .writeHead(200, JSON_TYPE)
-        .end(JSON.stringify({ id: "msg_1", type: "message", model: "m", content: [{ type: "text", text: `PASSWORD=${secret}` }], usage: {} })),
+      outgoing.writeHead(200, JSON_TYPE).end(
+        JSON.stringify({
+          id: "msg_1",
+          type: "message",
+          model: "m",
+          content: [{ type: "text", text: `PASSWORD=${secret}` }],
+          usage: {},
+        }),
+      ),
   }),
 };
 
@@ -199,15 +238,25 @@ const formsOf = (secret: string) => [
 
 function leaksIn(home: string, secrets: ReadonlyMap<string, string>, also = ""): string[] {
   const texts = [also, ...filesBelow(home).flatMap((path) => [path, readFileSync(join(home, path), "latin1")])];
-  return [...secrets].flatMap(([kind, secret]) => (formsOf(secret).some((form) => texts.some((text) => text.includes(form))) ? [kind] : []));
+  return [...secrets].flatMap(([kind, secret]) =>
+    formsOf(secret).some((form) => texts.some((text) => text.includes(form))) ? [kind] : [],
+  );
 }
 
-function send(url: string, { path = "/v1/messages", headers = JSON_TYPE, body = message({}) }: Sent, id: string): Promise<void> {
+function send(
+  url: string,
+  { path = "/v1/messages", headers = JSON_TYPE, body = message({}) }: Sent,
+  id: string,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const asking = request(`${url}${path}`, { method: "POST", headers: { ...headers, "x-correlation-id": id } }, (response) => {
-      response.resume();
-      response.on("close", resolve);
-    });
+    const asking = request(
+      `${url}${path}`,
+      { method: "POST", headers: { ...headers, "x-correlation-id": id } },
+      (response) => {
+        response.resume();
+        response.on("close", resolve);
+      },
+    );
     asking.on("error", reject);
     const pieces = Array.isArray(body) ? body : [body];
     for (const piece of pieces.slice(0, -1)) asking.write(piece);
@@ -251,7 +300,8 @@ it("tells equal values from others, and only within one run", async () => {
   for (let run = 0; run < 2; run++) {
     const proxied = await startProxied(upstream.url);
     onTestFinished(() => proxied.dispose());
-    for (const key of ["one", "one", "two"]) await send(proxied.url, { headers: { ...JSON_TYPE, "x-api-key": key } }, "1");
+    for (const key of ["one", "one", "two"])
+      await send(proxied.url, { headers: { ...JSON_TYPE, "x-api-key": key } }, "1");
     await proxied.stop();
     const text = filesBelow(proxied.folder).map((path) => readFileSync(join(proxied.folder, path), "utf8"));
     marks.push([...text.join("").matchAll(/"x-api-key":"([^"]*)"/g)].map(([, mark]) => mark ?? ""));
@@ -269,10 +319,14 @@ it("the password of an upstream is printed and kept nowhere", async () => {
   const secret = secretOf(700);
   const address = upstream.url.replace("//", `//ada:${secret}@`);
   const main = join(import.meta.dirname, "../../src/cli/main.ts");
-  const child = spawn(process.execPath, [main, "proxy", "--port", "0", "--json", "--upstream", `${address}/?key=${secret}`], {
-    env: home.env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [main, "proxy", "--port", "0", "--json", "--upstream", `${address}/?key=${secret}`],
+    {
+      env: home.env,
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   onTestFinished(() => void child.kill("SIGKILL"));
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += chunk));

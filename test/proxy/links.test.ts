@@ -20,12 +20,22 @@ const reworded = (wire: readonly WireExchange[]): WireExchange[] =>
     const { messages, ...request } = exchange.request as { messages: { role: string; content: unknown }[] };
     const texts = JSON.stringify(messages[0]).match(/@@[\w-]+/g);
     const isMain = texts?.at(-1) === "@@main" || texts === null;
-    return isMain ? exchange : { ...exchange, request: { ...request, messages: [{ role: "user", content: `Agent ${texts?.at(-1)}` }, ...messages.slice(1)] } };
+    return isMain
+      ? exchange
+      : {
+          ...exchange,
+          request: {
+            ...request,
+            messages: [{ role: "user", content: `Agent ${texts?.at(-1)}` }, ...messages.slice(1)],
+          },
+        };
   });
 const WIRE = reworded(wireOf("claude", "b-parallel3"));
 
-const requests = () => server.json<Page<RequestRecord>>("/api/requests?limit=1000").then(({ items }) => items.toReversed());
-const subtasksOf = (id: string) => server.json<Page<Subtask>>(`/api/requests/${id}/subtasks`).then(({ items }) => items);
+const requests = () =>
+  server.json<Page<RequestRecord>>("/api/requests?limit=1000").then(({ items }) => items.toReversed());
+const subtasksOf = (id: string) =>
+  server.json<Page<Subtask>>(`/api/requests/${id}/subtasks`).then(({ items }) => items);
 const treeOf = (uri: string) => server.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
 const link = (child: string, parent: string) =>
   server.json<{ uri: string; parent: string | null }>("/api/links", {
@@ -33,7 +43,8 @@ const link = (child: string, parent: string) =>
     body: JSON.stringify({ child, parent }),
     headers: { "Content-Type": "application/json" },
   });
-const unlink = (child: string) => server.json<{ uri: string; parent: string | null }>(`/api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
+const unlink = (child: string) =>
+  server.json<{ uri: string; parent: string | null }>(`/api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
 
 beforeAll(async () => {
   server = await startServer(null);
@@ -55,7 +66,9 @@ async function everything(): Promise<unknown> {
   const { items } = await server.json<Page<AgentTree>>("/api/threads");
   const trees = await Promise.all(items.map(({ uri }) => treeOf(uri)));
   // How much of the recording was read is not for a link to change, and may still grow.
-  return JSON.parse(JSON.stringify({ all, subtasks, trees }, (name, value: unknown) => (name === "records" ? undefined : value)));
+  return JSON.parse(
+    JSON.stringify({ all, subtasks, trees }, (name, value: unknown) => (name === "records" ? undefined : value)),
+  );
 }
 
 it("a child linked by request ids answers a call of that request; unlinking restores both exactly", async () => {
@@ -77,7 +90,10 @@ it("a child linked by request ids answers a call of that request; unlinking rest
     const id = child?.request_id ?? "";
     expect((await link(id, parentId)).parent).toBe(parent?.uri);
     linked.push(id);
-    expect((await requests()).find(({ request_id }) => request_id === id)).toMatchObject({ parent_task_request_id: parentId, is_subtask: true });
+    expect((await requests()).find(({ request_id }) => request_id === id)).toMatchObject({
+      parent_task_request_id: parentId,
+      is_subtask: true,
+    });
     const subtasks = await subtasksOf(parentId);
     expect(subtasks).toHaveLength(3);
     expect(subtasks.map(({ request_id }) => request_id).filter((one) => one !== null)).toEqual(linked);
@@ -87,7 +103,9 @@ it("a child linked by request ids answers a call of that request; unlinking rest
     expect(tree.children.filter(({ link: why }) => why?.rule === "spawn-call")).toHaveLength(3 - linked.length);
   }
   const done = await treeOf(parent?.uri ?? "");
-  expect(done.children.map(({ status, link: why }) => [status, why?.source])).toEqual(Array(3).fill(["completed", "manual"]));
+  expect(done.children.map(({ status, link: why }) => [status, why?.source])).toEqual(
+    Array(3).fill(["completed", "manual"]),
+  );
 
   for (const id of linked) expect((await unlink(id)).parent).toBeNull();
   expect(await everything()).toEqual(before);
@@ -101,12 +119,20 @@ it("a child linked by URIs takes the only unanswered call; a request without cal
   const last = all.findLast(({ uri }) => uri === parent?.uri);
   for (const uri of [one, two]) await link(uri ?? "", parent?.request_id ?? "");
   const { uri } = await link(three ?? "", parent?.uri ?? "");
-  expect((await treeOf(parent?.uri ?? "")).children.map((child) => child.link?.rule)).toEqual(["manual", "manual", "manual"]);
+  expect((await treeOf(parent?.uri ?? "")).children.map((child) => child.link?.rule)).toEqual([
+    "manual",
+    "manual",
+    "manual",
+  ]);
   expect((await subtasksOf(parent?.request_id ?? "")).map((subtask) => subtask.uri)).toContain(uri);
 
   await link(three ?? "", last?.request_id ?? "");
   expect(await subtasksOf(last?.request_id ?? "")).toMatchObject([{ uri, tool_use_id: null, task_number: 1 }]);
-  expect((await requests()).filter((request) => request.uri === uri).every((request) => request.parent_task_request_id === last?.request_id)).toBe(true);
+  expect(
+    (await requests())
+      .filter((request) => request.uri === uri)
+      .every((request) => request.parent_task_request_id === last?.request_id),
+  ).toBe(true);
   for (const child of [one, two, three]) await unlink(child ?? "");
   expect(await everything()).toEqual(before);
 });

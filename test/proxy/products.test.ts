@@ -16,8 +16,10 @@ import { startProxied } from "./proxied.ts";
 import { replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
-const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
-const treesOf = (forest: Forest) => new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice)]));
+const casesOf = (provider: string) =>
+  caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
+const treesOf = (forest: Forest) =>
+  new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice)]));
 
 async function recorded(wire: readonly WireExchange[], home: string | null) {
   const upstream = await startUpstream();
@@ -32,7 +34,12 @@ async function recorded(wire: readonly WireExchange[], home: string | null) {
 
 /** Agents of Pi have no ids of their own on the wire; those of OpenCode have. */
 const asTheWireKnows = (thread: RecordedThread, provider: string): RecordedThread =>
-  provider !== "pi" ? thread : { ...thread, agents: thread.agents.map((agent) => (agent.agentId === null ? agent : { ...agent, agentIdNative: false })) };
+  provider !== "pi"
+    ? thread
+    : {
+        ...thread,
+        agents: thread.agents.map((agent) => (agent.agentId === null ? agent : { ...agent, agentIdNative: false })),
+      };
 
 describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
   it.each(casesOf(provider))("beside its own records counts everything once: %s", async (name) => {
@@ -40,31 +47,47 @@ describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
     const proxied = await recorded(wireOf(provider, name), home);
     const own = { ...homeEnv(home), RETINUE_HOME: join(proxied.env.RETINUE_HOME ?? "", "own") };
     const alone = treesOf((await readMachine({ env: own })).forest);
-    const { forest, problems } = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
+    const { forest, problems } = await readMachine({
+      env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" },
+    });
     const joined = treesOf(forest);
     expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
-    expect(threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
+    expect(
+      threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING)),
+    ).toEqual([]);
     expect([...joined.keys()].sort()).toEqual([...alone.keys()].sort());
   });
 
-  it.each(provider === "pi" ? casesOf(provider) : [])("beside its own records counts everything once, also where it sends no ids: %s", async (name) => {
-    const { home, threads } = recordedHome(provider, name);
-    const wire = wireOf(provider, name).map((exchange) => ({ ...exchange, headers: { "user-agent": "OpenAI/JS 7.19.0" } }));
-    const proxied = await recorded(wire, home);
-    const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
-    const joined = treesOf(machine.forest);
-    expect(threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
-    expect([...joined.keys()]).toEqual(threads.map(({ root }) => root));
-    const { items } = new Requests(machine.library).list({ limit: 99 });
-    expect(items.every(({ uri }) => uri?.startsWith(`${provider}://${threads[0]?.root}`))).toBe(true);
-  });
+  it.each(provider === "pi" ? casesOf(provider) : [])(
+    "beside its own records counts everything once, also where it sends no ids: %s",
+    async (name) => {
+      const { home, threads } = recordedHome(provider, name);
+      const wire = wireOf(provider, name).map((exchange) => ({
+        ...exchange,
+        headers: { "user-agent": "OpenAI/JS 7.19.0" },
+      }));
+      const proxied = await recorded(wire, home);
+      const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
+      const joined = treesOf(machine.forest);
+      expect(
+        threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING)),
+      ).toEqual([]);
+      expect([...joined.keys()]).toEqual(threads.map(({ root }) => root));
+      const { items } = new Requests(machine.library).list({ limit: 99 });
+      expect(items.every(({ uri }) => uri?.startsWith(`${provider}://${threads[0]?.root}`))).toBe(true);
+    },
+  );
 
   it.each(casesOf(provider))("by itself gives its agents: %s", async (name) => {
     const { home, threads } = recordedHome(provider, name);
     const proxied = await recorded(wireOf(provider, name), home);
     const joined = treesOf((await proxied.read()).forest);
     const seen = threads.filter(({ optional }) => optional !== true);
-    expect(seen.flatMap((thread) => differences(asTheWireKnows(thread, provider), (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
+    expect(
+      seen.flatMap((thread) =>
+        differences(asTheWireKnows(thread, provider), (joined.get(thread.root) as TreeNode | undefined) ?? MISSING),
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -72,8 +95,20 @@ describe("a request that could be of more than one product", () => {
   const id = "01a1e11c-ea2c-7174-9520-4cd9373a20d7";
   const asked = (headers: Record<string, string>): WireExchange => ({
     ...{ n: 1, t: 10, tEnd: 15, method: "POST", url: "/v1/responses", headers, status: 200 },
-    request: { model: "m", stream: true, prompt_cache_key: id, tools: [{ name: "bash" }], input: [{ role: "user", content: "Begin" }] },
-    response: { id: "resp_1", model: "m", status: "completed", output: [], usage: { input_tokens: 3, output_tokens: 2 } },
+    request: {
+      model: "m",
+      stream: true,
+      prompt_cache_key: id,
+      tools: [{ name: "bash" }],
+      input: [{ role: "user", content: "Begin" }],
+    },
+    response: {
+      id: "resp_1",
+      model: "m",
+      status: "completed",
+      output: [],
+      usage: { input_tokens: 3, output_tokens: 2 },
+    },
   });
   const pi = { "user-agent": "pi/1.5.0 (linux; node/v24.21.0; x64)", session_id: id };
   const codex = { "user-agent": "codex_exec/0.121.0 (Debian 12.0.0)", originator: "codex_exec", session_id: id };
@@ -84,8 +119,16 @@ describe("a request that could be of more than one product", () => {
     ["a client that only has a session_id", { session_id: id }, "proxy://"],
     ["Letta, which calls itself Pi and names no session", { "user-agent": "pi (linux 6.1.0; x64)" }, "proxy://"],
     ["Pi and Codex at once", { ...pi, originator: "codex_exec" }, "proxy://"],
-    ["Kilo, which has the ids of OpenCode", { "user-agent": "Kilo-Code/7.7.9", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" }, "proxy://"],
-    ["OpenCode", { "user-agent": "opencode/1.18.33", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" }, "opencode://ses_e1b738ba3ffe2g7oOd5ACH8CaL"],
+    [
+      "Kilo, which has the ids of OpenCode",
+      { "user-agent": "Kilo-Code/7.7.9", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" },
+      "proxy://",
+    ],
+    [
+      "OpenCode",
+      { "user-agent": "opencode/1.18.33", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" },
+      "opencode://ses_e1b738ba3ffe2g7oOd5ACH8CaL",
+    ],
   ])("%s", async (_, headers, uri) => {
     const proxied = await recorded([asked(headers)], null);
     const trees = [...treesOf((await proxied.read()).forest).values()];

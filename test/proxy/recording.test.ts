@@ -18,16 +18,38 @@ import { replay, wireOf } from "./wires.ts";
 const SESSION = "11111111-2222-4333-8444-555555555555";
 const NAMED = { "x-claude-code-session-id": SESSION, "content-type": "application/json" };
 const body = (text: string) =>
-  JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: text }], tools: [{ name: "Bash" }] });
-const event = (data: { type: string; [more: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  JSON.stringify({
+    model: "claude-opus-5-5",
+    stream: true,
+    messages: [{ role: "user", content: text }],
+    tools: [{ name: "Bash" }],
+  });
+const event = (data: { type: string; [more: string]: unknown }) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 const START = event({
   type: "message_start",
-  message: { id: "msg_01aaaaaaaaaaaaaaaaaaaaaa", model: "claude-opus-5-5", usage: { input_tokens: 3, output_tokens: 1 } },
+  message: {
+    id: "msg_01aaaaaaaaaaaaaaaaaaaaaa",
+    model: "claude-opus-5-5",
+    usage: { input_tokens: 3, output_tokens: 1 },
+  },
 });
 const CALL = [
-  event({ type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "toolu_01aaaaaaaaaaaaaaaaaa", name: "Agent", input: {} } }),
-  event({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"prompt":"Look into it","descr' } }),
-  event({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: 'iption":"Look"}' } }),
+  event({
+    type: "content_block_start",
+    index: 0,
+    content_block: { type: "tool_use", id: "toolu_01aaaaaaaaaaaaaaaaaa", name: "Agent", input: {} },
+  }),
+  event({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "input_json_delta", partial_json: '{"prompt":"Look into it","descr' },
+  }),
+  event({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "input_json_delta", partial_json: 'iption":"Look"}' },
+  }),
   event({ type: "content_block_stop", index: 0 }),
 ].join("");
 const END =
@@ -45,13 +67,19 @@ async function started(respond: (asked: Asked) => void, options: Parameters<type
   return proxied;
 }
 
-const recorded = ({ folder }: Proxied) => (existsSync(folder) ? readdirSync(folder) : []).map((name) => readFileSync(join(folder, name), "utf8")).join("");
+const recorded = ({ folder }: Proxied) =>
+  (existsSync(folder) ? readdirSync(folder) : []).map((name) => readFileSync(join(folder, name), "utf8")).join("");
 const requestsIn = async (proxied: Proxied) => {
   const { library } = await proxied.read();
   return new Requests(library).list({ limit: 99 }).items.toReversed();
 };
 
-function ask(proxied: Pick<Proxied, "url">, text: string | Buffer, headers: Record<string, string> = NAMED, path = "/v1/messages?beta=true") {
+function ask(
+  proxied: Pick<Proxied, "url">,
+  text: string | Buffer,
+  headers: Record<string, string> = NAMED,
+  path = "/v1/messages?beta=true",
+) {
   const asking = request(`${proxied.url}${path}`, { method: "POST", headers });
   const done = new Promise<string>((resolve) => {
     asking.on("response", (response) => {
@@ -70,10 +98,19 @@ function ask(proxied: Pick<Proxied, "url">, text: string | Buffer, headers: Reco
 
 it("never keeps credentials", async () => {
   const proxied = await started(({ outgoing }) => {
-    outgoing.writeHead(200, { "content-type": "application/json", "set-cookie": "session=geheim-5", "x-oauth-token": "geheim-6" });
+    outgoing.writeHead(200, {
+      "content-type": "application/json",
+      "set-cookie": "session=geheim-5",
+      "x-oauth-token": "geheim-6",
+    });
     outgoing.end("{}");
   });
-  const secrets = { authorization: "Bearer geheim-1", "x-api-key": "geheim-2", cookie: "a=geheim-3", "proxy-authorization": "Basic geheim-4" };
+  const secrets = {
+    authorization: "Bearer geheim-1",
+    "x-api-key": "geheim-2",
+    cookie: "a=geheim-3",
+    "proxy-authorization": "Basic geheim-4",
+  };
   await ask(proxied, body("Hello"), { ...NAMED, ...secrets }).done;
   await proxied.stop();
   expect(recorded(proxied)).toContain("Hello");
@@ -93,13 +130,19 @@ it("a spawn is known the moment its block ends, before the answer does, and the 
   const [running] = await requestsIn(proxied);
   expect(running).toMatchObject({
     status: "running",
-    task_tool_invocation: [{ name: "Agent", prompt: "Look into it", description: "Look", tool_use_id: "toolu_01aaaaaaaaaaaaaaaaaa" }],
+    task_tool_invocation: [
+      { name: "Agent", prompt: "Look into it", description: "Look", tool_use_id: "toolu_01aaaaaaaaaaaaaaaaaa" },
+    ],
   });
   finish();
   await done;
   await proxied.stop();
   const [ended] = await requestsIn(proxied);
-  expect(ended).toMatchObject({ status: "completed", stop_reason: "tool_use", usage: { inputTokens: 3, outputTokens: 9, cacheReadTokens: 5 } });
+  expect(ended).toMatchObject({
+    status: "completed",
+    stop_reason: "tool_use",
+    usage: { inputTokens: 3, outputTokens: 9, cacheReadTokens: 5 },
+  });
   expect(ended?.first_token_ms).not.toBeNull();
   expect(recorded(proxied)).toContain("web_search_requests");
 });
@@ -128,7 +171,8 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
       outgoing.write(START);
     }
   });
-  for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"]) await ask(proxied, body(text)).done;
+  for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"])
+    await ask(proxied, body(text)).done;
   const { abort, done } = ask(proxied, body("give up"));
   await until(() => recorded(proxied).split('"is":"opened"').length >= 6);
   abort();
@@ -150,7 +194,11 @@ it("an answer made to unpack without end is passed on as it is, and read up to a
     outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
     outgoing.end(asked.toString().includes("bomb") ? bomb : gzipSync(START + CALL + END));
   });
-  const answer = await fetch(`${proxied.url}/v1/messages`, { method: "POST", headers: { ...NAMED, "accept-encoding": "gzip" }, body: body("bomb") });
+  const answer = await fetch(`${proxied.url}/v1/messages`, {
+    method: "POST",
+    headers: { ...NAMED, "accept-encoding": "gzip" },
+    body: body("bomb"),
+  });
   let bytes = 0;
   for await (const part of answer.body ?? []) bytes += part.length;
   expect(bytes).toBe(START.length + 2 * MAX_RECORD);
@@ -186,7 +234,9 @@ it("keeps what took too long", async () => {
   const proxied = await started(() => {}, { silenceMs: 100 });
   expect(await ask(proxied, body("Hello?")).done).toContain("timeout_error");
   await proxied.stop();
-  expect(await requestsIn(proxied)).toMatchObject([{ status: "errored", error: "no data from the upstream for 100 ms" }]);
+  expect(await requestsIn(proxied)).toMatchObject([
+    { status: "errored", error: "no data from the upstream for 100 ms" },
+  ]);
 });
 
 it("an agent notices nothing of a folder that cannot be written to", async () => {
@@ -210,7 +260,10 @@ it("keeps every text once, however often it is sent", async () => {
   await proxied.stop();
   const names = [...recorded(proxied).matchAll(/"is":"piece","piece":"(\w+)"/g)].map(([, name]) => name);
   expect(names.length).toBe(new Set(names).size);
-  const sent = wire.reduce((sum, { request: asked }) => sum + ((asked?.messages as unknown[] | undefined)?.length ?? 0), 0);
+  const sent = wire.reduce(
+    (sum, { request: asked }) => sum + ((asked?.messages as unknown[] | undefined)?.length ?? 0),
+    0,
+  );
   expect(names.length).toBeLessThan(sent);
 });
 
@@ -227,8 +280,18 @@ it("throws away what is too old, then the oldest of what is too much, but never 
     writeFileSync(join(proxied.folder, `${name}.jsonl`), "x".repeat(size));
     utimesSync(join(proxied.folder, `${name}.jsonl`), new Date(now), new Date(now - ageDays * 86_400_000));
   }
-  expect(keepWithin(proxied.folder, { ageMs: null, bytes: null }, now)).toEqual({ files: 4, bytes: 310, removedFiles: 0, removedBytes: 0 });
-  expect(keepWithin(proxied.folder, { ageMs: 5 * 86_400_000, bytes: 260 }, now)).toEqual({ files: 2, bytes: 250, removedFiles: 2, removedBytes: 60 });
+  expect(keepWithin(proxied.folder, { ageMs: null, bytes: null }, now)).toEqual({
+    files: 4,
+    bytes: 310,
+    removedFiles: 0,
+    removedBytes: 0,
+  });
+  expect(keepWithin(proxied.folder, { ageMs: 5 * 86_400_000, bytes: 260 }, now)).toEqual({
+    files: 2,
+    bytes: 250,
+    removedFiles: 2,
+    removedBytes: 60,
+  });
   expect(keepWithin(proxied.folder, { ageMs: null, bytes: 1 }, now)).toMatchObject({ files: 1, bytes: 200 });
   expect(readdirSync(proxied.folder)).toEqual(["d.jsonl"]);
 });
@@ -268,14 +331,20 @@ it("past its budget a session hears so in the API's words, and who spent it; oth
   const { error } = JSON.parse(answers.at(-1) ?? "{}") as { error: { type: string; message: string } };
   expect(error.type).toBe("permission_error");
   expect(error.message).toMatch(/20 tokens, is used up\. Spent: [\d,]+ tokens .* by agent a1234567 [\d,]+ tokens/);
-  expect(await ask(proxied, body("Mine"), { ...NAMED, "x-claude-code-session-id": "22222222-2222-4333-8444-555555555555" }).done).toContain("message_start");
+  expect(
+    await ask(proxied, body("Mine"), { ...NAMED, "x-claude-code-session-id": "22222222-2222-4333-8444-555555555555" })
+      .done,
+  ).toContain("message_start");
   await proxied.stop();
   expect((await requestsIn(proxied)).filter(({ error: told }) => told === "a budget is used up")).toHaveLength(1);
 });
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
-function run(args: readonly string[], env: Readonly<Record<string, string>>): { readonly child: ChildProcess; readonly url: Promise<string> } {
+function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): { readonly child: ChildProcess; readonly url: Promise<string> } {
   const child = spawn(process.execPath, [MAIN, "proxy", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const url = new Promise<string>((resolve, reject) => {
@@ -307,8 +376,15 @@ it("as a process: prints its address, is killed at any moment, and shows what it
   await until(() => recorded(proxied).split('"is":"block"').length >= 3);
   child.kill("SIGKILL");
   await done;
-  await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(null)));
-  expect((await requestsIn(proxied)).map(({ status, status_reason }) => [status, /before the response was complete/.test(status_reason)])).toEqual([
+  await new Promise((resolve) =>
+    child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(null),
+  );
+  expect(
+    (await requestsIn(proxied)).map(({ status, status_reason }) => [
+      status,
+      /before the response was complete/.test(status_reason),
+    ]),
+  ).toEqual([
     ["completed", false],
     ["shutdown", true],
   ]);

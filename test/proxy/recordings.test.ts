@@ -13,19 +13,35 @@ import { startProxied } from "./proxied.ts";
 import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
-const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
+const casesOf = (provider: string) =>
+  caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
 
 /**
  * What became of it after the replay, thread by thread; `home`, `recordings`: with the product's own records, and what
  * others saw of it, beside it.
  */
-async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string, recordings?: string): Promise<Map<string, TreeNode>> {
+async function treesAfter(
+  wire: readonly WireExchange[],
+  options: ReplayOptions = {},
+  home?: string,
+  recordings?: string,
+): Promise<Map<string, TreeNode>> {
   const { forest, problems } = await machineAfter(wire, options, home, recordings);
   expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
-  return new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice) as unknown as TreeNode]));
+  return new Map(
+    forest.roots.map((key) => [
+      treeOf(forest, key, listPrice).sessionId,
+      treeOf(forest, key, listPrice) as unknown as TreeNode,
+    ]),
+  );
 }
 
-async function machineAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string, recordings?: string): Promise<Machine> {
+async function machineAfter(
+  wire: readonly WireExchange[],
+  options: ReplayOptions = {},
+  home?: string,
+  recordings?: string,
+): Promise<Machine> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const proxied = await startProxied(upstream.url);
@@ -35,9 +51,13 @@ async function machineAfter(wire: readonly WireExchange[], options: ReplayOption
   if (home !== undefined) {
     setBack(proxied.folder, wire, home);
     // Imported: when these copies were made says nothing of what stands in them.
-    for (const folder of readdirSync(home)) cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), { recursive: true });
+    for (const folder of readdirSync(home))
+      cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), {
+        recursive: true,
+      });
   }
-  if (recordings !== undefined) cpSync(recordings, join(proxied.env.RETINUE_HOME ?? "", "recordings"), { recursive: true });
+  if (recordings !== undefined)
+    cpSync(recordings, join(proxied.env.RETINUE_HOME ?? "", "recordings"), { recursive: true });
   expect(proxied.talk).toEqual([]);
   return proxied.read();
 }
@@ -47,7 +67,9 @@ function asTheWireKnows(thread: RecordedThread, wire: readonly WireExchange[]): 
   const sent = JSON.stringify(wire);
   return {
     ...thread,
-    agents: thread.agents.map((agent) => (agent.agentId !== null && !sent.includes(agent.agentId) ? { ...agent, agentIdNative: false } : agent)),
+    agents: thread.agents.map((agent) =>
+      agent.agentId !== null && !sent.includes(agent.agentId) ? { ...agent, agentIdNative: false } : agent,
+    ),
   };
 }
 
@@ -59,7 +81,8 @@ const nobodyNamed = (thread: RecordedThread): RecordedThread => ({
 /** The ids by which a client tells its agents apart. */
 const AGENT_HEADERS =
   /^(x-claude-code-(agent|parent).*|thread-id|x-codex-parent-thread-id|x-openai-subagent|x-codex-turn-metadata|x-codex-window-id|x-client-request-id)$/;
-const withoutAgents = (headers: Readonly<Record<string, string>>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !AGENT_HEADERS.test(name)));
+const withoutAgents = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !AGENT_HEADERS.test(name)));
 
 describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   const threadsOf = (name: string) => recordedHome(provider, name).threads.filter(({ optional }) => optional !== true);
@@ -67,7 +90,9 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   it.each(casesOf(provider))("gives the tree of %s", async (name) => {
     const wire = wireOf(provider, name);
     const trees = await treesAfter(wire);
-    expect(threadsOf(name).flatMap((thread) => differences(asTheWireKnows(thread, wire), trees.get(thread.root) ?? MISSING))).toEqual([]);
+    expect(
+      threadsOf(name).flatMap((thread) => differences(asTheWireKnows(thread, wire), trees.get(thread.root) ?? MISSING)),
+    ).toEqual([]);
   });
 
   // Older versions send none.
@@ -77,7 +102,9 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   it.each(naming)("without the ids of agents, has the same agents by what they say: %s", async (name) => {
     const wire = wireOf(provider, name);
     const trees = await treesAfter(wire, { headers: withoutAgents });
-    expect(threadsOf(name).flatMap((thread) => differences(nobodyNamed(thread), trees.get(thread.root) ?? MISSING))).toEqual([]);
+    expect(
+      threadsOf(name).flatMap((thread) => differences(nobodyNamed(thread), trees.get(thread.root) ?? MISSING)),
+    ).toEqual([]);
   });
 
   it.each(casesOf(provider))("with the product's own records beside it counts everything once: %s", async (name) => {
@@ -90,22 +117,33 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   });
 
   const recordingsOf = (name: string) => join(FIXTURES, provider, name, "recordings");
-  it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))("with all there is of it, counts everything once: %s", async (name) => {
-    const trees = await treesAfter(wireOf(provider, name), {}, recordedHome(provider, name).home, recordingsOf(name));
-    expect(threadsOf(name).flatMap((thread) => differences(thread, trees.get(thread.root) ?? MISSING))).toEqual([]);
-  });
+  it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))(
+    "with all there is of it, counts everything once: %s",
+    async (name) => {
+      const trees = await treesAfter(wireOf(provider, name), {}, recordedHome(provider, name).home, recordingsOf(name));
+      expect(threadsOf(name).flatMap((thread) => differences(thread, trees.get(thread.root) ?? MISSING))).toEqual([]);
+    },
+  );
 });
 
 describe("answers in fast mode", () => {
   const wire = wireOf("claude", "c-nested");
   const fast = wire.map((exchange) => ({
     ...exchange,
-    response: exchange.response && { ...exchange.response, usage: { ...(exchange.response.usage as object), speed: "fast" } },
+    response: exchange.response && {
+      ...exchange.response,
+      usage: { ...(exchange.response.usage as object), speed: "fast" },
+    },
   }));
   const costs = ({ forest }: Machine) =>
-    forest.roots.map((key) => treeOf(forest, key, listPrice).usage.subtree).map(({ calls, costUsd }) => ({ calls, costUsd }));
+    forest.roots
+      .map((key) => treeOf(forest, key, listPrice).usage.subtree)
+      .map(({ calls, costUsd }) => ({ calls, costUsd }));
   const twice = (machine: Machine) =>
-    costs(machine).map(({ calls, costUsd }) => ({ calls, costUsd: expect.closeTo(2 * (costUsd ?? Number.NaN), 9) as number }));
+    costs(machine).map(({ calls, costUsd }) => ({
+      calls,
+      costUsd: expect.closeTo(2 * (costUsd ?? Number.NaN), 9) as number,
+    }));
 
   it("are priced as fast by what the traffic says", async () => {
     expect(costs(await machineAfter(fast))).toEqual(twice(await machineAfter(wire)));
@@ -127,7 +165,9 @@ it("events in both traffic and transcripts are returned once", async () => {
   const told = async (machine: Machine) => {
     const events = await readEvents(machine.library, machine.forest, [...machine.forest.agents.keys()]);
     return events
-      .flatMap(({ kind, text, tool }) => (kind === "assistant" || kind === "toolCall" || kind === "toolResult" ? [`${kind} ${tool?.callId ?? text}`] : []))
+      .flatMap(({ kind, text, tool }) =>
+        kind === "assistant" || kind === "toolCall" || kind === "toolResult" ? [`${kind} ${tool?.callId ?? text}`] : [],
+      )
       .sort();
   };
   const alone = await told(await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } }));
@@ -136,7 +176,12 @@ it("events in both traffic and transcripts are returned once", async () => {
   expect(await told(await machineAfter(wire))).toEqual(alone);
 });
 
-it.each(casesOf("codex"))("a proxy beside the rollouts leaves them in agreement with their totals: %s", async (name) => {
-  const { forest } = await machineAfter(wireOf("codex", name), {}, recordedHome("codex", name).home);
-  expect(verifyAll(forest, listPrice).flatMap(({ uri, differences: off }) => off.map((one) => ({ uri, ...one })))).toEqual([]);
-});
+it.each(casesOf("codex"))(
+  "a proxy beside the rollouts leaves them in agreement with their totals: %s",
+  async (name) => {
+    const { forest } = await machineAfter(wireOf("codex", name), {}, recordedHome("codex", name).home);
+    expect(
+      verifyAll(forest, listPrice).flatMap(({ uri, differences: off }) => off.map((one) => ({ uri, ...one }))),
+    ).toEqual([]);
+  },
+);

@@ -31,7 +31,10 @@ beforeAll(async () => {
   proxied = await startProxied(upstream.url, { env: server.env });
   document = await server.json<ApiDocument>("/api/openapi.json");
   for (const wire of [NESTED, CUSTOM]) await replay(wire, proxied.url, upstream);
-  await until(async () => (await all()).items.filter(({ status }) => status === "completed").length === NESTED.length + CUSTOM.length);
+  await until(
+    async () =>
+      (await all()).items.filter(({ status }) => status === "completed").length === NESTED.length + CUSTOM.length,
+  );
 });
 afterAll(async () => {
   expect(server.talk).toEqual([]);
@@ -43,7 +46,11 @@ afterAll(async () => {
 async function ask<T>(route: string, path: string, status = 200): Promise<T> {
   const answer = await server.get(path);
   const body: unknown = await answer.json();
-  expect({ path, status: answer.status, faults: faultsIn(document, route, "GET", answer.status, body) }).toEqual({ path, status, faults: null });
+  expect({ path, status: answer.status, faults: faultsIn(document, route, "GET", answer.status, body) }).toEqual({
+    path,
+    status,
+    faults: null,
+  });
   return body as T;
 }
 
@@ -60,7 +67,10 @@ describe("requests", () => {
     );
     const paged: string[] = [];
     for (let next: string | null = ""; next !== null; ) {
-      const page: Page<RequestRecord> = await ask("/api/requests", `/api/requests?limit=3${next === "" ? "" : `&cursor=${next}`}`);
+      const page: Page<RequestRecord> = await ask(
+        "/api/requests",
+        `/api/requests?limit=3${next === "" ? "" : `&cursor=${next}`}`,
+      );
       paged.push(...page.items.map(({ request_id }) => request_id));
       next = page.next;
     }
@@ -79,30 +89,43 @@ describe("requests", () => {
       expect(parent?.uri).toBe(agent.parent);
       expect(parent?.task_tool_invocation.map(({ tool_use_id }) => tool_use_id)).toContain(agent.link?.toolCallId);
     }
-    expect(items.filter(({ is_subtask }) => !is_subtask).every(({ parent_task_request_id }) => parent_task_request_id === null)).toBe(true);
+    expect(
+      items
+        .filter(({ is_subtask }) => !is_subtask)
+        .every(({ parent_task_request_id }) => parent_task_request_id === null),
+    ).toBe(true);
   });
 
   it("name their sub-tasks, also those with the same prompt", async () => {
     const { items } = await all();
     const spawning = items.find(({ task_tool_invocation }) => task_tool_invocation.length === 4);
-    const subtasks = await ask<Page<Subtask>>("/api/requests/{id}/subtasks", `/api/requests/${spawning?.request_id}/subtasks`);
+    const subtasks = await ask<Page<Subtask>>(
+      "/api/requests/{id}/subtasks",
+      `/api/requests/${spawning?.request_id}/subtasks`,
+    );
     expect(subtasks.items.map(({ task_number }) => task_number)).toEqual([1, 2, 3, 4]);
     expect(new Set(subtasks.items.map(({ uri }) => uri)).size).toBe(4);
     expect(subtasks.items.every(({ status, tokens }) => status === "completed" && tokens > 0)).toBe(true);
-    for (const { request_id, uri } of subtasks.items) expect(items.find((item) => item.request_id === request_id)?.uri).toBe(uri);
+    for (const { request_id, uri } of subtasks.items)
+      expect(items.find((item) => item.request_id === request_id)?.uri).toBe(uri);
   });
 
   it("can be asked for by agent", async () => {
     const tree = await server.json<AgentTree>(`/api/agents/${sessionOf(NESTED)}`);
     const [child] = tree.children;
-    const { items } = await ask<Page<RequestRecord>>("/api/requests", `/api/requests?agent=${encodeURIComponent(child?.uri ?? "")}`);
+    const { items } = await ask<Page<RequestRecord>>(
+      "/api/requests",
+      `/api/requests?agent=${encodeURIComponent(child?.uri ?? "")}`,
+    );
     expect(items).toHaveLength(child?.usage.own.calls ?? -1);
     expect(new Set(items.map(({ uri }) => uri))).toEqual(new Set([child?.uri]));
   });
 
   it("show what was sent and answered, and what is new in it", async () => {
     const { items } = await all();
-    const second = items.find(({ uri, previous_request_id }) => uri === `claude://${sessionOf(NESTED)}` && previous_request_id !== null);
+    const second = items.find(
+      ({ uri, previous_request_id }) => uri === `claude://${sessionOf(NESTED)}` && previous_request_id !== null,
+    );
     const { content } = await ask<RequestDetail>("/api/requests/{id}", `/api/requests/${second?.request_id}`);
     expect(content.headers["x-api-key"]).toMatch(/^\[withheld:[0-9a-f]{8}\]$/);
     expect(content.system?.is_new).toBe(false);
@@ -152,7 +175,11 @@ it("a conversation has its messages and sub-tasks themselves, a page at a time",
   const { messages, subtasks, message_count } = await ask<ConversationPage>("/api/conversations/{id}", path);
   const last = NESTED.findLast(({ headers }) => headers["x-claude-code-agent-id"] === undefined);
   expect(messages.items.slice(0, -1).map(({ content }) => content)).toEqual(last?.request?.messages);
-  expect(messages.items.at(-1)).toMatchObject({ role: "assistant", text: "main done", content: [{ type: "text", text: "main done" }] });
+  expect(messages.items.at(-1)).toMatchObject({
+    role: "assistant",
+    text: "main done",
+    content: [{ type: "text", text: "main done" }],
+  });
   expect(messages.items.map(({ number }) => number)).toEqual(messages.items.map((_, i) => i + 1));
   expect(messages.items.filter(({ role }) => role !== "system")).toHaveLength(message_count);
   expect(subtasks.items).toHaveLength(3);
@@ -167,7 +194,10 @@ it("a conversation has its messages and sub-tasks themselves, a page at a time",
 });
 
 it("sub-tasks count the messages of their requests and answers", async () => {
-  const { subtasks } = await ask<ConversationPage>("/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}`);
+  const { subtasks } = await ask<ConversationPage>(
+    "/api/conversations/{id}",
+    `/api/conversations/${sessionOf(NESTED)}`,
+  );
   for (const { uri, message_count } of subtasks.items) {
     const { items } = await ask<Page<RequestRecord>>("/api/requests", `/api/requests?agent=${encodeURIComponent(uri)}`);
     const id = uri.slice(uri.lastIndexOf("/") + 1);

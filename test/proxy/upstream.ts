@@ -41,7 +41,13 @@ export async function startUpstream(respond?: (asked: Asked) => void): Promise<U
     open: ({ outgoing }, { url, response }) => {
       outgoing.writeHead(200, { "content-type": "text/event-stream" });
       if (url.includes("/chat/completions"))
-        outgoing.write(chatEvent({ id: "chat-held", object: "chat.completion.chunk", choices: [{ index: 0, delta: { role: "assistant", content: "" } }] }));
+        outgoing.write(
+          chatEvent({
+            id: "chat-held",
+            object: "chat.completion.chunk",
+            choices: [{ index: 0, delta: { role: "assistant", content: "" } }],
+          }),
+        );
       else if (!url.includes("/responses")) outgoing.write(opening({ ...HELD, ...response } as unknown as Answer));
       else if (response !== null) outgoing.write(responsesEvent({ type: "response.created", response }));
     },
@@ -59,15 +65,20 @@ function answer(outgoing: ServerResponse, { status, response, request, url, serv
   outgoing.writeHead(status, { "content-type": isStream ? "text/event-stream" : "application/json" });
   if (!isStream) outgoing.write(response === null ? "" : JSON.stringify(response));
   else if (url.includes("/chat/completions")) for (const piece of chatEvents(response)) outgoing.write(piece);
-  else if (url.includes("/responses")) for (const piece of responsesEvents(response, served === "error")) outgoing.write(piece);
+  else if (url.includes("/responses"))
+    for (const piece of responsesEvents(response, served === "error")) outgoing.write(piece);
   else for (const piece of streamed(response as unknown as Answer)) outgoing.write(piece);
   outgoing.end();
 }
 
-const responsesEvent = (data: { readonly type: string; readonly [more: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const responsesEvent = (data: { readonly type: string; readonly [more: string]: unknown }) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 function* responsesEvents(response: Readonly<Record<string, unknown>>, isFailure: boolean): Generator<string> {
-  yield responsesEvent({ type: "response.created", response: { id: response.id, model: response.model, status: "in_progress" } });
+  yield responsesEvent({
+    type: "response.created",
+    response: { id: response.id, model: response.model, status: "in_progress" },
+  });
   for (const [output_index, item] of ((response.output ?? []) as unknown[]).entries())
     yield responsesEvent({ type: "response.output_item.done", output_index, item });
   yield responsesEvent({ type: isFailure ? "response.failed" : "response.completed", response });
@@ -77,18 +88,36 @@ const chatEvent = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 
 interface ChatMessage {
   readonly content?: string | null;
-  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[];
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
 }
 
 /** As OpenAI streams it: texts and arguments in pieces, calls by their index, the usage last and by itself. */
 function* chatEvents({ id, model, choices, usage }: Readonly<Record<string, unknown>>): Generator<string> {
-  const chunk = (list: readonly object[], more: object = {}) => chatEvent({ id, object: "chat.completion.chunk", model, choices: list, ...more });
-  for (const { index, message, finish_reason } of choices as { index: number; message: ChatMessage; finish_reason: string }[]) {
+  const chunk = (list: readonly object[], more: object = {}) =>
+    chatEvent({ id, object: "chat.completion.chunk", model, choices: list, ...more });
+  for (const { index, message, finish_reason } of choices as {
+    index: number;
+    message: ChatMessage;
+    finish_reason: string;
+  }[]) {
     yield chunk([{ index, delta: { role: "assistant", content: "" }, finish_reason: null }]);
-    for (const piece of halves(message.content ?? "")) yield chunk([{ index, delta: { content: piece }, finish_reason: null }]);
+    for (const piece of halves(message.content ?? ""))
+      yield chunk([{ index, delta: { content: piece }, finish_reason: null }]);
     for (const [n, call] of (message.tool_calls ?? []).entries()) {
       const [first = "", second = ""] = halves(call.function.arguments);
-      yield chunk([{ index, delta: { tool_calls: [{ index: n, id: call.id, type: "function", function: { name: call.function.name, arguments: first } }] } }]);
+      yield chunk([
+        {
+          index,
+          delta: {
+            tool_calls: [
+              { index: n, id: call.id, type: "function", function: { name: call.function.name, arguments: first } },
+            ],
+          },
+        },
+      ]);
       yield chunk([{ index, delta: { tool_calls: [{ index: n, function: { arguments: second } }] } }]);
     }
     yield chunk([{ index, delta: {}, finish_reason }]);
@@ -97,4 +126,5 @@ function* chatEvents({ id, model, choices, usage }: Readonly<Record<string, unkn
   yield "data: [DONE]\n\n";
 }
 
-const halves = (text: string) => [text.slice(0, Math.ceil(text.length / 2)), text.slice(Math.ceil(text.length / 2))].filter((half) => half !== "");
+const halves = (text: string) =>
+  [text.slice(0, Math.ceil(text.length / 2)), text.slice(Math.ceil(text.length / 2))].filter((half) => half !== "");

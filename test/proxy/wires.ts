@@ -29,7 +29,9 @@ export function wireOf(provider: string, name: string): WireExchange[] {
   const lines = readFileSync(join(FIXTURES, provider, name, "wire.jsonl"), "utf8")
     .trim()
     .split("\n");
-  return lines.map((line) => JSON.parse(line) as WireExchange).filter(({ url }) => !/\/v1\/(traces|logs|metrics)/.test(url));
+  return lines
+    .map((line) => JSON.parse(line) as WireExchange)
+    .filter(({ url }) => !/\/v1\/(traces|logs|metrics)/.test(url));
 }
 
 const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t));
@@ -44,7 +46,12 @@ export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
   wire.map((exchange) => ({
     ...exchange,
     headers: { "content-type": "application/json", "user-agent": "some-client/1.0" },
-    request: exchange.request && { ...exchange.request, metadata: {}, system: "You are an agent.", tools: exchange.request.tools },
+    request: exchange.request && {
+      ...exchange.request,
+      metadata: {},
+      system: "You are an agent.",
+      tools: exchange.request.tools,
+    },
   }));
 
 export interface ReplayOptions {
@@ -56,7 +63,12 @@ export interface ReplayOptions {
  * Plays them in the order in which they began and ended. What was never answered is given up by the client when its
  * time has come.
  */
-export async function replay(wire: readonly WireExchange[], proxyUrl: string, upstream: Upstream, options: ReplayOptions = {}): Promise<void> {
+export async function replay(
+  wire: readonly WireExchange[],
+  proxyUrl: string,
+  upstream: Upstream,
+  options: ReplayOptions = {},
+): Promise<void> {
   const moments = wire.flatMap((exchange) => [
     { at: timeOf(exchange.t), is: "begin" as const, exchange },
     { at: timeOf(exchange.tEnd ?? exchange.t) + 0.5, is: "end" as const, exchange },
@@ -112,17 +124,26 @@ function firstTimeIn(home: string): number {
   const texts = filesBelow(home)
     .filter((path) => path.endsWith(".jsonl"))
     .map((path) => readFileSync(join(home, path), "utf8"));
-  const times = texts.flatMap((text) => [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? "")));
+  const times = texts.flatMap((text) =>
+    [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? "")),
+  );
   return Math.min(...times.filter((time) => !Number.isNaN(time)));
 }
 
 /** A header that is kept as it is. */
 export const MARK = "x-correlation-id";
 
-function ask({ n, method, url, headers, request: body }: WireExchange, proxyUrl: string, { headers: change = (all) => ({ ...all }) }: ReplayOptions) {
+function ask(
+  { n, method, url, headers, request: body }: WireExchange,
+  proxyUrl: string,
+  { headers: change = (all) => ({ ...all }) }: ReplayOptions,
+) {
   const text = body === null ? "" : JSON.stringify(body);
   const { host: _, "content-length": __, connection: ___, "transfer-encoding": ____, ...rest } = change(headers ?? {});
-  const asking = request(new URL(url, proxyUrl), { method, headers: { ...rest, [MARK]: String(n), "content-length": Buffer.byteLength(text) } });
+  const asking = request(new URL(url, proxyUrl), {
+    method,
+    headers: { ...rest, [MARK]: String(n), "content-length": Buffer.byteLength(text) },
+  });
   const done = new Promise<void>((resolve) => {
     asking.on("response", (response) => {
       response.resume();

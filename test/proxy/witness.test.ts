@@ -11,20 +11,40 @@ import { Witness } from "../../src/app/proxy/witness.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 
 const scratch = scratchFolder();
-const HEAD = { method: "POST", path: "/v1/messages", headers: ["content-type", "application/json"], upstream: "http://127.0.0.1:9" };
+const HEAD = {
+  method: "POST",
+  path: "/v1/messages",
+  headers: ["content-type", "application/json"],
+  upstream: "http://127.0.0.1:9",
+};
 
 function witnessIn(folder: string) {
   const troubles: string[] = [];
-  const options = { folder, redaction: null, window: { defaultMs: null, projects: new Map(), hosts: new Map() }, tellsRows: false };
-  return { troubles, witness: new Witness({ ...options, onRow: () => {}, onTrouble: (words) => troubles.push(words) }) };
+  const options = {
+    folder,
+    redaction: null,
+    window: { defaultMs: null, projects: new Map(), hosts: new Map() },
+    tellsRows: false,
+  };
+  return {
+    troubles,
+    witness: new Witness({ ...options, onRow: () => {}, onTrouble: (words) => troubles.push(words) }),
+  };
 }
 
-const delta = (text: string) => Buffer.from(`data: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`);
+const delta = (text: string) =>
+  Buffer.from(
+    `data: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`,
+  );
 
 /** An exchange with an answer in so many chunks. */
 function exchange(witness: Witness, number: number, chunks: number): void {
   const one = witness.begin(HEAD);
-  one.asked(Buffer.from(JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Question ${number}` }] })));
+  one.asked(
+    Buffer.from(
+      JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Question ${number}` }] }),
+    ),
+  );
   one.askedAll();
   one.answered({ status: 200, headers: ["content-type", "text/event-stream"] });
   one.answer(
@@ -37,7 +57,8 @@ function exchange(witness: Witness, number: number, chunks: number): void {
   one.ended({ how: "finished" });
 }
 
-const rowsIn = (folder: string) => readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
+const rowsIn = (folder: string) =>
+  readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
 
 it("passes an exchange on in as many entries, however many chunks it has", async () => {
   const folder = join(scratch(), "few");
@@ -77,9 +98,13 @@ it("runs with a small young generation, so that forwarded chunks do not make V8 
   const sizes =
     'import { getHeapSpaceStatistics as spaces } from "node:v8"; process.on("exit", () => console.log("young: " + spaces().find((one) => one.space_name === "new_space").space_size));';
   const program = join(import.meta.dirname, "../../bin/retinue.js");
-  const printed = execFileSync(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(sizes)}`, program, "proxy", "--help"], {
-    encoding: "utf8",
-  });
+  const printed = execFileSync(
+    process.execPath,
+    ["--import", `data:text/javascript,${encodeURIComponent(sizes)}`, program, "proxy", "--help"],
+    {
+      encoding: "utf8",
+    },
+  );
   expect(Number(/^young: (\d+)$/m.exec(printed)?.[1])).toBeLessThanOrEqual(4 << 20);
 });
 

@@ -47,7 +47,10 @@ function positionIn({ messages }: ChatRequest): { script: string; step: number }
 }
 
 export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
-  const served = new Map<string, { calls: number; inputTokens: number; outputTokens: number; cacheReadTokens: number }>();
+  const served = new Map<
+    string,
+    { calls: number; inputTokens: number; outputTokens: number; cacheReadTokens: number }
+  >();
   const waiting: { at: string; resolve: () => void }[] = [];
   const seen = new Set<string>();
   let asked = 0;
@@ -63,7 +66,9 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
     seen.add(`${script} ${step}`);
     for (const { at, resolve } of waiting) if (seen.has(at)) resolve();
     if (turn.status !== undefined) {
-      response.writeHead(turn.status, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: `scripted ${turn.status}` } }));
+      response
+        .writeHead(turn.status, { "content-type": "application/json" })
+        .end(JSON.stringify({ error: { message: `scripted ${turn.status}` } }));
       return;
     }
     // Every answer has numbers of its own, so that no two agents have the same sums by chance.
@@ -76,7 +81,11 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
     send({ role: "assistant", content: turn.text ?? "" });
     if (turn.hang) return;
     for (const [index, { name, args }] of (turn.tools ?? []).entries())
-      send({ tool_calls: [{ index, id: `call_${n}_${index}`, type: "function", function: { name, arguments: JSON.stringify(args) } }] });
+      send({
+        tool_calls: [
+          { index, id: `call_${n}_${index}`, type: "function", function: { name, arguments: JSON.stringify(args) } },
+        ],
+      });
     send({}, turn.tools === undefined ? "stop" : "tool_calls", {
       usage: {
         prompt_tokens: usage.prompt,

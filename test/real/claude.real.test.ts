@@ -29,7 +29,11 @@ beforeAll(async () => {
   for (const version of VERSIONS) commands.set(version, await installClaude(version));
 }, INSTALL_MS);
 
-async function stage(version: string, scripts: Scripts, env?: Record<string, string>): Promise<{ model: Model; sandbox: Sandbox }> {
+async function stage(
+  version: string,
+  scripts: Scripts,
+  env?: Record<string, string>,
+): Promise<{ model: Model; sandbox: Sandbox }> {
   const model = await startModel(scripts);
   onTestFinished(() => model.close());
   const sandbox = await openSandbox(commands.get(version) ?? [], model.url, env);
@@ -59,7 +63,8 @@ describe.each(VERSIONS)("Claude Code %s", (version) => {
     expect(counted([...trees.values()])).toEqual(truth.recorded);
     // And the product itself counted the same, where it says so.
     const found = await verdicts(sandbox.home);
-    for (const { root } of truth.threads) expect(found.get(root)).toMatch(version === NEWEST ? /^(agrees|explained)$/ : /^nothing$/);
+    for (const { root } of truth.threads)
+      expect(found.get(root)).toMatch(version === NEWEST ? /^(agrees|explained)$/ : /^nothing$/);
   });
 });
 
@@ -78,12 +83,16 @@ describe("an agent at work", () => {
   };
   const soon = { timeout: SEEN_WITHIN_MS, interval: 50 };
 
-  it.each([NEWEST, MIDDLE])("is running, and soon after a SIGKILL it is shut down, and so is its thread: %s", { timeout: SCENARIO_MS }, async (version) => {
-    const { run, statuses } = await begin(version);
-    await expect.poll(statuses, soon).toEqual(["running", "running"]);
-    run.signalGroup("SIGKILL");
-    await expect.poll(statuses, soon).toEqual(["shutdown", "shutdown"]);
-  });
+  it.each([NEWEST, MIDDLE])(
+    "is running, and soon after a SIGKILL it is shut down, and so is its thread: %s",
+    { timeout: SCENARIO_MS },
+    async (version) => {
+      const { run, statuses } = await begin(version);
+      await expect.poll(statuses, soon).toEqual(["running", "running"]);
+      run.signalGroup("SIGKILL");
+      await expect.poll(statuses, soon).toEqual(["shutdown", "shutdown"]);
+    },
+  );
 
   // This version leaves no trace of its process, so nobody can know of its end before the records are stale.
   it(`is running: ${OLD}`, { timeout: SCENARIO_MS }, async () => {

@@ -6,13 +6,29 @@ export type { Sandbox } from "./sandbox.ts";
 
 export function installClaude(version: string): Promise<string[]> {
   const native = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`;
-  return install({ package: "@anthropic-ai/claude-code", version, programs: [native, "@anthropic-ai/claude-code/cli.js"] });
+  return install({
+    package: "@anthropic-ai/claude-code",
+    version,
+    programs: [native, "@anthropic-ai/claude-code/cli.js"],
+  });
 }
 
-export function openSandbox(command: string[], modelUrl: string, extraEnv: Record<string, string> = {}): Promise<Sandbox> {
+export function openSandbox(
+  command: string[],
+  modelUrl: string,
+  extraEnv: Record<string, string> = {},
+): Promise<Sandbox> {
   return openHome(
     async ({ temp }) => ({ command, env: { ...offline(temp, modelUrl), ...extraEnv } }),
-    (prompt, flags) => ["-p", prompt, "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions", ...flags],
+    (prompt, flags) => [
+      "-p",
+      prompt,
+      "--output-format",
+      "stream-json",
+      "--verbose",
+      "--dangerously-skip-permissions",
+      ...flags,
+    ],
   );
 }
 

@@ -21,7 +21,8 @@ const SEEN = { timeout: 60_000, interval: 50 };
 
 const commands = new Map<string, string[]>();
 beforeAll(async () => {
-  for (const version of new Set(SETUPS.map((setup) => setup.version))) commands.set(version, await installCodex(version));
+  for (const version of new Set(SETUPS.map((setup) => setup.version)))
+    commands.set(version, await installCodex(version));
 }, INSTALL_MS);
 
 async function stage(setup: Setup, scripts: Scripts): Promise<{ model: Model; sandbox: Sandbox }> {
@@ -36,7 +37,9 @@ const lastRoot = (model: Model) => truthOf(model.exchanges, {}).at(-1)?.root ?? 
 
 async function play({ act, scripts }: Scenario, sandbox: Sandbox, model: Model): Promise<void> {
   if (act !== undefined) return act(sandbox, () => lastRoot(model));
-  const isKilled = Object.values(scripts).some((steps) => steps.some((step) => typeof step === "object" && "hang" in step));
+  const isKilled = Object.values(scripts).some((steps) =>
+    steps.some((step) => typeof step === "object" && "hang" in step),
+  );
   if (!isKilled) return sandbox.run(exec("Begin. @@main"));
   const run = sandbox.start(exec("Begin. @@main"));
   await model.reached("a", 1);
@@ -46,15 +49,19 @@ async function play({ act, scripts }: Scenario, sandbox: Sandbox, model: Model):
 }
 
 describe.each(SETUPS)("Codex $name", (setup) => {
-  it.each(scenarios.filter(({ only }) => only?.(setup) ?? true))("$name", { timeout: SCENARIO_MS }, async (scenario) => {
-    const { model, sandbox } = await stage(setup, scenario.scripts);
-    await play(scenario, sandbox, model);
-    const truth = truthOf(model.exchanges, scenario.endings ?? {});
-    expect(Math.min(...truth.map(({ agents }) => agents.length)), "every thread has agents").toBeGreaterThan(1);
-    // No child is a thread of its own, and nobody else is there.
-    expect((await threads(sandbox.home)).sort()).toEqual(truth.map(({ root }) => root).sort());
-    for (const thread of truth) expect(differences(thread, await tree(thread.root, sandbox.home))).toEqual([]);
-  });
+  it.each(scenarios.filter(({ only }) => only?.(setup) ?? true))(
+    "$name",
+    { timeout: SCENARIO_MS },
+    async (scenario) => {
+      const { model, sandbox } = await stage(setup, scenario.scripts);
+      await play(scenario, sandbox, model);
+      const truth = truthOf(model.exchanges, scenario.endings ?? {});
+      expect(Math.min(...truth.map(({ agents }) => agents.length)), "every thread has agents").toBeGreaterThan(1);
+      // No child is a thread of its own, and nobody else is there.
+      expect((await threads(sandbox.home)).sort()).toEqual(truth.map(({ root }) => root).sort());
+      for (const thread of truth) expect(differences(thread, await tree(thread.root, sandbox.home))).toEqual([]);
+    },
+  );
 });
 
 describe("an agent at work", () => {

@@ -38,7 +38,8 @@ const eventsIn = (text: string) =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as AgentEvent);
-const urisIn = (events: readonly AgentEvent[]) => [...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort();
+const urisIn = (events: readonly AgentEvent[]) =>
+  [...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort();
 
 /** Keeps the machine busy until the test is over. */
 function load() {
@@ -54,29 +55,33 @@ describe(`Claude Code ${NEWEST}`, () => {
     program = await installClaude(NEWEST);
   }, INSTALL_MS);
 
-  it.each([false, true])("reports every agent in its tree, and every spawn where it is (busy machine: %s)", { timeout: RUN_MS }, async (isBusy) => {
-    if (isBusy) load();
-    const model = await startModel(SCRIPTS);
-    onTestFinished(() => model.close());
-    const sandbox = await openSandbox([...WRAPPED, ...program], model.url);
-    onTestFinished(() => sandbox.dispose());
-    const run = sandbox.start("Begin. @@main");
-    await run.ended;
-    const events = eventsIn(run.output());
-    const { uri } = events[0] ?? { uri: "" };
-    const root = await tree(uri.replace("claude://", "").split("/")[0] ?? "", sandbox.home);
-    expect(urisIn(events)).toEqual(
-      everyone(root)
-        .map((one) => one.uri)
-        .sort(),
-    );
-    const spawns = events.flatMap(({ spawn }) => (spawn === null ? [] : [`${spawn.uri} below ${spawn.parent}`]));
-    expect(spawns.sort()).toEqual(
-      everyone(root)
-        .flatMap((parent) => parent.children.map((child) => `${child.uri} below ${parent.uri}`))
-        .sort(),
-    );
-  });
+  it.each([false, true])(
+    "reports every agent in its tree, and every spawn where it is (busy machine: %s)",
+    { timeout: RUN_MS },
+    async (isBusy) => {
+      if (isBusy) load();
+      const model = await startModel(SCRIPTS);
+      onTestFinished(() => model.close());
+      const sandbox = await openSandbox([...WRAPPED, ...program], model.url);
+      onTestFinished(() => sandbox.dispose());
+      const run = sandbox.start("Begin. @@main");
+      await run.ended;
+      const events = eventsIn(run.output());
+      const { uri } = events[0] ?? { uri: "" };
+      const root = await tree(uri.replace("claude://", "").split("/")[0] ?? "", sandbox.home);
+      expect(urisIn(events)).toEqual(
+        everyone(root)
+          .map((one) => one.uri)
+          .sort(),
+      );
+      const spawns = events.flatMap(({ spawn }) => (spawn === null ? [] : [`${spawn.uri} below ${spawn.parent}`]));
+      expect(spawns.sort()).toEqual(
+        everyone(root)
+          .flatMap((parent) => parent.children.map((child) => `${child.uri} below ${parent.uri}`))
+          .sort(),
+      );
+    },
+  );
 });
 
 describe(`OpenCode ${OPENCODE}`, () => {
@@ -85,23 +90,36 @@ describe(`OpenCode ${OPENCODE}`, () => {
     program = await installOpenCode(OPENCODE);
   }, INSTALL_MS);
 
-  it("is followed in a home where it never ran: its agent is reported while it works, and none as shut down", { timeout: RUN_MS }, async () => {
+  it("is followed in a home where it never ran: its agent is reported while it works, and none as shut down", {
+    timeout: RUN_MS,
+  }, async () => {
     const task = { name: "task", args: { description: "Task A", prompt: "Do it. @@A", subagent_type: "general" } };
     const slow = { name: "bash", args: { command: "sleep 8", description: "Sleep" } };
-    const model = await startChatModel({ main: [{ tools: [task] }, { text: "done" }], A: [{ tools: [slow] }, { text: "a done" }] });
+    const model = await startChatModel({
+      main: [{ tools: [task] }, { text: "done" }],
+      A: [{ tools: [slow] }, { text: "a done" }],
+    });
     onTestFinished(() => model.close());
     const sandbox = await openOpenCode([...WRAPPED, ...program], model.url, {});
     onTestFinished(() => sandbox.dispose());
     const run = sandbox.start("Begin. @@main");
     // Its own output tells of a child only when that has ended.
     await expect
-      .poll(() => run.output().includes('"kind":"spawn"') && !run.output().includes('"status":"completed"'), { timeout: 60_000, interval: 50 })
+      .poll(() => run.output().includes('"kind":"spawn"') && !run.output().includes('"status":"completed"'), {
+        timeout: 60_000,
+        interval: 50,
+      })
       .toBe(true);
     await run.ended;
     const events = eventsIn(run.output());
-    const statuses = events.flatMap(({ uri, status }) => (status === null ? [] : [`${uri.split("/").length > 3 ? "child" : "root"} ${status.status}`]));
+    const statuses = events.flatMap(({ uri, status }) =>
+      status === null ? [] : [`${uri.split("/").length > 3 ? "child" : "root"} ${status.status}`],
+    );
     expect(statuses).not.toContain("root shutdown");
     expect(statuses).not.toContain("child shutdown");
-    expect(statuses.filter((words) => words.endsWith("completed")).sort()).toEqual(["child completed", "root completed"]);
+    expect(statuses.filter((words) => words.endsWith("completed")).sort()).toEqual([
+      "child completed",
+      "root completed",
+    ]);
   });
 });

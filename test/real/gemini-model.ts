@@ -43,11 +43,16 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
     const served: Served = { ...position, usage: NO_USAGE, finished: false };
     if (request.tools?.length) log.push(served);
     if ("error" in reply)
-      return sendJson(outgoing, reply.error.status, { error: { code: reply.error.status, message: reply.error.message, status: "INVALID_ARGUMENT" } });
+      return sendJson(outgoing, reply.error.status, {
+        error: { code: reply.error.status, message: reply.error.message, status: "INVALID_ARGUMENT" },
+      });
     if ("afterMs" in reply && reply.afterMs) await sleep(reply.afterMs);
     answers += 1;
     const { usage, metadata } = costOf(answers);
-    const answer = { candidates: [{ index: 0, content: { role: "model", parts: partsOf(reply) }, finishReason: "STOP" }], usageMetadata: metadata };
+    const answer = {
+      candidates: [{ index: 0, content: { role: "model", parts: partsOf(reply) }, finishReason: "STOP" }],
+      usageMetadata: metadata,
+    };
     outgoing.on("finish", () => Object.assign(served, { usage, finished: true }));
     if (method !== "streamGenerateContent") return sendJson(outgoing, 200, answer);
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
@@ -61,7 +66,8 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
     async reached(script, step) {
       const deadline = Date.now() + PATIENCE_MS;
       while (!log.some((one) => one.script === script && one.step === step)) {
-        if (Date.now() > deadline) throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+        if (Date.now() > deadline)
+          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },
@@ -85,7 +91,13 @@ function asMessages({ contents = [], tools }: GeminiRequest): MessagesRequest {
 function costOf(n: number) {
   const { input_tokens, output_tokens, cache_read_input_tokens } = inventedUsage(n);
   const thoughts = 3 * n;
-  const usage: Usage = { ...NO_USAGE, calls: 1, inputTokens: input_tokens, outputTokens: output_tokens, cacheReadTokens: cache_read_input_tokens };
+  const usage: Usage = {
+    ...NO_USAGE,
+    calls: 1,
+    inputTokens: input_tokens,
+    outputTokens: output_tokens,
+    cacheReadTokens: cache_read_input_tokens,
+  };
   const promptTokenCount = input_tokens + cache_read_input_tokens;
   const metadata = {
     promptTokenCount,

@@ -27,11 +27,13 @@ export async function install(product: Product): Promise<string[]> {
   const folder = folderOf(product);
   if (!existsSync(folder)) await installInto(folder, product);
   const program = product.programs.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
-  if (!program) throw new Error(`${product.package}@${product.version} in ${folder} has none of ${product.programs.join(", ")}`);
+  if (!program)
+    throw new Error(`${product.package}@${product.version} in ${folder} has none of ${product.programs.join(", ")}`);
   return /\.[cm]?js$/.test(program) ? [process.execPath, program] : [program];
 }
 
-const folderOf = (product: Pick<Product, "package" | "version">) => join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
+const folderOf = (product: Pick<Product, "package" | "version">) =>
+  join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
 
 /** Where the packages of an installed product are. */
 export const installedAt = (product: Pick<Product, "package" | "version">) => join(folderOf(product), "node_modules");
@@ -42,11 +44,22 @@ async function installInto(folder: string, product: Product): Promise<void> {
   const unfinished = await mkdtemp(join(cacheFolder(), "unfinished-"));
   try {
     await writeFile(join(unfinished, "package.json"), '{ "private": true }\n');
-    const flags = ["--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
-    await promisify(execFile)("npm", ["install", `${product.package}@${product.version}`, ...(product.also ?? []), ...flags], {
-      cwd: unfinished,
-      timeout: INSTALL_TIMEOUT_MS,
-    });
+    const flags = [
+      "--ignore-scripts",
+      "--legacy-peer-deps",
+      "--no-audit",
+      "--no-fund",
+      "--no-package-lock",
+      "--loglevel=error",
+    ];
+    await promisify(execFile)(
+      "npm",
+      ["install", `${product.package}@${product.version}`, ...(product.also ?? []), ...flags],
+      {
+        cwd: unfinished,
+        timeout: INSTALL_TIMEOUT_MS,
+      },
+    );
     await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
       // Somebody else was faster; theirs is as good.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;

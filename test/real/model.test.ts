@@ -45,7 +45,10 @@ it("answers by the last marker and the answers since then", async () => {
 it("tells the output only at the end of an answer", async () => {
   const { ask } = await model({ A: [{ text: "hello" }] });
   const stream = await (await ask(["@@A"])).text();
-  expect([...stream.matchAll(/"output_tokens":(\d+)/g)].map(([, number]) => Number(number))).toEqual([1, inventedUsage(1).output_tokens]);
+  expect([...stream.matchAll(/"output_tokens":(\d+)/g)].map(([, number]) => Number(number))).toEqual([
+    1,
+    inventedUsage(1).output_tokens,
+  ]);
 });
 
 it("does not call an answer finished that the client did not wait for", async () => {

@@ -54,7 +54,14 @@ export async function startModel(scripts: Scripts): Promise<Model> {
     const request = await messagesRequest(incoming);
     if (!request) return sendError(outgoing, 404, "not_found_error", "only POST /v1/messages is here");
     const position = positionOf(request);
-    const exchange: Exchange = { ...position, headers: plain(incoming.headers), request, status: 200, answer: null, finished: false };
+    const exchange: Exchange = {
+      ...position,
+      headers: plain(incoming.headers),
+      request,
+      status: 200,
+      answer: null,
+      finished: false,
+    };
     exchanges.push(exchange);
     const reply = replyOf(scripts, position, { n: exchanges.length, request });
     if ("error" in reply) {
@@ -76,7 +83,8 @@ export async function startModel(scripts: Scripts): Promise<Model> {
     async reached(script, step) {
       const deadline = Date.now() + PATIENCE_MS;
       while (!exchanges.some((exchange) => exchange.script === script && exchange.step === step)) {
-        if (Date.now() > deadline) throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+        if (Date.now() > deadline)
+          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },
@@ -97,7 +105,11 @@ function send(outgoing: ServerResponse, answer: Answer, reply: Reply, asStream: 
     outgoing.end(JSON.stringify(answer));
     return;
   }
-  outgoing.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", "request-id": newId("req_01") });
+  outgoing.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+    "request-id": newId("req_01"),
+  });
   if ("hang" in reply) {
     outgoing.write(opening(answer));
     const pings = setInterval(() => outgoing.write('event: ping\ndata: {"type": "ping"}\n\n'), PING_MS);

@@ -37,17 +37,26 @@ async function stage(scripts: ChatScripts, extra: object = {}) {
   const retinue = await startServer(null);
   onTestFinished(() => retinue.close());
   const send = <T>(path: string, body: unknown) =>
-    retinue.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+    retinue.json<T>(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json" },
+    });
   await send("/api/relays", { provider: "opencode", url, password: PASSWORD });
-  await until(async () => (await retinue.json<{ items: { state: string }[] }>("/api/relays")).items[0]?.state === "following");
+  await until(
+    async () => (await retinue.json<{ items: { state: string }[] }>("/api/relays")).items[0]?.state === "following",
+  );
   const { id: session } = await ask<{ id: string }>("POST", "/session", {});
   const uri = `opencode://${session}`;
   const { id } = await send<Card>("/api/cards", { title: "Do it", threads: [uri] });
-  const prompt = (marker: string) => ask("POST", `/session/${session}/prompt_async`, { parts: [{ type: "text", text: `Begin. @@${marker}` }] });
+  const prompt = (marker: string) =>
+    ask("POST", `/session/${session}/prompt_async`, { parts: [{ type: "text", text: `Begin. @@${marker}` }] });
   const card = () => retinue.json<Card>(`/api/cards/${id}`);
   const tree = () => retinue.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
   const ends = async () => {
-    const { items } = await retinue.json<{ items: { event_type: string; content: string }[] }>(`/api/cards/${id}/logs?limit=1000`);
+    const { items } = await retinue.json<{ items: { event_type: string; content: string }[] }>(
+      `/api/cards/${id}/logs?limit=1000`,
+    );
     return items.filter(({ event_type }) => event_type === "status").map(({ content }) => content);
   };
   return { model, ask, retinue, session, uri, prompt, card, tree, ends };
@@ -135,7 +144,8 @@ it("no agent waits for a permission without a request", { timeout: SCENARIO_MS }
   await until(async () => {
     const { stage: at, waiting } = await card();
     for (const { says } of waiting) waits.add(says);
-    if (at !== "queued") for (const { activity } of everyone(await tree())) if (activity?.includes("permission")) waits.add(activity);
+    if (at !== "queued")
+      for (const { activity } of everyone(await tree())) if (activity?.includes("permission")) waits.add(activity);
     return at === "done";
   });
   expect([...waits]).toEqual([]);
@@ -162,16 +172,23 @@ it("the log of a card says how each agent ended, once", { timeout: SCENARIO_MS }
   expect(everyone(await tree()).map(({ status }) => status)).toEqual(["completed", "completed", "errored", "shutdown"]);
 });
 
-it("a session that fails before it answers is errored, and goes on when it is prompted again", { timeout: SCENARIO_MS }, async () => {
+it("a session that fails before it answers is errored, and goes on when it is prompted again", {
+  timeout: SCENARIO_MS,
+}, async () => {
   const { ask, retinue, session, uri, tree } = await stage({ main: [{ text: "done" }] });
   const model = { providerID: "scripted", modelID: "there-is-no-such-model" };
   // Only the event stream tells of this failure: no answer was begun.
   await ask("POST", `/session/${session}/prompt_async`, { model, parts: [{ type: "text", text: "Begin. @@main" }] });
   await until(async () => (await tree().catch(() => null))?.status === "errored");
   expect((await tree()).statusReason).toMatch(/^it failed: .*there-is-no-such-model/);
-  const { items } = await retinue.json<{ items: { kind: string; text: string | null }[] }>(`/api/agents/${encodeURIComponent(uri)}/events`);
+  const { items } = await retinue.json<{ items: { kind: string; text: string | null }[] }>(
+    `/api/agents/${encodeURIComponent(uri)}/events`,
+  );
   expect(items.filter(({ kind }) => kind === "error")).toHaveLength(1);
   const right = { providerID: "scripted", modelID: "model-1" };
-  await ask("POST", `/session/${session}/prompt_async`, { model: right, parts: [{ type: "text", text: "Again. @@main" }] });
+  await ask("POST", `/session/${session}/prompt_async`, {
+    model: right,
+    parts: [{ type: "text", text: "Again. @@main" }],
+  });
   await until(async () => (await tree()).status === "completed");
 });

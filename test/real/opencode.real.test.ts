@@ -64,7 +64,11 @@ const scenarios: Scenario[] = [
   },
   {
     name: "a child whose model refuses",
-    scripts: { main: [{ tools: [task("A"), task("B")] }, { text: "done" }], A: [{ status: 400 }], B: [{ text: "b done" }] },
+    scripts: {
+      main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
+      A: [{ status: 400 }],
+      B: [{ text: "b done" }],
+    },
     tree: { main: done(null), A: { under: "main", status: "errored" }, B: done("main") },
   },
 ];
@@ -98,12 +102,18 @@ describe.each([NEWEST, OLD])("OpenCode %s", (version) => {
     const { model, product } = await stage(version, scripts);
     const { code, stderr } = await product.start("Begin. @@main").ended;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
-    const expected = Object.entries(truth).map(([marker, one]) => [marker, { ...one, usage: model.served.get(marker) ?? NOTHING }]);
+    const expected = Object.entries(truth).map(([marker, one]) => [
+      marker,
+      { ...one, usage: model.served.get(marker) ?? NOTHING },
+    ]);
     expect(Object.fromEntries(shown(await onlyTree(product.home)))).toEqual(Object.fromEntries(expected));
   });
 
   it("at work is running, and soon after a SIGKILL it is shut down", { timeout: SCENARIO_MS }, async () => {
-    const { model, product } = await stage(version, { main: [{ tools: [task("A")] }], A: [{ tools: [bash] }, { hang: true }] });
+    const { model, product } = await stage(version, {
+      main: [{ tools: [task("A")] }],
+      A: [{ tools: [bash] }, { hang: true }],
+    });
     const run = product.start("Begin. @@main");
     await model.reached("A", 1);
     const statuses = async () => everyone(await onlyTree(product.home)).map(({ status }) => status);

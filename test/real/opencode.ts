@@ -45,26 +45,42 @@ export async function openOpenCode(command: string[], modelUrl: string, extra: o
   await writeFile(join(settings, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": own } }));
   await writeFile(join(settings, "opencode.json"), JSON.stringify({ ...configuration(modelUrl), ...extra }));
   await writeFile(join(project, "a.txt"), "alpha\n");
-  execFileSync("git", ["init", "-q", "-b", "main"], { cwd: project, env: { PATH: process.env.PATH ?? "", HOME: home } });
+  execFileSync("git", ["init", "-q", "-b", "main"], {
+    cwd: project,
+    env: { PATH: process.env.PATH ?? "", HOME: home },
+  });
   const group = new Group();
 
   return {
     home,
-    start: (prompt) => group.start([...command, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
+    start: (prompt) =>
+      group.start([...command, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
     async serve(password, env = {}) {
       const port = await freePort();
       const secret = { ...env, OPENCODE_SERVER_PASSWORD: password };
-      group.start([...command, "serve", "--hostname", "127.0.0.1", "--port", String(port)], { cwd: project, env: { ...environment(home), ...secret } });
+      group.start([...command, "serve", "--hostname", "127.0.0.1", "--port", String(port)], {
+        cwd: project,
+        env: { ...environment(home), ...secret },
+      });
       const url = `http://127.0.0.1:${port}`;
-      const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
+      const headers = {
+        Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`,
+        "Content-Type": "application/json",
+      };
       const send = (method: string, path: string, body?: unknown, patience = ANSWER_MS) =>
-        fetch(`${url}${path}`, { method, headers, signal: AbortSignal.timeout(patience), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+        fetch(`${url}${path}`, {
+          method,
+          headers,
+          signal: AbortSignal.timeout(patience),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
       const isUp = () =>
         send("GET", "/global/health", undefined, UP_ANSWER_MS).then(
           ({ ok }) => ok,
           () => false,
         );
-      for (const end = Date.now() + UP_WITHIN_MS; !(await isUp()); await wait(50)) if (Date.now() > end) throw new Error("the server does not answer");
+      for (const end = Date.now() + UP_WITHIN_MS; !(await isUp()); await wait(50))
+        if (Date.now() > end) throw new Error("the server does not answer");
       return {
         url,
         ask: async <T>(method: string, path: string, body?: unknown) => {
@@ -110,16 +126,22 @@ function configuration(baseURL: string) {
     enabled_providers: ["scripted"],
     // Children may have children.
     agent: { general: { permission: { task: "allow" } } },
-    provider: { scripted: { npm: "@ai-sdk/openai-compatible", name: "Scripted", options: { baseURL, apiKey: "not-a-key" }, models: { "model-1": model } } },
+    provider: {
+      scripted: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Scripted",
+        options: { baseURL, apiKey: "not-a-key" },
+        models: { "model-1": model },
+      },
+    },
   };
 }
 
 /** Nothing of the caller's own settings; no traffic but the model's. */
 function environment(home: string): Record<string, string> {
-  const off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS", "CLAUDE_CODE"].map((name) => [
-    `OPENCODE_DISABLE_${name}`,
-    "1",
-  ]);
+  const off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS", "CLAUDE_CODE"].map(
+    (name) => [`OPENCODE_DISABLE_${name}`, "1"],
+  );
   return {
     PATH: process.env.PATH ?? "",
     HOME: home,

@@ -32,7 +32,11 @@ export class Group {
       await closed;
       return end;
     });
-    const run: Run = { ended, output: () => Buffer.concat(printed).toString("utf8"), signalGroup: (signal) => signalGroup(child, signal) };
+    const run: Run = {
+      ended,
+      output: () => Buffer.concat(printed).toString("utf8"),
+      signalGroup: (signal) => signalGroup(child, signal),
+    };
     this.#running.set(child, run);
     const forget = () => this.#running.delete(child);
     run.ended.then(forget, forget);
@@ -42,7 +46,8 @@ export class Group {
   /** Runs to the end; an exit code other than 0 is an error. */
   async run(command: readonly string[], options: { cwd: string; env: Record<string, string> }): Promise<void> {
     const { code, signal, stderr } = await this.start(command, options).ended;
-    if (code !== 0) throw new Error(`${command[0]} ended with ${signal ?? `exit code ${code}`}: ${stderr.slice(-2000)}`);
+    if (code !== 0)
+      throw new Error(`${command[0]} ended with ${signal ?? `exit code ${code}`}: ${stderr.slice(-2000)}`);
   }
 
   async endAll(): Promise<void> {

@@ -34,7 +34,10 @@ const refused = { error: { status: 400, type: "invalid_request_error", message: 
 const scenarios: Scenario[] = [
   {
     name: "one agent",
-    scripts: ({ spawn, work, report }) => ({ main: [spawn("A"), { text: "All done." }], A: [work, report("A is done.")] }),
+    scripts: ({ spawn, work, report }) => ({
+      main: [spawn("A"), { text: "All done." }],
+      A: [work, report("A is done.")],
+    }),
     expected: { main: completed(null), A: completed("main") },
   },
   {
@@ -77,30 +80,41 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
     return { model, sandbox };
   };
 
-  it.each(scenarios.filter(({ nested }) => nested !== true || product.nests))("$name", { timeout: SCENARIO_MS }, async ({ scripts, expected }) => {
-    const { model, sandbox } = await stage(scripts(product));
-    await sandbox.run("Begin. @@main");
-    const root = await onlyTree(sandbox);
-    expect(shownBy(root, expected, product)).toEqual(servedBy(model, expected, product));
-    expect(comparable(counted([root]), product)).toEqual(comparable(sum(model.served().map(({ usage }) => usage)), product));
-    const found = await verdicts(sandbox.home);
-    expect([...found.values()]).toEqual([product.totals ? "agrees" : "nothing"]);
-  });
+  it.each(scenarios.filter(({ nested }) => nested !== true || product.nests))(
+    "$name",
+    { timeout: SCENARIO_MS },
+    async ({ scripts, expected }) => {
+      const { model, sandbox } = await stage(scripts(product));
+      await sandbox.run("Begin. @@main");
+      const root = await onlyTree(sandbox);
+      expect(shownBy(root, expected, product)).toEqual(servedBy(model, expected, product));
+      expect(comparable(counted([root]), product)).toEqual(
+        comparable(sum(model.served().map(({ usage }) => usage)), product),
+      );
+      const found = await verdicts(sandbox.home);
+      expect([...found.values()]).toEqual([product.totals ? "agrees" : "nothing"]);
+    },
+  );
 
   it("an agent at work, and killed with its thread", { timeout: SCENARIO_MS }, async () => {
     const { work, spawn, marksProcess, lost } = product;
     const { model, sandbox } = await stage({ main: [spawn("HELD"), { text: "Never." }], HELD: [work, { hang: true }] });
     const run = sandbox.start("Begin. @@main");
     await model.reached("HELD", 1);
-    const statuses = async (env?: Record<string, string>) => everyone(await onlyTree(sandbox, env)).map(({ status }) => status);
-    await expect.poll(() => statuses(), { timeout: 60_000 }).toEqual(["running", lost === "notFound" ? "pendingInit" : "running"]);
+    const statuses = async (env?: Record<string, string>) =>
+      everyone(await onlyTree(sandbox, env)).map(({ status }) => status);
+    await expect
+      .poll(() => statuses(), { timeout: 60_000 })
+      .toEqual(["running", lost === "notFound" ? "pendingInit" : "running"]);
     run.signalGroup("SIGKILL");
     await run.ended;
     // Whoever marks no process is believed to run until its records are stale.
     const config = join(sandbox.home, "impatient.yaml");
     await writeFile(config, "stale_after: 1s\n");
     if (!marksProcess) await sleep(1_500);
-    await expect.poll(() => statuses(marksProcess ? {} : { RETINUE_CONFIG: config }), { timeout: 60_000 }).toEqual(["shutdown", lost]);
+    await expect
+      .poll(() => statuses(marksProcess ? {} : { RETINUE_CONFIG: config }), { timeout: 60_000 })
+      .toEqual(["shutdown", lost]);
     const [root] = everyone(await onlyTree(sandbox));
     expect(comparable(root?.usage.own ?? sum([]), product)).toEqual(comparable(usageOf(model, "main"), product));
   });
@@ -118,20 +132,37 @@ function shownBy(root: AgentRecord, expected: Expected, product: RealProduct) {
   const parents = new Map(everyone(root).flatMap((node) => node.children.map((child) => [child, node] as const)));
   const shown = everyone(root).map((node) => {
     const above = parents.get(node);
-    return { script: scriptOf(node), under: above === undefined ? null : scriptOf(above), status: node.status, usage: comparable(node.usage.own, product) };
+    return {
+      script: scriptOf(node),
+      under: above === undefined ? null : scriptOf(above),
+      status: node.status,
+      usage: comparable(node.usage.own, product),
+    };
   });
   const order = Object.keys(expected);
   return shown.sort((a, b) => order.indexOf(a.script ?? "") - order.indexOf(b.script ?? ""));
 }
 
 function servedBy(model: ServingModel, expected: Expected, product: RealProduct) {
-  return Object.entries(expected).map(([script, of]) => ({ script, ...of, usage: comparable(usageOf(model, script), product) }));
+  return Object.entries(expected).map(([script, of]) => ({
+    script,
+    ...of,
+    usage: comparable(usageOf(model, script), product),
+  }));
 }
 
-const usageOf = (model: ServingModel, script: string) => sum(model.served().flatMap((one) => (one.script === script ? [one.usage] : [])));
+const usageOf = (model: ServingModel, script: string) =>
+  sum(model.served().flatMap((one) => (one.script === script ? [one.usage] : [])));
 
 /** What the product tells of it. */
 function comparable(usage: Usage, { tellsHours }: RealProduct): Partial<Usage> {
   const { calls, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = usage;
-  return { calls, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, ...(tellsHours ? { cacheWrite1hTokens } : {}) };
+  return {
+    calls,
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    ...(tellsHours ? { cacheWrite1hTokens } : {}),
+  };
 }

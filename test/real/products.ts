@@ -39,14 +39,20 @@ async function messagesModel(scripts: Scripts): Promise<ServingModel> {
   const served = () =>
     model.exchanges
       .filter(({ request }) => request.tools?.length)
-      .map(({ script, step, answer, finished }) => ({ script, step, finished, usage: answer && finished ? usageOfCall(answer.usage) : NO_USAGE }));
+      .map(({ script, step, answer, finished }) => ({
+        script,
+        step,
+        finished,
+        usage: answer && finished ? usageOfCall(answer.usage) : NO_USAGE,
+      }));
   return { ...model, served };
 }
 
 const gemini: RealProduct = {
   name: "Gemini CLI 0.61.0",
   provider: "gemini",
-  install: () => install({ package: "@google/gemini-cli", version: "0.61.0", programs: ["@google/gemini-cli/bundle/gemini.js"] }),
+  install: () =>
+    install({ package: "@google/gemini-cli", version: "0.61.0", programs: ["@google/gemini-cli/bundle/gemini.js"] }),
   model: startGeminiModel,
   open: (command, modelUrl) =>
     openHome(
@@ -61,12 +67,29 @@ const gemini: RealProduct = {
         await writeFile(join(home, ".gemini/settings.json"), JSON.stringify(settings));
         return {
           command,
-          env: { GEMINI_API_KEY: "not-a-key", GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_TELEMETRY_ENABLED: "false", GEMINI_CLI_NO_RELAUNCH: "true" },
+          env: {
+            GEMINI_API_KEY: "not-a-key",
+            GOOGLE_GEMINI_BASE_URL: modelUrl,
+            GEMINI_TELEMETRY_ENABLED: "false",
+            GEMINI_CLI_NO_RELAUNCH: "true",
+          },
         };
       },
-      (prompt, flags) => ["-m", "gemini-2.5-pro", "--approval-mode", "yolo", "--output-format", "stream-json", "--skip-trust", ...flags, "-p", prompt],
+      (prompt, flags) => [
+        "-m",
+        "gemini-2.5-pro",
+        "--approval-mode",
+        "yolo",
+        "--output-format",
+        "stream-json",
+        "--skip-trust",
+        ...flags,
+        "-p",
+        prompt,
+      ],
     ),
-  spawn: (...scripts) => scripts.map((script) => ({ tool: "invoke_agent", input: { agent_name: "generalist", prompt: task(script) } })),
+  spawn: (...scripts) =>
+    scripts.map((script) => ({ tool: "invoke_agent", input: { agent_name: "generalist", prompt: task(script) } })),
   work: { tool: "list_directory", input: { dir_path: "." } },
   report: (text) => ({ tool: "complete_task", input: { result: { response: text } } }),
   nests: false,
@@ -102,7 +125,13 @@ const copilot: RealProduct = {
   spawn: (...scripts) =>
     scripts.map((script) => ({
       tool: "task",
-      input: { agent_type: "general-purpose", name: script.toLowerCase(), description: `Run ${script}`, prompt: task(script), mode: "sync" },
+      input: {
+        agent_type: "general-purpose",
+        name: script.toLowerCase(),
+        description: `Run ${script}`,
+        prompt: task(script),
+        mode: "sync",
+      },
     })),
   work: { tool: "bash", input: { command: "echo work", description: "Runs it" } },
   report: (text) => ({ text }),
@@ -120,9 +149,19 @@ const TINTIN = "@tintinweb/pi-subagents";
 export type PiApi = "anthropic-messages" | "openai-completions" | "openai-responses";
 
 export const installPi = () =>
-  install({ package: PI, version: PI_VERSION, programs: [`${PI}/dist/bundle/cli.js`, `${PI}/dist/cli.js`], also: [`${TINTIN}@0.14.1`] });
+  install({
+    package: PI,
+    version: PI_VERSION,
+    programs: [`${PI}/dist/bundle/cli.js`, `${PI}/dist/cli.js`],
+    also: [`${TINTIN}@0.14.1`],
+  });
 
-export const openPi = (command: string[], modelUrl: string, extension: "example" | "tintinweb", api: PiApi = "anthropic-messages") =>
+export const openPi = (
+  command: string[],
+  modelUrl: string,
+  extension: "example" | "tintinweb",
+  api: PiApi = "anthropic-messages",
+) =>
   openHome(
     async (places) => ({ command: await preparePi(command, modelUrl, places, extension, api), env: piEnv(places) }),
     (prompt, flags) => [...flags, "--mode", "json", "-p", prompt],
@@ -136,7 +175,10 @@ const piOf = (extension: "example" | "tintinweb"): RealProduct => ({
   open: (command, modelUrl) => openPi(command, modelUrl, extension),
   spawn: (...scripts) =>
     extension === "tintinweb"
-      ? scripts.map((script) => ({ tool: "Agent", input: { subagent_type: "general-purpose", prompt: task(script), description: `Run ${script}` } }))
+      ? scripts.map((script) => ({
+          tool: "Agent",
+          input: { subagent_type: "general-purpose", prompt: task(script), description: `Run ${script}` },
+        }))
       : [
           scripts.length === 1
             ? { tool: "subagent", input: { agent: "boss", task: task(scripts[0] ?? "") } }
@@ -158,14 +200,31 @@ const piEnv = ({ home }: Places) => ({
   PI_SKIP_VERSION_CHECK: "1",
 });
 
-async function preparePi(command: string[], modelUrl: string, { home }: Places, extension: "example" | "tintinweb", api: PiApi): Promise<string[]> {
+async function preparePi(
+  command: string[],
+  modelUrl: string,
+  { home }: Places,
+  extension: "example" | "tintinweb",
+  api: PiApi,
+): Promise<string[]> {
   const agent = join(home, ".pi/agent");
   await mkdir(join(agent, "agents"), { recursive: true });
   const cost = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1 };
-  const model = { id: "mock-1", name: "mock-1", reasoning: false, input: ["text"], cost, contextWindow: 200_000, maxTokens: 8_000 };
+  const model = {
+    id: "mock-1",
+    name: "mock-1",
+    reasoning: false,
+    input: ["text"],
+    cost,
+    contextWindow: 200_000,
+    maxTokens: 8_000,
+  };
   const providers = { mock: { baseUrl: modelUrl, api, apiKey: "not-a-key", models: [model] } };
   await writeFile(join(agent, "models.json"), JSON.stringify({ providers }));
-  await writeFile(join(agent, "settings.json"), JSON.stringify({ defaultProvider: "mock", defaultModel: "mock-1", enableInstallTelemetry: false }));
+  await writeFile(
+    join(agent, "settings.json"),
+    JSON.stringify({ defaultProvider: "mock", defaultModel: "mock-1", enableInstallTelemetry: false }),
+  );
   // The example starts its agents by that name.
   const bin = join(home, ".local/bin");
   await mkdir(bin, { recursive: true });
@@ -176,7 +235,8 @@ async function preparePi(command: string[], modelUrl: string, { home }: Places, 
   await writeFile(join(agent, "agents/boss.md"), "---\nname: boss\ndescription: Does it\n---\nYou are boss.\n");
   const [from, to] = [join(modules, PI, "examples/extensions/subagent"), join(agent, "extensions/subagent/index.ts")];
   await mkdir(dirname(to), { recursive: true });
-  for (const file of await readdir(from)) if (file.endsWith(".ts")) await copyFile(join(from, file), join(dirname(to), file));
+  for (const file of await readdir(from))
+    if (file.endsWith(".ts")) await copyFile(join(from, file), join(dirname(to), file));
   return command;
 }
 

@@ -27,7 +27,16 @@ async function proxyTo(upstream: string) {
   const data = mkdtempSync(join(tmpdir(), "retinue-real-proxy-"));
   onTestFinished(() => rmSync(data, { recursive: true, force: true }));
   const env = { RETINUE_HOME: data, HOME: data };
-  const run = { env, settings: await loadSettings(env), port: 0, host: "127.0.0.1", via: null, silenceMs: 60_000, redaction: null, talk: () => {} };
+  const run = {
+    env,
+    settings: await loadSettings(env),
+    port: 0,
+    host: "127.0.0.1",
+    via: null,
+    silenceMs: 60_000,
+    redaction: null,
+    talk: () => {},
+  };
   const running = await runProxy({ ...run, upstream: new URL(upstream) });
   return { url: running.url, data, stop: () => running.stop() };
 }
@@ -42,12 +51,20 @@ function shown(record: AgentRecord, under: string | null = null): [string, unkno
 
 /** Held against what was served twice: with the product's records, and without. */
 async function judge(home: string, records: string, data: string, served: ReadonlyMap<string, unknown>): Promise<void> {
-  const expected = Object.fromEntries([...served].map(([script, usage]) => [script, { under: script === "main" ? null : "main", status: "completed", usage }]));
+  const expected = Object.fromEntries(
+    [...served].map(([script, usage]) => [
+      script,
+      { under: script === "main" ? null : "main", status: "completed", usage },
+    ]),
+  );
   for (const moment of ["beside the product's records", "by itself"]) {
     const env = { RETINUE_HOME: data };
     const found = await threads(home, env);
     const trees = await Promise.all(found.map((id) => tree(id, home, env)));
-    expect({ moment, shown: trees.map((one) => Object.fromEntries(shown(one))) }).toEqual({ moment, shown: [expected] });
+    expect({ moment, shown: trees.map((one) => Object.fromEntries(shown(one))) }).toEqual({
+      moment,
+      shown: [expected],
+    });
     // One extension keeps its agents' records among temporary files.
     for (const path of [records, "../tmp"]) rmSync(join(home, path), { recursive: true, force: true });
     rmSync(join(data, "index.sqlite"), { force: true });
@@ -57,7 +74,10 @@ async function judge(home: string, records: string, data: string, served: Readon
 const originOf = (url: string) => new URL(url).origin;
 
 it("OpenCode through the proxy, in chat completions", { timeout: SCENARIO_MS }, async () => {
-  const task = (script: string) => ({ name: "task", args: { description: `Task ${script}`, prompt: `Do it. @@${script}`, subagent_type: "general" } });
+  const task = (script: string) => ({
+    name: "task",
+    args: { description: `Task ${script}`, prompt: `Do it. @@${script}`, subagent_type: "general" },
+  });
   const bash = { name: "bash", args: { command: "echo one", description: "Echo" } };
   const model = await startChatModel({
     main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
@@ -77,12 +97,22 @@ it("OpenCode through the proxy, in chat completions", { timeout: SCENARIO_MS }, 
 describe.each(["example", "tintinweb"] as const)("Pi with the extension %s through the proxy", (extension) => {
   const spawn = (script: string) =>
     extension === "tintinweb"
-      ? { name: "Agent", args: { subagent_type: "general-purpose", prompt: `Do it. @@${script}`, description: `Run ${script}` } }
+      ? {
+          name: "Agent",
+          args: { subagent_type: "general-purpose", prompt: `Do it. @@${script}`, description: `Run ${script}` },
+        }
       : { name: "subagent", args: { agent: "boss", task: `Do it. @@${script}` } };
   const bash = { name: "bash", args: { command: "echo work" } };
-  const scripts: Record<string, ChatTurn[]> = { main: [{ tools: [spawn("A")] }, { text: "done" }], A: [{ tools: [bash] }, { text: "a done" }] };
+  const scripts: Record<string, ChatTurn[]> = {
+    main: [{ tools: [spawn("A")] }, { text: "done" }],
+    A: [{ tools: [bash] }, { text: "a done" }],
+  };
 
-  const through = async (model: Pick<ChatModel, "url">, api: "anthropic-messages" | "openai-completions", served: () => ReadonlyMap<string, unknown>) => {
+  const through = async (
+    model: Pick<ChatModel, "url">,
+    api: "anthropic-messages" | "openai-completions",
+    served: () => ReadonlyMap<string, unknown>,
+  ) => {
     const proxy = await proxyTo(originOf(model.url));
     const path = api === "openai-completions" ? "/v1" : "";
     const product = await openPi(commands.get("pi") ?? [], `${proxy.url}${path}`, extension, api);
@@ -100,13 +130,26 @@ describe.each(["example", "tintinweb"] as const)("Pi with the extension %s throu
 
   it("in Anthropic's API", { timeout: SCENARIO_MS }, async () => {
     const blocks = (turns: readonly ChatTurn[]) =>
-      turns.map(({ text, tools = [] }) => [...(text === undefined ? [] : [{ text }]), ...tools.map(({ name, args }) => ({ tool: name, input: args }))]);
-    const model = await startModel(Object.fromEntries(Object.entries(scripts).map(([name, turns]) => [name, blocks(turns)])));
+      turns.map(({ text, tools = [] }) => [
+        ...(text === undefined ? [] : [{ text }]),
+        ...tools.map(({ name, args }) => ({ tool: name, input: args })),
+      ]);
+    const model = await startModel(
+      Object.fromEntries(Object.entries(scripts).map(([name, turns]) => [name, blocks(turns)])),
+    );
     onTestFinished(() => model.close());
     await through(model, "anthropic-messages", () => {
-      const finished = model.exchanges.filter(({ request, answer, finished }) => request.tools?.length && answer && finished);
-      const used = (script: string) => sum(finished.flatMap(({ script: of, answer }) => (of === script && answer ? [usageOfCall(answer.usage)] : [])));
-      const some = ({ calls, inputTokens, outputTokens, cacheReadTokens }: ReturnType<typeof used>) => ({ calls, inputTokens, outputTokens, cacheReadTokens });
+      const finished = model.exchanges.filter(
+        ({ request, answer, finished }) => request.tools?.length && answer && finished,
+      );
+      const used = (script: string) =>
+        sum(finished.flatMap(({ script: of, answer }) => (of === script && answer ? [usageOfCall(answer.usage)] : [])));
+      const some = ({ calls, inputTokens, outputTokens, cacheReadTokens }: ReturnType<typeof used>) => ({
+        calls,
+        inputTokens,
+        outputTokens,
+        cacheReadTokens,
+      });
       return new Map(Object.keys(scripts).map((script) => [script, some(used(script))]));
     });
   });

@@ -34,7 +34,17 @@ async function proxyTo(upstream: string) {
   onTestFinished(() => rmSync(data, { recursive: true, force: true }));
   const env = { RETINUE_HOME: data, HOME: data };
   const settings = await loadSettings(env);
-  const run = { env, settings, port: 0, host: "127.0.0.1", upstream: new URL(upstream), via: null, silenceMs: 60_000, redaction: null, talk: () => {} };
+  const run = {
+    env,
+    settings,
+    port: 0,
+    host: "127.0.0.1",
+    upstream: new URL(upstream),
+    via: null,
+    silenceMs: 60_000,
+    redaction: null,
+    talk: () => {},
+  };
   const running = await runProxy(run);
   return { url: running.url, data, stop: () => running.stop() };
 }
@@ -43,7 +53,9 @@ async function proxyTo(upstream: string) {
 async function judge(home: string, records: string, data: string, truth: readonly ThreadTruth[]): Promise<void> {
   for (const moment of ["beside the product's records", "by itself"]) {
     const env = { RETINUE_HOME: data };
-    const found = await Promise.all(truth.map(async (thread) => differences(thread, await tree(thread.root, home, env).catch(() => MISSING))));
+    const found = await Promise.all(
+      truth.map(async (thread) => differences(thread, await tree(thread.root, home, env).catch(() => MISSING))),
+    );
     expect({ moment, differences: found.flat() }).toEqual({ moment, differences: [] });
     expect((await threads(home, env)).sort()).toEqual(truth.map(({ root }) => root).sort());
     rmSync(join(home, records), { recursive: true, force: true });
@@ -52,7 +64,8 @@ async function judge(home: string, records: string, data: string, truth: readonl
 }
 
 /** Ends that are not on the wire, and processes, are only in the product's records. */
-const isPlain = ({ act, endings }: { readonly act?: unknown; readonly endings?: unknown }) => act === undefined && endings === undefined;
+const isPlain = ({ act, endings }: { readonly act?: unknown; readonly endings?: unknown }) =>
+  act === undefined && endings === undefined;
 
 describe.each([NEWEST, MIDDLE])("Claude Code %s through the proxy", (version) => {
   it.each(scenarios.filter((scenario) => scenario.versions.includes(version) && isPlain(scenario)))(
@@ -66,7 +79,9 @@ describe.each([NEWEST, MIDDLE])("Claude Code %s through the proxy", (version) =>
       onTestFinished(() => sandbox.dispose());
       await sandbox.run("Begin. @@main");
       await proxy.stop();
-      expect(everyone(await tree(lastSession(model.exchanges), sandbox.home, { RETINUE_HOME: proxy.data })).length).toBeGreaterThan(1);
+      expect(
+        everyone(await tree(lastSession(model.exchanges), sandbox.home, { RETINUE_HOME: proxy.data })).length,
+      ).toBeGreaterThan(1);
       await judge(sandbox.home, ".claude/projects", proxy.data, truthOf(model.exchanges).threads);
     },
   );

@@ -21,7 +21,8 @@ type Env = Record<string, string>;
 
 export async function tree(thread: string, home: string, env: Env = {}): Promise<AgentRecord> {
   const record = (await retinue(home, env, "tree", thread)) as AgentRecord;
-  if (record.schema !== "retinue/agent@1") throw new Error(`not an agent record: ${JSON.stringify(record).slice(0, 200)}`);
+  if (record.schema !== "retinue/agent@1")
+    throw new Error(`not an agent record: ${JSON.stringify(record).slice(0, 200)}`);
   return record;
 }
 
@@ -39,8 +40,18 @@ export async function verdicts(home: string): Promise<Map<string, string>> {
 }
 
 async function retinue(home: string, more: Env, ...args: string[]): Promise<unknown> {
-  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "../tmp"), RETINUE_HOME: join(home, "retinue-data"), ...more };
-  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--json"], { env, timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES });
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    TMPDIR: join(home, "../tmp"),
+    RETINUE_HOME: join(home, "retinue-data"),
+    ...more,
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--json"], {
+    env,
+    timeout: TIMEOUT_MS,
+    maxBuffer: MAX_BYTES,
+  });
   return JSON.parse(stdout);
 }
 
@@ -50,5 +61,7 @@ export function everyone(record: AgentRecord): AgentRecord[] {
 
 /** What the tree says was used, by its agents and by the product on its own behalf. */
 export function counted(trees: AgentRecord[]): Usage {
-  return sum(trees.flatMap(everyone).flatMap(({ usage }) => (usage.internal ? [usage.own, usage.internal] : [usage.own])));
+  return sum(
+    trees.flatMap(everyone).flatMap(({ usage }) => (usage.internal ? [usage.own, usage.internal] : [usage.own])),
+  );
 }

@@ -48,7 +48,10 @@ async function treeBy(kinds: readonly string[], provider: string, data: string, 
   const scratch = mkdtempSync(join(tmpdir(), "retinue-by-"));
   onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
   mkdirSync(join(scratch, "home"));
-  for (const kind of kinds) cpSync(join(data, "recordings", provider, kind), join(scratch, "data/recordings", provider, kind), { recursive: true });
+  for (const kind of kinds)
+    cpSync(join(data, "recordings", provider, kind), join(scratch, "data/recordings", provider, kind), {
+      recursive: true,
+    });
   return tree(thread, join(scratch, "home"), { RETINUE_HOME: join(scratch, "data") });
 }
 
@@ -56,14 +59,19 @@ const parents = (root: AgentRecord) =>
   everyone(root)
     .flatMap((parent) => parent.children.map((child) => `${child.agentId} below ${parent.agentId}`))
     .sort();
-const trueParents = ({ agents }: ThreadTruth) => agents.flatMap((one) => (one.agentId === null ? [] : [`${one.agentId} below ${one.parentAgentId}`])).sort();
+const trueParents = ({ agents }: ThreadTruth) =>
+  agents.flatMap((one) => (one.agentId === null ? [] : [`${one.agentId} below ${one.parentAgentId}`])).sort();
 
 describe(`Claude Code ${NEWEST}`, () => {
   let program: string[] = [];
   beforeAll(async () => {
     program = await installClaude(NEWEST);
     // Hooks call the program as it is installed.
-    await promisify(execFile)(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", join(ROOT, "tsconfig.build.json")]);
+    await promisify(execFile)(process.execPath, [
+      join(ROOT, "node_modules/typescript/bin/tsc"),
+      "-p",
+      join(ROOT, "tsconfig.build.json"),
+    ]);
   }, INSTALL_MS);
 
   it("is the same to its transcripts, its stream, its hooks and its telemetry", { timeout: RUN_MS }, async () => {
@@ -93,10 +101,14 @@ describe(`Claude Code ${NEWEST}`, () => {
     expect(truth.agents.length).toBe(4);
     // The server heard of it by hooks alone: its own home is another one, and it follows the transcripts to where they
     // lie.
-    await until(async () => (await server.get(`/api/agents/${encodeURIComponent(`claude://${truth.root}`)}`)).status === 200);
+    await until(
+      async () => (await server.get(`/api/agents/${encodeURIComponent(`claude://${truth.root}`)}`)).status === 200,
+    );
     const recorded = join(data, "recordings/claude");
     expect(readdirSync(recorded).sort()).toEqual(["hooks", "otlp", "roots", "run"]);
-    expect(readFileSync(join(recorded, "roots"), "utf8")).toBe(`${JSON.stringify(join(realpathSync(sandbox.home), ".claude"))}\n`);
+    expect(readFileSync(join(recorded, "roots"), "utf8")).toBe(
+      `${JSON.stringify(join(realpathSync(sandbox.home), ".claude"))}\n`,
+    );
 
     expect(differences(truth, await tree(truth.root, sandbox.home, { RETINUE_HOME: data }))).toEqual([]);
     expect(differences(truth, await tree(truth.root, sandbox.home))).toEqual([]);
@@ -151,7 +163,9 @@ describe(`Claude Code ${NEWEST}`, () => {
         if (!acted) acted = await act(event, handle);
       }
       expect(acted).toBe(true);
-      const last = new Map(events.flatMap(({ uri, status }) => (status === null ? [] : [[uri, status.status] as const])));
+      const last = new Map(
+        events.flatMap(({ uri, status }) => (status === null ? [] : [[uri, status.status] as const])),
+      );
       return { events, last: [...last], end: await handle.ended, scripts: model.exchanges.map(({ script }) => script) };
     }
 
@@ -174,7 +188,9 @@ describe(`Claude Code ${NEWEST}`, () => {
         await handle.stop(id);
         return true;
       });
-      expect(events.some(({ kind, text }) => kind === "toolResult" && text?.startsWith("Async agent launched") === true)).toBe(true);
+      expect(
+        events.some(({ kind, text }) => kind === "toolResult" && text?.startsWith("Async agent launched") === true),
+      ).toBe(true);
     });
 
     it("interrupt", { timeout: RUN_MS }, async () => {
@@ -205,7 +221,8 @@ describe(`Codex ${NEWEST_CODEX}`, () => {
     { timeout: INSTALL_MS },
     async (setup) => {
       const scenario = codexScenarios.find(
-        ({ only, act, scripts }) => (only?.(setup) ?? true) && act === undefined && !JSON.stringify(scripts).includes("hang"),
+        ({ only, act, scripts }) =>
+          (only?.(setup) ?? true) && act === undefined && !JSON.stringify(scripts).includes("hang"),
       );
       if (scenario === undefined) throw new Error("no scenario");
       const model = await startCodexModel(scenario.scripts);
@@ -226,7 +243,8 @@ describe(`Codex ${NEWEST_CODEX}`, () => {
         .map((name) => readFileSync(join(data, "recordings/codex/run", name), "utf8"))
         .join("");
       const seen = everyone(await treeBy(["run"], "codex", data, truth.root));
-      for (const { agentId } of truth.agents) if (agentId !== null && text.includes(agentId)) expect(seen.map((one) => one.agentId)).toContain(agentId);
+      for (const { agentId } of truth.agents)
+        if (agentId !== null && text.includes(agentId)) expect(seen.map((one) => one.agentId)).toContain(agentId);
     },
   );
 });

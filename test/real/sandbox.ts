@@ -25,13 +25,23 @@ export interface Places {
 }
 
 /** `prepare` may write into the new home, and says how the product is started there. */
-export async function openHome(prepare: (places: Places) => Promise<Launch>, args: (prompt: string, flags: string[]) => string[]): Promise<Sandbox> {
+export async function openHome(
+  prepare: (places: Places) => Promise<Launch>,
+  args: (prompt: string, flags: string[]) => string[],
+): Promise<Sandbox> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
-  const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [string, string, string];
+  const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   for (const path of [home, project, temp]) await mkdir(path);
   await writeFile(join(project, "a.txt"), "alpha\n");
   const { command, env: own } = await prepare({ home, temp });
-  const options = { cwd: project, env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: temp, TERM: "dumb", LANG: "C.UTF-8", ...own } };
+  const options = {
+    cwd: project,
+    env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: temp, TERM: "dumb", LANG: "C.UTF-8", ...own },
+  };
   const group = new Group();
   const commandFor = (prompt: string, flags: string[] = []) => [...command, ...args(prompt, flags)];
   return {

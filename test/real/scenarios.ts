@@ -30,10 +30,23 @@ const ALL = [NEWEST, MIDDLE, OLD];
 const NESTING = [NEWEST, MIDDLE];
 
 /** The tool was named Task before 2.1.63. */
-export function agent(asked: Asked, script: string, how: { background?: boolean; type?: string; resume?: string } = {}): Block {
+export function agent(
+  asked: Asked,
+  script: string,
+  how: { background?: boolean; type?: string; resume?: string } = {},
+): Block {
   const tool = asked.request.tools?.find(({ name }) => name === "Agent" || name === "Task")?.name ?? "Agent";
   const { background = false, type = "general-purpose", ...resume } = how;
-  return { tool, input: { description: `Run ${script}`, prompt: `Do it. @@${script}`, subagent_type: type, run_in_background: background, ...resume } };
+  return {
+    tool,
+    input: {
+      description: `Run ${script}`,
+      prompt: `Do it. @@${script}`,
+      subagent_type: type,
+      run_in_background: background,
+      ...resume,
+    },
+  };
 }
 
 const bash = (command: string): Block => ({ tool: "Bash", input: { command, description: "Runs it" } });
@@ -43,7 +56,10 @@ const done = (script: string): Step[] => [bash(`echo ${script}`), { text: `${scr
 const waiting: Step[] = [{ text: "Waiting." }, { text: "Noted." }, { text: "Noted again." }, { text: "And again." }];
 const lostCall = { error: { status: 500, type: "api_error", message: "scripted failure" } };
 
-const searchTool = (tool: string): Block => ({ tool: "ToolSearch", input: { query: `select:${tool}`, max_results: 5 } });
+const searchTool = (tool: string): Block => ({
+  tool: "ToolSearch",
+  input: { query: `select:${tool}`, max_results: 5 },
+});
 
 function reportedAgentId(asked: Asked): string {
   const id = /agentId: ([A-Za-z0-9_-]+)/.exec(JSON.stringify(asked.request.messages))?.[1];
@@ -65,14 +81,20 @@ export const scenarios: Scenario[] = [
     versions: ALL,
     scripts: {
       main: [(asked) => [{ text: "I delegate." }, agent(asked, "A")], { text: "All done." }],
-      A: [[{ thinking: "What is there?" }, { text: "Looking." }, bash("ls"), bash("pwd"), bash("date")], { text: "A is done." }],
+      A: [
+        [{ thinking: "What is there?" }, { text: "Looking." }, bash("ls"), bash("pwd"), bash("date")],
+        { text: "A is done." },
+      ],
     },
   },
   {
     name: "three agents at once, two with the same prompt",
     versions: ALL,
     scripts: {
-      main: [(asked) => [agent(asked, "SAME"), agent(asked, "SAME"), agent(asked, "OTHER")], { text: "All three are done." }],
+      main: [
+        (asked) => [agent(asked, "SAME"), agent(asked, "SAME"), agent(asked, "OTHER")],
+        { text: "All three are done." },
+      ],
       SAME: [bash("echo same"), ownReport],
       OTHER: done("OTHER"),
     },
@@ -103,7 +125,11 @@ export const scenarios: Scenario[] = [
     name: "a background agent that is cut off when the CLI ends",
     versions: [OLD],
     scripts: {
-      main: [(asked) => agent(asked, "A"), (asked) => agent(asked, "LOST", { background: true }), { text: "Not waiting." }],
+      main: [
+        (asked) => agent(asked, "A"),
+        (asked) => agent(asked, "LOST", { background: true }),
+        { text: "Not waiting." },
+      ],
       A: done("A"),
       LOST: [bash("echo lost"), { hang: true }],
     },
@@ -126,7 +152,10 @@ export const scenarios: Scenario[] = [
       LATER: [bash("echo first"), lostCall],
       TOOLS: [bash("exit 3"), { tool: "Read", input: { file_path: "/no/such/file" } }, { text: "Both tools failed." }],
     },
-    endings: { AT_ONCE: { status: "errored", why: "API error 500" }, LATER: { status: "errored", why: "API error 500 on its second turn" } },
+    endings: {
+      AT_ONCE: { status: "errored", why: "API error 500" },
+      LATER: { status: "errored", why: "API error 500 on its second turn" },
+    },
   },
   {
     name: "a thread that is resumed, forked, and resumed again",
@@ -168,7 +197,11 @@ export const scenarios: Scenario[] = [
     name: "a finished agent that is resumed by its parent",
     versions: [OLD],
     scripts: {
-      main: [(asked) => agent(asked, "A"), (asked) => agent(asked, "A2", { resume: reportedAgentId(asked) }), { text: "Both jobs are done." }],
+      main: [
+        (asked) => agent(asked, "A"),
+        (asked) => agent(asked, "A2", { resume: reportedAgentId(asked) }),
+        { text: "Both jobs are done." },
+      ],
       A: done("A"),
       A2: done("A2"),
     },
@@ -181,5 +214,8 @@ export const scenarios: Scenario[] = [
 ];
 
 function sendMessage(script: string): Step {
-  return (asked) => ({ tool: "SendMessage", input: { to: reportedAgentId(asked), summary: "one more job for you", message: `One more. @@${script}` } });
+  return (asked) => ({
+    tool: "SendMessage",
+    input: { to: reportedAgentId(asked), summary: "one more job for you", message: `One more. @@${script}` },
+  });
 }

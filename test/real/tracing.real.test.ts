@@ -49,7 +49,8 @@ async function open({ scripts, env }: Pick<Scenario, "scripts" | "env">, isHooke
   const sandbox = await openSandbox(command, model.url, { ...env, ...(isHooked ? tracing : {}) });
   onTestFinished(() => sandbox.dispose());
   const home = { PATH: process.env.PATH ?? "", HOME: sandbox.home };
-  if (isHooked) execFileSync(process.execPath, [BIN, "hooks", "install", "claude", "--yes"], { env: home, stdio: "ignore" });
+  if (isHooked)
+    execFileSync(process.execPath, [BIN, "hooks", "install", "claude", "--yes"], { env: home, stdio: "ignore" });
   return { model, server, sandbox, env: { ...home, ...tracing } };
 }
 
@@ -67,9 +68,12 @@ async function expectAll({ model, server }: Traced, endings: Scenario["endings"]
   const runs = () => [...server.runs.values()];
   await expect.poll(() => runs().filter(({ run_type }) => run_type === "llm").length, ARRIVED).toBe(recorded.calls);
   await expect.poll(() => runs().filter(({ end_time }) => end_time === undefined), ARRIVED).toEqual([]);
-  const usage = runs().flatMap(({ extra }) => (extra?.metadata.usage_metadata as { output_tokens: number } | undefined)?.output_tokens ?? []);
+  const usage = runs().flatMap(
+    ({ extra }) => (extra?.metadata.usage_metadata as { output_tokens: number } | undefined)?.output_tokens ?? [],
+  );
   expect(usage.reduce((sum, tokens) => sum + tokens, 0)).toBe(recorded.outputTokens);
-  for (const { parent_run_id } of runs()) if (parent_run_id !== undefined) expect(server.runs.has(parent_run_id)).toBe(true);
+  for (const { parent_run_id } of runs())
+    if (parent_run_id !== undefined) expect(server.runs.has(parent_run_id)).toBe(true);
   expect([server.repeated, server.contradictions, server.refusals]).toEqual([[], [], []]);
 }
 
@@ -127,7 +131,10 @@ describe("many sessions on a busy machine", () => {
 });
 
 describe("a killed process", () => {
-  const HANGING: Scenario["scripts"] = { ...NESTED.scripts, main: [...(NESTED.scripts.main ?? []).slice(0, 1), { hang: true }] };
+  const HANGING: Scenario["scripts"] = {
+    ...NESTED.scripts,
+    main: [...(NESTED.scripts.main ?? []).slice(0, 1), { hang: true }],
+  };
   const LOST = { main: { status: "shutdown", why: "it was killed" } };
 
   it.each([false, true])("Claude Code, with a server: %s", TIMEOUT, async (hasServer) => {

@@ -36,12 +36,19 @@ export function truthOf(exchanges: readonly Exchange[], endings: Endings = {}): 
   const threads = sessions.map((members) => threadTruth(members, results, endings));
   for (const thread of threads) {
     const ownWarmUps = warmUps.filter((exchange) => sessionOf(exchange) === thread.root);
-    thread.optionalAgents = [...copiedAgents(thread, threads, exchanges), ...ownWarmUps.map(() => ({ prompt: "Warmup" }))];
+    thread.optionalAgents = [
+      ...copiedAgents(thread, threads, exchanges),
+      ...ownWarmUps.map(() => ({ prompt: "Warmup" })),
+    ];
   }
   return { threads, recorded: sum([...conversations.map((one) => served(one.exchanges)), served(warmUps)]) };
 }
 
-function threadTruth(members: Conversation[], results: Map<string, SpawnCall["result"]>, endings: Endings): ThreadTruth {
+function threadTruth(
+  members: Conversation[],
+  results: Map<string, SpawnCall["result"]>,
+  endings: Endings,
+): ThreadTruth {
   const calls = members.flatMap((caller) => spawnCalls(caller, results));
   const agents = members.filter(({ isMain }) => !isMain);
   const callOf = matchCalls(agents, calls);
@@ -57,10 +64,18 @@ function threadTruth(members: Conversation[], results: Map<string, SpawnCall["re
     const caller = callOf.get(agent)?.caller;
     return !caller || caller.isMain ? null : idOf(caller).agentId;
   };
-  const rootTruths = members.filter(({ isMain }) => isMain).map((main): AgentTruth => ({ agentId: null, parentAgentId: null, ...outcome(main, endings) }));
+  const rootTruths = members
+    .filter(({ isMain }) => isMain)
+    .map((main): AgentTruth => ({ agentId: null, parentAgentId: null, ...outcome(main, endings) }));
   const agentTruths = agents.map((agent): AgentTruth => {
     const call = callOf.get(agent);
-    return { ...idOf(agent), parentAgentId: parentOf(agent), toolCallId: call?.id ?? null, prompt: call?.prompt ?? null, ...outcome(agent, endings) };
+    return {
+      ...idOf(agent),
+      parentAgentId: parentOf(agent),
+      toolCallId: call?.id ?? null,
+      prompt: call?.prompt ?? null,
+      ...outcome(agent, endings),
+    };
   });
   const claimed = new Set(callOf.values());
   const fruitless = calls.filter((call) => !claimed.has(call));
@@ -82,11 +97,13 @@ function matchCalls(agents: Conversation[], calls: SpawnCall[]): Map<Conversatio
     const fitting = [...free].filter(fits);
     const [call] = fitting;
     if (!call) return;
-    if (fitting.length > 1) throw new Error(`two calls fit one agent, give their reports different texts: ${call.prompt}`);
+    if (fitting.length > 1)
+      throw new Error(`two calls fit one agent, give their reports different texts: ${call.prompt}`);
     callOf.set(agent, call);
     free.delete(call);
   };
-  for (const agent of agents) if (agent.headerId) claim(agent, (call) => call.result?.text.includes(`agentId: ${agent.headerId}`) ?? false);
+  for (const agent of agents)
+    if (agent.headerId) claim(agent, (call) => call.result?.text.includes(`agentId: ${agent.headerId}`) ?? false);
   for (const agent of agents) {
     const report = finalText(agent);
     if (report !== null && !agent.headerId) claim(agent, (call) => call.result?.text.includes(report) ?? false);
@@ -99,10 +116,19 @@ function matchCalls(agents: Conversation[], calls: SpawnCall[]): Map<Conversatio
 }
 
 function spawnCalls(caller: Conversation, results: Map<string, SpawnCall["result"]>): SpawnCall[] {
-  const made = caller.exchanges.filter(({ finished }) => finished).flatMap(({ answer }) => toolUses(answer?.content ?? []));
+  const made = caller.exchanges
+    .filter(({ finished }) => finished)
+    .flatMap(({ answer }) => toolUses(answer?.content ?? []));
   // A call that continues an earlier agent starts nobody.
-  const spawning = made.filter(({ name, input }) => (name === "Agent" || name === "Task") && input?.resume === undefined);
-  return spawning.map(({ id = "", input }) => ({ id, prompt: String(input?.prompt ?? ""), caller, result: results.get(id) ?? null }));
+  const spawning = made.filter(
+    ({ name, input }) => (name === "Agent" || name === "Task") && input?.resume === undefined,
+  );
+  return spawning.map(({ id = "", input }) => ({
+    id,
+    prompt: String(input?.prompt ?? ""),
+    caller,
+    result: results.get(id) ?? null,
+  }));
 }
 
 function toolResults(exchanges: readonly Exchange[]): Map<string, SpawnCall["result"]> {
@@ -110,7 +136,10 @@ function toolResults(exchanges: readonly Exchange[]): Map<string, SpawnCall["res
   for (const { request } of exchanges) {
     for (const block of request.messages.flatMap((message) => blocksOf(message.content))) {
       if (block.type !== "tool_result" || block.tool_use_id === undefined) continue;
-      results.set(block.tool_use_id, { text: textsOf(block.content ?? "").join("\n"), isError: block.is_error === true });
+      results.set(block.tool_use_id, {
+        text: textsOf(block.content ?? "").join("\n"),
+        isError: block.is_error === true,
+      });
     }
   }
   return results;
@@ -122,19 +151,35 @@ function toolResults(exchanges: readonly Exchange[]): Map<string, SpawnCall["res
  */
 function copiedAgents(thread: ThreadTruth, threads: ThreadTruth[], exchanges: readonly Exchange[]): OptionalTruth[] {
   const history = exchanges.filter((exchange) => sessionOf(exchange) === thread.root);
-  const named = new Set(history.flatMap(({ request }) => toolUses(request.messages.flatMap((message) => blocksOf(message.content))).map(({ id }) => id)));
+  const named = new Set(
+    history.flatMap(({ request }) =>
+      toolUses(request.messages.flatMap((message) => blocksOf(message.content))).map(({ id }) => id),
+    ),
+  );
   const elsewhere = threads.filter((other) => other !== thread).flatMap(({ agents }) => agents);
   return elsewhere
     .filter(({ toolCallId }) => toolCallId && named.has(toolCallId))
     .map(({ agentId, toolCallId }) => ({ agentId, toolCallId: toolCallId ?? null }));
 }
 
-function outcome(conversation: Conversation, endings: Endings): Pick<AgentTruth, "status" | "statusWhy" | "accept"> & Usage {
+function outcome(
+  conversation: Conversation,
+  endings: Endings,
+): Pick<AgentTruth, "status" | "statusWhy" | "accept"> & Usage {
   const script = conversation.exchanges[0]?.script ?? "";
   const stated = endings[script];
   if (!stated && finalText(conversation) === null) throw new Error(`how did ${script} end? the scenario must say`);
-  const { status, why, untilSeen } = stated ?? { status: "completed", why: "its last answer ended the turn", untilSeen: undefined };
-  return { status, statusWhy: why, ...(untilSeen && { accept: { status: [untilSeen] } }), ...served(conversation.exchanges) };
+  const { status, why, untilSeen } = stated ?? {
+    status: "completed",
+    why: "its last answer ended the turn",
+    untilSeen: undefined,
+  };
+  return {
+    status,
+    statusWhy: why,
+    ...(untilSeen && { accept: { status: [untilSeen] } }),
+    ...served(conversation.exchanges),
+  };
 }
 
 function finalText(conversation: Conversation): string | null {

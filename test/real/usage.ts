@@ -1,7 +1,14 @@
 import type { Usage } from "../support/judge.ts";
 import type { WireUsage } from "./wire.ts";
 
-export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
+export const NO_USAGE: Usage = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+};
 
 /**
  * Invented usage of the n-th answer of a run. No number comes twice and the steps are uneven, so that two agents with

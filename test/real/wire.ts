@@ -49,7 +49,11 @@ export function* streamed(answer: Answer): Generator<string> {
     for (const delta of deltas) yield event({ type: "content_block_delta", index, delta });
     yield event({ type: "content_block_stop", index });
   }
-  yield event({ type: "message_delta", delta: { stop_reason: answer.stop_reason, stop_sequence: null }, usage: answer.usage });
+  yield event({
+    type: "message_delta",
+    delta: { stop_reason: answer.stop_reason, stop_sequence: null },
+    usage: answer.usage,
+  });
   yield event({ type: "message_stop" });
 }
 
@@ -58,12 +62,18 @@ export function* streamed(answer: Answer): Generator<string> {
  * caught.
  */
 export function opening(answer: Answer): string {
-  return event({ type: "message_start", message: { ...answer, content: [], stop_reason: null, usage: { ...answer.usage, output_tokens: 1 } } });
+  return event({
+    type: "message_start",
+    message: { ...answer, content: [], stop_reason: null, usage: { ...answer.usage, output_tokens: 1 } },
+  });
 }
 
 function pieces(block: ContentBlock): { start: ContentBlock; deltas: Record<string, unknown>[] } {
   if (block.type === "tool_use") {
-    return { start: { ...block, input: {} }, deltas: [{ type: "input_json_delta", partial_json: JSON.stringify(block.input) }] };
+    return {
+      start: { ...block, input: {} },
+      deltas: [{ type: "input_json_delta", partial_json: JSON.stringify(block.input) }],
+    };
   }
   if (block.type === "thinking") {
     return {

@@ -64,7 +64,9 @@ async function abort({ hostname, port }: URL, method: string, path: string, type
     const gone = new Promise((resolve) => socket.once("close", resolve));
     socket.on("error", () => {});
     const part = length.startsWith("Content") ? '{"a":' : '5\r\n{"a":\r\n';
-    socket.write(`${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: ${type}\r\n${length}\r\n\r\n${part}`);
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: ${type}\r\n${length}\r\n\r\n${part}`,
+    );
     await wait(50);
     socket.resetAndDestroy();
     await gone;
@@ -88,7 +90,8 @@ describe("an upload that is aborted", () => {
       expect(routes.length).toBeGreaterThan(4);
       const types = ["application/json", "application/x-protobuf"];
       const telemetry = ["traces", "logs", "metrics"].map((signal) => ({ method: "POST", path: `/v1/${signal}` }));
-      for (const { method, path } of [...routes, ...telemetry]) for (const type of types) await abort(server.url, method, path, type);
+      for (const { method, path } of [...routes, ...telemetry])
+        for (const type of types) await abort(server.url, method, path, type);
       expect((await fetch(new URL("/api/health", server.url))).status).toBe(200);
     } finally {
       await server.stop();

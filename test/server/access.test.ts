@@ -25,9 +25,15 @@ const OTHERS = [65_533, 65_534];
 /** Runs a script as another user; what it prints. */
 async function asOther(uid: number, script: string, { skip }: TestContext): Promise<string> {
   skip(process.platform !== "linux" || process.getuid?.() !== 0, "only root on Linux can be another user");
-  const { error, stdout, stderr } = await new Promise<{ error: ExecFileException | null; stdout: string; stderr: string }>((resolve) => {
+  const { error, stdout, stderr } = await new Promise<{
+    error: ExecFileException | null;
+    stdout: string;
+    stderr: string;
+  }>((resolve) => {
     const options = { uid, gid: uid, cwd: "/", env: {}, timeout: 60_000 };
-    execFile(process.execPath, ["--input-type=module", "-e", script], options, (failed, out, err) => resolve({ error: failed, stdout: out, stderr: err }));
+    execFile(process.execPath, ["--input-type=module", "-e", script], options, (failed, out, err) =>
+      resolve({ error: failed, stdout: out, stderr: err }),
+    );
   });
   skip(String(error?.code) === "EACCES", "another user cannot run this Node.js");
   expect(stderr).toBe("");
@@ -74,7 +80,9 @@ describe("where the system tells whose a connection is", () => {
       for (let i = 0; i < 20; i += 1) { const s = connect(${server.port}, "127.0.0.1", () => { s.write(${JSON.stringify(text)}, () => i % 2 === 0 ? s.destroy() : s.resetAndDestroy()); }); s.on("error", () => {}); }`;
     await asOther(65_533, script, context);
     expect((await server.get("/api/cards", { ...POST, body: '{"title":"mine"}' })).status).toBe(200);
-    expect((await server.json<{ items: { title: string }[] }>("/api/cards")).items.map(({ title }) => title)).toEqual(["mine"]);
+    expect((await server.json<{ items: { title: string }[] }>("/api/cards")).items.map(({ title }) => title)).toEqual([
+      "mine",
+    ]);
   });
 });
 
@@ -87,9 +95,12 @@ describe("where it does not tell", () => {
   const visit = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: "manual", headers });
 
   it("every client needs the token, which is private and stays the same", async () => {
-    for (const path of ["/", "/api/threads", "/api/live", "/api/openapi.json"]) expect((await server.get(path)).status).toBe(401);
+    for (const path of ["/", "/api/threads", "/api/live", "/api/openapi.json"])
+      expect((await server.get(path)).status).toBe(401);
     expect((await server.get("/v1/logs", { ...POST, body: "{}" })).status).toBe(401);
-    expect((await server.get("/api/threads", { headers: { Authorization: `Bearer ${server.token}` } })).status).toBe(200);
+    expect((await server.get("/api/threads", { headers: { Authorization: `Bearer ${server.token}` } })).status).toBe(
+      200,
+    );
     const file = join(server.env.RETINUE_HOME ?? "", "token");
     expect([readFileSync(file, "utf8"), keptToken(server.env, "token")]).toEqual([`${server.token}\n`, server.token]);
     expect(process.platform === "win32" ? 0o600 : statSync(file).mode & 0o777).toBe(0o600);
@@ -107,7 +118,9 @@ describe("where it does not tell", () => {
     expect((await visit(`${server.url}api/threads`, kept)).status).toBe(200);
     expect((await visit(server.address)).status).toBe(401);
     expect((await visit(server.address, kept)).status).toBe(303);
-    expect((await visit(`${server.url}api/threads`, { Authorization: `Bearer ${kept.Cookie.split("=")[1]}` })).status).toBe(401);
+    expect(
+      (await visit(`${server.url}api/threads`, { Authorization: `Bearer ${kept.Cookie.split("=")[1]}` })).status,
+    ).toBe(401);
   });
 
   it("a client with the token gets another such address", async () => {
@@ -121,7 +134,10 @@ describe("where it does not tell", () => {
     const folder = mkdtempSync(join(tmpdir(), "retinue-access-"));
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
     let heard = "";
-    const listener = createServer((socket) => socket.on("data", (part: Buffer) => (heard += part))).listen(0, "127.0.0.1");
+    const listener = createServer((socket) => socket.on("data", (part: Buffer) => (heard += part))).listen(
+      0,
+      "127.0.0.1",
+    );
     await once(listener, "listening");
     const { port } = listener.address() as AddressInfo;
     const token = keptToken(env, "token");
@@ -146,7 +162,9 @@ it("whose a connection is, is asked once, and not of those that carry the token"
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const get = (headers: Record<string, string> = {}) =>
     new Promise<number>((resolve, reject) => {
-      request(new URL("/api/health", server.url), { agent, headers }, (answer) => answer.resume().on("end", () => resolve(answer.statusCode ?? 0)))
+      request(new URL("/api/health", server.url), { agent, headers }, (answer) =>
+        answer.resume().on("end", () => resolve(answer.statusCode ?? 0)),
+      )
         .on("error", reject)
         .end();
     });
@@ -170,12 +188,18 @@ describe("the proxy", () => {
       await proxy.dispose();
       await upstream.close();
     };
-    return { url: proxy.url.replace("0.0.0.0", "127.0.0.1"), asked: () => upstream.asked.map(({ incoming }) => incoming.url), close };
+    return {
+      url: proxy.url.replace("0.0.0.0", "127.0.0.1"),
+      asked: () => upstream.asked.map(({ incoming }) => incoming.url),
+      close,
+    };
   }
 
   const ask = (url: string, headers: Record<string, string> = {}, path = "/v1/messages") =>
     new Promise<number>((resolve, reject) => {
-      request(`${url}${path}`, { method: "POST", headers, agent: false }, (answer) => answer.resume().on("end", () => resolve(answer.statusCode ?? 0)))
+      request(`${url}${path}`, { method: "POST", headers, agent: false }, (answer) =>
+        answer.resume().on("end", () => resolve(answer.statusCode ?? 0)),
+      )
         .on("error", reject)
         .end("{}");
     });
@@ -184,9 +208,12 @@ describe("the proxy", () => {
     const proxy = await proxied();
     const { host } = new URL(proxy.url);
     try {
-      for (const origin of ["http://evil.example", "null", `http://${host}.evil.example`]) expect(await ask(proxy.url, { Origin: origin })).toBe(403);
-      for (const site of ["cross-site", "same-site"]) expect(await ask(proxy.url, { "Sec-Fetch-Site": site })).toBe(403);
-      for (const name of ["evil.example", `evil.example:${new URL(proxy.url).port}`, "127.0.0.1:1"]) expect(await ask(proxy.url, { Host: name })).toBe(403);
+      for (const origin of ["http://evil.example", "null", `http://${host}.evil.example`])
+        expect(await ask(proxy.url, { Origin: origin })).toBe(403);
+      for (const site of ["cross-site", "same-site"])
+        expect(await ask(proxy.url, { "Sec-Fetch-Site": site })).toBe(403);
+      for (const name of ["evil.example", `evil.example:${new URL(proxy.url).port}`, "127.0.0.1:1"])
+        expect(await ask(proxy.url, { Host: name })).toBe(403);
       expect(proxy.asked()).toEqual([]);
       expect(await ask(proxy.url)).toBe(200);
       expect(await ask(proxy.url, { Host: `localhost:${new URL(proxy.url).port}` })).toBe(200);
@@ -198,7 +225,10 @@ describe("the proxy", () => {
   it("is not for another user", async (context) => {
     const proxy = await proxied();
     try {
-      for (const uid of OTHERS) expect(await asOther(uid, asking(`${proxy.url}/v1/messages`, { method: "POST", body: "{}" }), context)).toMatch(/^401 /);
+      for (const uid of OTHERS)
+        expect(await asOther(uid, asking(`${proxy.url}/v1/messages`, { method: "POST", body: "{}" }), context)).toMatch(
+          /^401 /,
+        );
     } finally {
       await proxy.close();
     }
@@ -235,7 +265,10 @@ describe("servers that are followed", () => {
     const product = new FakeServer();
     product.password = "the-password";
     const url = await product.start();
-    const relays = new Relays({ HOME: folder, RETINUE_HOME: join(folder, "data"), [SECRET]: "the-password" }, isNamed ? [url] : []);
+    const relays = new Relays(
+      { HOME: folder, RETINUE_HOME: join(folder, "data"), [SECRET]: "the-password" },
+      isNamed ? [url] : [],
+    );
     try {
       await relays.add({ provider: "opencode", url });
       await until(() => relays.list[0]?.state === (isNamed ? "following" : "refused"));

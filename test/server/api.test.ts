@@ -36,11 +36,18 @@ afterAll(async () => {
 async function ask(route: string, path: string, init: RequestInit = {}): Promise<{ status: number; body: unknown }> {
   const answer = await server.get(path, init);
   const body: unknown = await answer.json();
-  expect({ path, faults: faultsIn(document, route, init.method ?? "GET", answer.status, body) }).toEqual({ path, faults: null });
+  expect({ path, faults: faultsIn(document, route, init.method ?? "GET", answer.status, body) }).toEqual({
+    path,
+    faults: null,
+  });
   return { status: answer.status, body };
 }
 
-const post = (body: string, type = "application/json"): RequestInit => ({ method: "POST", body, headers: { "Content-Type": type } });
+const post = (body: string, type = "application/json"): RequestInit => ({
+  method: "POST",
+  body,
+  headers: { "Content-Type": type },
+});
 const nested = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nested)];
 
 describe("every route answers as it is described:", () => {
@@ -68,7 +75,11 @@ describe("every route answers as it is described:", () => {
     ["/api/agents/{uri}/messages", () => `/api/agents/${uri}/messages`, 200],
     ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(NOBODY)}/messages`, 404],
     ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans`, 200],
-    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`, 200],
+    [
+      "/api/agents/{uri}/spans",
+      () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`,
+      200,
+    ],
     ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(NOBODY)}/spans`, 404],
     ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
@@ -145,19 +156,32 @@ describe("every route answers as it is described:", () => {
       threads: [thread.uri],
       agents: { total: nested(thread).length },
     });
-    const taken = await ask("/api/cards", "/api/cards", post(JSON.stringify({ title: "Again", threads: [thread.uri] })));
-    expect(taken).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining("already in card") as string } } });
+    const taken = await ask(
+      "/api/cards",
+      "/api/cards",
+      post(JSON.stringify({ title: "Again", threads: [thread.uri] })),
+    );
+    expect(taken).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining("already in card") as string } },
+    });
     const child = await ask("/api/cards/{id}", path, change("PATCH", { threads: [thread.children[0]?.uri] }));
     expect(child.status).toBe(400);
     const { body: activity } = await ask("/api/cards/{id}/agent-activity", `${path}/agent-activity`);
-    expect(activity).toMatchObject({ card_id: id, session_mappings: { length: nested(thread).length - 1 }, agents: { length: nested(thread).length } });
+    expect(activity).toMatchObject({
+      card_id: id,
+      session_mappings: { length: nested(thread).length - 1 },
+      agents: { length: nested(thread).length },
+    });
     const { body: log } = (await ask("/api/cards/{id}/logs", `${path}/logs?limit=1000`)) as {
       body: { items: { content: string; metadata: { _subagent: boolean } }[] };
     };
     expect(log.items.filter(({ content, metadata }) => content.startsWith("↳ ") !== metadata._subagent)).toEqual([]);
     expect(log.items.some(({ metadata }) => metadata._subagent)).toBe(true);
     expect((await ask("/api/cards/{id}/logs", `${path}/logs?after=nothing`)).status).toBe(404);
-    expect((await ask("/api/cards/{id}", path, change("PATCH", { title: "Another", stage: "queued" }))).body).toMatchObject({
+    expect(
+      (await ask("/api/cards/{id}", path, change("PATCH", { title: "Another", stage: "queued" }))).body,
+    ).toMatchObject({
       title: "Another",
       stage: "queued",
     });
@@ -192,7 +216,9 @@ describe("every route answers as it is described:", () => {
   });
 
   it("a link that is not there cannot be taken back", async () => {
-    const answer = await ask("/api/links/{child}", `/api/links/${encodeURIComponent(thread.children[0]?.uri ?? "")}`, { method: "DELETE" });
+    const answer = await ask("/api/links/{child}", `/api/links/${encodeURIComponent(thread.children[0]?.uri ?? "")}`, {
+      method: "DELETE",
+    });
     expect(answer.status).toBe(404);
   });
 
@@ -250,11 +276,16 @@ describe("every route answers as it is described:", () => {
       "/v1/logs",
       "/v1/traces",
     ]);
-    for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
+    for (const path of Object.values(document.paths))
+      for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });
 
   it("what is not there is reported as an error, whatever the method", async () => {
-    const answers = await Promise.all([server.get("/api/nope"), server.get("/api/threads", { method: "PUT" }), server.get("/api", {})]);
+    const answers = await Promise.all([
+      server.get("/api/nope"),
+      server.get("/api/threads", { method: "PUT" }),
+      server.get("/api", {}),
+    ]);
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
     expect(await answers[0]?.json()).toEqual({
       error: { code: "not_found", message: "no route for GET /api/nope", next: "/api/openapi.json lists all routes" },
@@ -270,7 +301,9 @@ describe("what is answered is what the command line prints:", () => {
 
   it("why", async () => {
     const child = thread.children[0]?.uri ?? "";
-    expect(await server.json(`/api/agents/${encodeURIComponent(child)}/why`)).toEqual(await retinueJson(server.home, ["why", child]));
+    expect(await server.json(`/api/agents/${encodeURIComponent(child)}/why`)).toEqual(
+      await retinueJson(server.home, ["why", child]),
+    );
   });
 
   it("events, page by page, whole or of the subtree", async () => {
@@ -290,14 +323,17 @@ describe("what is answered is what the command line prints:", () => {
         after = page.next;
       }
       const byId = (a: AgentEvent, b: AgentEvent) => (a.id < b.id ? -1 : 1);
-      expect(read.map((event) => ({ ...event, cut: undefined })).sort(byId)).toEqual(printed.map((event) => ({ ...event, cut: undefined })).sort(byId));
+      expect(read.map((event) => ({ ...event, cut: undefined })).sort(byId)).toEqual(
+        printed.map((event) => ({ ...event, cut: undefined })).sort(byId),
+      );
       expect(read.map((event) => event.at)).toEqual(printed.map((event) => event.at));
     }
   });
 
   it("one event, by its id", async () => {
     const { items } = await server.json<Page<AgentEvent>>(`/api/agents/${uri}/events`);
-    for (const event of items) expect(await server.json(`/api/agents/${uri}/events/${encodeURIComponent(event.id)}`)).toEqual(event);
+    for (const event of items)
+      expect(await server.json(`/api/agents/${uri}/events/${encodeURIComponent(event.id)}`)).toEqual(event);
   });
 });
 

@@ -21,7 +21,10 @@ afterEach(async () => {
 });
 
 const send = <T>(method: string, path: string, body?: unknown) =>
-  retinue.json<T>(path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }) });
+  retinue.json<T>(path, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
+  });
 const relay = () => send<{ id: string }>("POST", "/api/relays", { provider: "opencode", url });
 const cardOf = (root: string) => send<Card>("POST", "/api/cards", { title: "Do it", threads: [`opencode://${root}`] });
 const cardNow = (id: string) => retinue.json<Card>(`/api/cards/${id}`);
@@ -39,7 +42,12 @@ interface Log {
 }
 interface Activity {
   readonly agents: { session_id: string; agent_type: string; event_count: number }[];
-  readonly session_mappings: { child_session_id: string; parent_session_id: string | null; description: string | null; inferred: boolean }[];
+  readonly session_mappings: {
+    child_session_id: string;
+    parent_session_id: string | null;
+    description: string | null;
+    inferred: boolean;
+  }[];
 }
 
 /** Frames up to the one that is about this, and then those behind it. */
@@ -69,7 +77,10 @@ class Player {
 const says =
   (type: string, session: string, more = "") =>
   (frame: string) =>
-    !frame.includes('"sync"') && frame.includes(`"type":"${type}"`) && frame.includes(`"sessionID":"${session}"`) && frame.includes(more);
+    !frame.includes('"sync"') &&
+    frame.includes(`"type":"${type}"`) &&
+    frame.includes(`"sessionID":"${session}"`) &&
+    frame.includes(more);
 
 /** Reads the log of a card like a client does that polls: always behind the last entry it has. */
 class LogPoller {
@@ -82,7 +93,9 @@ class LogPoller {
 
   async poll(): Promise<Log["items"]> {
     const after = this.items.at(-1)?.id;
-    const page = await retinue.json<Log>(`/api/cards/${this.#card}/logs?limit=1000${after === undefined ? "" : `&after=${encodeURIComponent(after)}`}`);
+    const page = await retinue.json<Log>(
+      `/api/cards/${this.#card}/logs?limit=1000${after === undefined ? "" : `&after=${encodeURIComponent(after)}`}`,
+    );
     this.items.push(...page.items);
     return this.items;
   }
@@ -92,8 +105,10 @@ class LogPoller {
   }
 }
 
-const frame = (type: string, properties: object, id = `evt_${type}`) => JSON.stringify({ payload: { id, type, properties } });
-const statusOf = async (uri: string) => retinue.json<{ status: string; statusReason: string }>(`/api/agents/${encodeURIComponent(uri)}`);
+const frame = (type: string, properties: object, id = `evt_${type}`) =>
+  JSON.stringify({ payload: { id, type, properties } });
+const statusOf = async (uri: string) =>
+  retinue.json<{ status: string; statusReason: string }>(`/api/agents/${encodeURIComponent(uri)}`);
 
 describe("the log of a card", () => {
   it.each([
@@ -123,11 +138,15 @@ describe("the log of a card", () => {
       () => poller.ends,
     );
     await poller.poll();
-    expect(poller.ends.map(({ session_id, metadata }) => `${session_id} ${metadata.status?.status}`).sort()).toEqual(truth.sort());
+    expect(poller.ends.map(({ session_id, metadata }) => `${session_id} ${metadata.status?.status}`).sort()).toEqual(
+      truth.sort(),
+    );
     if (words !== null) expect(poller.ends.map(({ content }) => content).sort()).toEqual(words);
     expect(poller.items.length).toBe(new Set(poller.items.map((one) => one.id)).size);
     for (const end of poller.ends) {
-      const before = poller.items.filter((one) => one.session_id === end.session_id && one !== end && one.event_type !== "error");
+      const before = poller.items.filter(
+        (one) => one.session_id === end.session_id && one !== end && one.event_type !== "error",
+      );
       expect(before.every((one) => one.created_at <= end.created_at)).toBe(true);
     }
     const whole = await retinue.json<Log>(`/api/cards/${id}/logs?limit=1000`);
@@ -140,7 +159,8 @@ describe("a session.error", () => {
   const [{ root, agents } = { root: "", agents: [] }] = recording.threads;
   const child = agents[1]?.agentId ?? "";
   const uri = `opencode://${root}/${child}`;
-  const failure = (name: string, message: string) => frame("session.error", { sessionID: child, error: { name, data: { message } } }, `evt_${message}`);
+  const failure = (name: string, message: string) =>
+    frame("session.error", { sessionID: child, error: { name, data: { message } } }, `evt_${message}`);
   /** A card whose sub-agent is at work. */
   const atWork = async () => {
     await relay();
@@ -151,7 +171,9 @@ describe("a session.error", () => {
     return { id };
   };
   const errorsIn = async (path: string) => {
-    const { items } = await retinue.json<{ items: { kind?: string; event_type?: string; text?: string; content?: string }[] }>(path);
+    const { items } = await retinue.json<{
+      items: { kind?: string; event_type?: string; text?: string; content?: string }[];
+    }>(path);
     return items.filter((one) => (one.kind ?? one.event_type) === "error").map((one) => one.text ?? one.content);
   };
 
@@ -168,8 +190,12 @@ describe("a session.error", () => {
     await poller.poll();
     expect(poller.ends.map(({ content }) => content)).toEqual([`↳ ${agents[1]?.type} | Errored: it failed: ${words}`]);
     // The server says the same of the message: no second error, no second end.
-    const busy = recording.frames.filter(says("message.updated", child)).map((one) => JSON.parse(one).payload.properties.info);
-    const last = busy.findLast((info) => info.role === "assistant" && info.time.created <= busy[0].time.created + 60_000) ?? busy[0];
+    const busy = recording.frames
+      .filter(says("message.updated", child))
+      .map((one) => JSON.parse(one).payload.properties.info);
+    const last =
+      busy.findLast((info) => info.role === "assistant" && info.time.created <= busy[0].time.created + 60_000) ??
+      busy[0];
     server.send(
       frame("message.updated", {
         sessionID: child,
@@ -182,8 +208,16 @@ describe("a session.error", () => {
       }),
     );
     server.send(frame("session.idle", { sessionID: child }));
-    server.send(frame("session.updated", { sessionID: child, info: { id: child, title: "the last frame", time: { updated: Date.now() } } }));
-    await until(async () => (await retinue.json<{ title: string }>(`/api/agents/${encodeURIComponent(uri)}`)).title === "the last frame");
+    server.send(
+      frame("session.updated", {
+        sessionID: child,
+        info: { id: child, title: "the last frame", time: { updated: Date.now() } },
+      }),
+    );
+    await until(
+      async () =>
+        (await retinue.json<{ title: string }>(`/api/agents/${encodeURIComponent(uri)}`)).title === "the last frame",
+    );
     await poller.poll();
     expect(poller.ends).toHaveLength(1);
     expect(await errorsIn(`/api/cards/${id}/logs?limit=1000`)).toHaveLength(1);
@@ -198,7 +232,11 @@ describe("a session.error", () => {
   });
 
   it.each([
-    ["it tries again", () => frame("session.status", { sessionID: child, status: { type: "retry", attempt: 1, message: "later", next: 1 } })],
+    [
+      "it tries again",
+      () =>
+        frame("session.status", { sessionID: child, status: { type: "retry", attempt: 1, message: "later", next: 1 } }),
+    ],
     ["it is busy again", () => frame("session.status", { sessionID: child, status: { type: "busy" } })],
     [
       "it is prompted again",
@@ -214,7 +252,13 @@ describe("a session.error", () => {
     await until(async () => (await statusOf(uri)).status === "errored");
     server.send(again());
     await until(async () => (await statusOf(uri)).status === "running");
-    const info = { id: "msg_end", sessionID: child, role: "assistant", finish: "stop", time: { created: Date.now(), completed: Date.now() } };
+    const info = {
+      id: "msg_end",
+      sessionID: child,
+      role: "assistant",
+      finish: "stop",
+      time: { created: Date.now(), completed: Date.now() },
+    };
     server.send(frame("message.updated", { sessionID: child, info }));
     server.send(frame("session.idle", { sessionID: child }));
     await until(async () => (await statusOf(uri)).status === "completed");
@@ -232,8 +276,12 @@ describe("a card", () => {
     await relay();
     const { id } = await cardOf(root);
     const player = new Player(recording);
-    await player.upTo((one) => says("message.part.updated", child)(one) && one.includes('"tool":"bash"') && one.includes('"status":"running"'));
-    const now = () => retinue.json<{ activity: string | null }>(`/api/agents/${encodeURIComponent(`opencode://${root}/${child}`)}`);
+    await player.upTo(
+      (one) =>
+        says("message.part.updated", child)(one) && one.includes('"tool":"bash"') && one.includes('"status":"running"'),
+    );
+    const now = () =>
+      retinue.json<{ activity: string | null }>(`/api/agents/${encodeURIComponent(`opencode://${root}/${child}`)}`);
     await until(async () => (await now().catch(() => null))?.activity === "runs bash");
     expect((await cardNow(id)).waiting).toEqual([]);
     await player.upTo(says("permission.asked", child));
@@ -243,9 +291,20 @@ describe("a card", () => {
 
   it("says what each session below its threads is for: its task, else its title", async () => {
     await relay();
-    const [root, named, untitled] = ["ses_root0000000000000000000", "ses_named000000000000000000", "ses_plain000000000000000000"];
+    const [root, named, untitled] = [
+      "ses_root0000000000000000000",
+      "ses_named000000000000000000",
+      "ses_plain000000000000000000",
+    ];
     const session = (of: string, more: object) =>
-      frame("session.created", { sessionID: of, info: { id: of, directory: "/x", time: { created: Date.now(), updated: Date.now() }, ...more } }, `evt_${of}`);
+      frame(
+        "session.created",
+        {
+          sessionID: of,
+          info: { id: of, directory: "/x", time: { created: Date.now(), updated: Date.now() }, ...more },
+        },
+        `evt_${of}`,
+      );
     await until(() => server.listeners > 0);
     server.send(session(root, { title: "The work" }));
     server.send(session(named, { parentID: root, title: "Look at the parser" }));
@@ -276,13 +335,21 @@ describe("a card", () => {
     await player.upTo(says("session.status", root, "busy"));
     await until(async () => (await cardNow(id)).stage === "working");
     await player.upTo(says("session.idle", root));
-    const tree = () => retinue.json<{ status: string; children: { status: string }[] }>(`/api/agents/${encodeURIComponent(`opencode://${root}`)}`);
+    const tree = () =>
+      retinue.json<{ status: string; children: { status: string }[] }>(
+        `/api/agents/${encodeURIComponent(`opencode://${root}`)}`,
+      );
     await until(async () => (await tree()).children[0]?.status === "running" && (await tree()).status === "completed");
     expect((await cardNow(id)).stage).toBe("working");
     await player.upTo(says("session.idle", child));
     await player.rest();
     await until(async () => (await cardNow(id)).stage === "done");
-    expect(await cardNow(id)).toMatchObject({ waiting: [], agents: { total: 2, running: 0 }, threads: [`opencode://${root}`], inferred: [] });
+    expect(await cardNow(id)).toMatchObject({
+      waiting: [],
+      agents: { total: 2, running: 0 },
+      threads: [`opencode://${root}`],
+      inferred: [],
+    });
   });
 
   it("names the agent that waits for a permission, and since when", async () => {
@@ -296,7 +363,12 @@ describe("a card", () => {
     await until(async () => (await cardNow(id)).waiting.length === 1);
     const { waiting, stage } = await cardNow(id);
     expect(stage).toBe("working");
-    expect(waiting[0]).toMatchObject({ uri: `opencode://${root}/${child}`, agent: "Needs bash", for: "permission", says: "bash: echo allowed once" });
+    expect(waiting[0]).toMatchObject({
+      uri: `opencode://${root}/${child}`,
+      agent: "Needs bash",
+      for: "permission",
+      says: "bash: echo allowed once",
+    });
     expect(Date.now() - Date.parse(waiting[0]?.since ?? "")).toBeLessThan(60_000);
     await player.upTo(says("permission.replied", child));
     await player.upTo(says("message.part.updated", child, "allowed once\\n"));
@@ -315,12 +387,20 @@ describe("a card", () => {
       const { agents, session_mappings } = await of.json<Activity>(`/api/cards/${card}/agent-activity`);
       const logs: Log["items"] = [];
       for (let after: string | null = ""; after !== null; ) {
-        const page: Log = await of.json<Log>(`/api/cards/${card}/logs?limit=7${after === "" ? "" : `&after=${encodeURIComponent(after)}`}`);
+        const page: Log = await of.json<Log>(
+          `/api/cards/${card}/logs?limit=7${after === "" ? "" : `&after=${encodeURIComponent(after)}`}`,
+        );
         logs.push(...page.items);
         after = page.next;
       }
-      const words = logs.map(({ session_id, event_type, content, created_at }) => [created_at, session_id, event_type, content].join(" | ")).sort();
-      const owned = session_mappings.map(({ child_session_id, parent_session_id }) => [child_session_id, parent_session_id]).sort();
+      const words = logs
+        .map(({ session_id, event_type, content, created_at }) =>
+          [created_at, session_id, event_type, content].join(" | "),
+        )
+        .sort();
+      const owned = session_mappings
+        .map(({ child_session_id, parent_session_id }) => [child_session_id, parent_session_id])
+        .sort();
       return { agents: agents.sort((a, b) => (a.session_id < b.session_id ? -1 : 1)), owned, words };
     };
     for (let start = 0; start < recording.frames.length; start += 40) {

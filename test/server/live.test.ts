@@ -22,8 +22,21 @@ let count = 0;
 function line(agent: string | null, text: string): string {
   count += 1;
   const uuid = `00000000-0000-4000-8000-${String(count).padStart(12, "0")}`;
-  const own = { uuid, parentUuid: null, sessionId: THREAD, timestamp: new Date().toISOString(), version: "2.1.325", cwd: "/p" };
-  const message = { id: `msg_${count}`, role: "assistant", model: "m", stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 1 } };
+  const own = {
+    uuid,
+    parentUuid: null,
+    sessionId: THREAD,
+    timestamp: new Date().toISOString(),
+    version: "2.1.325",
+    cwd: "/p",
+  };
+  const message = {
+    id: `msg_${count}`,
+    role: "assistant",
+    model: "m",
+    stop_reason: "tool_use",
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
   const content = [{ type: "tool_use", id: `toolu_${count}`, name: "Bash", input: { command: text } }];
   return `${JSON.stringify({ ...own, type: "assistant", isSidechain: agent !== null, ...(agent === null ? {} : { agentId: agent }), message: { ...message, content } })}\n`;
 }
@@ -35,7 +48,10 @@ function counting(store: Store): { readonly store: Store; readonly projected: nu
     for (const _ of projections) projected.push(Date.now());
     return store.project(...projections);
   };
-  return { store: new Proxy(store, { get: (of, name) => (name === "project" ? project : bound(of, name)) }), projected };
+  return {
+    store: new Proxy(store, { get: (of, name) => (name === "project" ? project : bound(of, name)) }),
+    projected,
+  };
 }
 
 function bound(of: Store, name: string | symbol): unknown {
@@ -50,7 +66,12 @@ describe("a crowd of running agents", () => {
     const ids = Array.from({ length: AGENTS }, (_, i) => `a${String(i).padStart(16, "0")}`);
     for (const id of ids) writeFileSync(join(agents, `agent-${id}.jsonl`), line(id, "begin"));
     const { store, projected } = counting(await openSqliteStore(join(scratch, "index.sqlite"), "test"));
-    const library = new Library({ env: { HOME: scratch, RETINUE_HOME: scratch }, store, price: () => null, liveness: () => "alive" });
+    const library = new Library({
+      env: { HOME: scratch, RETINUE_HOME: scratch },
+      store,
+      price: () => null,
+      liveness: () => "alive",
+    });
     const stop = new AbortController();
     const running = (async () => {
       for await (const _ of live(library, { signal: stop.signal }));
@@ -89,7 +110,12 @@ describe("without activity", () => {
       of.keepFacts(bytes);
     };
     const store = new Proxy(of, { get: (one, name) => (name === "keepFacts" ? keepFacts : bound(one, name)) });
-    const library = new Library({ env: { HOME: home, RETINUE_HOME: home }, store, price: () => null, liveness: () => "gone" });
+    const library = new Library({
+      env: { HOME: home, RETINUE_HOME: home },
+      store,
+      price: () => null,
+      liveness: () => "gone",
+    });
     const stop = new AbortController();
     let rounds = 0;
     const running = (async () => {

@@ -23,8 +23,13 @@ beforeEach(() => {
   product.turn("ses_root", "a", "first question", "first answer");
   events = [];
   const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") };
-  child = spawn(process.execPath, [MAIN, "events", "ses_root", "--follow", "--subtree"], { env, stdio: ["ignore", "pipe", "inherit"] });
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => events.push(JSON.parse(line) as AgentEvent));
+  child = spawn(process.execPath, [MAIN, "events", "ses_root", "--follow", "--subtree"], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) =>
+    events.push(JSON.parse(line) as AgentEvent),
+  );
 });
 afterEach(() => {
   child.kill("SIGKILL");
@@ -32,7 +37,8 @@ afterEach(() => {
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
 
-const heard = (what: (event: AgentEvent) => boolean) => expect.poll(() => events.filter(what).length, { timeout: 60_000 }).toBe(1);
+const heard = (what: (event: AgentEvent) => boolean) =>
+  expect.poll(() => events.filter(what).length, { timeout: 60_000 }).toBe(1);
 const said = (text: string) => heard((event) => event.text === text);
 
 it("prints history, new messages, and a child as soon as it begins", async () => {
@@ -45,7 +51,11 @@ it("prints history, new messages, and a child as soon as it begins", async () =>
       type: "tool",
       tool: "task",
       callID: "c1",
-      state: { input: { description: "Look", prompt: "look" }, metadata: { sessionId: "ses_child", parentSessionId: "ses_root" }, ...state },
+      state: {
+        input: { description: "Look", prompt: "look" },
+        metadata: { sessionId: "ses_child", parentSessionId: "ses_root" },
+        ...state,
+      },
     });
   task({ status: "running", time: { start: product.now } });
   product.session("ses_child", "ses_root", "Look (@explore subagent)");
@@ -56,5 +66,8 @@ it("prints history, new messages, and a child as soon as it begins", async () =>
   await said("looked around");
   await heard((event) => event.kind === "toolCall");
   expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
-  expect(events.find((event) => event.text === "looked")).toMatchObject({ uri: "opencode://ses_root/ses_child", ref: { row: "msg_da" } });
+  expect(events.find((event) => event.text === "looked")).toMatchObject({
+    uri: "opencode://ses_root/ses_child",
+    ref: { row: "msg_da" },
+  });
 });

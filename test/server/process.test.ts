@@ -21,7 +21,11 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const child of children) child.kill("SIGKILL");
-  await Promise.all(children.map((child) => (child.exitCode === null && child.signalCode === null ? new Promise((done) => child.once("exit", done)) : null)));
+  await Promise.all(
+    children.map((child) =>
+      child.exitCode === null && child.signalCode === null ? new Promise((done) => child.once("exit", done)) : null,
+    ),
+  );
   children = [];
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
@@ -33,8 +37,16 @@ class Run {
   readonly exit: Promise<number | string | null>;
 
   constructor(args: readonly string[], env: Record<string, string> = {}) {
-    const home = { PATH: process.env.PATH ?? "", HOME: recordedHome("claude", "a-single").home, RETINUE_HOME: join(scratch, "data"), TMPDIR: scratch };
-    this.child = spawn(process.execPath, [MAIN, ...args], { env: { ...home, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const home = {
+      PATH: process.env.PATH ?? "",
+      HOME: recordedHome("claude", "a-single").home,
+      RETINUE_HOME: join(scratch, "data"),
+      TMPDIR: scratch,
+    };
+    this.child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...home, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     children.push(this.child);
     this.child.stdout?.setEncoding("utf8").on("data", (part: string) => {
       this.stdout += part;
@@ -52,7 +64,8 @@ class Run {
 }
 
 const note = () => join(scratch, "data/server.json");
-const health = async (address: string) => (await (await fetch(new URL("/api/health", address))).json()) as { pid: number; clients: number; demo: boolean };
+const health = async (address: string) =>
+  (await (await fetch(new URL("/api/health", address))).json()) as { pid: number; clients: number; demo: boolean };
 
 describe("retinue serve", () => {
   it("prints its address alone on a line, and ends in order when asked to, with its streams and its note", async (context) => {
@@ -82,7 +95,9 @@ describe("retinue serve", () => {
     for (const { stderr } of others) expect(stderr).toContain(`Already running as process ${pid}.`);
   });
 
-  it("one that was killed is noticed, also when another program has its port by now", { timeout: 180_000 }, async () => {
+  it("one that was killed is noticed, also when another program has its port by now", {
+    timeout: 180_000,
+  }, async () => {
     const first = new Run(["serve", "--port", "0"]);
     const address = await first.address();
     first.child.kill("SIGKILL");
@@ -95,25 +110,27 @@ describe("retinue serve", () => {
     await second.exit;
     // Somebody who says yes to everything.
     const { port } = new URL(address);
-    const stranger = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{"instance":"other"}')).listen(
-      Number(port),
-      "127.0.0.1",
-    );
+    const stranger = createServer((socket) =>
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{"instance":"other"}'),
+    ).listen(Number(port), "127.0.0.1");
     writeFileSync(note(), readFileSync(note(), "utf8").replaceAll(new URL(another).port, port));
     const third = new Run(["serve", "--port", "0"]);
     expect((await health(await third.address())).pid).toBe(third.child.pid);
     stranger.close();
   });
 
-  it.each(["", "{", "[]", "null", '{"url":"http://127.0.0.1:1/"}'])("a note that says %j is no server", async (text) => {
-    const run = new Run(["serve", "--port", "0"]);
-    await run.address();
-    run.child.kill("SIGTERM");
-    await run.exit;
-    writeFileSync(note(), text);
-    const next = new Run(["serve", "--port", "0"]);
-    expect((await health(await next.address())).pid).toBe(next.child.pid);
-  });
+  it.each(["", "{", "[]", "null", '{"url":"http://127.0.0.1:1/"}'])(
+    "a note that says %j is no server",
+    async (text) => {
+      const run = new Run(["serve", "--port", "0"]);
+      await run.address();
+      run.child.kill("SIGTERM");
+      await run.exit;
+      writeFileSync(note(), text);
+      const next = new Run(["serve", "--port", "0"]);
+      expect((await health(await next.address())).pid).toBe(next.child.pid);
+    },
+  );
 
   it("takes another port where the usual one is taken", async () => {
     const taken = createServer().listen(4747, "127.0.0.1");
@@ -184,14 +201,21 @@ describe("retinue demo", () => {
   it("shows a live, nested, partly failing tree at once where no agent was ever installed, and leaves nothing behind", async () => {
     const run = new Run(["demo", "--port", "0", "--no-open"], { HOME: join(scratch, "nobody") });
     const address = await run.address();
-    const threads = async () => ((await (await fetch(new URL("/api/threads", address))).json()) as { items: AgentTree[] }).items;
+    const threads = async () =>
+      ((await (await fetch(new URL("/api/threads", address))).json()) as { items: AgentTree[] }).items;
     const isNested = ({ status, counts }: AgentTree) => status === "running" && (counts.byStatus.running ?? 0) > 1;
-    await until(async () => (await threads()).some(isNested) && (await threads()).some(({ counts }) => (counts.byStatus.errored ?? 0) > 0));
+    await until(
+      async () =>
+        (await threads()).some(isNested) && (await threads()).some(({ counts }) => (counts.byStatus.errored ?? 0) > 0),
+    );
     expect((await health(address)).demo).toBe(true);
     const trees = (await threads()).map(
-      async ({ uri }) => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, address))).json() as Promise<AgentTree>,
+      async ({ uri }) =>
+        (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, address))).json() as Promise<AgentTree>,
     );
-    const deepest = (await Promise.all(trees)).flatMap(({ children }) => children.flatMap((child) => child.children.map(({ depth }) => depth)));
+    const deepest = (await Promise.all(trees)).flatMap(({ children }) =>
+      children.flatMap((child) => child.children.map(({ depth }) => depth)),
+    );
     expect(Math.max(...deepest)).toBeGreaterThan(1);
     const reader = new LiveReader(new URL("/api/live", address));
     await until(() => reader.of("event").length > 0);

@@ -37,12 +37,16 @@ describe("over what the products left,", () => {
         const path = `/api/agents/${encodeURIComponent(agentOf(forest, root).uri)}`;
         const flat = (tree: AgentTree): string[] => [tree.uri, ...tree.children.flatMap(flat)];
         const keys = subtreeOf(forest, root);
-        expect(flat(await ask<AgentTree>("/api/agents/{uri}", path)).sort()).toEqual(keys.map((key) => agentOf(forest, key).uri).sort());
+        expect(flat(await ask<AgentTree>("/api/agents/{uri}", path)).sort()).toEqual(
+          keys.map((key) => agentOf(forest, key).uri).sort(),
+        );
         await ask("/api/agents/{uri}/why", `${path}/why`);
         const known: AgentEvent[] = [];
         for (const key of keys) known.push(...(await readEvents(library, forest, [key])));
-        const told = (await ask<Page<AgentEvent>>("/api/agents/{uri}/events", `${path}/events?subtree=true&limit=1000`)).items;
-        const byId = (events: readonly AgentEvent[]) => new Map(events.map(({ seq: _, ...event }) => [event.id, { ...event, cut: null }]));
+        const told = (await ask<Page<AgentEvent>>("/api/agents/{uri}/events", `${path}/events?subtree=true&limit=1000`))
+          .items;
+        const byId = (events: readonly AgentEvent[]) =>
+          new Map(events.map(({ seq: _, ...event }) => [event.id, { ...event, cut: null }]));
         expect(byId(told)).toEqual(byId(known));
         const first = told.find(({ ref }) => ref !== null);
         const own = first && `/api/agents/${encodeURIComponent(first.uri)}/events/${encodeURIComponent(first.id)}`;

@@ -49,13 +49,23 @@ afterEach(async () => {
 });
 
 function follow(pace: ConstructorParameters<typeof ServerRelay>[0]["pace"] = PACE, address = url) {
-  const relay = new ServerRelay({ env, provider: relayedProvider("opencode"), ...serverAddress(address), pace: { ...PACE, ...pace } });
+  const relay = new ServerRelay({
+    env,
+    provider: relayedProvider("opencode"),
+    ...serverAddress(address),
+    pace: { ...PACE, ...pace },
+  });
   relays.push(relay);
   return relay;
 }
 
 async function library(): Promise<Library> {
-  const found = new Library({ env, store: new MemoryStore(), price: () => null, staleAfterMs: Number.MAX_SAFE_INTEGER });
+  const found = new Library({
+    env,
+    store: new MemoryStore(),
+    price: () => null,
+    staleAfterMs: Number.MAX_SAFE_INTEGER,
+  });
   await found.refresh();
   return found;
 }
@@ -87,7 +97,9 @@ describe("a server", () => {
     let answers: FakeServer["answers"] = () => ({ status: 200, body: [] });
     server.answers = (path) => answers(path);
     const relay = follow();
-    await until(() => relay.view.state === "following" && server.requests.filter((path) => path === "/session").length > 1);
+    await until(
+      () => relay.view.state === "following" && server.requests.filter((path) => path === "/session").length > 1,
+    );
     answers = recordedAnswers(recording.rest);
     const beating = setInterval(() => server.send('{"payload":{"type":"server.heartbeat","properties":{}}}'), 5);
     try {
@@ -120,7 +132,9 @@ describe("a server", () => {
     page.answers = () => ({ status: 200, body: "hello" });
     const relay = follow(PACE, `${await page.start()}below`);
     await until(() => relay.view.error !== null);
-    expect(relay.view.error).toMatch(/^no event stream of OpenCode at this address \(GET \/global\/event: .*GET \/event: /);
+    expect(relay.view.error).toMatch(
+      /^no event stream of OpenCode at this address \(GET \/global\/event: .*GET \/event: /,
+    );
     await relay.stop();
     await page.stop();
   });
@@ -135,31 +149,41 @@ describe("a server", () => {
     ["404", null],
     ["a page", "<!doctype html><title>OpenCode</title>"],
     ["an error", { status: 500, body: {} }],
-  ])("that has /event alone, and answers with %s to the rest, is followed as well, and what cannot be known is said", async (_how, rest) => {
-    server.stream = "/event";
-    server.answers = () => rest;
-    const relay = follow();
-    await until(() => server.listeners > 0);
-    for (const one of scoped()) server.send(one);
-    await until(async () => (await wrong()).length === 0);
-    expect(relay.view.limits[0]).toContain("it streams one directory only (GET /event)");
-    if (rest !== null && typeof rest === "object") return;
-    // After a gap everything is asked for.
-    server.cut();
-    // A 404 with a JSON error may mean that the session is not known, so nothing is concluded from it about the route.
-    const missing = ["/event", "/permission", "/session", "/session/status", ...(rest === null ? [] : ["/session/{id}/message"])];
-    const routes = () => relay.view.limits.map((limit) => /GET (\S+)\)/.exec(limit)?.[1] ?? "").sort();
-    await until(() => routes().length >= missing.length);
-    expect(routes()).toEqual(missing);
-    expect((await tree()).status).toBe("completed");
-    // It is not asked for the same again and again.
-    const looks = (from: number) => server.requests.slice(from).filter((path) => path === "/permission").length;
-    const cut = server.requests.length;
-    await until(() => looks(cut) > 2);
-    const asked = server.requests.length;
-    await until(() => server.requests.slice(asked).filter((path) => path === "/permission").length > 2);
-    expect(server.requests.slice(asked).filter((path) => path.endsWith("/message"))).toEqual([]);
-  });
+  ])(
+    "that has /event alone, and answers with %s to the rest, is followed as well, and what cannot be known is said",
+    async (_how, rest) => {
+      server.stream = "/event";
+      server.answers = () => rest;
+      const relay = follow();
+      await until(() => server.listeners > 0);
+      for (const one of scoped()) server.send(one);
+      await until(async () => (await wrong()).length === 0);
+      expect(relay.view.limits[0]).toContain("it streams one directory only (GET /event)");
+      if (rest !== null && typeof rest === "object") return;
+      // After a gap everything is asked for.
+      server.cut();
+      // A 404 with a JSON error may mean that the session is not known, so nothing is concluded from it about the
+      // route.
+      const missing = [
+        "/event",
+        "/permission",
+        "/session",
+        "/session/status",
+        ...(rest === null ? [] : ["/session/{id}/message"]),
+      ];
+      const routes = () => relay.view.limits.map((limit) => /GET (\S+)\)/.exec(limit)?.[1] ?? "").sort();
+      await until(() => routes().length >= missing.length);
+      expect(routes()).toEqual(missing);
+      expect((await tree()).status).toBe("completed");
+      // It is not asked for the same again and again.
+      const looks = (from: number) => server.requests.slice(from).filter((path) => path === "/permission").length;
+      const cut = server.requests.length;
+      await until(() => looks(cut) > 2);
+      const asked = server.requests.length;
+      await until(() => server.requests.slice(asked).filter((path) => path === "/permission").length > 2);
+      expect(server.requests.slice(asked).filter((path) => path.endsWith("/message"))).toEqual([]);
+    },
+  );
 
   it("that has /event alone is asked for what was missed after a cut, and tried again when it comes back", async () => {
     server.stream = "/event";
@@ -187,12 +211,33 @@ describe("a server", () => {
   it("that sends what is no event is followed all the same", async () => {
     const relay = follow();
     await until(() => server.listeners > 0);
-    const junk = ["not json", "{}", "[]", "null", '"text"', '{"payload":7}', '{"payload":{"type":7,"properties":[]}}', '{"type":"session.error"}'];
-    const half = ["session.created", "session.error", "session.status", "message.updated", "message.part.updated", "permission.asked"];
+    const junk = [
+      "not json",
+      "{}",
+      "[]",
+      "null",
+      '"text"',
+      '{"payload":7}',
+      '{"payload":{"type":7,"properties":[]}}',
+      '{"type":"session.error"}',
+    ];
+    const half = [
+      "session.created",
+      "session.error",
+      "session.status",
+      "message.updated",
+      "message.part.updated",
+      "permission.asked",
+    ];
     for (const [i, one] of recording.frames.entries()) {
       server.send(junk[i % junk.length] ?? "");
       server.send(
-        JSON.stringify({ payload: { type: half[i % half.length], properties: { sessionID: i % 2 === 0 ? 7 : "../../x", info: "x", part: [], error: 7 } } }),
+        JSON.stringify({
+          payload: {
+            type: half[i % half.length],
+            properties: { sessionID: i % 2 === 0 ? 7 : "../../x", info: "x", part: [], error: 7 },
+          },
+        }),
       );
       server.send(one);
     }
@@ -223,7 +268,10 @@ describe("a server", () => {
     const session = thread?.agents[1]?.agentId ?? "";
     const delta = (n: number) =>
       JSON.stringify({
-        payload: { type: "message.part.delta", properties: { sessionID: session, messageID: "msg_x", partID: "prt_x", field: "text", delta: `${n} ` } },
+        payload: {
+          type: "message.part.delta",
+          properties: { sessionID: session, messageID: "msg_x", partID: "prt_x", field: "text", delta: `${n} ` },
+        },
       });
     const half = Math.floor(recording.frames.length / 2);
     for (const frame of recording.frames.slice(0, half)) server.send(frame);
@@ -243,11 +291,16 @@ describe("a server", () => {
     follow();
     await until(() => server.listeners > 0);
     const at = recording.frames.findIndex(
-      (frame) => frame.includes('"type":"message.part.updated"') && frame.includes('"tool":"task"') && frame.includes('"running"'),
+      (frame) =>
+        frame.includes('"type":"message.part.updated"') &&
+        frame.includes('"tool":"task"') &&
+        frame.includes('"running"'),
     );
     for (const frame of recording.frames.slice(0, at + 1)) server.send(frame);
     await until(async () => (await tree().catch(() => null))?.status === "running");
-    server.send(JSON.stringify({ payload: { type: "session.deleted", properties: { sessionID: root, info: { id: root } } } }));
+    server.send(
+      JSON.stringify({ payload: { type: "session.deleted", properties: { sessionID: root, info: { id: root } } } }),
+    );
     await until(async () => (await tree()).status === "shutdown");
     expect((await tree()).statusReason).toContain("deleted");
     const asked = server.requests.length;
@@ -263,7 +316,10 @@ describe("a server", () => {
     follow();
     await until(() => server.listeners > 0);
     const deepest = thread?.agents.find(({ depth }) => depth === 3)?.agentId ?? "";
-    const frame = recording.frames.find((one) => one.includes('"type":"message.part.updated"') && one.includes(`"sessionID":"${deepest}"`)) ?? "";
+    const frame =
+      recording.frames.find(
+        (one) => one.includes('"type":"message.part.updated"') && one.includes(`"sessionID":"${deepest}"`),
+      ) ?? "";
     await until(() => server.requests.includes("/permission"));
     server.send(frame);
     await until(async () => (await wrong()).length === 0);
@@ -280,9 +336,15 @@ describe("a password", () => {
     const ours = await startServer(null);
     try {
       const body = { provider: "opencode", url: url.replace("//", "//opencode:wrong@"), password: server.password };
-      const shown = await ours.get("/api/relays", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+      const shown = await ours.get("/api/relays", {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "Content-Type": "application/json" },
+      });
       expect(await shown.text()).not.toMatch(/secret-of|wrong/);
-      await until(async () => (await ours.json<{ items: { state: string }[] }>("/api/relays")).items[0]?.state === "following");
+      await until(
+        async () => (await ours.json<{ items: { state: string }[] }>("/api/relays")).items[0]?.state === "following",
+      );
       const all = filesBelow(ours.scratch).map((path) => readFileSync(join(ours.scratch, path), "latin1"));
       expect(all.filter((text) => /secret-of|b3BlbmNvZGU6|wrong@/.test(text))).toEqual([]);
       expect(ours.talk).toEqual([]);
@@ -300,7 +362,10 @@ describe("a session without a known thread", () => {
   const stray = JSON.stringify({
     payload: {
       type: "message.updated",
-      properties: { sessionID: foreign, info: { id: "msg_f", sessionID: foreign, role: "user", time: { created: Date.now() }, agent: "build" } },
+      properties: {
+        sessionID: foreign,
+        info: { id: "msg_f", sessionID: foreign, role: "user", time: { created: Date.now() }, agent: "build" },
+      },
     },
   });
   const half = recording.frames.slice(
@@ -308,50 +373,64 @@ describe("a session without a known thread", () => {
     recording.frames.findIndex((frame) => frame.includes('"type":"session.idle"')),
   );
 
-  it.each([false, true])("is in no card, unless guessing is asked for (%s), and then only until its place is known", async (guess) => {
-    const ours = { id: root, directory: "/x", time: { created: 1, updated: 1 } };
-    const answers: Record<string, unknown> = { "/session": [ours], "/session/status": { [root]: { type: "busy" } }, "/permission": [] };
-    server.answers = (path) => (path in answers ? { status: 200, body: answers[path] } : null);
-    const settings = await loadSettings({});
-    const values = { ...settings.values, stale_after: Number.MAX_SAFE_INTEGER, "relay.single_card_guess": guess };
-    const watching = await startServer(null, { settings: { ...settings, values } });
-    const send = (path: string, body: unknown) =>
-      watching.json<Card>(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
-    try {
-      const { id } = await send("/api/cards", { title: "Nested", threads: [`opencode://${root}`] });
-      const card = () => watching.json<Card>(`/api/cards/${id}`);
-      server.send(stray);
-      await send("/api/relays", { provider: "opencode", url });
-      await until(() => server.listeners > 0);
-      for (const frame of half) server.send(frame);
-      server.send(stray);
-      await until(async () => (await card()).stage === "working");
-      // It is asked for after the next connect.
-      server.cut();
-      const uri = `opencode://${foreign}`;
-      const parent = async () => (await watching.json<{ parent?: string | null }>(`/api/agents/${encodeURIComponent(uri)}`)).parent;
-      await until(async () => (await parent()) === "unassigned://opencode");
-      const mappings = async () =>
-        (
-          await watching.json<{ session_mappings: { child_session_id: string; parent_session_id: string | null; inferred: boolean }[] }>(
-            `/api/cards/${id}/agent-activity`,
-          )
-        ).session_mappings;
-      if (guess) await until(async () => (await card()).inferred.includes(uri));
-      else expect((await card()).inferred).toEqual([]);
-      // That it is in the card is a guess, and reported as one; its parent is unknown.
-      const guessed = (await mappings()).filter(({ child_session_id }) => child_session_id === foreign);
-      expect(guessed.map(({ parent_session_id, inferred }) => [parent_session_id, inferred])).toEqual(guess ? [[null, true]] : []);
-      expect((await card()).threads).toEqual([`opencode://${root}`]);
-      await until(() => server.listeners > 0);
-      const info = { id: foreign, title: "Somebody's own", directory: "/x", time: { created: 1, updated: 2 } };
-      server.send(JSON.stringify({ payload: { type: "session.updated", properties: { sessionID: foreign, info } } }));
-      await until(async () => (await parent()) === null);
-      await until(async () => (await card()).inferred.length === 0);
-    } finally {
-      await watching.close();
-    }
-  });
+  it.each([false, true])(
+    "is in no card, unless guessing is asked for (%s), and then only until its place is known",
+    async (guess) => {
+      const ours = { id: root, directory: "/x", time: { created: 1, updated: 1 } };
+      const answers: Record<string, unknown> = {
+        "/session": [ours],
+        "/session/status": { [root]: { type: "busy" } },
+        "/permission": [],
+      };
+      server.answers = (path) => (path in answers ? { status: 200, body: answers[path] } : null);
+      const settings = await loadSettings({});
+      const values = { ...settings.values, stale_after: Number.MAX_SAFE_INTEGER, "relay.single_card_guess": guess };
+      const watching = await startServer(null, { settings: { ...settings, values } });
+      const send = (path: string, body: unknown) =>
+        watching.json<Card>(path, {
+          method: "POST",
+          body: JSON.stringify(body),
+          headers: { "Content-Type": "application/json" },
+        });
+      try {
+        const { id } = await send("/api/cards", { title: "Nested", threads: [`opencode://${root}`] });
+        const card = () => watching.json<Card>(`/api/cards/${id}`);
+        server.send(stray);
+        await send("/api/relays", { provider: "opencode", url });
+        await until(() => server.listeners > 0);
+        for (const frame of half) server.send(frame);
+        server.send(stray);
+        await until(async () => (await card()).stage === "working");
+        // It is asked for after the next connect.
+        server.cut();
+        const uri = `opencode://${foreign}`;
+        const parent = async () =>
+          (await watching.json<{ parent?: string | null }>(`/api/agents/${encodeURIComponent(uri)}`)).parent;
+        await until(async () => (await parent()) === "unassigned://opencode");
+        const mappings = async () =>
+          (
+            await watching.json<{
+              session_mappings: { child_session_id: string; parent_session_id: string | null; inferred: boolean }[];
+            }>(`/api/cards/${id}/agent-activity`)
+          ).session_mappings;
+        if (guess) await until(async () => (await card()).inferred.includes(uri));
+        else expect((await card()).inferred).toEqual([]);
+        // That it is in the card is a guess, and reported as one; its parent is unknown.
+        const guessed = (await mappings()).filter(({ child_session_id }) => child_session_id === foreign);
+        expect(guessed.map(({ parent_session_id, inferred }) => [parent_session_id, inferred])).toEqual(
+          guess ? [[null, true]] : [],
+        );
+        expect((await card()).threads).toEqual([`opencode://${root}`]);
+        await until(() => server.listeners > 0);
+        const info = { id: foreign, title: "Somebody's own", directory: "/x", time: { created: 1, updated: 2 } };
+        server.send(JSON.stringify({ payload: { type: "session.updated", properties: { sessionID: foreign, info } } }));
+        await until(async () => (await parent()) === null);
+        await until(async () => (await card()).inferred.length === 0);
+      } finally {
+        await watching.close();
+      }
+    },
+  );
 });
 
 describe("retinue relay", () => {

@@ -20,7 +20,18 @@ import { differences, type TreeNode } from "../support/judge.ts";
 import { FakeServer, type Followed, followed, recordedAnswers } from "../support/opencode-server.ts";
 import { until } from "../support/server.ts";
 
-const CASES = ["abort-child", "background", "fail-500", "fail-tool", "nested", "parallel", "permission", "reconnect", "single", "v1.1.65-single"];
+const CASES = [
+  "abort-child",
+  "background",
+  "fail-500",
+  "fail-tool",
+  "nested",
+  "parallel",
+  "permission",
+  "reconnect",
+  "single",
+  "v1.1.65-single",
+];
 const PACE = { firstMs: 1, longestMs: 20, catchUpMs: 50 };
 
 let scratch = "";
@@ -40,7 +51,13 @@ const envOf = (home: string, data = "data") => {
 };
 
 async function libraryOf(home = join(scratch, "empty"), data = "data", now = Date.now): Promise<Library> {
-  const library = new Library({ env: envOf(home, data), store: new MemoryStore(), price: () => null, liveness: () => "gone", now });
+  const library = new Library({
+    env: envOf(home, data),
+    store: new MemoryStore(),
+    price: () => null,
+    liveness: () => "gone",
+    now,
+  });
   await library.refresh();
   return library;
 }
@@ -51,7 +68,12 @@ function treeIn(library: Library, root: string): AgentTree {
 }
 
 const follow = (url: string, pace: Partial<typeof PACE> = PACE) =>
-  new ServerRelay({ env: envOf(join(scratch, "empty")), provider: relayedProvider("opencode"), ...serverAddress(url), pace });
+  new ServerRelay({
+    env: envOf(join(scratch, "empty")),
+    provider: relayedProvider("opencode"),
+    ...serverAddress(url),
+    pace,
+  });
 
 async function playAll({ frames }: Followed) {
   await until(() => server.listeners > 0);
@@ -66,7 +88,8 @@ describe("a server that is followed from its beginning", () => {
     await until(() => relay.view.frames > recording.frames.length);
     await relay.stop();
     const library = await libraryOf();
-    for (const thread of recording.threads) expect(differences(thread, treeIn(library, thread.root) as unknown as TreeNode)).toEqual([]);
+    for (const thread of recording.threads)
+      expect(differences(thread, treeIn(library, thread.root) as unknown as TreeNode)).toEqual([]);
     expect(library.store.problems(1)).toEqual([]);
   });
 });
@@ -84,7 +107,15 @@ async function said(library: Library, root: string): Promise<object[]> {
   // Whichever event of an answer came first shows its tokens.
   // A server reports a failure before the failed message is written: the time of the error event is when the report
   // arrived.
-  return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({ uri, at: kind === "error" ? null : at, kind, text, tool, spawn, status }));
+  return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({
+    uri,
+    at: kind === "error" ? null : at,
+    kind,
+    text,
+    tool,
+    spawn,
+    status,
+  }));
 }
 
 /** What happened at one moment may have come in another order. */
@@ -143,7 +174,8 @@ describe("a server that is cut off", () => {
     await until(() => server.requests.slice(asked).filter((path) => path === "/permission").length > 1);
     await relay.stop();
     const library = await libraryOf();
-    for (const thread of recording.threads) expect(differences(thread, treeIn(library, thread.root) as unknown as TreeNode)).toEqual([]);
+    for (const thread of recording.threads)
+      expect(differences(thread, treeIn(library, thread.root) as unknown as TreeNode)).toEqual([]);
     if (WITH_DATABASE.includes(name)) {
       const database = await libraryOf(homeOf(name), "other");
       for (const { root } of recording.threads) {
@@ -151,7 +183,9 @@ describe("a server that is cut off", () => {
         expect(sorted(await said(library, root))).toEqual(sorted(await said(database, root)));
       }
     }
-    const sessions = new Set(recording.threads.flatMap(({ root, agents }) => agents.map(({ agentId }) => agentId ?? root)));
+    const sessions = new Set(
+      recording.threads.flatMap(({ root, agents }) => agents.map(({ agentId }) => agentId ?? root)),
+    );
     const foreign = [...library.threads({})].filter(({ sessionId }) => !sessions.has(sessionId));
     expect(foreign.map(({ uri }) => uri)).toEqual([]);
   });
@@ -159,7 +193,11 @@ describe("a server that is cut off", () => {
 
 /** Of anything in its frames. */
 const lastTime = ({ frames }: Followed) =>
-  Math.max(...frames.flatMap((frame) => [...frame.matchAll(/"(?:created|updated|start|end|completed)":(\d{13})/g)].map(([, time]) => Number(time))));
+  Math.max(
+    ...frames.flatMap((frame) =>
+      [...frame.matchAll(/"(?:created|updated|start|end|completed)":(\d{13})/g)].map(([, time]) => Number(time)),
+    ),
+  );
 
 describe("a server that was killed", () => {
   const recording = followed("sigkill");

@@ -17,18 +17,28 @@ interface Answer {
 }
 
 /** As anybody could write it: with any host, any origin, any path. */
-function raw(port: number, path: string, headers: Record<string, string> = {}, method = "GET", host = "127.0.0.1", body = ""): Promise<Answer> {
+function raw(
+  port: number,
+  path: string,
+  headers: Record<string, string> = {},
+  method = "GET",
+  host = "127.0.0.1",
+  body = "",
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host, port, path, method, headers: { Host: `127.0.0.1:${port}`, ...headers }, agent: false }, (response) => {
-      let text = "";
-      const done = () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
-      response.setEncoding("utf8").on("data", (part: string) => {
-        text += part;
-        // A stream does not end by itself.
-        if (text.includes("event: ready")) sent.destroy();
-      });
-      response.on("end", done).on("close", done);
-    });
+    const sent = request(
+      { host, port, path, method, headers: { Host: `127.0.0.1:${port}`, ...headers }, agent: false },
+      (response) => {
+        let text = "";
+        const done = () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
+        response.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+          // A stream does not end by itself.
+          if (text.includes("event: ready")) sent.destroy();
+        });
+        response.on("end", done).on("close", done);
+      },
+    );
     sent.on("error", reject).end(body);
   });
 }
@@ -45,16 +55,38 @@ describe("on loopback", () => {
   it.each(PATHS)("%s is answered for its own names only", async (path) => {
     for (const name of ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.0.0.2"])
       expect((await raw(server.port, path, { Host: own(name) })).status).not.toBe(403);
-    const strangers = [own("evil.example"), "127.0.0.1", "127.0.0.1:1", own("127.0.0.1.evil.example"), own("localhost."), own("192.168.1.7"), own("0.0.0.0")];
-    for (const host of strangers) expect({ host, status: (await raw(server.port, path, { Host: host })).status }).toEqual({ host, status: 403 });
+    const strangers = [
+      own("evil.example"),
+      "127.0.0.1",
+      "127.0.0.1:1",
+      own("127.0.0.1.evil.example"),
+      own("localhost."),
+      own("192.168.1.7"),
+      own("0.0.0.0"),
+    ];
+    for (const host of strangers)
+      expect({ host, status: (await raw(server.port, path, { Host: host })).status }).toEqual({ host, status: 403 });
   });
 
   it.each(PATHS)("%s is not for other sites' pages", async (path) => {
-    for (const origin of ["http://evil.example", "null", `http://localhost:${server.port + 1}`, `http://127.0.0.1:${server.port}.evil.example`, "file://", ""])
-      expect({ origin, status: (await raw(server.port, path, { Origin: origin })).status }).toEqual({ origin, status: 403 });
+    for (const origin of [
+      "http://evil.example",
+      "null",
+      `http://localhost:${server.port + 1}`,
+      `http://127.0.0.1:${server.port}.evil.example`,
+      "file://",
+      "",
+    ])
+      expect({ origin, status: (await raw(server.port, path, { Origin: origin })).status }).toEqual({
+        origin,
+        status: 403,
+      });
     for (const site of ["cross-site", "same-site"])
       expect((await raw(server.port, path, { "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors" })).status).toBe(403);
-    expect((await raw(server.port, path, { Origin: `http://127.0.0.1:${server.port}`, "Sec-Fetch-Site": "same-origin" })).status).not.toBe(403);
+    expect(
+      (await raw(server.port, path, { Origin: `http://127.0.0.1:${server.port}`, "Sec-Fetch-Site": "same-origin" }))
+        .status,
+    ).not.toBe(403);
   });
 
   it("a link on another page may open the dashboard, but not the API", async () => {
@@ -70,12 +102,30 @@ describe("on loopback", () => {
       ["DELETE", "/api/links/x"],
       ["OPTIONS", "/api/links"],
     ] as const) {
-      const { status, headers } = await raw(server.port, path, evil, method, "127.0.0.1", method === "POST" ? '{"child":"a","parent":"b"}' : "");
+      const { status, headers } = await raw(
+        server.port,
+        path,
+        evil,
+        method,
+        "127.0.0.1",
+        method === "POST" ? '{"child":"a","parent":"b"}' : "",
+      );
       expect(status).toBe(403);
       expect(headers["access-control-allow-origin"]).toBe(undefined);
     }
     // What a form can send is no JSON.
-    expect((await raw(server.port, "/api/links", { "Content-Type": "text/plain" }, "POST", "127.0.0.1", '{"child":"a","parent":"b"}')).status).toBe(400);
+    expect(
+      (
+        await raw(
+          server.port,
+          "/api/links",
+          { "Content-Type": "text/plain" },
+          "POST",
+          "127.0.0.1",
+          '{"child":"a","parent":"b"}',
+        )
+      ).status,
+    ).toBe(400);
   });
 
   it.each([...PATHS, "/api/nope", "/nope.js"])("%s has headers that let nothing else in", async (path) => {
@@ -84,7 +134,11 @@ describe("on loopback", () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toMatch(/unsafe|\*|https?:/);
-    expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY" });
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "x-frame-options": "DENY",
+    });
   });
 
   it("no file is given out but the dashboard's", async () => {
@@ -97,10 +151,21 @@ describe("on loopback", () => {
       "/assets/../../secret.txt",
       `/${join(server.scratch, "secret.txt")}`,
     ];
-    const places = ["//etc/passwd", "/etc/passwd.txt", "/package.json", "/src/server/app.ts", "/.git/config", "/index.html%00.txt", "/..\\secret.txt"];
+    const places = [
+      "//etc/passwd",
+      "/etc/passwd.txt",
+      "/package.json",
+      "/src/server/app.ts",
+      "/.git/config",
+      "/index.html%00.txt",
+      "/..\\secret.txt",
+    ];
     for (const path of [...ways, ...places]) {
       const { status, body } = await raw(server.port, path);
-      expect({ path, isRefused: status === 404 || status === 400 || body.startsWith("<!doctype html>") }).toEqual({ path, isRefused: true });
+      expect({ path, isRefused: status === 404 || status === 400 || body.startsWith("<!doctype html>") }).toEqual({
+        path,
+        isRefused: true,
+      });
       expect(body).not.toMatch(/secret words|root:|"dependencies"/);
     }
   });
@@ -109,7 +174,10 @@ describe("on loopback", () => {
     const outside = Object.values(networkInterfaces())
       .flatMap((list) => list ?? [])
       .find(({ family, internal }) => family === "IPv4" && !internal);
-    const reached = outside === undefined ? null : await raw(server.port, "/api/health", {}, "GET", outside.address).catch(() => null);
+    const reached =
+      outside === undefined
+        ? null
+        : await raw(server.port, "/api/health", {}, "GET", outside.address).catch(() => null);
     expect(reached).toBe(null);
   });
 });
@@ -124,7 +192,15 @@ describe("beyond loopback", () => {
   it("requires the token of the printed address", async () => {
     expect(server.token?.length).toBeGreaterThan(30);
     expect(server.address).toBe(`http://localhost:${server.port}/?token=${server.token}`);
-    for (const path of ["/api/threads", "/api/health", "/api/live", "/", "/api/openapi.json", "/?token=wrong", `/api/threads?token=${server.token}`]) {
+    for (const path of [
+      "/api/threads",
+      "/api/health",
+      "/api/live",
+      "/",
+      "/api/openapi.json",
+      "/?token=wrong",
+      `/api/threads?token=${server.token}`,
+    ]) {
       const { status, body } = await raw(server.port, path);
       expect({ path, status }).toEqual({ path, status: 401 });
       expect(body).not.toContain(server.token);
@@ -149,6 +225,8 @@ describe("beyond loopback", () => {
     const token = { Authorization: `Bearer ${server.token}` };
     expect((await raw(server.port, "/api/threads", { ...token, Host: `192.168.1.7:${server.port}` })).status).toBe(200);
     expect((await raw(server.port, "/api/threads", { ...token, Host: `[fe80::1]:${server.port}` })).status).toBe(200);
-    expect((await raw(server.port, "/api/threads", { ...token, Host: `evil.example:${server.port}` })).status).toBe(403);
+    expect((await raw(server.port, "/api/threads", { ...token, Host: `evil.example:${server.port}` })).status).toBe(
+      403,
+    );
   });
 });

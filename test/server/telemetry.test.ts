@@ -44,8 +44,19 @@ describe("telemetry", () => {
     }
     const everyone = (node: Node): Node[] => [node, ...(node.children ?? []).flatMap(everyone)];
     const tree = () => server.json<Node>(`/api/agents/${encodeURIComponent(`claude://${THREAD?.root}`)}`);
-    const numbers = async () => everyone(await tree()).map(({ agentId, usage: { own } }) => [agentId, own.calls, own.outputTokens, own.cacheWrite1hTokens]);
-    const truth = THREAD?.agents.map(({ agentId, calls, outputTokens, cacheWrite1hTokens }) => [agentId, calls, outputTokens, cacheWrite1hTokens]);
+    const numbers = async () =>
+      everyone(await tree()).map(({ agentId, usage: { own } }) => [
+        agentId,
+        own.calls,
+        own.outputTokens,
+        own.cacheWrite1hTokens,
+      ]);
+    const truth = THREAD?.agents.map(({ agentId, calls, outputTokens, cacheWrite1hTokens }) => [
+      agentId,
+      calls,
+      outputTokens,
+      cacheWrite1hTokens,
+    ]);
     const listed = (rows: unknown[][] | undefined) =>
       rows
         ?.map((row) => row.join(" "))
@@ -69,7 +80,10 @@ describe("telemetry", () => {
       mkdirSync(folder, { recursive: true });
       writeFileSync(
         join(folder, "2026-11-15.jsonl"),
-        recording.replaceAll('"key":"speed","value":{"stringValue":"normal"}', `"key":"speed","value":{"stringValue":"${speed}"}`),
+        recording.replaceAll(
+          '"key":"speed","value":{"stringValue":"normal"}',
+          `"key":"speed","value":{"stringValue":"${speed}"}`,
+        ),
       );
       const { forest } = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "retinue") } });
       return forest.roots.map((key) => treeOf(forest, key, listPrice).usage.subtree.costUsd ?? Number.NaN);
@@ -80,8 +94,14 @@ describe("telemetry", () => {
   });
 
   it("of others is refused, with a message", async () => {
-    const foreign = { resourceSpans: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] }, scopeSpans: [] }] };
-    expect(await (await post("/v1/traces", JSON.stringify(foreign), JSON_TYPE)).json()).toMatchObject({ partialSuccess: { rejectedSpans: 1 } });
+    const foreign = {
+      resourceSpans: [
+        { resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] }, scopeSpans: [] },
+      ],
+    };
+    expect(await (await post("/v1/traces", JSON.stringify(foreign), JSON_TYPE)).json()).toMatchObject({
+      partialSuccess: { rejectedSpans: 1 },
+    });
   });
 
   it("that was made to be large is refused, and nothing else suffers", async () => {

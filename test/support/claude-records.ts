@@ -36,11 +36,25 @@ export function writer(name: string, fields: Json) {
     write,
     user: (content: unknown, more: Json = {}) => write({ type: "user", message: { role: "user", content }, ...more }),
     result: (call: string, text: string, more: Json = {}, isError = false) =>
-      write({ type: "user", message: { role: "user", content: [{ type: "tool_result", tool_use_id: call, content: text, is_error: isError }] }, ...more }),
+      write({
+        type: "user",
+        message: {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: call, content: text, is_error: isError }],
+        },
+        ...more,
+      }),
     assistant: (content: readonly unknown[], message: Json = {}, more: Json = {}) =>
       write({
         type: "assistant",
-        message: { id: `msg_${name}_${number}_long_enough`, role: "assistant", model: "claude-opus-5-5", stop_reason: "end_turn", content, ...message },
+        message: {
+          id: `msg_${name}_${number}_long_enough`,
+          role: "assistant",
+          model: "claude-opus-5-5",
+          stop_reason: "end_turn",
+          content,
+          ...message,
+        },
         ...more,
       }),
   };
@@ -50,7 +64,8 @@ export const mainWriter = () => writer("main", { isSidechain: false });
 export const agentWriter = (id: string, more: Json = {}) => writer(id, { isSidechain: true, agentId: id, ...more });
 export const text = (words: string) => ({ type: "text", text: words });
 export const toolUse = (id: string, name: string, input: Json = {}) => ({ type: "tool_use", id, name, input });
-export const agentCall = (id: string, prompt: string) => toolUse(id, "Agent", { prompt, description: "Work", subagent_type: "general-purpose" });
+export const agentCall = (id: string, prompt: string) =>
+  toolUse(id, "Agent", { prompt, description: "Work", subagent_type: "general-purpose" });
 
 /** Paths from the configuration folder; a list is a file of lines, anything else a document. */
 export type Files = Readonly<Record<string, readonly unknown[] | Json>>;

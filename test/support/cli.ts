@@ -17,17 +17,32 @@ export interface CliResult {
 }
 
 /** Only what is named here is in the environment: no CLAUDE_CONFIG_DIR, no colours, no width. */
-export function retinue(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
+export function retinue(
+  home: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
   // A fresh one each time: what one home made us keep must not be seen in another.
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
   if (isOnlyRecorded(home)) cpSync(join(home, "../recordings"), join(data, "recordings"), { recursive: true });
-  const childEnv = { PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
+  const childEnv = {
+    PATH: process.env.PATH ?? "",
+    ...homeEnv(home),
+    RETINUE_HOME: data,
+    NODE_COMPILE_CACHE: COMPILED,
+    ...env,
+  };
   return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [MAIN, ...args], { env: childEnv, maxBuffer: MAX_BYTES }, (error, stdout, stderr) => {
-      rmSync(data, { recursive: true, force: true });
-      if (error !== null && child.exitCode === null) reject(error);
-      else resolve({ code: child.exitCode ?? 0, stdout, stderr });
-    });
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: childEnv, maxBuffer: MAX_BYTES },
+      (error, stdout, stderr) => {
+        rmSync(data, { recursive: true, force: true });
+        if (error !== null && child.exitCode === null) reject(error);
+        else resolve({ code: child.exitCode ?? 0, stdout, stderr });
+      },
+    );
   });
 }
 

@@ -48,7 +48,11 @@ type Saying = (holder: AgentKey) => Fact;
 const inThreadOf = (holder: AgentKey, id: string) => agentKey(TOY, partsOf(holder).thread, id);
 
 const spawning: fc.Arbitrary<Saying> = fc
-  .record({ call: anyCall, offers: fc.uniqueArray(anyMatch, { maxLength: 2 }), makes: fc.constantFrom("one" as const, "maybe" as const) })
+  .record({
+    call: anyCall,
+    offers: fc.uniqueArray(anyMatch, { maxLength: 2 }),
+    makes: fc.constantFrom("one" as const, "maybe" as const),
+  })
   .map(({ call, offers, makes }) => () => ({
     type: "spawn-called",
     call,
@@ -70,28 +74,42 @@ const naming: fc.Arbitrary<Saying> = fc
     source,
     says: "the result names it",
   }));
-const answering: fc.Arbitrary<Saying> = fc.record({ match: anyMatch, exclusive: fc.boolean() }).map(({ match, exclusive }) => (holder) => ({
-  type: "spawn-match",
-  agent: holder,
-  match,
-  rule: "prompt",
-  source: "inferred",
-  exclusive,
-  says: "the prompts are equal",
-}));
+const answering: fc.Arbitrary<Saying> = fc
+  .record({ match: anyMatch, exclusive: fc.boolean() })
+  .map(({ match, exclusive }) => (holder) => ({
+    type: "spawn-match",
+    agent: holder,
+    match,
+    rule: "prompt",
+    source: "inferred",
+    exclusive,
+    says: "the prompts are equal",
+  }));
 const ending: fc.Arbitrary<Saying> = fc
   .record({
     of: fc.oneof(agentId, anyCall),
-    state: fc.constantFrom("launched" as const, "revived" as const, "completed" as const, "errored" as const, "shutdown" as const),
+    state: fc.constantFrom(
+      "launched" as const,
+      "revived" as const,
+      "completed" as const,
+      "errored" as const,
+      "shutdown" as const,
+    ),
   })
   .map(({ of, state }) => (holder) => {
     const subject = AGENTS.includes(of) ? inThreadOf(holder, of) : { call: of as CallKey };
     return { type: "lifecycle", of: subject, state, source: "parent_rollout", says: state, result: null };
   });
 
-const offering: fc.Arbitrary<Saying> = fc.record({ call: anyCall, match: anyMatch }).map((offer) => () => ({ type: "call-offers", ...offer }));
+const offering: fc.Arbitrary<Saying> = fc
+  .record({ call: anyCall, match: anyMatch })
+  .map((offer) => () => ({ type: "call-offers", ...offer }));
 const hiding: fc.Arbitrary<Saying> = fc
-  .record({ what: fc.constantFrom("compaction", "title"), on: fc.constantFrom("own" as const, "any" as const), one: fc.boolean() })
+  .record({
+    what: fc.constantFrom("compaction", "title"),
+    on: fc.constantFrom("own" as const, "any" as const),
+    one: fc.boolean(),
+  })
   .map((trace) => () => ({ type: "model-call-missing", ...trace }));
 
 interface Exchange {
@@ -111,11 +129,17 @@ interface Exchange {
 
 const exchange: fc.Arbitrary<Exchange> = fc.record({
   owner: anyone,
-  copies: fc.uniqueArray(fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }) }), { maxLength: 2, selector: (c) => c.holder }),
-  echoes: fc.uniqueArray(fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }), origin: fc.constantFrom(...ORIGINS) }), {
+  copies: fc.uniqueArray(fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }) }), {
     maxLength: 2,
-    selector: (echo) => echo.origin,
+    selector: (c) => c.holder,
   }),
+  echoes: fc.uniqueArray(
+    fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }), origin: fc.constantFrom(...ORIGINS) }),
+    {
+      maxLength: 2,
+      selector: (echo) => echo.origin,
+    },
+  ),
   response: fc.boolean(),
   rows: fc.array(
     fc.record({
@@ -132,41 +156,86 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
 const stated: fc.Arbitrary<Fact> = fc.oneof(
   anyone.map((agent): Fact => ({ type: "agent-described", agent, description: "described" })),
   // Only agents' files are ever the product's own work.
-  fc.tuple(anyChild, fc.boolean()).map(([agent, unlessSpawned]): Fact => ({ type: "agent-described", agent, internal: { why: "own work", unlessSpawned } })),
-  fc.record({ child: anyone, parent: anyone, source: fc.constantFrom(...STATED), confidence: fc.constantFrom(1, 0.5) }).map(
-    ({ child, parent, source, confidence }): Fact => ({
-      type: "parent-named",
-      child,
-      parent,
-      rule: "named",
-      source,
-      confidence,
-      says: "it names its parent",
+  fc.tuple(anyChild, fc.boolean()).map(
+    ([agent, unlessSpawned]): Fact => ({
+      type: "agent-described",
+      agent,
+      internal: { why: "own work", unlessSpawned },
     }),
   ),
-  fc.tuple(anyThread, fc.integer({ min: 0, max: 2 })).map(([of, rank]): Fact => ({ type: "thread-titled", of, title: `title ${rank}`, rank })),
-  fc.tuple(anyCall, anyCall).map(([alias, call]): Fact => ({ type: "call-aliased", alias: `${alias}/run` as CallKey, call })),
-  fc.record({ inputTokens: fc.integer({ min: 0, max: 60 }), began: time, activeMs: fc.constantFrom(null, 2_000, 9_000) }).map(
-    ({ inputTokens, began, activeMs }): Fact => ({
-      type: "total-stated",
-      byModel: [{ model: "model-1", amounts: { inputTokens, outputTokens: 6, cacheReadTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 0 } }],
-      costUsd: 1,
-      began,
-      activeMs,
-    }),
-  ),
+  fc
+    .record({ child: anyone, parent: anyone, source: fc.constantFrom(...STATED), confidence: fc.constantFrom(1, 0.5) })
+    .map(
+      ({ child, parent, source, confidence }): Fact => ({
+        type: "parent-named",
+        child,
+        parent,
+        rule: "named",
+        source,
+        confidence,
+        says: "it names its parent",
+      }),
+    ),
+  fc
+    .tuple(anyThread, fc.integer({ min: 0, max: 2 }))
+    .map(([of, rank]): Fact => ({ type: "thread-titled", of, title: `title ${rank}`, rank })),
+  fc
+    .tuple(anyCall, anyCall)
+    .map(([alias, call]): Fact => ({ type: "call-aliased", alias: `${alias}/run` as CallKey, call })),
+  fc
+    .record({
+      inputTokens: fc.integer({ min: 0, max: 60 }),
+      began: time,
+      activeMs: fc.constantFrom(null, 2_000, 9_000),
+    })
+    .map(
+      ({ inputTokens, began, activeMs }): Fact => ({
+        type: "total-stated",
+        byModel: [
+          {
+            model: "model-1",
+            amounts: { inputTokens, outputTokens: 6, cacheReadTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 0 },
+          },
+        ],
+        costUsd: 1,
+        began,
+        activeMs,
+      }),
+    ),
   // To a name behind its own, so that chains end.
-  fc.tuple(anyone, anyone).map(([a, b]): Fact => (a < b ? { type: "agent-aliased", alias: a, agent: b } : { type: "agent-aliased", alias: b, agent: a })),
+  fc
+    .tuple(anyone, anyone)
+    .map(
+      ([a, b]): Fact =>
+        a < b ? { type: "agent-aliased", alias: a, agent: b } : { type: "agent-aliased", alias: b, agent: a },
+    ),
   fc.tuple(anyone, anyone).map(([agent, forkedFrom]): Fact => ({ type: "agent-described", agent, forkedFrom })),
   anyone.map((agent): Fact => ({ type: "waits", agent, for: "a permission", says: "for a permission" })),
   anyone.map((to): Fact => ({ type: "message-sent", to })),
-  anyThread.map((thread): Fact => ({ type: "process-seen", thread, process: { pid: 7, birth: null, domain: null, startedAt: 5_000 }, waitingFor: null })),
+  anyThread.map(
+    (thread): Fact => ({
+      type: "process-seen",
+      thread,
+      process: { pid: 7, birth: null, domain: null, startedAt: 5_000 },
+      waitingFor: null,
+    }),
+  ),
 );
-const refusal = anyChild.map((agent) => ({ speaker: agent, at: null, fact: { type: "file-refused", agent } satisfies Fact }));
+const refusal = anyChild.map((agent) => ({
+  speaker: agent,
+  at: null,
+  fact: { type: "file-refused", agent } satisfies Fact,
+}));
 const statement = fc.oneof({ arbitrary: fc.record({ speaker: anyone, at: time, fact: stated }), weight: 9 }, refusal);
 
 const manualLinks: fc.Arbitrary<ManualLink[]> = fc.uniqueArray(
-  fc.record({ child: anyone, parent: anyone, at: fc.constant(99_000), call: fc.option(anyCall), request: fc.constantFrom(null, "req-1") }),
+  fc.record({
+    child: anyone,
+    parent: anyone,
+    at: fc.constant(99_000),
+    call: fc.option(anyCall),
+    request: fc.constantFrom(null, "req-1"),
+  }),
   {
     maxLength: 2,
     selector: (link) => link.child,
@@ -174,12 +243,25 @@ const manualLinks: fc.Arbitrary<ManualLink[]> = fc.uniqueArray(
 );
 
 export const history: fc.Arbitrary<History> = fc
-  .record({ exchanges: fc.array(exchange, { maxLength: 8 }), statements: fc.array(statement, { maxLength: 10 }), manual: manualLinks })
+  .record({
+    exchanges: fc.array(exchange, { maxLength: 8 }),
+    statements: fc.array(statement, { maxLength: 10 }),
+    manual: manualLinks,
+  })
   .map(({ exchanges, statements, manual }) => ({
     manual,
     observations: [
       ...exchanges.flatMap(observedIn),
-      ...statements.map(({ speaker, at, fact }, i): Observation => ({ ...fact, id: observationId(`stated:${i}`, 0), at, speaker, keys: [], order: 0 })),
+      ...statements.map(
+        ({ speaker, at, fact }, i): Observation => ({
+          ...fact,
+          id: observationId(`stated:${i}`, 0),
+          at,
+          speaker,
+          keys: [],
+          order: 0,
+        }),
+      ),
     ],
   }));
 
@@ -193,7 +275,10 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
   ];
   return holders.flatMap(({ holder, rows: held, origin }) =>
     rows.slice(0, held).flatMap(({ at, state, calls, sayings }, rowNumber) => {
-      const keys: RecordKey[] = [recordKey(TOY, `row ${exchangeNumber}.${rowNumber}`), ...(response ? [responseKey] : [])];
+      const keys: RecordKey[] = [
+        recordKey(TOY, `row ${exchangeNumber}.${rowNumber}`),
+        ...(response ? [responseKey] : []),
+      ];
       const facts: Fact[] = [
         {
           type: "record",
@@ -209,7 +294,13 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
         ...sayings.map((say) => say(holder)),
       ];
       const place = `${origin ?? ""}${holder}:${exchangeNumber * 10 + rowNumber}`;
-      const seen = { at, speaker: holder, keys, order: exchangeNumber * 10 + rowNumber, ...(origin === undefined ? {} : { origin }) };
+      const seen = {
+        at,
+        speaker: holder,
+        keys,
+        order: exchangeNumber * 10 + rowNumber,
+        ...(origin === undefined ? {} : { origin }),
+      };
       return facts.map((fact, i): Observation => ({ ...fact, id: observationId(place, i), ...seen }));
     }),
   );
@@ -217,6 +308,13 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
 
 /** While a response streams in, the later row has the larger numbers. */
 function modelCall(response: RecordKey, rowNumber: number): Fact {
-  const tokens = { inputTokens: 10, outputTokens: 5 + rowNumber, reasoningTokens: 0, cacheReadTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 0 };
+  const tokens = {
+    inputTokens: 10,
+    outputTokens: 5 + rowNumber,
+    reasoningTokens: 0,
+    cacheReadTokens: 1,
+    cacheWriteTokens: 1,
+    cacheWrite1hTokens: 0,
+  };
   return { type: "model-call", response, model: "model-1", tokens, chars: 0, ended: rowNumber > 0 };
 }

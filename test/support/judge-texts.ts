@@ -28,12 +28,16 @@ export function wrongTexts(thread: RecordedThread, tree: TextNode): string[] {
   return thread.agents.flatMap((agent) => {
     const fitting = nodes.filter((candidate) => isThatAgent(agent, candidate));
     // One call may have made several.
-    const node = fitting.find((candidate) => fitting.length > 1 && candidate.prompt?.includes(agent.prompt ?? "")) ?? fitting[0];
+    const node =
+      fitting.find((candidate) => fitting.length > 1 && candidate.prompt?.includes(agent.prompt ?? "")) ?? fitting[0];
     if (node === undefined) return [`${agent.agentId}: not in the tree`];
     return Object.entries(FIELDS).flatMap(([field, read]) => {
       const [want, got] = [agent[field as keyof typeof FIELDS], read(node)];
-      const isRight = want === null || want === undefined || got === want || isAccepted(agent.accept?.[field], got, want);
-      return isRight ? [] : [`${agent.agentId ?? "root"}: ${field} ${JSON.stringify(got)}, should be ${JSON.stringify(want)}`];
+      const isRight =
+        want === null || want === undefined || got === want || isAccepted(agent.accept?.[field], got, want);
+      return isRight
+        ? []
+        : [`${agent.agentId ?? "root"}: ${field} ${JSON.stringify(got)}, should be ${JSON.stringify(want)}`];
     });
   });
 }

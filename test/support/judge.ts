@@ -5,7 +5,14 @@
  * Only what a truth lists under `accept` is forgiven: a judge that shrugs proves nothing.
  */
 
-export const USAGE_FIELDS = ["calls", "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWrite1hTokens"] as const;
+export const USAGE_FIELDS = [
+  "calls",
+  "inputTokens",
+  "outputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+] as const;
 export type UsageField = (typeof USAGE_FIELDS)[number];
 export type Usage = Record<UsageField, number>;
 /** `null` or absent means: not known, so not judged. */
@@ -78,9 +85,14 @@ export function differences(thread: ThreadTruth, tree: TreeNode): string[] {
   for (const agent of agents) {
     const place = places.get(agent);
     if (!place) found.push(`${agent.agentId}: missing`);
-    else found.push(...wrongParent(agent, place, root.node, agents, places), ...wrongNumbers(agent, place.node, `${agent.agentId}`));
+    else
+      found.push(
+        ...wrongParent(agent, place, root.node, agents, places),
+        ...wrongNumbers(agent, place.node, `${agent.agentId}`),
+      );
   }
-  for (const optional of [...(thread.optionalAgents ?? []), ...(thread.refusedSpawns ?? [])]) claimOptional(optional, unclaimed);
+  for (const optional of [...(thread.optionalAgents ?? []), ...(thread.refusedSpawns ?? [])])
+    claimOptional(optional, unclaimed);
   if (unclaimed.size) found.push(`${unclaimed.size} too many: ${[...unclaimed].map((place) => place.node.agentId)}`);
   return found;
 }
@@ -102,14 +114,25 @@ function placeAgents(agents: AgentTruth[], unclaimed: Set<Place>): Map<AgentTrut
   const hasNoIdOfItsOwn = agents.filter((agent) => agent.agentIdNative === false || agent.accept?.agentId);
   for (const agent of agents) {
     if (agent.agentIdNative === false) continue;
-    claim(agent, (node) => node.agentId === agent.agentId || (agent.wireAgentId !== undefined && node.agentId === agent.wireAgentId));
+    claim(
+      agent,
+      (node) =>
+        node.agentId === agent.agentId || (agent.wireAgentId !== undefined && node.agentId === agent.wireAgentId),
+    );
   }
-  for (const agent of hasNoIdOfItsOwn) if (agent.toolCallId) claim(agent, (node) => node.link?.toolCallId === agent.toolCallId);
+  for (const agent of hasNoIdOfItsOwn)
+    if (agent.toolCallId) claim(agent, (node) => node.link?.toolCallId === agent.toolCallId);
   for (const agent of hasNoIdOfItsOwn) claim(agent, (node) => showsPrompt(node, agent.prompt));
   return places;
 }
 
-function wrongParent(agent: AgentTruth, place: Place, root: TreeNode, agents: AgentTruth[], places: Map<AgentTruth, Place>): string[] {
+function wrongParent(
+  agent: AgentTruth,
+  place: Place,
+  root: TreeNode,
+  agents: AgentTruth[],
+  places: Map<AgentTruth, Place>,
+): string[] {
   const parentTruth = agents.find((other) => other.agentId === agent.parentAgentId);
   const right = agent.parentAgentId === null ? root : parentTruth && places.get(parentTruth)?.node;
   if (place.parent === right) return [];
@@ -121,12 +144,14 @@ function wrongNumbers(truth: AgentTruth, node: TreeNode, name: string): string[]
   const found: string[] = [];
   const own = node.usage?.own;
   if (!usageFits(truth, own)) found.push(`${name}: usage ${list(own)}, should be ${list(truth)}`);
-  if (!accepts(truth.accept?.status, node.status, truth.status)) found.push(`${name}: ${node.status}, should be ${truth.status} (${truth.statusWhy})`);
+  if (!accepts(truth.accept?.status, node.status, truth.status))
+    found.push(`${name}: ${node.status}, should be ${truth.status} (${truth.statusWhy})`);
   return found;
 }
 
 function usageFits(truth: AgentTruth, own: KnownUsage | null | undefined): boolean {
-  const fits = (want: KnownUsage): boolean => USAGE_FIELDS.every((field) => want[field] == null || own?.[field] === want[field]);
+  const fits = (want: KnownUsage): boolean =>
+    USAGE_FIELDS.every((field) => want[field] == null || own?.[field] === want[field]);
   const also = truth.accept?.usage;
   if (also === "any") return true;
   if (truth.calls == null && also) return also.some(fits);
@@ -134,7 +159,11 @@ function usageFits(truth: AgentTruth, own: KnownUsage | null | undefined): boole
 }
 
 function accepts(also: unknown, got: unknown, want: unknown): boolean {
-  return also === "any" || (Array.isArray(also) && also.some((value) => JSON.stringify(value) === JSON.stringify(got))) || got === want;
+  return (
+    also === "any" ||
+    (Array.isArray(also) && also.some((value) => JSON.stringify(value) === JSON.stringify(got))) ||
+    got === want
+  );
 }
 
 /** What may be shown or left out must still be recognisable as that. */

@@ -32,10 +32,16 @@ export function brokenRules(run: SentRun): string[] {
   );
   rule(new Set(ids).size === ids.length, "it stands below itself");
   for (const [i, time] of times.entries())
-    rule(i === 0 || time >= (times[i - 1] ?? ""), `dotted_order has timestamp ${time} earlier than parent timestamp ${times[i - 1]}`);
+    rule(
+      i === 0 || time >= (times[i - 1] ?? ""),
+      `dotted_order has timestamp ${time} earlier than parent timestamp ${times[i - 1]}`,
+    );
   rule(RUN_TYPES.includes(run.run_type), `run_type ${run.run_type}`);
   rule(run.start_time.replace(/[-:.]/g, "") === times.at(-1), "start_time is not the last segment's");
-  rule(run.end_time === undefined || Date.parse(run.end_time) >= Date.parse(run.start_time), "it ends before it begins");
+  rule(
+    run.end_time === undefined || Date.parse(run.end_time) >= Date.parse(run.start_time),
+    "it ends before it begins",
+  );
   rule(run.session_name !== "", "no project");
   return wrong;
 }

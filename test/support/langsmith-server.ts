@@ -4,7 +4,12 @@ import type { AddressInfo } from "node:net";
 import { brokenRules, type SentRun } from "./langsmith-rules.ts";
 
 export type Fault =
-  | { readonly is: "answer"; readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly is: "answer";
+      readonly status: number;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   /** The connection breaks before anything is done, or after everything is. */
   | { readonly is: "cut"; readonly when: "before" | "after" }
   /** No answer, until the client gives up. */
@@ -45,7 +50,8 @@ export async function startService(
     const fault = faults.shift();
     if (fault?.is === "silence") return;
     if (fault?.is === "cut" && fault.when === "before") return void request.socket.destroy();
-    if (fault?.is === "answer") return void response.writeHead(fault.status, { ...fault.headers }).end(fault.body ?? "");
+    if (fault?.is === "answer")
+      return void response.writeHead(fault.status, { ...fault.headers }).end(fault.body ?? "");
     const answer = take(body, request);
     if (fault?.is === "cut") return void request.socket.destroy();
     response.writeHead(answer.status).end(answer.body);
@@ -95,12 +101,17 @@ export async function startLangSmith(): Promise<LangSmithServer> {
     }
     const poisoned = operations.find(({ run }) => poison.has(run.name ?? ""));
     if (poisoned !== undefined) return { status: 422, body: `cannot take ${poisoned.run.name}` };
-    const conflict = operations.find(({ is, run }) => (is === "post" ? runs.has(run.id) : runs.get(run.id)?.end_time !== undefined));
+    const conflict = operations.find(({ is, run }) =>
+      is === "post" ? runs.has(run.id) : runs.get(run.id)?.end_time !== undefined,
+    );
     if (conflict !== undefined) {
       repeated.push(conflict.run.id);
       return { status: 409, body: `run ${conflict.run.id} is there already` };
     }
-    const moved = operations.find(({ is, run }) => is === "patch" && runs.has(run.id) && FINAL.some((field) => run[field] !== runs.get(run.id)?.[field]));
+    const moved = operations.find(
+      ({ is, run }) =>
+        is === "patch" && runs.has(run.id) && FINAL.some((field) => run[field] !== runs.get(run.id)?.[field]),
+    );
     if (moved !== undefined) {
       contradictions.push(moved.run.id);
       return { status: 400, body: `run ${moved.run.id} stands elsewhere` };
@@ -126,7 +137,10 @@ export async function startLangSmith(): Promise<LangSmithServer> {
 }
 
 /** The parts of a body put together, or what is wrong with it. */
-export function operationsIn(body: Buffer, contentType: string): { readonly is: "post" | "patch"; readonly run: TakenRun }[] | string {
+export function operationsIn(
+  body: Buffer,
+  contentType: string,
+): { readonly is: "post" | "patch"; readonly run: TakenRun }[] | string {
   const boundary = /^multipart\/form-data; boundary=(\S+)$/.exec(contentType)?.[1];
   if (boundary === undefined) return `not multipart: ${contentType}`;
   const text = body.toString("latin1");
@@ -134,10 +148,13 @@ export function operationsIn(body: Buffer, contentType: string): { readonly is: 
   const operations = new Map<string, { is: "post" | "patch"; run: Record<string, unknown> }>();
   for (const part of text.slice(0, -`--${boundary}--\r\n`.length).split(`--${boundary}\r\n`).slice(1)) {
     const [, name, length, content] =
-      /^Content-Disposition: form-data; name="([^"]+)"\r\nContent-Type: application\/json; length=(\d+)\r\n\r\n([\s\S]*)\r\n$/.exec(part) ?? [];
+      /^Content-Disposition: form-data; name="([^"]+)"\r\nContent-Type: application\/json; length=(\d+)\r\n\r\n([\s\S]*)\r\n$/.exec(
+        part,
+      ) ?? [];
     if (name === undefined || content === undefined) return `malformed part: ${part.slice(0, 120)}`;
     if (content.length !== Number(length)) return `${name} has ${content.length} bytes and says ${length}`;
-    const [, is, id, field] = /^(post|patch)\.([0-9a-f-]{36})(?:\.(inputs|outputs|events|extra|error|serialized))?$/.exec(name) ?? [];
+    const [, is, id, field] =
+      /^(post|patch)\.([0-9a-f-]{36})(?:\.(inputs|outputs|events|extra|error|serialized))?$/.exec(name) ?? [];
     if (is === undefined || id === undefined) return `unknown part ${name}`;
     const value: unknown = JSON.parse(Buffer.from(content, "latin1").toString());
     const known = operations.get(`${is}.${id}`) ?? { is: is as "post" | "patch", run: { id } };

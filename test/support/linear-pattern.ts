@@ -28,7 +28,8 @@ function inspect(parts: readonly Part[], isOptionalBehind: boolean, faults: stri
   for (const part of parts.toReversed()) {
     const isOpen = part.max === Number.POSITIVE_INFINITY;
     if (isOpen && !isOptional) faults.push("something must follow an unbounded run");
-    if (isOpen && part.alternatives.flat().some(({ max }) => max > 1)) faults.push("a repetition inside an unbounded one");
+    if (isOpen && part.alternatives.flat().some(({ max }) => max > 1))
+      faults.push("a repetition inside an unbounded one");
     for (const inner of part.alternatives) inspect(inner, part.isLook || isOptional, faults);
     isOptional &&= part.min === 0;
   }
@@ -65,5 +66,8 @@ function timesOf(quantifier: RegExpExecArray | null): { readonly min: number; re
   if (quantifier === null) return { min: 1, max: 1 };
   const [, sign, least = "", comma, most] = quantifier;
   if (sign !== undefined) return { min: sign === "+" ? 1 : 0, max: sign === "?" ? 1 : Number.POSITIVE_INFINITY };
-  return { min: Number(least), max: comma === "" ? Number(least) : most === "" ? Number.POSITIVE_INFINITY : Number(most) };
+  return {
+    min: Number(least),
+    max: comma === "" ? Number(least) : most === "" ? Number.POSITIVE_INFINITY : Number(most),
+  };
 }

@@ -18,7 +18,12 @@ function refuse(what: string): Error {
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
 
 /** Calls the original only where `target` finds nothing that leaves the machine. */
-function guard(owner: object, name: string, target: (args: readonly unknown[]) => string | null, onRefused: (self: unknown, error: Error) => unknown) {
+function guard(
+  owner: object,
+  name: string,
+  target: (args: readonly unknown[]) => string | null,
+  onRefused: (self: unknown, error: Error) => unknown,
+) {
   const methods = owner as Record<string, AnyFunction>;
   const original = methods[name];
   if (original === undefined) return;
@@ -28,7 +33,8 @@ function guard(owner: object, name: string, target: (args: readonly unknown[]) =
   };
 }
 
-const outside = (host: unknown) => (host === undefined || host === null || LOOPBACK.test(String(host)) ? null : String(host));
+const outside = (host: unknown) =>
+  host === undefined || host === null || LOOPBACK.test(String(host)) ? null : String(host);
 
 guard(
   net.Socket.prototype,
@@ -58,14 +64,20 @@ for (const way of names) {
 }
 
 for (const name of ["send", "connect", "bind"])
-  guard(dgram.Socket.prototype, name, (args) => outside(args.findLast((arg) => typeof arg === "string") ?? "any address"), asThrown);
+  guard(
+    dgram.Socket.prototype,
+    name,
+    (args) => outside(args.findLast((arg) => typeof arg === "string") ?? "any address"),
+    asThrown,
+  );
 
 // A server that listens on other addresses can be reached from outside.
 const { listen } = net.Server.prototype;
 net.Server.prototype.listen = function (this: net.Server, ...args: never[]) {
   this.once("listening", () => {
     const address = this.address() as AddressInfo | string | null;
-    if (typeof address === "object" && address !== null && outside(address.address) !== null) refuse(`listen ${address.address}`);
+    if (typeof address === "object" && address !== null && outside(address.address) !== null)
+      refuse(`listen ${address.address}`);
   });
   return listen.apply(this, args as never);
 } as typeof listen;

@@ -1,7 +1,23 @@
 /** Short words to write down what was observed, for tests of the core. The product in them is made up. */
 
-import { type AgentKey, agentKey, callKey, matchKey, observationId, recordKey, threadKey } from "../../src/core/facts/ids.ts";
-import type { Fact, Lifecycle, ModelCalled, Observation, ParentNamed, RecordRead, SpawnCalled } from "../../src/core/facts/observation.ts";
+import {
+  type AgentKey,
+  agentKey,
+  callKey,
+  matchKey,
+  observationId,
+  recordKey,
+  threadKey,
+} from "../../src/core/facts/ids.ts";
+import type {
+  Fact,
+  Lifecycle,
+  ModelCalled,
+  Observation,
+  ParentNamed,
+  RecordRead,
+  SpawnCalled,
+} from "../../src/core/facts/observation.ts";
 import type { FromOrigin } from "../../src/core/facts/origin.ts";
 import { NO_TOKENS } from "../../src/core/facts/usage.ts";
 import type { LinkOptions } from "../../src/core/link/link.ts";
@@ -85,7 +101,11 @@ export const callSpawned = (id: string, child: AgentKey): Fact => ({
   says: `the result of ${id} names it`,
 });
 
-export const parentNamed = (child: AgentKey, parent: AgentKey, more: Partial<Omit<ParentNamed, "type" | "child" | "parent">> = {}): ParentNamed => ({
+export const parentNamed = (
+  child: AgentKey,
+  parent: AgentKey,
+  more: Partial<Omit<ParentNamed, "type" | "child" | "parent">> = {},
+): ParentNamed => ({
   type: "parent-named",
   child,
   parent,
@@ -106,7 +126,11 @@ export const answers = (agentOf: AgentKey, to: string, exclusive = true): Fact =
   says: "the prompts are equal",
 });
 
-export const lifecycle = (of: Lifecycle["of"], state: Lifecycle["state"], more: Partial<Omit<Lifecycle, "type" | "of" | "state">> = {}): Lifecycle => ({
+export const lifecycle = (
+  of: Lifecycle["of"],
+  state: Lifecycle["state"],
+  more: Partial<Omit<Lifecycle, "type" | "of" | "state">> = {},
+): Lifecycle => ({
   type: "lifecycle",
   of,
   state,

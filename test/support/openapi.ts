@@ -17,7 +17,10 @@ function validatorOf(document: ApiDocument, route: string, method: string, statu
   const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_, value: unknown) =>
     isObjectSchema(value) ? { additionalProperties: false, ...value } : value,
   ) as object;
-  const root = { ...closed, additionalProperties: (schema as { additionalProperties?: unknown }).additionalProperties ?? true };
+  const root = {
+    ...closed,
+    additionalProperties: (schema as { additionalProperties?: unknown }).additionalProperties ?? true,
+  };
   const validate = compiled.get(name) ?? new Ajv2020({ strict: false, validateFormats: false }).compile(root);
   compiled.set(name, validate);
   return validate;
@@ -26,7 +29,13 @@ const isObjectSchema = (value: unknown): value is object =>
   typeof value === "object" && value !== null && "type" in value && value.type === "object" && "properties" in value;
 
 /** What is wrong with an answer; null if it is as described. */
-export function faultsIn(document: ApiDocument, route: string, method: string, status: number, body: unknown): ValidateFunction["errors"] | null {
+export function faultsIn(
+  document: ApiDocument,
+  route: string,
+  method: string,
+  status: number,
+  body: unknown,
+): ValidateFunction["errors"] | null {
   const validate = validatorOf(document, route, method.toLowerCase(), status);
   return validate(body) ? null : validate.errors;
 }

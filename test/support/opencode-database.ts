@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { FIXTURES } from "./fixtures.ts";
 
-export const databaseIn = (name: string, home = "home") => join(FIXTURES, "opencode", name, home, ".local/share/opencode/opencode.db");
+export const databaseIn = (name: string, home = "home") =>
+  join(FIXTURES, "opencode", name, home, ".local/share/opencode/opencode.db");
 
 /** The tables and indexes of a recorded database. */
 export function schemaOf(path: string): string[] {
@@ -53,9 +54,15 @@ export class OpenCodeDatabase {
 
   #changed(session: string, type: string) {
     if (!this.#events) return;
-    this.db.prepare("INSERT INTO event_sequence (aggregate_id, seq) VALUES (?, 0) ON CONFLICT DO UPDATE SET seq = seq + 1").run(session);
-    const { seq } = this.db.prepare("SELECT seq FROM event_sequence WHERE aggregate_id = ?").get(session) as { seq: number };
-    this.db.prepare("INSERT INTO event (id, aggregate_id, seq, type, data) VALUES (?, ?, ?, ?, '{}')").run(`evt_${session}_${seq}`, session, seq, type);
+    this.db
+      .prepare("INSERT INTO event_sequence (aggregate_id, seq) VALUES (?, 0) ON CONFLICT DO UPDATE SET seq = seq + 1")
+      .run(session);
+    const { seq } = this.db.prepare("SELECT seq FROM event_sequence WHERE aggregate_id = ?").get(session) as {
+      seq: number;
+    };
+    this.db
+      .prepare("INSERT INTO event (id, aggregate_id, seq, type, data) VALUES (?, ?, ?, ?, '{}')")
+      .run(`evt_${session}_${seq}`, session, seq, type);
   }
 
   session(id: string, parent: string | null = null, title = `Title of ${id}`) {
@@ -98,7 +105,14 @@ export class OpenCodeDatabase {
   answer(session: string, message: string, part: string, text: string, more: object = {}) {
     const tokens = { input: 10, output: 2, reasoning: 0, cache: { read: 0, write: 0 } };
     this.part(session, message, part, { type: "text", text, time: { start: this.now, end: this.now } });
-    this.message(session, message, { role: "assistant", modelID: "m", tokens, time: { created: this.now, completed: this.now + 1 }, finish: "stop", ...more });
+    this.message(session, message, {
+      role: "assistant",
+      modelID: "m",
+      tokens,
+      time: { created: this.now, completed: this.now + 1 },
+      finish: "stop",
+      ...more,
+    });
   }
 
   close() {

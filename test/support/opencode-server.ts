@@ -21,7 +21,12 @@ export function followed(name: string): Followed {
   const lines = readFileSync(join(folder, "frames.jsonl"), "utf8").trimEnd().split("\n");
   const { threads } = JSON.parse(readFileSync(join(folder, "truth.json"), "utf8")) as { threads: RecordedThread[] };
   const rest = JSON.parse(readFileSync(join(folder, "rest.json"), "utf8")) as Record<string, unknown>;
-  return { name, frames: lines.map((line) => JSON.stringify((JSON.parse(line) as { data: unknown }).data)), rest, threads };
+  return {
+    name,
+    frames: lines.map((line) => JSON.stringify((JSON.parse(line) as { data: unknown }).data)),
+    rest,
+    threads,
+  };
 }
 
 export class FakeServer {

@@ -27,10 +27,19 @@ const SPAN: Schema = {
   7: { name: "startTimeUnixNano", kind: "fixed64" },
   8: { name: "endTimeUnixNano", kind: "fixed64" },
   9: attributes,
-  11: { name: "events", kind: { 1: { name: "timeUnixNano", kind: "fixed64" }, 2: { name: "name", kind: "string" }, 3: attributes }, many: true },
+  11: {
+    name: "events",
+    kind: { 1: { name: "timeUnixNano", kind: "fixed64" }, 2: { name: "name", kind: "string" }, 3: attributes },
+    many: true,
+  },
   13: {
     name: "links",
-    kind: { 1: { name: "traceId", kind: "bytes" }, 2: { name: "spanId", kind: "bytes" }, 3: { name: "traceState", kind: "string" }, 4: attributes },
+    kind: {
+      1: { name: "traceId", kind: "bytes" },
+      2: { name: "spanId", kind: "bytes" },
+      3: { name: "traceState", kind: "string" },
+      4: attributes,
+    },
     many: true,
   },
   15: { name: "status", kind: { 2: { name: "message", kind: "string" }, 3: { name: "code", kind: "uint" } } },

@@ -48,7 +48,11 @@ export interface SecretFormat {
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const jwtOf = (r: Make) =>
-  [base64('{"alg":"HS256","typ":"JWT"}').replace(/=+$/, ""), base64(`{"sub":"${r.digits(10)}"}`).replace(/=+$/, ""), r.url(43)].join(".");
+  [
+    base64('{"alg":"HS256","typ":"JWT"}').replace(/=+$/, ""),
+    base64(`{"sub":"${r.digits(10)}"}`).replace(/=+$/, ""),
+    r.url(43),
+  ].join(".");
 
 /** Keys with a shape of their own, which no name needs to announce. */
 const KEYS: Readonly<Record<string, (r: Make) => string>> = {
@@ -161,13 +165,16 @@ const IN_CONTEXT: Readonly<Record<string, (r: Make) => Said>> = {
   "assignment to a key in code": (r) => says((x) => `os.environ["STRIPE_API_KEY"] = "${x}"`, r.alnum(24)),
   "comparison in code": (r) => says((x) => `if (token === "${x}") allow();`, r.alnum(24)),
   sentence: (r) => says((x) => `The admin password is ${x}.`, `${r.word()}42`),
-  "password of a connection string": (r) => says((x) => `"Server=db;User Id=sa;Password=${x};Encrypt=true"`, r.alnum(12)),
+  "password of a connection string": (r) =>
+    says((x) => `"Server=db;User Id=sa;Password=${x};Encrypt=true"`, r.alnum(12)),
   "variable of a Dockerfile": (r) => says((x) => `ENV NPM_TOKEN ${x}`, r.alnum(36)),
   "key in a sentence": (r) => says((x) => `My secret key is ${x}, use it`, r.alnum(20)),
   "curl -u": (r) => says((x) => `curl -s -u ada:${x} https://example.com`, r.word()),
   "curl --user": (r) => says((x) => `curl --user "ada:${x}" https://example.com`, r.word()),
-  "curl with an Authorization header": (r) => says((x) => `curl -H "Authorization: Bearer ${x}" https://example.com`, r.alnum(20)),
-  "curl with a vendor's header": (r) => says((x) => `curl -H 'X-Vendor-Api-Key: ${x}' https://example.com`, r.alnum(20)),
+  "curl with an Authorization header": (r) =>
+    says((x) => `curl -H "Authorization: Bearer ${x}" https://example.com`, r.alnum(20)),
+  "curl with a vendor's header": (r) =>
+    says((x) => `curl -H 'X-Vendor-Api-Key: ${x}' https://example.com`, r.alnum(20)),
   "Cookie header": (r) => says((x) => `Cookie: theme=dark; sid=${x}`, r.alnum(20)),
   "Authorization: Basic": (r) => says((x) => `Authorization: Basic ${x}`, base64(`ada:${r.word()}`)),
   "docker login -p": (r) => says((x) => `docker login -u ada -p ${x} registry.example.com`, r.word()),
@@ -181,18 +188,31 @@ const IN_CONTEXT: Readonly<Record<string, (r: Make) => Said>> = {
   "password in a URL": (r) => says((x) => `postgres://ada:${x}@db.example.com/shop`, r.word()),
   "token as the user of a URL": (r) => says((x) => `git clone https://${x}@git.example.com/a.git`, r.alnum(40)),
   "Sentry DSN": (r) => says((x) => `https://${x}@o${r.digits(6)}.ingest.sentry.io/${r.digits(7)}`, r.hex(32)),
-  "Slack webhook": (r) => says((x) => `https://hooks.slack.com/services/${x}`, `T${r.upper(8)}/B${r.upper(8)}/${r.alnum(24)}`),
+  "Slack webhook": (r) =>
+    says((x) => `https://hooks.slack.com/services/${x}`, `T${r.upper(8)}/B${r.upper(8)}/${r.alnum(24)}`),
   "Discord webhook": (r) => says((x) => `https://discord.com/api/webhooks/${x}`, `${r.digits(18)}/${r.url(68)}`),
-  "Azure storage key": (r) => says((x) => `AccountName=a;AccountKey=${x};EndpointSuffix=core.windows.net`, `${r.alnum(86)}==`),
-  "Azure SAS": (r) => says((x) => `https://a.blob.core.windows.net/c/f?sv=2022-11-02&se=2027-01-01&sr=b&sp=r&sig=${x}`, `${r.alnum(20)}%2B${r.alnum(20)}%3D`),
-  "Azure Service Bus": (r) => says((x) => `Endpoint=sb://a/;SharedAccessKeyName=Root;SharedAccessKey=${x}`, `${r.alnum(43)}=`),
+  "Azure storage key": (r) =>
+    says((x) => `AccountName=a;AccountKey=${x};EndpointSuffix=core.windows.net`, `${r.alnum(86)}==`),
+  "Azure SAS": (r) =>
+    says(
+      (x) => `https://a.blob.core.windows.net/c/f?sv=2022-11-02&se=2027-01-01&sr=b&sp=r&sig=${x}`,
+      `${r.alnum(20)}%2B${r.alnum(20)}%3D`,
+    ),
+  "Azure Service Bus": (r) =>
+    says((x) => `Endpoint=sb://a/;SharedAccessKeyName=Root;SharedAccessKey=${x}`, `${r.alnum(43)}=`),
   "?key=": (r) => says((x) => `https://maps.example.com/api?key=${x}&q=1`, r.alnum(32)),
   "?access_token=": (r) => says((x) => `https://example.com/cb?access_token=${x}&state=1`, r.alnum(20)),
   "?code= of OAuth": (r) => says((x) => `http://localhost:1455/auth/callback?code=${x}&state=1`, r.alnum(32)),
-  "AWS SigV4 query": (r) => says((x) => `https://b.s3.amazonaws.com/f?X-Amz-Expires=60&X-Amz-Signature=${x}`, r.hex(64)),
-  "private key": (r) => says((x) => `-----BEGIN RSA ${"PRIVATE"} KEY-----\n${x}\n-----END RSA ${"PRIVATE"} KEY-----`, r.alnum(64)),
+  "AWS SigV4 query": (r) =>
+    says((x) => `https://b.s3.amazonaws.com/f?X-Amz-Expires=60&X-Amz-Signature=${x}`, r.hex(64)),
+  "private key": (r) =>
+    says((x) => `-----BEGIN RSA ${"PRIVATE"} KEY-----\n${x}\n-----END RSA ${"PRIVATE"} KEY-----`, r.alnum(64)),
   "private key, cut off": (r) => says((x) => `-----BEGIN OPENSSH ${"PRIVATE"} KEY-----\n${x}`, r.alnum(64)),
-  "private key in JSON": (r) => says((x) => `{"private_key":"-----BEGIN ${"PRIVATE"} KEY-----\\n${x}\\n-----END ${"PRIVATE"} KEY-----\\n"}`, r.alnum(64)),
+  "private key in JSON": (r) =>
+    says(
+      (x) => `{"private_key":"-----BEGIN ${"PRIVATE"} KEY-----\\n${x}\\n-----END ${"PRIVATE"} KEY-----\\n"}`,
+      r.alnum(64),
+    ),
 };
 
 const says = (text: (secret: string) => string, secret: string): Said => [text(secret), secret];
@@ -212,7 +232,10 @@ const DISGUISED: Readonly<Record<string, (r: Make) => Said>> = {
     return [`blob ${wrapped}`, wrapped.slice(10, 40)];
   },
   "base64 over several lines": (r) => {
-    const lines = base64(`first line of a longer text without anything in it\nAPI_KEY=${r.alnum(40)}\nand an end`).match(/.{1,76}/g) ?? [];
+    const lines =
+      base64(`first line of a longer text without anything in it\nAPI_KEY=${r.alnum(40)}\nand an end`).match(
+        /.{1,76}/g,
+      ) ?? [];
     return [lines.join("\n"), lines[1] ?? "none"];
   },
   "two strings and a plus": (r) => split(r, (one, two) => `"${one}" + "${two}"`),
@@ -220,7 +243,8 @@ const DISGUISED: Readonly<Record<string, (r: Make) => Said>> = {
   "two strings in a JSON string": (r) => split(r, (one, two) => `{\\"a\\": \\"${one}\\" + \\"${two}\\"}`),
   "a line that goes on": (r) => split(r, (one, two) => `${one}\\\n${two}`),
   "zero-width characters in a key": (r) => split(r, (one, two) => `${one}\u200b${two}`),
-  "zero-width characters in a prefix": (r) => split(r, (one, two) => `${one[0]}\u200d${one.slice(1, 3)}\ufeff${one.slice(3)}${two}`),
+  "zero-width characters in a prefix": (r) =>
+    split(r, (one, two) => `${one[0]}\u200d${one.slice(1, 3)}\ufeff${one.slice(3)}${two}`),
   "zero-width characters in a name": (r) => says((x) => `DB_PASS\u200bWORD=${x}`, r.alnum(12)),
   "percent-encoded assignment": (r) => says((x) => `next=%2Fcb%3Faccess_token%3D${x}%26a%3D1`, r.alnum(20)),
 };

@@ -25,7 +25,14 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
   else cpSync(home, copy, { recursive: true, preserveTimestamps: true });
   const env = { PATH: process.env.PATH ?? "", HOME: copy, RETINUE_HOME: join(scratch, "data") };
   const talk: string[] = [];
-  const served = await serve({ env, settings: await loadSettings(env), talk: (words) => talk.push(words), port: 0, host: null, ...options });
+  const served = await serve({
+    env,
+    settings: await loadSettings(env),
+    talk: (words) => talk.push(words),
+    port: 0,
+    host: null,
+    ...options,
+  });
   const get = (path: string, init: RequestInit = {}) => fetch(new URL(path, served.url), init);
   const json = async <T>(path: string, init: RequestInit = {}) => (await get(path, init)).json() as Promise<T>;
   const headers: Record<string, string> = served.token === null ? {} : { Authorization: `Bearer ${served.token}` };
@@ -39,7 +46,10 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
 
 const PATIENCE_MS = 60_000;
 
-export async function until(what: () => boolean | Promise<boolean>, instead: () => unknown = () => null): Promise<void> {
+export async function until(
+  what: () => boolean | Promise<boolean>,
+  instead: () => unknown = () => null,
+): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(10)) if (await what()) return;
   throw new Error(`it did not come about: ${what.toString()}; instead: ${JSON.stringify(instead())}`);
 }
@@ -86,7 +96,12 @@ export class LiveReader {
   #take(block: string) {
     const field = (name: string) => block.match(new RegExp(`^${name}: (.*)$`, "m"))?.[1] ?? "";
     if (block.startsWith(":")) this.comments += 1;
-    else this.messages.push({ type: field("event"), id: field("id"), data: JSON.parse(field("data")) as Record<string, unknown> });
+    else
+      this.messages.push({
+        type: field("event"),
+        id: field("id"),
+        data: JSON.parse(field("data")) as Record<string, unknown>,
+      });
   }
 
   async cut(): Promise<void> {

@@ -20,10 +20,13 @@ export function sourceFiles(folder: "src" | "test" | "web"): SourceText[] {
 export const isTest = ({ path }: SourceText) => path.endsWith(".test.ts");
 
 /** Strings are matched first, so that what looks like a comment in them is none. */
-const STRING_OR_COMMENT = /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|(?<![:\\])\/\/[^\n]*/g;
+const STRING_OR_COMMENT =
+  /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|(?<![:\\])\/\/[^\n]*/g;
 
-export const withoutComments = (text: string) => text.replace(STRING_OR_COMMENT, (_all, string: string | undefined) => string ?? "");
-export const withoutStrings = (text: string) => text.replace(STRING_OR_COMMENT, (_all, string: string | undefined) => (string === undefined ? "" : '""'));
+export const withoutComments = (text: string) =>
+  text.replace(STRING_OR_COMMENT, (_all, string: string | undefined) => string ?? "");
+export const withoutStrings = (text: string) =>
+  text.replace(STRING_OR_COMMENT, (_all, string: string | undefined) => (string === undefined ? "" : '""'));
 
 /** What a file imports or exports from elsewhere, types included. */
 export function importsOf(text: string): string[] {

@@ -21,9 +21,15 @@ export const answered = (response: string, inputTokens: number, more: Partial<Mo
 });
 
 /** Input and output tokens by model. */
-export const total = (used: Readonly<Record<string, readonly [input: number, output: number]>>, more: Partial<TotalStated> = {}): TotalStated => ({
+export const total = (
+  used: Readonly<Record<string, readonly [input: number, output: number]>>,
+  more: Partial<TotalStated> = {},
+): TotalStated => ({
   type: "total-stated",
-  byModel: Object.entries(used).map(([model, [inputTokens, outputTokens]]) => ({ model, amounts: { ...NO_AMOUNTS, inputTokens, outputTokens } })),
+  byModel: Object.entries(used).map(([model, [inputTokens, outputTokens]]) => ({
+    model,
+    amounts: { ...NO_AMOUNTS, inputTokens, outputTokens },
+  })),
   costUsd: null,
   began: 500,
   activeMs: 9_500,
@@ -33,7 +39,14 @@ export const total = (used: Readonly<Record<string, readonly [input: number, out
 export const compaction: ModelCallMissing = { type: "model-call-missing", what: "compaction", on: "own", one: true };
 export const title: ModelCallMissing = { type: "model-call-missing", what: "title", on: "any", one: false };
 
-export function say(book: Book, at: number, response: string, inputTokens: number, more: Partial<ModelCalled> = {}, by = main) {
+export function say(
+  book: Book,
+  at: number,
+  response: string,
+  inputTokens: number,
+  more: Partial<ModelCalled> = {},
+  by = main,
+) {
   const keys = [`row of ${response}`, response];
   book.see({ by, at, keys }, record());
   book.see({ by, at, keys }, answered(response, inputTokens, more));
@@ -49,7 +62,8 @@ export function family(): Book {
 }
 
 export const forestOf = (book: Book): Forest => link(book.observations, LATER);
-export const verify = (book: Book, key = main, price: () => number | null = () => null) => verifyThreadOf(forestOf(book), key, price);
+export const verify = (book: Book, key = main, price: () => number | null = () => null) =>
+  verifyThreadOf(forestOf(book), key, price);
 export const brief = ({ verdict, reasons, differences }: Verification) => ({
   verdict,
   reasons: reasons.map(({ code, tokens }) => `${code} ${tokens.inputTokens}/${tokens.outputTokens}`),

@@ -14,7 +14,10 @@ const plan: DatabasePlan = {
   objects: { sql: "SELECT id AS object, revision FROM thing", values: [] },
   changes: {
     mark: { sql: "SELECT (SELECT max(rowid) FROM said) AS said, (SELECT count(*) FROM thing) AS things", values: [] },
-    changed: (since) => ({ sql: "SELECT DISTINCT thing AS object FROM said WHERE rowid > ?", values: [since.said ?? 0] }),
+    changed: (since) => ({
+      sql: "SELECT DISTINCT thing AS object FROM said WHERE rowid > ?",
+      values: [since.said ?? 0],
+    }),
     lost: (since) => ({ sql: "SELECT count(*) < ? AS lost FROM thing", values: [since.things ?? 0] }),
     isOpen: (saved) => asObject(saved)?.open === true,
   },
@@ -37,16 +40,43 @@ function parserOf(path: string, saved: unknown): Parser {
       const text = asText(value?.text) ?? "";
       open = text === "…";
       const speaker = threadKey(KEY, asText(value?.thing) ?? "");
-      const found = new FindingsOf({ path, line, row, at: line, speaker, keys: [recordKey(KEY, asText(value?.id) ?? "")] });
+      const found = new FindingsOf({
+        path,
+        line,
+        row,
+        at: line,
+        speaker,
+        keys: [recordKey(KEY, asText(value?.id) ?? "")],
+      });
       found.add({ type: "agent-described", agent: speaker, kind: "main", file: { path, bytes: 0 } });
-      found.add({ type: "record", role: "assistant", state: "answered", certain: true, calls: [], results: [], text, message: true });
+      found.add({
+        type: "record",
+        role: "assistant",
+        state: "answered",
+        certain: true,
+        calls: [],
+        results: [],
+        text,
+        message: true,
+      });
       return found;
     },
     events(record, line) {
       const value = read(record);
       const text = asText(value?.text);
       const thing = asText(value?.thing) ?? "";
-      return [{ speaker: threadKey(KEY, thing), keys: [], at: line, kind: "assistant", text, tool: null, response: null, name: String(text?.length) }];
+      return [
+        {
+          speaker: threadKey(KEY, thing),
+          keys: [],
+          at: line,
+          kind: "assistant",
+          text,
+          tool: null,
+          response: null,
+          name: String(text?.length),
+        },
+      ];
     },
     save: () => ({ seen, count, open }),
   };
@@ -67,7 +97,9 @@ export const toyProvider: Provider = {
       ? {
           shape: "database",
           plan: ({ tables }) =>
-            tables.get("said")?.includes("thing") === true ? plan : { unknown: `has the tables ${[...tables.keys()].join(", ") || "of none"}` },
+            tables.get("said")?.includes("thing") === true
+              ? plan
+              : { unknown: `has the tables ${[...tables.keys()].join(", ") || "of none"}` },
           open: (file, saved) => parserOf(file.path, saved),
         }
       : null,
@@ -88,7 +120,9 @@ export class ToyProduct {
 
   say(thing: string, id: string, text: string) {
     this.#at += 1;
-    this.db.prepare("INSERT INTO thing VALUES (?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision").run(thing, this.#at);
+    this.db
+      .prepare("INSERT INTO thing VALUES (?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision")
+      .run(thing, this.#at);
     this.db
       .prepare("INSERT INTO said VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, text = excluded.text")
       .run(`${thing}-${id}`, thing, this.#at, text);

@@ -12,7 +12,10 @@ export interface Witnessed extends RecordedHome {
    * Agents of the truth whom the witness names, by the id of the product; with their parents, where the witness knows
    * these as well.
    */
-  named(kind: string, thread: RecordedThread): readonly { readonly agentId: string; readonly parentAgentId?: string | null }[];
+  named(
+    kind: string,
+    thread: RecordedThread,
+  ): readonly { readonly agentId: string; readonly parentAgentId?: string | null }[];
 }
 
 export function witnessedHomes(provider: string): Witnessed[] {
@@ -20,7 +23,15 @@ export function witnessedHomes(provider: string): Witnessed[] {
     const recordings = join(FIXTURES, provider, name, "recordings");
     if (!existsSync(recordings)) return [];
     const kinds = readdirSync(join(recordings, provider)).sort();
-    return [{ ...recordedHome(provider, name), provider, recordings, kinds, named: (kind, thread) => namedIn(join(recordings, provider, kind), thread) }];
+    return [
+      {
+        ...recordedHome(provider, name),
+        provider,
+        recordings,
+        kinds,
+        named: (kind, thread) => namedIn(join(recordings, provider, kind), thread),
+      },
+    ];
   });
 }
 

@@ -1,7 +1,16 @@
 /** Homes with programs in them that are called as agents are, run by `retinue run`. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -53,13 +62,18 @@ export const noise = Buffer.from(Buffer.alloc(300_000, 0).map((_, i) => (i * 791
 export const STREAM = readFileSync(join(FIXTURES, "claude/d-background/recordings/claude/run/stdout.jsonl"), "utf8")
   .trim()
   .split("\n")
-  .map((line) => `${JSON.stringify({ ...(JSON.parse(line) as { raw: object }).raw, timestamp: undefined }).replace(/"end_time":\d+/, '"end_time":null')}\n`)
+  .map(
+    (line) =>
+      `${JSON.stringify({ ...(JSON.parse(line) as { raw: object }).raw, timestamp: undefined }).replace(/"end_time":\d+/, '"end_time":null')}\n`,
+  )
   .join("");
 export const SESSION = "16ff625c-81fc-41a2-88cf-4b4069d6af28";
 export const SPEAKING = ["-p", "hello", "--output-format", "stream-json"];
 
 export function json(args: readonly string[], env: Record<string, string>): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [MAIN, ...args, "--json"], { env }, (error, stdout) => (error === null ? resolve(JSON.parse(stdout)) : reject(error)));
+    execFile(process.execPath, [MAIN, ...args, "--json"], { env }, (error, stdout) =>
+      error === null ? resolve(JSON.parse(stdout)) : reject(error),
+    );
   });
 }

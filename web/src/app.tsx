@@ -30,7 +30,8 @@ export function App() {
     "?": () => setHelp(true),
     "/": () => search?.select(),
     Escape: () => {
-      if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) document.activeElement.blur();
+      if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body)
+        document.activeElement.blur();
       hideToast();
     },
     T: () => go("threads"),
@@ -39,7 +40,8 @@ export function App() {
     H: () => go("health"),
   });
   createEffect(() => {
-    if (search !== undefined && document.activeElement !== search) search.value = route().page === "threads" ? (route().params.q ?? "") : "";
+    if (search !== undefined && document.activeElement !== search)
+      search.value = route().page === "threads" ? (route().params.q ?? "") : "";
   });
   const uri = () => route().uri ?? "";
   return (
@@ -71,14 +73,23 @@ export function App() {
               go("threads", null, { q: search?.value.trim() ?? "" });
             }}
           >
-            <input ref={search} type="search" placeholder="Search messages" aria-label="Search messages" autocomplete="off" spellcheck={false} />
+            <input
+              ref={search}
+              type="search"
+              placeholder="Search messages"
+              aria-label="Search messages"
+              autocomplete="off"
+              spellcheck={false}
+            />
             <kbd>/</kbd>
           </form>
         </search>
         <span
           class={`connection ${connection()}`}
           role="status"
-          title={connection() === "open" ? "Live" : connection() === "waiting" ? "Not connected; reconnecting" : "Connecting"}
+          title={
+            connection() === "open" ? "Live" : connection() === "waiting" ? "Not connected; reconnecting" : "Connecting"
+          }
         >
           <span class="dot" />
           <span class="word">{connection() === "open" ? "live" : connection() === "waiting" ? "offline" : "…"}</span>
@@ -92,7 +103,13 @@ export function App() {
         >
           {theme() === "auto" ? "◐" : theme() === "light" ? "☀" : "☾"}
         </button>
-        <button type="button" class="quiet" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={() => setHelp(true)}>
+        <button
+          type="button"
+          class="quiet"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={() => setHelp(true)}
+        >
           ?
         </button>
       </header>

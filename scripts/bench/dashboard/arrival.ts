@@ -9,7 +9,10 @@ import { growThread, THREAD_ID, writeThread } from "./thread.ts";
 const AGENTS = 10;
 const WRITTEN = 15;
 
-/** From the moment a record is written until the first frame of a page that shows it, in milliseconds: the middle of some. */
+/**
+ * From the moment a record is written until the first frame of a page that shows it, in milliseconds: the middle of
+ * some.
+ */
 export async function arrivalMs(browser: Browser): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), "retinue-bench-arrival-"));
   writeThread(home, { agents: AGENTS, eventsEach: 20, ends: Date.now() - 1_000 });

@@ -23,7 +23,12 @@ interface Picture extends HTMLCanvasElement {
   picture(): { rows: { list: { spans: unknown[] } }[] };
 }
 
-export async function measurePictures(page: Page, session: CDPSession, url: string, thread: string): Promise<PictureNumbers> {
+export async function measurePictures(
+  page: Page,
+  session: CDPSession,
+  url: string,
+  thread: string,
+): Promise<PictureNumbers> {
   const firstDrawnMs = await untilDrawn(page, `${url}/#/waterfall/${thread}`, "waterfall");
   await session.send("Performance.enable");
   const before = await scriptSeconds(session);
@@ -54,9 +59,12 @@ async function visitUntilDrawn(page: Page, address: string, what: "waterfall" | 
       new Promise<number>((resolve) => {
         const isThere = () => {
           const canvas = document.querySelector(".waterfall canvas.picture") as Partial<Picture> | null;
-          return picture === "graph" ? document.querySelectorAll(".drawing [data-uri]").length > 10 : (canvas?.drawn?.().rows.length ?? 0) > 10;
+          return picture === "graph"
+            ? document.querySelectorAll(".drawing [data-uri]").length > 10
+            : (canvas?.drawn?.().rows.length ?? 0) > 10;
         };
-        const look = () => (isThere() ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(look));
+        const look = () =>
+          isThere() ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(look);
         look();
       }),
     what,
@@ -71,7 +79,13 @@ async function move(page: Page): Promise<Omit<PictureNumbers, "firstDrawnMs" | "
     const box = canvas.getBoundingClientRect();
     const wheel = (more: WheelEventInit) =>
       scroller.dispatchEvent(
-        new WheelEvent("wheel", { bubbles: true, cancelable: true, clientX: box.left + box.width * 0.6, clientY: box.top + 200, ...more }),
+        new WheelEvent("wheel", {
+          bubbles: true,
+          cancelable: true,
+          clientX: box.left + box.width * 0.6,
+          clientY: box.top + 200,
+          ...more,
+        }),
       );
     const steps: (() => void)[] = [
       ...Array<() => void>(80).fill(() => {
@@ -98,6 +112,12 @@ async function move(page: Page): Promise<Omit<PictureNumbers, "firstDrawnMs" | "
         canvas.drawn().rows.reduce((sum, row) => sum + row.bars.length, 0),
       );
     }
-    return { spans: canvas.picture().rows.reduce((sum, row) => sum + row.list.spans.length, 0), frames, lateFrames, longestFrameMs, mostBars };
+    return {
+      spans: canvas.picture().rows.reduce((sum, row) => sum + row.list.spans.length, 0),
+      frames,
+      lateFrames,
+      longestFrameMs,
+      mostBars,
+    };
   }, LATE_MS);
 }

@@ -35,14 +35,39 @@ interface DashboardNumbers extends PictureNumbers {
 function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
   const ms = (value: number) => `${Math.round(value)} ms`;
   return [
-    ["a new record on screen, in a thread of ten agents", ms(numbers.arrivalMs), "within 200 ms", numbers.arrivalMs <= 200],
+    [
+      "a new record on screen, in a thread of ten agents",
+      ms(numbers.arrivalMs),
+      "within 200 ms",
+      numbers.arrivalMs <= 200,
+    ],
     ["first paint of the tree", ms(numbers.firstPaintMs), "under 1,000 ms", numbers.firstPaintMs < 1_000],
-    ["blank rows while scrolling", `${numbers.blankRows} in ${numbers.scrolled} checks`, "none", numbers.blankRows === 0],
+    [
+      "blank rows while scrolling",
+      `${numbers.blankRows} in ${numbers.scrolled} checks`,
+      "none",
+      numbers.blankRows === 0,
+    ],
     ["memory of the page, tree", bytes(numbers.treeBytes), "under 150 MB", numbers.treeBytes < 150e6],
-    [`memory of the page, log of ${thousands(numbers.logEvents)} entries`, bytes(numbers.logBytes), "under 150 MB", numbers.logBytes < 150e6],
-    [`longest pause at ${thousands(numbers.updates)} updates a second`, ms(numbers.longestPauseMs), "under 500 ms", numbers.longestPauseMs < 500],
+    [
+      `memory of the page, log of ${thousands(numbers.logEvents)} entries`,
+      bytes(numbers.logBytes),
+      "under 150 MB",
+      numbers.logBytes < 150e6,
+    ],
+    [
+      `longest pause at ${thousands(numbers.updates)} updates a second`,
+      ms(numbers.longestPauseMs),
+      "under 500 ms",
+      numbers.longestPauseMs < 500,
+    ],
     ["the same on the waterfall", ms(numbers.waterfallPause), "under 500 ms", numbers.waterfallPause < 500],
-    [`waterfall of ${thousands(numbers.spans)} spans, first drawn`, ms(numbers.firstDrawnMs), "under 1,500 ms", numbers.firstDrawnMs < 1_500],
+    [
+      `waterfall of ${thousands(numbers.spans)} spans, first drawn`,
+      ms(numbers.firstDrawnMs),
+      "under 1,500 ms",
+      numbers.firstDrawnMs < 1_500,
+    ],
     [
       `late frames of the waterfall while it is scrolled, zoomed and panned (over ${LATE_MS} ms)`,
       `${numbers.lateFrames} of ${numbers.frames}, longest ${ms(numbers.longestFrameMs)}`,
@@ -52,17 +77,29 @@ function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string
     ["script of one frame of the waterfall", `${numbers.scriptMs.toFixed(1)} ms`, "under 8 ms", numbers.scriptMs < 8],
     ["most bars drawn in one frame", thousands(numbers.mostBars), "under 20,000", numbers.mostBars < 20_000],
     ["graph, first drawn", ms(numbers.graphMs), "under 2,500 ms", numbers.graphMs < 2_500],
-    ["script of the first load, gzipped", bytes(numbers.firstLoadBytes), "at most 60 KB", numbers.firstLoadBytes <= 60_000],
+    [
+      "script of the first load, gzipped",
+      bytes(numbers.firstLoadBytes),
+      "at most 60 KB",
+      numbers.firstLoadBytes <= 60_000,
+    ],
   ];
 }
 
 async function dashboardSection(agents: number): Promise<string> {
   const home = mkdtempSync(join(tmpdir(), "retinue-bench-dashboard-"));
   writeThread(home, { agents, eventsEach: EVENTS_EACH, ends: Date.now() - 1_000 });
-  const [browser, server] = await Promise.all([openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]), serve(home)]);
+  const [browser, server] = await Promise.all([
+    openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]),
+    serve(home),
+  ]);
   try {
     const numbers = { ...(await measureDashboard(browser, server, agents)), arrivalMs: await arrivalMs(browser) };
-    const rows = verdicts(numbers).map(([what, value, wanted, holds]) => [what, value, holds ? wanted : `**${wanted}**`]);
+    const rows = verdicts(numbers).map(([what, value, wanted, holds]) => [
+      what,
+      value,
+      holds ? wanted : `**${wanted}**`,
+    ]);
     return `## Dashboard\n\nA thread of ${thousands(agents)} agents and ${thousands(agents * EVENTS_EACH)} events, in a browser.\n\n${markdownTable(["", "measured", "target"], rows)}`;
   } finally {
     await browser.close();
@@ -70,7 +107,11 @@ async function dashboardSection(agents: number): Promise<string> {
   }
 }
 
-async function measureDashboard(browser: Browser, server: Running, agents: number): Promise<Omit<DashboardNumbers, "arrivalMs">> {
+async function measureDashboard(
+  browser: Browser,
+  server: Running,
+  agents: number,
+): Promise<Omit<DashboardNumbers, "arrivalMs">> {
   await untilRead(server);
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
@@ -91,10 +132,26 @@ async function measureDashboard(browser: Browser, server: Running, agents: numbe
   await page.locator(".row[role=treeitem]").first().waitFor();
   const { updates, longestPauseMs } = await update(page, server, agents);
   await page.goto(`${server.url}/#/log/${THREAD}`);
-  await page.waitForFunction(() => /entr(y|ies)$/.test(document.querySelector(".chip-tools .muted")?.textContent ?? ""), undefined, { timeout: 180_000 });
+  await page.waitForFunction(
+    () => /entr(y|ies)$/.test(document.querySelector(".chip-tools .muted")?.textContent ?? ""),
+    undefined,
+    { timeout: 180_000 },
+  );
   const logEvents = Number((await page.locator(".chip-tools .muted").textContent())?.replace(/\D/g, ""));
   const logBytes = await pageBytes(session);
-  return { ...pictures, waterfallPause, firstPaintMs, firstLoadBytes, treeBytes, blankRows, scrolled, updates, longestPauseMs, logEvents, logBytes };
+  return {
+    ...pictures,
+    waterfallPause,
+    firstPaintMs,
+    firstLoadBytes,
+    treeBytes,
+    blankRows,
+    scrolled,
+    updates,
+    longestPauseMs,
+    logEvents,
+    logBytes,
+  };
 }
 
 async function untilRead(server: Running): Promise<void> {
@@ -157,7 +214,8 @@ async function scroll(page: Page): Promise<{ blankRows: number; scrolled: number
         await frame();
         for (const part of [0.2, 0.5, 0.9]) {
           scrolled += 1;
-          if (document.elementFromPoint(box.left + 60, box.top + box.height * part)?.closest(".row") == null) blankRows += 1;
+          if (document.elementFromPoint(box.left + 60, box.top + box.height * part)?.closest(".row") == null)
+            blankRows += 1;
         }
       }
     }
@@ -167,7 +225,11 @@ async function scroll(page: Page): Promise<{ blankRows: number; scrolled: number
 }
 
 /** While many agents write, how long the page is away at worst, and how many records really changed under its eyes. */
-async function update(page: Page, server: Running, agents: number): Promise<{ updates: number; longestPauseMs: number }> {
+async function update(
+  page: Page,
+  server: Running,
+  agents: number,
+): Promise<{ updates: number; longestPauseMs: number }> {
   await page.evaluate(() => {
     const pause = { last: performance.now(), longest: 0 };
     Object.assign(window, { pause });

@@ -1,4 +1,7 @@
-/** The other side of the bench, each in a process of its own: `upstream` streams as many bytes as it is asked for, `pipe <url>` passes requests on to it and does nothing else. */
+/**
+ * The other side of the bench, each in a process of its own: `upstream` streams as many bytes as it is asked for, `pipe
+ * <url>` passes requests on to it and does nothing else.
+ */
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -32,10 +35,13 @@ const upstream = createServer((incoming, outgoing) => {
 
 const pipe = createServer((incoming, outgoing) => {
   const { hostname, port } = new URL(target);
-  const up = request({ hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers }, (response) => {
-    outgoing.writeHead(response.statusCode ?? 502, response.headers);
-    response.pipe(outgoing);
-  });
+  const up = request(
+    { hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers },
+    (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(outgoing);
+    },
+  );
   incoming.pipe(up);
 });
 

@@ -1,4 +1,7 @@
-/** What the API proxy costs: beside no proxy at all, and beside a pipe that does nothing else. Prints a section for docs/benchmarks.md. */
+/**
+ * What the API proxy costs: beside no proxy at all, and beside a pipe that does nothing else. Prints a section for
+ * docs/benchmarks.md.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -32,7 +35,10 @@ const upstream = await start([PARTS, "upstream"]);
 const ways = [
   { name: "no proxy", ...upstream },
   { name: "a bare pipe", ...(await start([PARTS, "pipe", upstream.url])) },
-  { name: "`retinue proxy`", ...(await start([join(ROOT, "bin/retinue.js"), "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"])) },
+  {
+    name: "`retinue proxy`",
+    ...(await start([join(ROOT, "bin/retinue.js"), "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"])),
+  },
 ];
 const agent = new Agent({ keepAlive: true });
 
@@ -98,7 +104,8 @@ async function rates(): Promise<number[][]> {
 /** Milliseconds until the first byte, the middle of many, for every way. */
 async function firstBytes(): Promise<number[]> {
   const found: number[][] = ways.map(() => []);
-  for (let round = 0; round < RUNS; round += 1) for (const [i, { url }] of ways.entries()) found[i]?.push(...(await streams(url, STREAMS, 20_000)).firsts);
+  for (let round = 0; round < RUNS; round += 1)
+    for (const [i, { url }] of ways.entries()) found[i]?.push(...(await streams(url, STREAMS, 20_000)).firsts);
   return found.map(median);
 }
 
@@ -123,7 +130,11 @@ interface Streamed {
 async function streams(url: string, count: number, size: number): Promise<Streamed> {
   const began = performance.now();
   const all = await Promise.all(Array.from({ length: count }, () => ask(url, size)));
-  return { bytes: all.reduce((sum, one) => sum + one.bytes, 0), seconds: (performance.now() - began) / 1_000, firsts: all.map(({ first }) => first) };
+  return {
+    bytes: all.reduce((sum, one) => sum + one.bytes, 0),
+    seconds: (performance.now() - began) / 1_000,
+    firsts: all.map(({ first }) => first),
+  };
 }
 
 function ask(url: string, size: number): Promise<{ readonly bytes: number; readonly first: number }> {
@@ -136,7 +147,11 @@ function ask(url: string, size: number): Promise<{ readonly bytes: number; reado
   });
   const began = performance.now();
   return new Promise((resolve, reject) => {
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "x-claude-code-session-id": "bench" };
+    const headers = {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "x-claude-code-session-id": "bench",
+    };
     const asking = request(`${url}/v1/messages?bytes=${size}`, { method: "POST", agent, headers }, (response) => {
       let [total, first] = [0, 0];
       response.on("data", (chunk: Buffer) => {

@@ -1,4 +1,7 @@
-/** How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on loopback. Prints a section for docs/benchmarks.md. */
+/**
+ * How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on
+ * loopback. Prints a section for docs/benchmarks.md.
+ */
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +33,9 @@ const rows = [
   row(`${operations} operations delivered`, delivered, DELIVERY_LIMIT),
 ];
 await server.close();
-console.log(`## Tracing\n\nA turn of ${operations} operations.\n\n${markdownTable(["", "median", "slowest", "limit of the median"], rows)}`);
+console.log(
+  `## Tracing\n\nA turn of ${operations} operations.\n\n${markdownTable(["", "median", "slowest", "limit of the median"], rows)}`,
+);
 
 function row(name: string, taken: readonly (number | null)[], limit: number): string[] {
   const [median = "", slowest = ""] = times(taken);
@@ -50,7 +55,12 @@ function writeTurn() {
     ];
   });
   mkdirSync(dirname(transcript), { recursive: true });
-  appendFileSync(transcript, [prompt, ...rounds.flat(), main.assistant([text("Done.")], usage)].map((row) => `${JSON.stringify(row)}\n`).join(""));
+  appendFileSync(
+    transcript,
+    [prompt, ...rounds.flat(), main.assistant([text("Done.")], usage)]
+      .map((row) => `${JSON.stringify(row)}\n`)
+      .join(""),
+  );
 }
 
 function traced() {
@@ -81,7 +91,11 @@ function times(taken: readonly (number | null)[]): string[] {
 /** As the product runs it at the end of a turn. */
 function hook(more: Record<string, string>): Promise<number | null> {
   if ("TRACE_TO_LANGSMITH" in more) tracedFolders.push(data);
-  return run(["hook"], more, JSON.stringify({ hook_event_name: "Stop", session_id: SESSION, transcript_path: transcript, cwd: home }));
+  return run(
+    ["hook"],
+    more,
+    JSON.stringify({ hook_event_name: "Stop", session_id: SESSION, transcript_path: transcript, cwd: home }),
+  );
 }
 
 /** From the start of the process that a hook leaves behind until everything has arrived. */
@@ -96,7 +110,8 @@ async function deliver(): Promise<number | null> {
 async function leftBehind(): Promise<void> {
   for (const folder of tracedFolders) {
     const kept = await keep({ RETINUE_HOME: folder });
-    while (kept.outbox.destinations().some(({ holder, delivered }) => holder !== null || delivered === 0)) await wait(50);
+    while (kept.outbox.destinations().some(({ holder, delivered }) => holder !== null || delivered === 0))
+      await wait(50);
     kept.close();
   }
 }
@@ -108,5 +123,7 @@ function run(args: readonly string[], more: Record<string, string>, input: strin
   const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ["pipe", "ignore", "ignore"] });
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
-  return new Promise((resolve) => child.once("exit", (code) => resolve(code === 0 ? (performance.now() - began) / 1_000 : null)));
+  return new Promise((resolve) =>
+    child.once("exit", (code) => resolve(code === 0 ? (performance.now() - began) / 1_000 : null)),
+  );
 }

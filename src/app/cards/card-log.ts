@@ -61,7 +61,14 @@ export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
     event_type: event.kind,
     agent: who,
     content: `${isBelow ? `↳ ${who} | ` : ""}${contentOf(event)}`,
-    metadata: { _subagent: isBelow, _agent_type: typeOf(agent), uri: event.uri, tool: event.tool, usage: event.usage, status: event.status },
+    metadata: {
+      _subagent: isBelow,
+      _agent_type: typeOf(agent),
+      uri: event.uri,
+      tool: event.tool,
+      usage: event.usage,
+      status: event.status,
+    },
     created_at: event.at,
   };
 }
@@ -98,14 +105,23 @@ export class CardLog {
   take(forest: Forest, logs: readonly EventLog[], now: number, changedAt: number): void {
     const before = this.#events.length;
     this.#events.take(logs);
-    const fresh: (CardLogPlace & { readonly time: number })[] = this.#events.happened(before).map((one) => ({ ...one, is: "event" }));
+    const fresh: (CardLogPlace & { readonly time: number })[] = this.#events
+      .happened(before)
+      .map((one) => ({ ...one, is: "event" }));
     for (const { key } of logs) {
       const agent = agentOf(forest, key);
       if (agent.parent === null || !this.#isNewEnd(agent, now, changedAt)) continue;
       const time = endOf(agent);
       const { status, statusSource, statusReason } = agent.verdict;
       const id = `ended:${agent.uri}:${status}:${time ?? ""}`;
-      fresh.push({ is: "end", id, key, at: iso(time), status: { status, statusSource, statusReason }, time: time ?? 0 });
+      fresh.push({
+        is: "end",
+        id,
+        key,
+        at: iso(time),
+        status: { status, statusSource, statusReason },
+        time: time ?? 0,
+      });
     }
     fresh.sort((a, b) => a.time - b.time);
     this.#entries.push(...fresh);
@@ -161,7 +177,12 @@ export const activityOf = (agent: LinkedAgent, { events, first, last }: LogSpan)
 });
 
 /** `guessed`: agents assigned to the card by a guess, with their subtrees. */
-export function mappingsOf(forest: Forest, keys: readonly AgentKey[], card: string, guessed: ReadonlySet<AgentKey>): SessionMapping[] {
+export function mappingsOf(
+  forest: Forest,
+  keys: readonly AgentKey[],
+  card: string,
+  guessed: ReadonlySet<AgentKey>,
+): SessionMapping[] {
   return keys.flatMap((key) => {
     const agent = agentOf(forest, key);
     if (agent.parent === null) return [];

@@ -6,7 +6,15 @@ import { formatUri, parseTarget } from "../../core/facts/uri.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
 import { namesOf } from "../../core/link/shape.ts";
 import type { Kept, KeptCard } from "../../core/ports/kept.ts";
-import { type Card, type CardThread, progressOf, STAGES, type Stage, stageOf, type Waiting } from "../../core/views/card.ts";
+import {
+  type Card,
+  type CardThread,
+  progressOf,
+  STAGES,
+  type Stage,
+  stageOf,
+  type Waiting,
+} from "../../core/views/card.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
@@ -56,7 +64,9 @@ export class Cards {
   async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
     const kept = await this.#all();
     const derived = kept.map((card) => this.#asBefore(card, changed) ?? this.#derived(card));
-    this.#views = new Map(kept.map((card, i) => [card.id, { made: JSON.stringify(card), derived: derived[i] as CardAgents }]));
+    this.#views = new Map(
+      kept.map((card, i) => [card.id, { made: JSON.stringify(card), derived: derived[i] as CardAgents }]),
+    );
     const [only, ...more] = derived.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return derived;
     const inferred = this.#unassigned();
@@ -70,7 +80,13 @@ export class Cards {
    */
   #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
     const view = this.#views.get(card.id);
-    if (view === undefined || view.made !== JSON.stringify(card) || view.derived.card.stage === "working" || view.derived.card.agents.running > 0) return null;
+    if (
+      view === undefined ||
+      view.made !== JSON.stringify(card) ||
+      view.derived.card.stage === "working" ||
+      view.derived.card.agents.running > 0
+    )
+      return null;
     return card.threads.some(changed) ? null : view.derived;
   }
 
@@ -86,7 +102,13 @@ export class Cards {
     const id = `card_${randomBytes(8).toString("hex")}`;
     const now = this.#library.now();
     const name = titleOf(title) ?? this.#titleFrom(keys[0]);
-    await this.#save({ id, title: name, madeAt: now, queuedAt: stage === "queued" && keys.length > 0 ? now : null, threads: [...new Set(keys)] });
+    await this.#save({
+      id,
+      title: name,
+      madeAt: now,
+      queuedAt: stage === "queued" && keys.length > 0 ? now : null,
+      threads: [...new Set(keys)],
+    });
     return this.get(id);
   }
 
@@ -110,7 +132,14 @@ export class Cards {
     for (const thread of new Set([...threads].map(threadOf))) {
       const agent = this.#forest([thread])?.agents.get(thread);
       // Only threads that are surely roots: one that later turns out to be a sub-agent must not have a card.
-      if (agent === undefined || agent.parent !== null || agent.kind !== "main" || (agent.firstAt ?? 0) < since || known.has(thread)) continue;
+      if (
+        agent === undefined ||
+        agent.parent !== null ||
+        agent.kind !== "main" ||
+        (agent.firstAt ?? 0) < since ||
+        known.has(thread)
+      )
+        continue;
       await this.create({ threads: [agent.uri] });
       isNew = true;
     }
@@ -123,15 +152,21 @@ export class Cards {
     if (stage === now) return card.queuedAt;
     if (stage !== "queued") throw notByHand(stage);
     if (now === "working")
-      throw new Failure("failed", "the card has running threads, so it cannot be queued", ["wait until its threads end, or remove them from the card"]);
+      throw new Failure("failed", "the card has running threads, so it cannot be queued", [
+        "wait until its threads end, or remove them from the card",
+      ]);
     return this.#library.now();
   }
 
   async #save(card: KeptCard): Promise<void> {
     await this.#kept((file) => {
-      const taken = file.cards().find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
+      const taken = file
+        .cards()
+        .find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
       if (taken !== undefined)
-        throw new Failure("failed", `the thread is already in card ${JSON.stringify(taken.title)}`, [`remove it from ${taken.id} first`]);
+        throw new Failure("failed", `the thread is already in card ${JSON.stringify(taken.title)}`, [
+          `remove it from ${taken.id} first`,
+        ]);
       file.saveCard(card);
     });
   }
@@ -158,7 +193,8 @@ export class Cards {
   #derived({ id, title, madeAt, queuedAt, threads }: KeptCard): CardAgents {
     const forest = this.#forest(threads);
     const known = threads.flatMap((key) => forest?.agents.get(key) ?? []);
-    const agents = forest === null ? [] : known.flatMap(({ key }) => subtreeOf(forest, key).map((one) => agentOf(forest, one)));
+    const agents =
+      forest === null ? [] : known.flatMap(({ key }) => subtreeOf(forest, key).map((one) => agentOf(forest, one)));
     const below = forest === null ? [] : known.map((agent) => cardThread(forest, agent));
     const last = Math.max(0, ...known.map(({ lastActivity }) => lastActivity ?? 0));
     const card: Card = {
@@ -167,7 +203,9 @@ export class Cards {
       stage: stageOf(below, queuedAt),
       waiting: waitingIn(agents),
       progress: progressOf(below),
-      threads: threads.map((key) => forest?.agents.get(key)?.uri ?? formatUri(partsOf(key).provider, partsOf(key).thread, null)),
+      threads: threads.map(
+        (key) => forest?.agents.get(key)?.uri ?? formatUri(partsOf(key).provider, partsOf(key).thread, null),
+      ),
       inferred: [],
       agents: { total: agents.length, running: agents.filter(({ verdict }) => verdict.status === "running").length },
       createdAt: new Date(madeAt).toISOString(),
@@ -201,7 +239,8 @@ export class Cards {
       return resolve(this.#library, uri).key;
     } catch (error) {
       const target = parseTarget(uri, PROVIDERS, () => true);
-      const isWhole = !("wrong" in target) && target.is === "named" && target.provider !== null && target.agent === null;
+      const isWhole =
+        !("wrong" in target) && target.is === "named" && target.provider !== null && target.agent === null;
       if (!isWhole || !(error instanceof Failure) || error.code !== "not_found") throw error;
       if (this.#library.store.named(target.thread, this.#library.under).length > 0) throw error;
       return threadKey(target.provider, target.thread);
@@ -223,7 +262,10 @@ function cardThread(forest: Forest, agent: LinkedAgent): CardThread {
     lastAt: agent.lastAt,
     plan: agent.plan,
     activity: agent.verdict.activity,
-    below: below.map((key) => ({ status: agentOf(forest, key).verdict.status, lastReported: agentOf(forest, key).statements.at(-1)?.state ?? null })),
+    below: below.map((key) => ({
+      status: agentOf(forest, key).verdict.status,
+      lastReported: agentOf(forest, key).statements.at(-1)?.state ?? null,
+    })),
   };
 }
 
@@ -242,10 +284,13 @@ function waitingIn(agents: readonly LinkedAgent[]): Waiting[] {
 function titleOf(given: string | undefined): string | null {
   if (given === undefined) return null;
   const title = given.trim();
-  if (title === "" || title.length > MAX_TITLE) throw new Failure("usage", `the title must have 1 to ${MAX_TITLE} characters`);
+  if (title === "" || title.length > MAX_TITLE)
+    throw new Failure("usage", `the title must have 1 to ${MAX_TITLE} characters`);
   return title;
 }
 
 const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["next: GET /api/cards"]);
 const notByHand = (stage: Stage) =>
-  new Failure("failed", `stage ${stage} cannot be set: it is derived from the threads`, [`only ${STAGES[0]} can be set, which reopens a card that has ended`]);
+  new Failure("failed", `stage ${stage} cannot be set: it is derived from the threads`, [
+    `only ${STAGES[0]} can be set, which reopens a card that has ended`,
+  ]);

@@ -31,14 +31,19 @@ export interface Demo {
 /** A temporary home in which recordings are replayed in real time, several times. */
 export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo {
   const products = PROVIDERS.map((provider) => provider.name).filter((name) => existsSync(join(examples, name)));
-  const found = products.flatMap((name) => (readdirSync(join(examples, name)).length === 0 ? [] : [{ name, recording: recordingIn(join(examples, name)) }]));
-  if (found.length === 0) throw new Failure("failed", "the recordings are missing from this installation", ["reinstall retinue"]);
+  const found = products.flatMap((name) =>
+    readdirSync(join(examples, name)).length === 0 ? [] : [{ name, recording: recordingIn(join(examples, name)) }],
+  );
+  if (found.length === 0)
+    throw new Failure("failed", "the recordings are missing from this installation", ["reinstall retinue"]);
   const home = mkdtempSync(join(tmpdir(), "retinue-demo-"));
   const stop = new AbortController();
   const remove = () => rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   // Also on process.exit().
   process.once("exit", remove);
-  const running = Promise.all(found.map(({ name, recording }, i) => perform(recording, join(home, name), stop.signal, lasts, i * TAKES)));
+  const running = Promise.all(
+    found.map(({ name, recording }, i) => perform(recording, join(home, name), stop.signal, lasts, i * TAKES)),
+  );
   const { values, set } = readSettings(null, home);
   const roots = new Map(PROVIDERS.map((provider) => [provider.name, [join(home, provider.name)]]));
   return {
@@ -54,7 +59,13 @@ export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo 
 }
 
 /** Writes one finished replay, then replays one after the other in real time. */
-async function perform(recording: Recording, to: string, signal: AbortSignal, lasts: number, firstTake: number): Promise<void> {
+async function perform(
+  recording: Recording,
+  to: string,
+  signal: AbortSignal,
+  lasts: number,
+  firstTake: number,
+): Promise<void> {
   await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, take: firstTake, signal });
   for (let take = 1; take < TAKES && !signal.aborted; take += 1) {
     const begins = Date.now() - (take === 1 ? Math.min(AHEAD_MS, lasts / 2) : 0);

@@ -43,7 +43,9 @@ export function recordingIn(folder: string): Recording {
   const texts = new Map(paths.map((path) => [path, readFileSync(join(folder, path), "utf8")]));
   const logs = [...texts].flatMap(([path, text]) => (TIME.test(text) ? [linesOf(path, text)] : []));
   const begins = new Map(logs.map((steps) => [steps[0]?.path ?? "", steps[0]?.at ?? 0]));
-  const documents = [...texts].filter(([path]) => !begins.has(path)).map(([path, text]): Step => ({ path, at: besideOf(path, begins), text, isWhole: true }));
+  const documents = [...texts]
+    .filter(([path]) => !begins.has(path))
+    .map(([path, text]): Step => ({ path, at: besideOf(path, begins), text, isWhole: true }));
   const steps = [...documents, ...logs.flat()].sort((a, b) => a.at - b.at);
   const began = steps[0]?.at ?? 0;
   return { steps, began, lasted: Math.max(1, (steps.at(-1)?.at ?? 0) - began) };
@@ -77,7 +79,10 @@ function besideOf(path: string, begins: ReadonlyMap<string, number>): number {
 }
 
 /** Writes the recording again in real time. */
-export async function replay({ steps, began, lasted }: Recording, { to, begins, lasts, take, signal }: ReplayOptions): Promise<void> {
+export async function replay(
+  { steps, began, lasted }: Recording,
+  { to, begins, lasts, take, signal }: ReplayOptions,
+): Promise<void> {
   const now = (at: number) => begins + ((at - began) / lasted) * lasts;
   const renamed = (text: string) => text.replace(ID, (id) => anotherId(id, take));
   const isThen = (at: number) => Math.abs(at - began) < AROUND_MS + lasted;
@@ -107,5 +112,8 @@ function anotherId(id: string, take: number): string {
   };
   const prefix = /^[a-z]+_/.exec(id)?.[0] ?? id.slice(0, 1);
   const isHex = /^[0-9a-f-]+$/.test(id);
-  return prefix + id.slice(prefix.length).replace(/[0-9a-zA-Z]/g, () => (isHex ? digit(16).toString(16) : digit(36).toString(36)));
+  return (
+    prefix +
+    id.slice(prefix.length).replace(/[0-9a-zA-Z]/g, () => (isHex ? digit(16).toString(16) : digit(36).toString(36)))
+  );
 }

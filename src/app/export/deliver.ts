@@ -35,22 +35,32 @@ export function hold(outbox: Outbox, { name, timeoutMs }: Destination): boolean 
 /** Releases the lease. Returns false and keeps it if another process requested a pass after `since`. */
 export const release = (outbox: Outbox, { name }: Destination, since: number) => outbox.release(name, HOLDER, since);
 
-export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined => outbox.destinations().find((state) => state.name === name);
+export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined =>
+  outbox.destinations().find((state) => state.name === name);
 
 /**
  * Sends waiting items, oldest first, until none is left or the time is over. The caller must hold the destination.
  * Returns the destination's messages about items it accepted and dropped.
  */
-export async function deliver(outbox: Outbox, destination: Destination, options: DeliverOptions): Promise<readonly string[]> {
+export async function deliver(
+  outbox: Outbox,
+  destination: Destination,
+  options: DeliverOptions,
+): Promise<readonly string[]> {
   const until = Date.now() + options.patienceMs;
   const turnedDown: string[] = [];
   while (!isStopped(options)) {
     const state = stateOf(outbox, destination);
     if (state === undefined || state.waiting === 0 || state.nextAt > Math.max(until, Date.now())) break;
     // An abort ends the sleep; the loop checks the signal.
-    if (state.nextAt > Date.now()) await sleep(state.nextAt - Date.now(), undefined, { signal: options.signal }).catch(() => {});
+    if (state.nextAt > Date.now())
+      await sleep(state.nextAt - Date.now(), undefined, { signal: options.signal }).catch(() => {});
     else if (!hold(outbox, destination)) break;
-    else await sendBatch({ ...options, outbox, destination, failures: state.failures, turnedDown }, outbox.next(destination.name, destination.limit));
+    else
+      await sendBatch(
+        { ...options, outbox, destination, failures: state.failures, turnedDown },
+        outbox.next(destination.name, destination.limit),
+      );
   }
   return turnedDown;
 }
@@ -84,13 +94,15 @@ async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Prom
     }
     case "unavailable":
       // An aborted request is not a failure.
-      if (!isStopped(delivery)) outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, delivery.failures), outcome.reason);
+      if (!isStopped(delivery))
+        outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, delivery.failures), outcome.reason);
       return false;
     case "known":
     case "refused":
     case "too-large": {
       const half = Math.ceil(items.length / 2);
-      if (items.length > 1) return (await sendBatch(delivery, items.slice(0, half))) && (await sendBatch(delivery, items.slice(half)));
+      if (items.length > 1)
+        return (await sendBatch(delivery, items.slice(0, half))) && (await sendBatch(delivery, items.slice(half)));
       if (outcome.is === "known") outbox.arrived(destination.name, ids, Date.now(), null);
       else outbox.refuse(first.id, outcome.reason);
       return true;
@@ -100,10 +112,20 @@ async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Prom
   }
 }
 
-async function post({ url, headers, encode, timeoutMs }: Destination, items: readonly OutboxItem[], { log, signal }: DeliverOptions): Promise<Outcome> {
+async function post(
+  { url, headers, encode, timeoutMs }: Destination,
+  items: readonly OutboxItem[],
+  { log, signal }: DeliverOptions,
+): Promise<Outcome> {
   const encoded = encode(items.map(({ body }) => body));
   log(`sending ${items.length} (${encoded.body.length} bytes) to ${url}: ${items.map(({ key }) => key).join(" ")}`);
-  const outcome = await send({ url, headers: { ...headers, ...encoded.headers }, body: encoded.body, timeoutMs, ...(signal === undefined ? {} : { signal }) });
+  const outcome = await send({
+    url,
+    headers: { ...headers, ...encoded.headers },
+    body: encoded.body,
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
+  });
   log(`${url} answers: ${outcome.is === "accepted" ? outcome.status : outcome.reason} (${outcome.is})`);
   return outcome;
 }

@@ -44,7 +44,10 @@ export interface Destination {
    * Ends a span that was sent when it began and is no longer in the records; null if spans are only sent once ended.
    */
   ending(thread: Story, posted: Posted, at: number): Parcel | null;
-  encode(bodies: readonly Uint8Array[]): { readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array };
+  encode(bodies: readonly Uint8Array[]): {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: Uint8Array;
+  };
   /** The same as readable text. */
   shown(bodies: readonly Uint8Array[]): string;
   /** The destination's message about items it accepted and dropped; null if it kept all. */
@@ -54,5 +57,7 @@ export interface Destination {
 /** `variable` names the setting to correct. */
 export function checkedUrl(url: string, variable: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new Failure("usage", `${variable}: ${url} is not a valid URL`, ["use a URL that begins with https:// or http://"]);
+  throw new Failure("usage", `${variable}: ${url} is not a valid URL`, [
+    "use a URL that begins with https:// or http://",
+  ]);
 }

@@ -49,7 +49,8 @@ export class Endings {
     return lookedAt - before.since >= SETTLE_MS && !this.#hasUnread(agent);
   }
 
-  #hasUnread = ({ files }: LinkedAgent) => files.some(({ path, readTo }) => (this.#library.source(path)?.stamp.size ?? 0) > readTo);
+  #hasUnread = ({ files }: LinkedAgent) =>
+    files.some(({ path, readTo }) => (this.#library.source(path)?.stamp.size ?? 0) > readTo);
 
   /** Drops the agents of a thread that is finished. */
   forget(root: AgentKey): void {

@@ -18,7 +18,12 @@ const RENDER: Readonly<Record<FileFormat, (story: Story, rules: RedactionRules) 
 };
 
 /** Exports an agent with its subtree as one redacted file. */
-export async function renderFile(format: FileFormat, library: Library, key: AgentKey, rules: RedactionRules): Promise<string> {
+export async function renderFile(
+  format: FileFormat,
+  library: Library,
+  key: AgentKey,
+  rules: RedactionRules,
+): Promise<string> {
   const story = await readStory(library, library.forestOf([key]), key);
   return RENDER[format](redacted(story, new Redactor(rules)), rules);
 }

@@ -49,7 +49,8 @@ export function logStory(story: Story, log: Log, library: Library): void {
     const troubled = files.find(({ path }) => record.agentId !== null && basename(path).includes(record.agentId));
     const without = troubled === undefined ? "no transcript found" : `its file ${troubled.path} ${troubled.text}`;
     if (record.records.length === 0) log(`${record.uri}: ${without} (${record.status}: ${record.statusReason})`);
-    for (const { path, bytes } of record.records) log(`${record.uri}: read ${path}, ${bytes === 0 ? "empty" : `${bytes} bytes`}`);
+    for (const { path, bytes } of record.records)
+      log(`${record.uri}: read ${path}, ${bytes === 0 ? "empty" : `${bytes} bytes`}`);
     for (const warning of record.warnings) log(`${record.uri}: ${warning}`);
   }
 }

@@ -31,9 +31,18 @@ export interface OutboxOptions {
 const PATIENCE_MS = 10_000;
 
 /** The state of the outbox, by destination. */
-export async function readOutbox({ env, settings, limit, retry, drop, debug }: OutboxOptions): Promise<readonly Waiting[]> {
+export async function readOutbox({
+  env,
+  settings,
+  limit,
+  retry,
+  drop,
+  debug,
+}: OutboxOptions): Promise<readonly Waiting[]> {
   if (!existsSync(keptPath(env))) return [];
-  const configured = await Promise.all(DESTINATIONS.map((kind) => reachable(kind.open(env, redactionOf(settings), false))));
+  const configured = await Promise.all(
+    DESTINATIONS.map((kind) => reachable(kind.open(env, redactionOf(settings), false))),
+  );
   const known = new Map(configured.flat().map((one) => [one.name, one]));
   const kept = await keep(env);
   try {

@@ -55,35 +55,61 @@ export function planFor(destination: Destination, story: Story, options: PutOpti
   return planOf(destination, story, tracesOf(story), options);
 }
 
-function planOf(destination: Destination, story: Story, all: readonly Trace[], { since, heardAt, below, old, wholeTurns = false }: PutOptions): Plan {
+function planOf(
+  destination: Destination,
+  story: Story,
+  all: readonly Trace[],
+  { since, heardAt, below, old, wholeTurns = false }: PutOptions,
+): Plan {
   const last = all.at(-1);
   const isRecent = (trace: Trace) =>
-    since === undefined || trace.root.end === null || trace.root.end >= since || (trace === last && heardAt !== undefined && heardAt >= since);
+    since === undefined ||
+    trace.root.end === null ||
+    trace.root.end >= since ||
+    (trace === last && heardAt !== undefined && heardAt >= since);
   const traces = all.filter(isRecent);
   const selected = below === undefined ? traces : traces.flatMap((trace) => only(trace, below));
   return destination.plan(story, selected, { now: Date.now(), old, wholeTurns });
 }
 
 /** Adds the items that were not in the outbox before. */
-export function putInto(outbox: Outbox, destination: Destination, { key, story }: Thread, options: PutOptions, log: Log): PutResult {
+export function putInto(
+  outbox: Outbox,
+  destination: Destination,
+  { key, story }: Thread,
+  options: PutOptions,
+  log: Log,
+): PutResult {
   const traces = tracesOf(story);
   const plan = planOf(destination, story, traces, options);
   if (outbox.bytes() > MAX_OUTBOX_BYTES) return { plan, put: null };
   outbox.open(destination.name, null);
   const now = Date.now();
-  const choose = (find: FindPosted) => [...plan.parcels(find), ...abandoned(outbox, destination, { key, story }, traces, now)];
+  const choose = (find: FindPosted) => [
+    ...plan.parcels(find),
+    ...abandoned(outbox, destination, { key, story }, traces, now),
+  ];
   const { put, refused } = outbox.put(destination.name, key, choose, now);
-  for (const one of refused) log(`${story.record.uri}: ${one} differs from what was sent to ${destination.name} before; not sent`);
+  for (const one of refused)
+    log(`${story.record.uri}: ${one} differs from what was sent to ${destination.name} before; not sent`);
   outbox.setUnfinished(destination.name, key, plan.isOpen);
   return { plan, put };
 }
 
 /** Ends spans that were sent when they began and are no longer in the records, once the thread is complete. */
-function abandoned(outbox: Outbox, destination: Destination, { key, story }: Thread, traces: readonly Trace[], at: number): readonly Parcel[] {
+function abandoned(
+  outbox: Outbox,
+  destination: Destination,
+  { key, story }: Thread,
+  traces: readonly Trace[],
+  at: number,
+): readonly Parcel[] {
   const open = outbox.stillOpen(destination.name, key);
   if (open.length === 0 || [...everyone(story)].some(({ isOver }) => !isOver)) return [];
   const held = new Set(traces.flatMap(({ spans }) => spans.map((span) => span.key)));
-  return open.filter((posted) => !held.has(posted.key)).flatMap((posted) => destination.ending(story, posted, at) ?? []);
+  return open
+    .filter((posted) => !held.has(posted.key))
+    .flatMap((posted) => destination.ending(story, posted, at) ?? []);
 }
 
 /** The part of a trace that concerns an agent. Includes its ancestors, so that ids stay the same. */
@@ -91,9 +117,11 @@ function only({ root, spans }: Trace, uri: string): Trace[] {
   const keep = new Set<Trace["root"]>();
   const below = new Set<Trace["root"]>();
   for (const span of spans) {
-    if ((span.kind === "agent" && span.story.record.uri === uri) || (span.parent !== null && below.has(span.parent))) below.add(span);
+    if ((span.kind === "agent" && span.story.record.uri === uri) || (span.parent !== null && below.has(span.parent)))
+      below.add(span);
     if (!below.has(span)) continue;
-    for (let above: Trace["root"] | null = span; above !== null && !keep.has(above); above = above.parent) keep.add(above);
+    for (let above: Trace["root"] | null = span; above !== null && !keep.has(above); above = above.parent)
+      keep.add(above);
   }
   return keep.size === 0 ? [] : [{ root, spans: spans.filter((span) => keep.has(span)) }];
 }
@@ -101,6 +129,7 @@ function only({ root, spans }: Trace, uri: string): Trace[] {
 /** The root of an agent's tree. */
 export function rootOf(forest: Forest, key: AgentKey): AgentKey {
   let root = key;
-  for (let parent = forest.agents.get(root)?.parent ?? null; parent !== null; parent = agentOf(forest, root).parent) root = parent;
+  for (let parent = forest.agents.get(root)?.parent ?? null; parent !== null; parent = agentOf(forest, root).parent)
+    root = parent;
   return root;
 }

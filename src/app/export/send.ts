@@ -38,7 +38,11 @@ export interface ExportOptions {
 }
 
 /** Sends threads and waits for delivery. Resumable: items are added to the outbox once. */
-export async function exportThreads(destination: Destination, threads: readonly ThreadToSend[], options: ExportOptions): Promise<Exported> {
+export async function exportThreads(
+  destination: Destination,
+  threads: readonly ThreadToSend[],
+  options: ExportOptions,
+): Promise<Exported> {
   const { library, outbox, log, old } = options;
   const turnedDown: string[] = [];
   const sums = { traces: 0, items: 0, put: 0, tooOld: 0, tooMany: 0, open: 0 };
@@ -47,7 +51,8 @@ export async function exportThreads(destination: Destination, threads: readonly 
     const forest = library.forestOf([key]);
     const root = rootOf(forest, key);
     const story = await storyFor(destination, library, forest, root, log);
-    const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) }, log);
+    const put = () =>
+      putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) }, log);
     let result = put();
     if (result.put === null) {
       // Wait for deliveries to free space.
@@ -120,7 +125,9 @@ async function arrive(
 
 function outboxIsFull(outbox: Outbox, destination: Destination): Failure {
   const state = stateOf(outbox, destination);
-  return new Failure("failed", `the outbox is full, and ${destination.name} accepts nothing: ${state?.reason ?? "unknown reason"}`, [
-    "nothing is lost; run the command again later, and see retinue outbox",
-  ]);
+  return new Failure(
+    "failed",
+    `the outbox is full, and ${destination.name} accepts nothing: ${state?.reason ?? "unknown reason"}`,
+    ["nothing is lost; run the command again later, and see retinue outbox"],
+  );
 }

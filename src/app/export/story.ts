@@ -19,7 +19,12 @@ export type IsOver = (agent: LinkedAgent) => boolean;
 const hasEnded: IsOver = ({ verdict: { status } }) => status !== "running" && status !== "pendingInit";
 
 /** Collects the subtree of an agent with its events and model calls. */
-export async function readStory(library: Library, forest: Forest, root: AgentKey, isOver: IsOver = hasEnded): Promise<Story> {
+export async function readStory(
+  library: Library,
+  forest: Forest,
+  root: AgentKey,
+  isOver: IsOver = hasEnded,
+): Promise<Story> {
   const keys = subtreeOf(forest, root);
   const placed = await new EventReader(library).nextPlaced(forest, keys);
   const steps = Map.groupBy(placed, ({ event }) => event.uri);
@@ -32,7 +37,8 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
     return {
       record: withoutChildren(tree),
       product: productOf(key)?.product ?? tree.provider,
-      tracedAs: productOf(key)?.tracedAs ?? (productOf(key)?.product ?? tree.provider).toLowerCase().replaceAll(" ", "-"),
+      tracedAs:
+        productOf(key)?.tracedAs ?? (productOf(key)?.product ?? tree.provider).toLowerCase().replaceAll(" ", "-"),
       soleCall: soleCallOf(forest, agent),
       steps: own.map((one) => stepOf(one, reports, names)),
       calls: callsOf(agent, times, library.price),
@@ -44,7 +50,8 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
     };
   };
   // Both lists have the same children in the same order.
-  const below = ({ tree, key }: Node) => agentOf(forest, key).children.map((child, i): Node => ({ tree: tree.children[i] as AgentTree, key: child }));
+  const below = ({ tree, key }: Node) =>
+    agentOf(forest, key).children.map((child, i): Node => ({ tree: tree.children[i] as AgentTree, key: child }));
   return foldTree({ tree: treeOf(forest, root, library.price), key: root }, below, storyOf);
 }
 
@@ -57,11 +64,17 @@ const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === parts
 
 /** An agent that is only known from a spawn call has no id yet, and the call may turn out to be refused. */
 const isPlaced = ({ evidence: [decided], spawnCall }: LinkedAgent) =>
-  decided !== undefined && decided.confidence === 1 && decided.rule !== UNANSWERED_RULE && spawnCall !== undefined && !isReport(spawnCall);
+  decided !== undefined &&
+  decided.confidence === 1 &&
+  decided.rule !== UNANSWERED_RULE &&
+  spawnCall !== undefined &&
+  !isReport(spawnCall);
 
 function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): string | null {
   if (parent === null || spawnCall?.makes !== "one") return null;
-  const first = agentOf(forest, parent).children.find((child) => agentOf(forest, child).spawnCall?.call === spawnCall.call);
+  const first = agentOf(forest, parent).children.find(
+    (child) => agentOf(forest, child).spawnCall?.call === spawnCall.call,
+  );
   return first === key ? nativeCall(spawnCall.call) : null;
 }
 
@@ -69,17 +82,25 @@ function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): st
 function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {
   const reports = keys.flatMap((key) => {
     const { uri, statements } = agentOf(forest, key);
-    const ends = statements.filter(({ state, speaker }) => state !== "launched" && state !== "revived" && speaker !== key);
+    const ends = statements.filter(
+      ({ state, speaker }) => state !== "launched" && state !== "revived" && speaker !== key,
+    );
     return ends.flatMap((end) => {
       const record = recordIn(end);
       return record === undefined ? [] : [{ record, uri }];
     });
   });
-  return new Map([...Map.groupBy(reports, ({ record }) => record)].map(([record, list]) => [record, [...new Set(list.map(({ uri }) => uri))]]));
+  return new Map(
+    [...Map.groupBy(reports, ({ record }) => record)].map(([record, list]) => [
+      record,
+      [...new Set(list.map(({ uri }) => uri))],
+    ]),
+  );
 }
 
 /** Response by record key, for records that do not name their response. */
-const callNames = ({ calls }: LinkedAgent) => new Map([...calls].flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
+const callNames = ({ calls }: LinkedAgent) =>
+  new Map([...calls].flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
 function stepOf(
   { event, from, draft, isRecorded }: PlacedEvent,

@@ -26,7 +26,9 @@ const PAUSE_MS = 2_000;
 
 /** The destinations to send to while agents work. */
 export async function tracedDestinations(env: Env, redaction: RedactionRules): Promise<readonly Destination[]> {
-  const opened = await Promise.all(DESTINATIONS.filter((kind) => kind.isTracing(env)).map((kind) => kind.open(env, redaction, false)));
+  const opened = await Promise.all(
+    DESTINATIONS.filter((kind) => kind.isTracing(env)).map((kind) => kind.open(env, redaction, false)),
+  );
   return opened.flat();
 }
 
@@ -82,7 +84,19 @@ export interface CollectResult {
  * `lookedAt`: when the library's sync began.
  */
 export async function collect(
-  { library, outbox, endings, log, old, wholeTurns = false, thread, below, since: from, report = log, seen: known }: Watched,
+  {
+    library,
+    outbox,
+    endings,
+    log,
+    old,
+    wholeTurns = false,
+    thread,
+    below,
+    since: from,
+    report = log,
+    seen: known,
+  }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey>,
   isEverywhere: boolean,
@@ -117,14 +131,21 @@ export async function collect(
       continue;
     }
     const story = await storyFor(destination, library, forest, root, log, look.isOver);
-    const options = { old, since: oldest, heardAt: heardAt(agentOf(forest, root)), wholeTurns, ...(below === undefined ? {} : { below }) };
+    const options = {
+      old,
+      since: oldest,
+      heardAt: heardAt(agentOf(forest, root)),
+      wholeTurns,
+      ...(below === undefined ? {} : { below }),
+    };
     const { put, plan } = putInto(outbox, destination, { key: root, story }, options, log);
     if (put === null) {
       log(`${destination.name}: the outbox is full; the rest follows later`);
       return { hadRoom: false, isSettling, running };
     }
     if (put > 0) log(`${story.record.uri}: added ${put} to the outbox of ${destination.name}`);
-    if (plan.tooOld > 0) report(`${story.record.uri}: ${plan.tooOld} turns are too old for ${destination.name} and were skipped`);
+    if (plan.tooOld > 0)
+      report(`${story.record.uri}: ${plan.tooOld} turns are too old for ${destination.name} and were skipped`);
     if (look.isRunning && plan.isOpen) running.push(root);
     if (look.isSettling) known?.delete(`${destination.name} ${root}`);
     else known?.set(`${destination.name} ${root}`, fingerprint);
@@ -137,7 +158,8 @@ export async function collect(
 }
 
 /** When the thread was last mentioned, by its records or by a hook. */
-const heardAt = ({ statements, lastAt }: LinkedAgent) => statements.reduce((latest, { at }) => Math.max(latest, at ?? 0), lastAt ?? 0);
+const heardAt = ({ statements, lastAt }: LinkedAgent) =>
+  statements.reduce((latest, { at }) => Math.max(latest, at ?? 0), lastAt ?? 0);
 
 /** Differs whenever there may be something new to send. */
 function fingerprintOf(forest: Forest, root: AgentKey): string {
@@ -150,14 +172,22 @@ function fingerprintOf(forest: Forest, root: AgentKey): string {
 }
 
 /** The tracer of a server; null if tracing is off. Invalid variables are reported and do not stop the server. */
-export async function openTracer(env: Env, settings: SettingsFile, library: Library, talk: (text: string) => void): Promise<Tracer | null> {
+export async function openTracer(
+  env: Env,
+  settings: SettingsFile,
+  library: Library,
+  talk: (text: string) => void,
+): Promise<Tracer | null> {
   if (!isTracing(env)) return null;
   try {
     const destinations = await tracedDestinations(env, redactionOf(settings));
     const kept = await keep(env);
     for (const destination of destinations) openDestination(kept.outbox, destination);
-    return new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null }, destinations, talk, () =>
-      kept.close(),
+    return new Tracer(
+      { library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null },
+      destinations,
+      talk,
+      () => kept.close(),
     );
   } catch (error) {
     talk(`tracing is off: ${(error as Error).message}`);
@@ -181,7 +211,12 @@ export class Tracer {
   #nextLook = 0;
   #lastText = "";
 
-  constructor(watched: Watched, destinations: readonly Destination[], talk: (text: string) => void, onStop: () => void = () => {}) {
+  constructor(
+    watched: Watched,
+    destinations: readonly Destination[],
+    talk: (text: string) => void,
+    onStop: () => void = () => {},
+  ) {
     this.#watched = { seen: new Map(), report: (text) => this.#report(text), ...watched };
     this.#destinations = destinations;
     this.#talk = talk;

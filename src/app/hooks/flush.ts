@@ -61,12 +61,21 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
           const began = Date.now();
           const { threads: changed } = await library.refresh();
           const passes = new Map<Destination, CollectResult>();
-          for (const destination of held) passes.set(destination, await collect(watched, destination, changed, true, began));
-          await Promise.all(held.map((destination) => deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS })));
+          for (const destination of held)
+            passes.set(destination, await collect(watched, destination, changed, true, began));
+          await Promise.all(
+            held.map((destination) =>
+              deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS }),
+            ),
+          );
           const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
           const isWaiting = (destination: Destination) => {
             const { hadRoom, isSettling, running } = passes.get(destination) as CollectResult;
-            return (!hadRoom && hasRoom) || isSettling || (options.stay === true && running.length > 0 && !isServed(env, destination));
+            return (
+              (!hadRoom && hasRoom) ||
+              isSettling ||
+              (options.stay === true && running.length > 0 && !isServed(env, destination))
+            );
           };
           held = held.filter((destination) => isWaiting(destination) || !release(outbox, destination, began));
           await untilChange(held, passes, began, library, outbox);
@@ -78,7 +87,12 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
     }
     return destinations.map((destination) => {
       const state = stateOf(outbox, destination);
-      return { destination: destination.name, isOurs: ours.includes(destination), waiting: state?.waiting ?? 0, reason: state?.reason ?? null };
+      return {
+        destination: destination.name,
+        isOurs: ours.includes(destination),
+        waiting: state?.waiting ?? 0,
+        reason: state?.reason ?? null,
+      };
     });
   } finally {
     kept.close();
@@ -107,7 +121,9 @@ async function untilChange(
   const waits = held.map((destination) => passes.get(destination) as CollectResult);
   const isStill = () =>
     waits.length > 0 &&
-    waits.every(({ hadRoom, isSettling, running }) => hadRoom && !isSettling && running.every((key) => runs(library, key))) &&
+    waits.every(
+      ({ hadRoom, isSettling, running }) => hadRoom && !isSettling && running.every((key) => runs(library, key)),
+    ) &&
     held.every((destination) => hold(outbox, destination) && (stateOf(outbox, destination)?.askedAt ?? 0) <= began);
   if (waits.length > 0) await sleep(POLL_MS);
   while (isStill()) await sleep(POLL_MS);

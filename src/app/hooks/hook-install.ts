@@ -31,17 +31,26 @@ export function planHooks(action: "install" | "uninstall", provider: string, env
   const { settings, path } = settingsOf(provider, env);
   const before = textAt(path);
   const kept = backupOf(provider, env);
-  const after = action === "install" ? changed(settings.install(before, command), path) : restored(settings, before, kept, path);
+  const after =
+    action === "install" ? changed(settings.install(before, command), path) : restored(settings, before, kept, path);
   return {
     path,
     before,
     after,
     isChanged: after !== before,
-    tracers: action === "install" && before !== null ? settings.commands(before).filter((one) => TRACER.test(one) && !isOwnHook(one)) : [],
+    tracers:
+      action === "install" && before !== null
+        ? settings.commands(before).filter((one) => TRACER.test(one) && !isOwnHook(one))
+        : [],
     next: action === "install" ? settings.next : null,
     make: () => {
       if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
-      if (action === "install") keepBackup(kept, { path, before: hasOurs(settings, before) ? (readBackup(kept)?.before ?? null) : before, after });
+      if (action === "install")
+        keepBackup(kept, {
+          path,
+          before: hasOurs(settings, before) ? (readBackup(kept)?.before ?? null) : before,
+          after,
+        });
       write(path, after);
       if (action === "uninstall") rmSync(kept, { force: true });
     },
@@ -62,7 +71,9 @@ function settingsOf(name: string, env: Env): { readonly settings: HookSettings; 
   const provider: Provider | undefined = PROVIDERS.find((p) => p.name === name);
   const [root] = provider?.roots(env, userHome(env)) ?? [];
   if (provider?.hooks === undefined || root === undefined)
-    throw new Failure("usage", `${JSON.stringify(name)} has no hooks that retinue supports`, [`write one of: ${HOOKABLE.join(", ")}`]);
+    throw new Failure("usage", `${JSON.stringify(name)} has no hooks that retinue supports`, [
+      `write one of: ${HOOKABLE.join(", ")}`,
+    ]);
   return { settings: provider.hooks, path: resolvedPath(join(root, provider.hooks.file)) };
 }
 
@@ -71,7 +82,8 @@ function resolvedPath(path: string): string {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
 }
 
-const hasOurs = (settings: HookSettings, text: string | null) => text !== null && settings.commands(text).some(isOwnHook);
+const hasOurs = (settings: HookSettings, text: string | null) =>
+  text !== null && settings.commands(text).some(isOwnHook);
 
 function changed(text: string | { readonly wrong: string }, path: string): string {
   if (typeof text === "string") return text;

@@ -139,7 +139,11 @@ async function flush(env: Env): Promise<void> {
   const program = process.argv[1];
   if (program === undefined) return;
   const { spawn } = await import("node:child_process");
-  const child = spawn(process.execPath, [program, "hook", "--flush", "--stay"], { env: env as NodeJS.ProcessEnv, detached: true, stdio: "ignore" });
+  const child = spawn(process.execPath, [program, "hook", "--flush", "--stay"], {
+    env: env as NodeJS.ProcessEnv,
+    detached: true,
+    stdio: "ignore",
+  });
   child.on("error", () => {});
   child.unref();
 }

@@ -32,7 +32,9 @@ function fromServer({ provider, thread }: StatusRequest, env: Env): Promise<Agen
     const request = get(url, { headers, timeout: TIMEOUT_MS }, (response) => {
       const parts: Buffer[] = [];
       response.on("data", (part: Buffer) => parts.push(part));
-      response.on("end", () => resolve(response.statusCode === 200 ? (JSON.parse(Buffer.concat(parts).toString("utf8")) as AgentTree) : null));
+      response.on("end", () =>
+        resolve(response.statusCode === 200 ? (JSON.parse(Buffer.concat(parts).toString("utf8")) as AgentTree) : null),
+      );
       response.on("error", () => resolve(null));
     });
     request.on("timeout", () => request.destroy());
@@ -54,7 +56,10 @@ async function fromFiles({ provider, thread, transcript, folder }: StatusRequest
   const library = await openLibrary({ env, settings, talk: () => {} });
   try {
     library.lookBelow(knownRoots(env, settings.values["roots.<provider>"]));
-    await library.refreshPaths([...(transcript === null ? [] : [transcript]), ...(folder === null ? [] : filesBelow(folder))]);
+    await library.refreshPaths([
+      ...(transcript === null ? [] : [transcript]),
+      ...(folder === null ? [] : filesBelow(folder)),
+    ]);
     const key = threadKey(provider, thread);
     const forest = library.forestOf([key]);
     return forest.agents.has(key) ? treeOf(forest, key, () => null) : null;
@@ -65,7 +70,9 @@ async function fromFiles({ provider, thread, transcript, folder }: StatusRequest
 
 function filesBelow(folder: string): string[] {
   try {
-    return readdirSync(folder, { withFileTypes: true, recursive: true }).flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+    return readdirSync(folder, { withFileTypes: true, recursive: true }).flatMap((entry) =>
+      entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+    );
   } catch {
     // No agents yet.
     return [];

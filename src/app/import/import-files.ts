@@ -70,7 +70,9 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
     for (const piece of pieces) staged.push(await stage(piece, join(staging, String(staged.length)), root));
     const refused = staged.find((piece) => piece.refused !== null);
     if (refused !== undefined && !replace) throw contradiction(uri, join(root, refused.to), refused);
-    await writing(home, () => (refused !== undefined && folder !== null ? swap(staged, root, folder, staging) : put(staged, root)));
+    await writing(home, () =>
+      refused !== undefined && folder !== null ? swap(staged, root, folder, staging) : put(staged, root),
+    );
     const files = staged.map(({ to, bytes, did }) => ({ path: join(root, to), bytes, did }));
     return { did: refused === undefined ? overall(files.map((file) => file.did)) : "replaced", files };
   });
@@ -85,16 +87,28 @@ async function stage(piece: Piece, copy: string, root: string): Promise<Staged> 
   const here = join(root, piece.to);
   const old = await stat(here).catch(() => null);
   if (old === null) return { ...piece, copy, bytes: size, did: "added", refused: null };
-  if (old.size === size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "same", refused: null };
+  if (old.size === size && (await continues(here, copy)))
+    return { ...piece, copy, bytes: size, did: "same", refused: null };
   // The product replaces documents as a whole, too.
   if (piece.isDocument) return { ...piece, copy, bytes: size, did: "replaced", refused: null };
-  if (old.size < size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "continued", refused: null };
+  if (old.size < size && (await continues(here, copy)))
+    return { ...piece, copy, bytes: size, did: "continued", refused: null };
   const isShorter = size < old.size && (await continues(copy, here));
-  return { ...piece, copy, bytes: size, did: "replaced", refused: isShorter ? "the existing copy is longer" : "neither continues the other" };
+  return {
+    ...piece,
+    copy,
+    bytes: size,
+    did: "replaced",
+    refused: isShorter ? "the existing copy is longer" : "neither continues the other",
+  };
 }
 
 function contradiction(uri: string, here: string, { from, refused }: Staged): Failure {
-  return new Failure("failed", `${uri} is already imported and differs: ${refused}`, [`existing: ${here}`, `new: ${from}`, "next: --replace to replace it"]);
+  return new Failure("failed", `${uri} is already imported and differs: ${refused}`, [
+    `existing: ${here}`,
+    `new: ${from}`,
+    "next: --replace to replace it",
+  ]);
 }
 
 async function put(staged: readonly Staged[], root: string): Promise<void> {
@@ -131,7 +145,10 @@ async function checkInside(home: string, root: string, targets: readonly string[
       const step = join(home, ...steps.slice(0, i + 1));
       const info = await lstat(step).catch(() => null);
       if (info === null) break;
-      if (info.isSymbolicLink()) throw new Failure("failed", `${step} is a symbolic link and may point outside of ${home}`, ["remove it, or set RETINUE_HOME"]);
+      if (info.isSymbolicLink())
+        throw new Failure("failed", `${step} is a symbolic link and may point outside of ${home}`, [
+          "remove it, or set RETINUE_HOME",
+        ]);
     }
   }
 }
@@ -148,6 +165,11 @@ async function writing<T>(home: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
-    throw new Failure("failed", `cannot write to ${home}: ${(error as Error).message}`, ["set RETINUE_HOME to a writable folder"], error);
+    throw new Failure(
+      "failed",
+      `cannot write to ${home}: ${(error as Error).message}`,
+      ["set RETINUE_HOME to a writable folder"],
+      error,
+    );
   }
 }

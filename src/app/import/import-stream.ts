@@ -46,10 +46,15 @@ export async function importStream(path: string, options: StreamOptions): Promis
 }
 
 async function* linesOf(path: string): AsyncGenerator<Uint8Array> {
-  for await (const lines of readLines(path, noReads(), () => true)) for (const line of lines) if (line.is === "line") yield line.bytes;
+  for await (const lines of readLines(path, noReads(), () => true))
+    for (const line of lines) if (line.is === "line") yield line.bytes;
 }
 
-async function keep(path: string, { provider, threads, mark }: Output, { env, replace }: StreamOptions): Promise<Imported> {
+async function keep(
+  path: string,
+  { provider, threads, mark }: Output,
+  { env, replace }: StreamOptions,
+): Promise<Imported> {
   const uris = threads.map((key) => formatUri(partsOf(key).provider, partsOf(key).thread, null));
   const [thread] = threads;
   const uri = uris[0] ?? "";
@@ -67,7 +72,10 @@ async function keep(path: string, { provider, threads, mark }: Output, { env, re
 }
 
 /** Reads all lines after the first ones identified the product; null if they do not, or if no thread is named. */
-async function outputIn(lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, providers: readonly Provider[]): Promise<Output | null> {
+async function outputIn(
+  lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  providers: readonly Provider[],
+): Promise<Output | null> {
   const printedBy = new PrintedBy(providers);
   const threads = new Set<AgentKey>();
   const children = new Set<AgentKey>();

@@ -40,7 +40,9 @@ export interface ImportOptions {
  */
 export function importFile(path: string, options: ImportOptions): Promise<Imported> {
   const given = resolve(path);
-  return path === STDIN ? withStaging(options.env, async (staging) => take(await received(options, staging), "stdin", options)) : take(given, given, options);
+  return path === STDIN
+    ? withStaging(options.env, async (staging) => take(await received(options, staging), "stdin", options))
+    : take(given, given, options);
 }
 
 /** `called` is the name shown to the user. */
@@ -52,7 +54,10 @@ async function take(path: string, called: string, options: ImportOptions): Promi
     const found = provider.portable?.recognise(called === path ? basename(path) : "", head) ?? null;
     if (found === null) continue;
     const uri = formatUri(provider.name, found.thread, found.agent);
-    const pieces = called === path ? await collect(path, provider, found) : [pieceOf(path, `${found.folder}/${found.file}`, provider)];
+    const pieces =
+      called === path
+        ? await collect(path, provider, found)
+        : [pieceOf(path, `${found.folder}/${found.file}`, provider)];
     const root = resolve(importedRoot(env, provider.name));
     const placed = await place(pieces, { env, root, uri, replace, folder: found.agent === null ? found.folder : null });
     return { uri, uris: [uri], provider: provider.name, ...placed };
@@ -70,27 +75,48 @@ async function received({ stdin }: ImportOptions, staging: string): Promise<stri
 
 async function checkFile(path: string, called: string): Promise<void> {
   const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new Failure("not_found", error.code === "ENOENT" ? `no file ${called}` : `cannot read ${called}: ${error.message}`, [], error);
+    throw new Failure(
+      "not_found",
+      error.code === "ENOENT" ? `no file ${called}` : `cannot read ${called}: ${error.message}`,
+      [],
+      error,
+    );
   });
   if (!info.isFile())
-    throw new Failure("failed", `${called} is ${info.isDirectory() ? "a folder" : "not a regular file"}`, ["give the path of the transcript, or - for stdin"]);
+    throw new Failure("failed", `${called} is ${info.isDirectory() ? "a folder" : "not a regular file"}`, [
+      "give the path of the transcript, or - for stdin",
+    ]);
 }
 
 function unknown(called: string, isEmpty: boolean, providers: readonly Provider[]): never {
-  throw new Failure("failed", `${called} is not a transcript or output that can be imported${isEmpty ? ": it is empty" : ""}`, [
-    ...providers.flatMap(({ product, portable }) => (portable === undefined ? [] : [`supported: ${portable.form} (${product})`])),
-    ...providers.flatMap(({ product, printed }) => (printed === undefined ? [] : [`supported: the output of \`${printed.form}\` (${product})`])),
-  ]);
+  throw new Failure(
+    "failed",
+    `${called} is not a transcript or output that can be imported${isEmpty ? ": it is empty" : ""}`,
+    [
+      ...providers.flatMap(({ product, portable }) =>
+        portable === undefined ? [] : [`supported: ${portable.form} (${product})`],
+      ),
+      ...providers.flatMap(({ product, printed }) =>
+        printed === undefined ? [] : [`supported: the output of \`${printed.form}\` (${product})`],
+      ),
+    ],
+  );
 }
 
-const pieceOf = (from: string, to: string, provider: Provider): Piece => ({ from, to, isDocument: provider.stream(to)?.shape === "document" });
+const pieceOf = (from: string, to: string, provider: Provider): Piece => ({
+  from,
+  to,
+  isDocument: provider.stream(to)?.shape === "document",
+});
 
 /** The file and those files next to it that the provider reads. */
 async function collect(path: string, provider: Provider, found: Recognised): Promise<Piece[]> {
   const folder = dirname(path);
   const piece = (from: string, to: string) => pieceOf(from, to, provider);
   const own = [piece(path, `${found.folder}/${found.file}`)];
-  const beside = (await Promise.all(found.beside.map(({ name, to }) => piecesBelow(folder, name, `${found.folder}/${to}`, piece)))).flat();
+  const beside = (
+    await Promise.all(found.beside.map(({ name, to }) => piecesBelow(folder, name, `${found.folder}/${to}`, piece)))
+  ).flat();
   const parts: Piece[] = [];
   for (const name of found.parts === null ? [] : await reading(folder, () => readdir(folder))) {
     if (found.parts?.test(name) !== true || name === basename(path)) continue;
@@ -107,7 +133,12 @@ async function collect(path: string, provider: Provider, found: Recognised): Pro
   });
 }
 
-async function piecesBelow(folder: string, name: string, to: string, piece: (from: string, to: string) => Piece): Promise<Piece[]> {
+async function piecesBelow(
+  folder: string,
+  name: string,
+  to: string,
+  piece: (from: string, to: string) => Piece,
+): Promise<Piece[]> {
   const info = await lstat(join(folder, name)).catch(() => null);
   if (info?.isFile() === true) return [piece(join(folder, name), to)];
   if (info?.isDirectory() !== true) return [];
@@ -115,6 +146,7 @@ async function piecesBelow(folder: string, name: string, to: string, piece: (fro
   const stop = (path: string, error: Error) => {
     throw new Failure("failed", `cannot read ${path}: ${error.message}`, [], error);
   };
-  for await (const { paths } of walk(folder, [name], stop)) for (const path of paths) pieces.push(piece(join(folder, path), `${to}${path.slice(name.length)}`));
+  for await (const { paths } of walk(folder, [name], stop))
+    for (const path of paths) pieces.push(piece(join(folder, path), `${to}${path.slice(name.length)}`));
   return pieces;
 }

@@ -66,7 +66,11 @@ export class Backlog {
     const taken: Group[] = [];
     let [bytes, files] = [0, 0];
     for (const group of this.#left) {
-      if (taken.length > 0 && (bytes + group.bytes > most.bytes || files + group.files.length > most.files || taken.length === most.groups)) break;
+      if (
+        taken.length > 0 &&
+        (bytes + group.bytes > most.bytes || files + group.files.length > most.files || taken.length === most.groups)
+      )
+        break;
       taken.push(group);
       [bytes, files] = [bytes + group.bytes, files + group.files.length];
     }
@@ -85,9 +89,14 @@ export class Backlog {
     for (const { folders, startedMs } of trees) {
       if (startedMs === null) continue;
       first = Math.min(first, startedMs);
-      for (const folder of folders) began.set(folder, Math.min(began.get(folder) ?? Number.POSITIVE_INFINITY, startedMs));
+      for (const folder of folders)
+        began.set(folder, Math.min(began.get(folder) ?? Number.POSITIVE_INFINITY, startedMs));
     }
-    const found = new Set(trees.flatMap(({ ids }) => ids.flatMap((id) => byId.get(id.toLowerCase()) ?? [])).filter((group) => this.#left.has(group)));
+    const found = new Set(
+      trees
+        .flatMap(({ ids }) => ids.flatMap((id) => byId.get(id.toLowerCase()) ?? []))
+        .filter((group) => this.#left.has(group)),
+    );
     for (const group of this.#left) {
       const from = group.files.some(({ isRecorded }) => isRecorded) ? first : began.get(group.folder);
       if (from !== undefined && group.modifiedMs >= from) found.add(group);

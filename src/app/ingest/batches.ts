@@ -10,7 +10,10 @@ import type { Found } from "./discover.ts";
 export const BATCH_BYTES = 4 << 20;
 const BATCH_FILES = 600;
 
-/** Called after every write, with the file being read and the threads changed so far, so that complete threads can be linked while their facts are cached. */
+/**
+ * Called after every write, with the file being read and the threads changed so far, so that complete threads can be
+ * linked while their facts are cached.
+ */
 export type OnWritten = ((reading: string, threads: ReadonlySet<AgentKey>) => void) | undefined;
 
 /** Collects batches and writes them together. */
@@ -72,7 +75,12 @@ export class ProblemsOfFile {
   }
 
   take(): readonly Problem[] {
-    const more = [...this.#more].map(([code, times]) => ({ code, where: this.#path, detail: "more of the same in this file", times }));
+    const more = [...this.#more].map(([code, times]) => ({
+      code,
+      where: this.#path,
+      detail: "more of the same in this file",
+      times,
+    }));
     const problems = [...this.#waiting, ...more];
     this.#waiting = [];
     this.#more = new Map();
@@ -92,20 +100,28 @@ export class Standing {
 
   add({ observations, replaces = [] }: Findings): void {
     for (const row of replaces) this.#rows.set(row, []);
-    for (const o of observations) (replaces.length === 0 ? this.#observations : (this.#rows.get(this.#rowOf(o)) ?? this.#observations)).push(o);
+    for (const o of observations)
+      (replaces.length === 0 ? this.#observations : (this.#rows.get(this.#rowOf(o)) ?? this.#observations)).push(o);
   }
 
   #rowOf = ({ id }: Observation) => placeOf(id).slice(this.#path.length + 1);
 
   take(): Pick<FileBatch, "observations" | "replaces"> {
-    const taken = { observations: [...this.#observations, ...[...this.#rows.values()].flat()], replaces: [...this.#rows.keys()] };
+    const taken = {
+      observations: [...this.#observations, ...[...this.#rows.values()].flat()],
+      replaces: [...this.#rows.keys()],
+    };
     this.#observations = [];
     this.#rows = new Map();
     return taken;
   }
 }
 
-export const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });
+export const stampIn = ({ stamp }: Found) => ({
+  identity: stamp.identity,
+  size: stamp.size,
+  modifiedMs: stamp.modifiedMs,
+});
 
 /** The state of a file that is read from its beginning. Facts of an earlier file at the same path are retracted. */
 export function fresh(found: Found, before: FileState | null): FileState {

@@ -11,4 +11,7 @@ export interface Changes {
 export const NO_CHANGES: Changes = { threads: new Set(), files: new Map() };
 
 /** Earlier ones first: of a file that was read twice, the lines known before the first time count. */
-export const bothChanges = (a: Changes, b: Changes): Changes => ({ threads: a.threads.union(b.threads), files: new Map([...b.files, ...a.files]) });
+export const bothChanges = (a: Changes, b: Changes): Changes => ({
+  threads: a.threads.union(b.threads),
+  files: new Map([...b.files, ...a.files]),
+});

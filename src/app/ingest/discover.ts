@@ -5,7 +5,16 @@ import { type FolderKey, folderKey, type Seals } from "../../core/ports/store.ts
 import { hash } from "../../core/tools/hash.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../../transports/database.ts";
-import { type FileStamp, foldersLike, newFolders, type OtherEntry, ROOT_ITSELF, stampOf, WHOLE_ROOT, walk } from "../../transports/files.ts";
+import {
+  type FileStamp,
+  foldersLike,
+  newFolders,
+  type OtherEntry,
+  ROOT_ITSELF,
+  stampOf,
+  WHOLE_ROOT,
+  walk,
+} from "../../transports/files.ts";
 import { mountOf } from "../../transports/system/linux-mounts.ts";
 import { basename, dirname, inside as insideOf, join, normal } from "../../transports/system/paths.ts";
 import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "../home.ts";
@@ -73,7 +82,8 @@ export async function discover(
 ): Promise<Discovery> {
   const roots: RootSeen[] = [];
   const problems: Problem[] = [];
-  const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
+  const unreadable = (path: string, error: Error) =>
+    problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
   const left = new Set(sealed.keys());
   for (const { provider, root, imported, recorded, loose } of rootsOf(env, providers, others)) {
@@ -84,7 +94,8 @@ export async function discover(
     const streamAt = (path: string) => streamIn({ provider, recorded, imported, loose }, path);
     const other = (path: string, is: OtherEntry) => {
       // Other files next to a loose transcript are ignored.
-      if (is === "link" && (loose === null || path.includes("/"))) problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
+      if (is === "link" && (loose === null || path.includes("/")))
+        problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
     const statFile = (full: string, path: string): Found | null => {
@@ -114,7 +125,8 @@ export async function discover(
     roots.push({ provider, path: root, imported, recorded, loose, exists: existsSync(root), folders, files, bytes });
   }
   // Deleted folders below the searched roots.
-  const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
+  const isBelow = (key: FolderKey) =>
+    roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
   for (const key of left) if (isBelow(key)) onFolder({ key, seal: null, files: [] });
   return { roots, problems };
 }
@@ -123,18 +135,29 @@ const notNull = (list: readonly (Found | null)[]) => list.filter((found) => foun
 
 /** Changes if any file changes, appears or disappears. */
 function sealOf(files: readonly Found[]): number {
-  return hash(files.map(({ path, stamp }) => `${path}\n${stamp.identity} ${stamp.size} ${stamp.modifiedMs}`).join("\n"));
+  return hash(
+    files.map(({ path, stamp }) => `${path}\n${stamp.identity} ${stamp.size} ${stamp.modifiedMs}`).join("\n"),
+  );
 }
 
 const stampFor = (stream: Stream, path: string) => (stream.shape === "database" ? databaseStamp(path) : stampOf(path));
 
 const isLogAlone = (full: string, path: string, provider: Provider) =>
-  path.endsWith(LOG_SUFFIX) && provider.stream(path.slice(0, -LOG_SUFFIX.length))?.shape === "database" && !existsSync(full.slice(0, -LOG_SUFFIX.length));
+  path.endsWith(LOG_SUFFIX) &&
+  provider.stream(path.slice(0, -LOG_SUFFIX.length))?.shape === "database" &&
+  !existsSync(full.slice(0, -LOG_SUFFIX.length));
 
-const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
+const aloneAt = (path: string): Problem => ({
+  code: "log-without-database",
+  where: path,
+  detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}`,
+});
 
 /** The stream of a file below a root: a transcript, a recording or imported output. */
-export function streamIn({ provider, recorded, imported, loose }: Pick<RootSeen, "provider" | "recorded" | "imported" | "loose">, path: string): Stream | null {
+export function streamIn(
+  { provider, recorded, imported, loose }: Pick<RootSeen, "provider" | "recorded" | "imported" | "loose">,
+  path: string,
+): Stream | null {
   if (recorded && imported) return path.endsWith(".jsonl") ? (provider.printed?.stream ?? null) : null;
   if (loose !== null) return looseStream(provider, loose, path);
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
@@ -148,8 +171,12 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
     const inside = path === root ? basename(root) : insideOf(root, path);
     const isLookedAt = (folder: string) =>
-      folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
-    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, imported, loose }, inside) : null;
+      folder === WHOLE_ROOT ||
+      (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
+    const stream =
+      inside !== null && (path === root || folders.some(isLookedAt))
+        ? streamIn({ provider, recorded, imported, loose }, inside)
+        : null;
     if (stream === null) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
@@ -172,7 +199,11 @@ export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
   }));
 }
 
-function foldersIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "recorded" | "loose">): readonly string[] {
+function foldersIn({
+  provider,
+  recorded,
+  loose,
+}: Pick<RootSeen, "provider" | "recorded" | "loose">): readonly string[] {
   if (loose !== null) return [ROOT_ITSELF, ...foldersBeside(provider, loose)];
   return recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
 }
@@ -187,8 +218,12 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
     return [
       ...[...new Set([...usual, ...followed.roots])].map((root) => ({ ...own, root })),
       ...(existsSync(imported) ? [{ ...own, root: imported, imported: true }] : []),
-      ...(provider.printed !== undefined && existsSync(streams) ? [{ ...own, root: streams, imported: true, recorded: true }] : []),
-      ...(provider.recorded !== undefined && existsSync(recordings) ? [{ ...own, root: recordings, recorded: true }] : []),
+      ...(provider.printed !== undefined && existsSync(streams)
+        ? [{ ...own, root: streams, imported: true, recorded: true }]
+        : []),
+      ...(provider.recorded !== undefined && existsSync(recordings)
+        ? [{ ...own, root: recordings, recorded: true }]
+        : []),
       ...[...followed.loose].map(([root, loose]) => ({ ...own, root, loose })),
     ];
   });
@@ -199,7 +234,10 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
  * it is omitted. On WSL, files on a Windows drive name Windows processes, which are not visible there.
  */
 export function asSource({ path, stamp, imported, object }: Found): SourceFile {
-  const file = object === undefined ? { path, bytes: stamp.size, bornMs: stamp.bornMs } : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };
+  const file =
+    object === undefined
+      ? { path, bytes: stamp.size, bornMs: stamp.bornMs }
+      : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };
   if (imported) return { ...file, bornMs: null, isForeign: true };
   return mountOf(path).isWindows ? { ...file, isForeign: true } : file;
 }

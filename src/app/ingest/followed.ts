@@ -24,8 +24,12 @@ export function followedPlaces(env: Env, provider: Provider, usual: readonly str
   const list = provider.recorded === undefined ? null : readIfThere(followedRoots(env, provider.name));
   if (list === null) return NOTHING;
   const places = decodeText(list).text.split("\n").flatMap(placeIn);
-  const roots = places.filter((place) => typeof place === "string").filter((root) => isAbsolute(root) && existsSync(root));
-  const known = [...usual, ...roots].flatMap((root) => (existsSync(root) ? [root, normal(realpathSync(root))] : [root]));
+  const roots = places
+    .filter((place) => typeof place === "string")
+    .filter((root) => isAbsolute(root) && existsSync(root));
+  const known = [...usual, ...roots].flatMap((root) =>
+    existsSync(root) ? [root, normal(realpathSync(root))] : [root],
+  );
   // Files in the product's own folders are found there.
   const isKnown = (path: string) =>
     known.some((root) => {
@@ -38,7 +42,12 @@ export function followedPlaces(env: Env, provider: Provider, usual: readonly str
   const byFolder = Map.groupBy(loose, ({ transcript }) => dirname(transcript));
   return {
     roots,
-    loose: new Map([...byFolder].map(([folder, found]) => [folder, found.map(({ transcript, session }) => ({ file: basename(transcript), session }))])),
+    loose: new Map(
+      [...byFolder].map(([folder, found]) => [
+        folder,
+        found.map(({ transcript, session }) => ({ file: basename(transcript), session })),
+      ]),
+    ),
   };
 }
 
@@ -49,7 +58,9 @@ function placeIn(line: string): FollowedPlace[] {
   const value = parseJson(line)?.value;
   if (typeof value === "string") return [normal(value)];
   const { transcript, session } = (value ?? {}) as { transcript?: unknown; session?: unknown };
-  return typeof transcript === "string" && typeof session === "string" ? [{ transcript: normal(transcript), session }] : [];
+  return typeof transcript === "string" && typeof session === "string"
+    ? [{ transcript: normal(transcript), session }]
+    : [];
 }
 
 /** Folders to search next to loose transcripts. */

@@ -35,8 +35,15 @@ export class Forests {
     if (!this.isKeeping) return;
     boundHeap();
     const name = nameOf(basis);
-    const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
-    const one: Kept = { name, threads: [...basis.versions.keys()], forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
+    const isRunning = [...forest.agents.values()].some(
+      ({ verdict: { status } }) => status === "running" || status === "pendingInit",
+    );
+    const one: Kept = {
+      name,
+      threads: [...basis.versions.keys()],
+      forest,
+      until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS),
+    };
     let facts = 0;
     const isRoom = ({ forest: { facts: more } }: Kept, i: number) => {
       facts += more;
@@ -54,4 +61,5 @@ export class Forests {
   }
 }
 
-const nameOf = ({ versions, manual, under }: Basis) => JSON.stringify([[...versions].sort(([a], [b]) => (a < b ? -1 : 1)), manual, under]);
+const nameOf = ({ versions, manual, under }: Basis) =>
+  JSON.stringify([[...versions].sort(([a], [b]) => (a < b ? -1 : 1)), manual, under]);

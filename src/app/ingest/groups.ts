@@ -50,7 +50,8 @@ export function groupsOf(files: readonly FileToRead[]): Group[] {
 }
 
 /** The same files, newest group first. */
-export const inReadingOrder = (files: readonly FileToRead[]): readonly FileToRead[] => groupsOf(files).flatMap((group) => group.files);
+export const inReadingOrder = (files: readonly FileToRead[]): readonly FileToRead[] =>
+  groupsOf(files).flatMap((group) => group.files);
 
 function ownerOf(path: string, owners: ReadonlyMap<string, FileToRead[]>): FileToRead[] | undefined {
   for (let folder = dirname(path); folder.length > 1; folder = dirname(folder)) {
@@ -65,10 +66,14 @@ function groupOf(files: readonly FileToRead[]): Group {
   return {
     files,
     bytes: files.reduce((sum, { size }) => sum + size, 0),
-    modifiedMs: first?.isFleeting === true ? Number.POSITIVE_INFINITY : files.reduce((newest, file) => Math.max(newest, file.modifiedMs), 0),
+    modifiedMs:
+      first?.isFleeting === true
+        ? Number.POSITIVE_INFINITY
+        : files.reduce((newest, file) => Math.max(newest, file.modifiedMs), 0),
     folder: dirname(first?.path ?? ""),
   };
 }
 
 const byPath = (a: FileToRead, b: FileToRead) => (a.path < b.path ? -1 : 1);
-const newestFirst = (a: Group, b: Group) => b.modifiedMs - a.modifiedMs || ((a.files[0]?.path ?? "") < (b.files[0]?.path ?? "") ? -1 : 1);
+const newestFirst = (a: Group, b: Group) =>
+  b.modifiedMs - a.modifiedMs || ((a.files[0]?.path ?? "") < (b.files[0]?.path ?? "") ? -1 : 1);

@@ -14,7 +14,9 @@ const READER = 12;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { version: string };
+  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
   return `${version}/${READER}`;
 }
 
@@ -31,8 +33,9 @@ const MAX_STORES = 3;
 const SHORT_WAIT_MS = 250;
 
 /**
- * The index, whatever state its file is in: a damaged one is set aside and made anew, one of another reader is made anew.
- * Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `talk` hears which.
+ * The index, whatever state its file is in: a damaged one is set aside and made anew, one of another reader is made
+ * anew. Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `talk` hears
+ * which.
  */
 export class Index {
   readonly #options: IndexOptions;
@@ -68,7 +71,10 @@ export class Index {
     return this.#store;
   }
 
-  /** Why answers come from memory; null where they come from the file. Other threads and processes see only what is in the file. */
+  /**
+   * Why answers come from memory; null where they come from the file. Other threads and processes see only what is in
+   * the file.
+   */
   get trouble(): string | null {
     return this.#reason === null ? null : `cannot use the index (${this.#reason.message}); answers come from memory`;
   }
@@ -83,14 +89,19 @@ export class Index {
     return this.#reason !== null && !this.#reason.isForGood;
   }
 
-  /** Something asked of the store failed. True where the store is at fault: then the next `run` begins by replacing it. */
+  /**
+   * Something asked of the store failed. True where the store is at fault: then the next `run` begins by replacing it.
+   */
   distrust(error: unknown): boolean {
     if (!(error instanceof StoreFault) || error.kind === "busy") return false;
     this.#distrusted = error;
     return true;
   }
 
-  /** Does work on the store. Where that is damaged or cannot be written, another one takes its place, is filled, and the work done on that. */
+  /**
+   * Does work on the store. Where that is damaged or cannot be written, another one takes its place, is filled, and the
+   * work done on that.
+   */
   async run<T>(work: () => Promise<T>, fill: () => Promise<void>): Promise<T> {
     for (let left = MAX_STORES; ; left -= 1) {
       try {
@@ -107,7 +118,8 @@ export class Index {
 
   /** False where it would not help. */
   async #replace(error: unknown): Promise<boolean> {
-    if (!(error instanceof StoreFault) || this.#identity === null || (error.kind === "busy" && this.#options.retries)) return false;
+    if (!(error instanceof StoreFault) || this.#identity === null || (error.kind === "busy" && this.#options.retries))
+      return false;
     this.#close();
     this.#replaced += 1;
     if (error.kind === "damaged") {

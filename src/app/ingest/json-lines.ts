@@ -31,7 +31,11 @@ const nameOf = ({ isBehind, number, offset }: RecordLine) => (isBehind === true 
 export function findingsIn(parser: Parser, line: RecordLine): Findings {
   const found = parser.push(line.bytes, line.number, nameOf(line));
   if (line.isBehind !== true) return found;
-  return { ...found, problems: found.problems, observations: found.observations.map((o) => ({ ...o, id: inRecordBehind(o.id, line.offset) })) };
+  return {
+    ...found,
+    problems: found.problems,
+    observations: found.observations.map((o) => ({ ...o, id: inRecordBehind(o.id, line.offset) })),
+  };
 }
 
 /** The events of a record that was not passed to the parser before. */
@@ -42,4 +46,5 @@ export function eventsIn(parser: Parser, line: RecordLine): readonly EventDraft[
 }
 
 /** Prefix of the ids of a record's events. */
-export const eventPlace = (path: string, line: RecordLine) => `${path}:${line.number}#${line.isBehind === true ? `@${line.offset}.` : ""}`;
+export const eventPlace = (path: string, line: RecordLine) =>
+  `${path}:${line.number}#${line.isBehind === true ? `@${line.offset}.` : ""}`;

@@ -83,8 +83,12 @@ export class Library {
   get problems(): readonly Problem[] {
     const { trouble } = this.index;
     const own: Problem[] = [
-      ...(trouble === null ? [] : [{ code: "index-unusable" as const, where: indexPath(this.#options.env), detail: trouble }]),
-      ...(this.#manual.isUndecided ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }] : []),
+      ...(trouble === null
+        ? []
+        : [{ code: "index-unusable" as const, where: indexPath(this.#options.env), detail: trouble }]),
+      ...(this.#manual.isUndecided
+        ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }]
+        : []),
     ];
     return [...own, ...this.#discovery.problems, ...this.#unreadable.values()];
   }
@@ -167,9 +171,13 @@ export class Library {
     }
   }
 
-  /** Returns to the index file once it can be written again. It is filled first; until then the memory store is used. */
+  /**
+   * Returns to the index file once it can be written again. It is filled first; until then the memory store is used.
+   */
   async returnToFile(): Promise<boolean> {
-    const isBack = await this.index.returnToFile(async (store) => void (await new Library({ ...this.#options, store }).refresh()));
+    const isBack = await this.index.returnToFile(
+      async (store) => void (await new Library({ ...this.#options, store }).refresh()),
+    );
     if (isBack) this.#startOver();
     return isBack;
   }
@@ -242,7 +250,11 @@ export class Library {
     return this.#take(looked, known);
   }
 
-  async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>, onProgress?: LibraryOptions["onProgress"]): Promise<Changes> {
+  async #take(
+    files: ReadonlyMap<string, Found | null>,
+    known: ReadonlyMap<string, FileState>,
+    onProgress?: LibraryOptions["onProgress"],
+  ): Promise<Changes> {
     const { env, price } = this.#options;
     const { store } = this;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
@@ -255,14 +267,16 @@ export class Library {
       for (const thread of projectStale(store, this.#context(), price, later)) threads.add(thread);
     };
     for (const [where] of this.#unreadable)
-      if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
+      if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, ""))))
+        this.#unreadable.delete(where);
     const changed = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
       onTextsLeft: (paths) => this.texts.leave(paths),
       // The file being read names its thread; that one is not complete yet.
-      onWritten: (reading, written) => project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
+      onWritten: (reading, written) =>
+        project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
     });
     project();
     this.#manual.follow(store, (thread) => projectThreads(store, [thread], this.#context(), price));
@@ -286,7 +300,8 @@ export class Library {
   /** Projects threads anew whose status may change without a new record. Returns whether any may still change. */
   recheck(): Promise<boolean> {
     return this.#withStore(async () => {
-      for (const key of this.unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+      for (const key of this.unsettled())
+        projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
       return this.mayChange();
     });
   }
@@ -304,7 +319,14 @@ export class Library {
   #context(): LinkContext {
     const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
     const [manual, under] = [this.#manual.links, this.under];
-    return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
+    return {
+      now: this.now(),
+      liveness,
+      staleAfterMs,
+      manual,
+      under,
+      onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest),
+    };
   }
 
   #followBasis() {
@@ -318,7 +340,8 @@ export class Library {
   /** The trees that contain these threads, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
-    const known = (related: readonly AgentKey[]) => this.#forests.find({ ...context, versions: this.store.versions(related) });
+    const known = (related: readonly AgentKey[]) =>
+      this.#forests.find({ ...context, versions: this.store.versions(related) });
     const related = components(this.store, threads.map(threadOf), context.manual);
     return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
@@ -380,7 +403,9 @@ export class Library {
     const state = file === null ? this.store.file(path) : null;
     if (state === null || state.within === null || state.gone) return file ?? undefined;
     const database = lookAt(state.within, this.roots);
-    return database === null ? undefined : { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
+    return database === null
+      ? undefined
+      : { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
   }
 
   close(): void {

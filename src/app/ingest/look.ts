@@ -68,7 +68,12 @@ function statesIn(store: Store, folder: FolderKey): ReadonlyMap<string, FileStat
 }
 
 /** Marks a deleted file and everything in it. */
-export function miss(store: Store, state: FileState, files: Map<string, Found | null>, known: Map<string, FileState>): void {
+export function miss(
+  store: Store,
+  state: FileState,
+  files: Map<string, Found | null>,
+  known: Map<string, FileState>,
+): void {
   for (const gone of [state, ...store.objectsIn(state.path)]) {
     files.set(gone.path, null);
     known.set(gone.path, gone);

@@ -15,7 +15,11 @@ export interface LinkContext extends LinkOptions {
 }
 
 /** The threads that must be linked together with these: joined by what they share, or by hand. */
-export function component(store: Store, threads: readonly AgentKey[], manual: readonly ManualLink[]): readonly AgentKey[] {
+export function component(
+  store: Store,
+  threads: readonly AgentKey[],
+  manual: readonly ManualLink[],
+): readonly AgentKey[] {
   let found = [...threads];
   for (;;) {
     const related = new Set(store.related(found));
@@ -29,7 +33,11 @@ export function component(store: Store, threads: readonly AgentKey[], manual: re
 }
 
 /** The same, those that have nothing to do with each other apart. */
-export function components(store: Store, threads: readonly AgentKey[], manual: readonly ManualLink[]): readonly (readonly AgentKey[])[] {
+export function components(
+  store: Store,
+  threads: readonly AgentKey[],
+  manual: readonly ManualLink[],
+): readonly (readonly AgentKey[])[] {
   const all: (readonly AgentKey[])[] = [];
   const seen = new Set<AgentKey>();
   for (const thread of threads) {
@@ -42,7 +50,11 @@ export function components(store: Store, threads: readonly AgentKey[], manual: r
 }
 
 /** Links what the store knows of these threads and of all that belong to them. */
-export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
+export function linkThreads(
+  store: Store,
+  threads: readonly AgentKey[],
+  context: LinkContext,
+): { readonly forest: Forest; readonly facts: Facts } {
   const facts = store.facts(component(store, threads, context.manual), context.under);
   const forest = link(facts.observations, context, facts.folds);
   context.onForest?.(facts.versions, forest);
@@ -50,7 +62,12 @@ export function linkThreads(store: Store, threads: readonly AgentKey[], context:
 }
 
 /** Projects all threads that changed since their last projection, except those that `later` postpones. */
-export function projectStale(store: Store, context: LinkContext, price: Price, later: (thread: AgentKey) => boolean = () => false): ReadonlySet<AgentKey> {
+export function projectStale(
+  store: Store,
+  context: LinkContext,
+  price: Price,
+  later: (thread: AgentKey) => boolean = () => false,
+): ReadonlySet<AgentKey> {
   const done = new Set<AgentKey>();
   // Another process may be at the same work and get ahead; then what is left is looked at again.
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -91,9 +108,14 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
   const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
   return {
     versions,
-    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
+    roots: [...trees].map(([key, tree]) => ({
+      ...rootRow(forest, key, tree),
+      ...(scattered ? { settled: false } : {}),
+    })),
     spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
+    agents: [...forest.agents.values()].map(
+      ({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path }),
+    ),
     problems: forest.problems,
   };
 }

@@ -33,7 +33,13 @@ const TURN_MS = 20;
  * Reads what is new in a database: changed objects, and of these the changed rows. Objects read before a failure stay
  * read; the database is marked as read only if all succeeded, so that it is tried again.
  */
-export async function syncDatabase(found: FoundDatabase, before: FileState | null, store: Store, writer: Writer, options: SyncOptions): Promise<void> {
+export async function syncDatabase(
+  found: FoundDatabase,
+  before: FileState | null,
+  store: Store,
+  writer: Writer,
+  options: SyncOptions,
+): Promise<void> {
   const trouble = (error: unknown, where: string) => {
     if (!(error instanceof DatabaseTrouble)) throw error;
     options.onUnreadable({ code: error.code, where, detail: error.message });
@@ -47,8 +53,10 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
   }
   try {
     const plan = found.stream.plan(db.schema());
-    if ("unknown" in plan) return options.onUnreadable({ code: "database-unknown", where: found.path, detail: plan.unknown });
-    const unread: Problem[] = plan.unread === undefined ? [] : [{ code: "database-unknown", where: found.path, detail: plan.unread }];
+    if ("unknown" in plan)
+      return options.onUnreadable({ code: "database-unknown", where: found.path, detail: plan.unknown });
+    const unread: Problem[] =
+      plan.unread === undefined ? [] : [{ code: "database-unknown", where: found.path, detail: plan.unread }];
     const memory = memoryIn(before);
     const { due, now, gone } = db.moment(() => whatIsDue(db, plan, found, memory, before, store));
     const open = new Set(memory.open);
@@ -68,11 +76,24 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
       await setImmediate();
       turn = performance.now();
     }
-    for (const state of gone) writer.add({ before: state, after: { ...state, gone: true, size: 0, offset: 0 }, observations: [], problems: [], texts: [] });
+    for (const state of gone)
+      writer.add({
+        before: state,
+        after: { ...state, gone: true, size: 0, offset: 0 },
+        observations: [],
+        problems: [],
+        texts: [],
+      });
     if (!isComplete) return;
     const whole: Memory = { mark: now, open: [...open] };
     const modifiedMs = wasFresh ? 0 : found.stamp.modifiedMs;
-    const after = { ...fresh(found, null), modifiedMs, generation: (before?.generation ?? -1) + 1, offset: (before?.offset ?? 0) + 1, parser: whole };
+    const after = {
+      ...fresh(found, null),
+      modifiedMs,
+      generation: (before?.generation ?? -1) + 1,
+      offset: (before?.offset ?? 0) + 1,
+      parser: whole,
+    };
     writer.add({ before, after, observations: [], problems: unread, texts: [] });
   } catch (error) {
     trouble(error, found.path);
@@ -86,10 +107,23 @@ function memoryIn(before: FileState | null): Memory {
   return { mark: mark ?? null, open: open ?? [] };
 }
 
-function whatIsDue(db: ProductDatabase, plan: DatabasePlan, { path, stamp }: FoundDatabase, { mark, open }: Memory, before: FileState | null, store: Store) {
+function whatIsDue(
+  db: ProductDatabase,
+  plan: DatabasePlan,
+  { path, stamp }: FoundDatabase,
+  { mark, open }: Memory,
+  before: FileState | null,
+  store: Store,
+) {
   const now = plan.changes === undefined ? null : (db.one(plan.changes.mark) as Mark | null);
   const isSame = before !== null && !before.gone && before.identity === stamp.identity;
-  if (plan.changes !== undefined && isSame && mark !== null && now !== null && Number(db.one(plan.changes.lost(mark))?.lost) !== 1) {
+  if (
+    plan.changes !== undefined &&
+    isSame &&
+    mark !== null &&
+    now !== null &&
+    Number(db.one(plan.changes.lost(mark))?.lost) !== 1
+  ) {
     const changed = plan.changes.changed(mark, now);
     if (changed !== null) {
       const objects = new Set([...db.all(changed).map((row) => String(row.object)), ...open]);
@@ -97,13 +131,19 @@ function whatIsDue(db: ProductDatabase, plan: DatabasePlan, { path, stamp }: Fou
     }
   }
   const known = new Map(store.objectsIn(path).map((state) => [state.path, state]));
-  const listed = db.all(plan.objects).map(({ object, revision }): Due => ({ object: String(object), revision: String(revision) }));
+  const listed = db
+    .all(plan.objects)
+    .map(({ object, revision }): Due => ({ object: String(object), revision: String(revision) }));
   const paths = new Set(listed.map(({ object }) => objectPath(path, object)));
   const isRead = ({ object, revision }: Due) => {
     const state = known.get(objectPath(path, object));
     return state !== undefined && !state.gone && state.tail === revision;
   };
-  return { due: listed.filter((one) => !isRead(one)), now, gone: [...known.values()].filter((state) => !state.gone && !paths.has(state.path)) };
+  return {
+    due: listed.filter((one) => !isRead(one)),
+    now,
+    gone: [...known.values()].filter((state) => !state.gone && !paths.has(state.path)),
+  };
 }
 
 /** Returns the new state of the object; null if it does not exist. */
@@ -136,11 +176,14 @@ function readObject(
     const findings = parser.push(record, position, row);
     for (const o of findings.observations) observations.push(o);
     for (const p of findings.problems) problems.add(p);
-    if (findings.observations.length > 0) for (const draft of parser.events(record, position, row)) texts.push(...saidIn(draft, { row }));
+    if (findings.observations.length > 0)
+      for (const draft of parser.events(record, position, row)) texts.push(...saidIn(draft, { row }));
   }
   db.checkUndisturbed();
   if (goesOn && rows.length === 0 && revision === "") return before;
-  const start = goesOn ? { ...before, identity: database.stamp.identity, gone: false } : { ...fresh(database, before), path, within: database.path };
+  const start = goesOn
+    ? { ...before, identity: database.stamp.identity, gone: false }
+    : { ...fresh(database, before), path, within: database.path };
   const after: FileState = {
     ...start,
     size: bytes,
@@ -155,18 +198,34 @@ function readObject(
 }
 
 /** The records of an object that are new since `saved`, oldest first. */
-export async function* objectRecords(found: FoundDatabase, object: string, saved: unknown, counts: ReadCounts): AsyncGenerator<RecordRow> {
-  yield* await query(found, counts, (db, plan) => [...db.records(plan.rows(object, saved))].sort((a, b) => a.position - b.position));
+export async function* objectRecords(
+  found: FoundDatabase,
+  object: string,
+  saved: unknown,
+  counts: ReadCounts,
+): AsyncGenerator<RecordRow> {
+  yield* await query(found, counts, (db, plan) =>
+    [...db.records(plan.rows(object, saved))].sort((a, b) => a.position - b.position),
+  );
 }
 
 /** One record; null if it no longer exists. */
-export async function objectRecord(found: FoundDatabase, object: string, row: string, counts: ReadCounts): Promise<RecordRow | null> {
+export async function objectRecord(
+  found: FoundDatabase,
+  object: string,
+  row: string,
+  counts: ReadCounts,
+): Promise<RecordRow | null> {
   const [record] = await query(found, counts, (db, plan) => [...db.records(plan.row(object, row))]);
   return record ?? null;
 }
 
 /** Returns nothing if the database cannot be read now; the sync has reported it. */
-async function query(found: FoundDatabase, counts: ReadCounts, read: (db: ProductDatabase, plan: DatabasePlan) => RecordRow[]): Promise<RecordRow[]> {
+async function query(
+  found: FoundDatabase,
+  counts: ReadCounts,
+  read: (db: ProductDatabase, plan: DatabasePlan) => RecordRow[],
+): Promise<RecordRow[]> {
   try {
     const db = new ProductDatabase(await loadSqlite(), found.path, counts);
     try {

@@ -32,9 +32,19 @@ export interface Looked {
   readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
-/** Brings the store up to what lies on disk, and says which files changed. Files that did not change are not opened; of those that grew only the new bytes are read. */
-export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
-  const there = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
+/**
+ * Brings the store up to what lies on disk, and says which files changed. Files that did not change are not opened; of
+ * those that grew only the new bytes are read.
+ */
+export async function sync(
+  store: Store,
+  looked: Looked,
+  known: ReadonlyMap<string, FileState>,
+  options: SyncOptions,
+): Promise<readonly string[]> {
+  const there = [...looked.files.values()]
+    .filter((found) => found !== null)
+    .filter((found) => !isUnchanged(known.get(found.path), found));
   const changed = inReadingOrder(there.map((found) => toRead(found, false)))
     .map(({ path }) => looked.files.get(path))
     .filter((found) => found != null);
@@ -44,7 +54,8 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   const allBytes = changed.reduce((sum, { stamp }) => sum + stamp.size, 0);
   for (const found of changed) {
     try {
-      if (found.stream.shape === "database") await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
+      if (found.stream.shape === "database")
+        await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
       else await readOn(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
       if (error instanceof StoreFault) throw error;
@@ -64,7 +75,13 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
 }
 
 export function isUnchanged(state: FileState | null | undefined, { stamp }: Found): boolean {
-  return state != null && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
+  return (
+    state != null &&
+    !state.gone &&
+    state.identity === stamp.identity &&
+    state.size === stamp.size &&
+    state.modifiedMs === stamp.modifiedMs
+  );
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
@@ -94,7 +111,13 @@ function readDocument(found: Found, before: FileState | null, counts: ReadCounts
 /** The position of a document in its file. */
 export const WHOLE = { line: 0, offset: 0 };
 
-async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
+async function readTranscript(
+  found: Found,
+  before: FileState | null,
+  goesOn: boolean,
+  writer: Writer,
+  counts: ReadCounts,
+): Promise<void> {
   let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
   let last = before;
   const { packed } = found.stream;
@@ -108,7 +131,14 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   const hand = (isWhole: boolean) => {
     const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
     state = { ...state, ...(isWhole ? stampIn(found) : inPart(position)), ...position, parser: parser.save(), tail };
-    writer.add({ before: last, after: state, ...standing.take(), problems: problems.take(), texts, exchanges: [...exchanges.values()] });
+    writer.add({
+      before: last,
+      after: state,
+      ...standing.take(),
+      problems: problems.take(),
+      texts,
+      exchanges: [...exchanges.values()],
+    });
     last = state;
     texts = isLittle ? [] : null;
     exchanges = new Map();
@@ -124,7 +154,12 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         for (const p of findings.problems) problems.add(p);
         for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
         if (texts !== null && findings.observations.length > 0) texts.push(...saidOn(parser, line));
-      } else problems.add({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
+      } else
+        problems.add({
+          code: LINE_PROBLEMS[line.is],
+          where: `${found.path}:${line.number}`,
+          detail: `${line.length} bytes`,
+        });
       position = positionAfter(line);
     }
     if (position.offset - handed >= BATCH_BYTES) {
@@ -139,13 +174,21 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
 const inPart = ({ offset }: LinePosition) => ({ size: offset, modifiedMs: 0 });
 
 /** What is packed will never be finished. */
-const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes", unfinished: "line-not-json" } as const satisfies Record<string, ProblemCode>;
+const LINE_PROBLEMS = {
+  "too-long": "line-too-long",
+  zeroes: "line-zeroes",
+  unfinished: "line-not-json",
+} as const satisfies Record<string, ProblemCode>;
 
 /**
  * Deleted files and their facts are kept, except: facts that hold only while the file exists, files in retinue's own
  * folders (they were deleted on purpose), and files that were moved.
  */
-function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+function* vanished(
+  store: Store,
+  { files, rootOf }: Looked,
+  known: ReadonlyMap<string, FileState>,
+): Generator<FileBatch> {
   // One that is looked at now may be gone as well.
   const isThere = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
   for (const [path, found] of files) {
@@ -153,8 +196,14 @@ function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<s
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
     const stream = root === undefined ? undefined : streamIn(root, inside(state.root, path) ?? "");
-    const isTakenBack = stream?.fleeting === true || root?.imported === true || root?.recorded === true || othersOf(stream, state.root).some(isThere);
-    yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
+    const isTakenBack =
+      stream?.fleeting === true ||
+      root?.imported === true ||
+      root?.recorded === true ||
+      othersOf(stream, state.root).some(isThere);
+    yield isTakenBack
+      ? takenBack(state)
+      : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }
 }
 
@@ -167,7 +216,8 @@ function* movedHere(store: Store, arrived: readonly Found[]): Generator<FileBatc
     }
 }
 
-const othersOf = (stream: Stream | null | undefined, root: string) => (stream?.elsewhere ?? []).map((path) => join(root, path));
+const othersOf = (stream: Stream | null | undefined, root: string) =>
+  (stream?.elsewhere ?? []).map((path) => join(root, path));
 
 const GONE = { gone: true, size: 0, offset: 0 } as const;
 

@@ -58,7 +58,9 @@ export class TextIndex {
   get left(): TextsLeft | null {
     const due = [...this.#list().values()];
     const [newest] = due;
-    return newest === undefined ? null : { files: due.length, bytes: due.reduce((sum, { bytes }) => sum + bytes, 0), reachesMs: newest.modifiedMs };
+    return newest === undefined
+      ? null
+      : { files: due.length, bytes: due.reduce((sum, { bytes }) => sum + bytes, 0), reachesMs: newest.modifiedMs };
   }
 
   #list(): Map<string, TextDue> {
@@ -91,7 +93,10 @@ export class TextIndex {
     if (file === null || from === null || found === undefined) return null;
     try {
       if (!this.#isTheSame(found, file)) return null;
-      const { texts, to } = found.stream.shape === "document" ? this.#readDocument(found, file) : await this.#readLines(found, file, from, most);
+      const { texts, to } =
+        found.stream.shape === "document"
+          ? this.#readDocument(found, file)
+          : await this.#readLines(found, file, from, most);
       return { file, from, to, texts };
     } catch (error) {
       if (error instanceof StoreFault) throw error;
@@ -104,18 +109,30 @@ export class TextIndex {
   #isTheSame(found: Found, file: FileState): boolean {
     if (isUnchanged(file, found)) return true;
     if (found.stream.shape === "document" || found.stream.packed !== undefined) return false;
-    return file.identity === found.stamp.identity && found.stamp.size >= file.offset && tailBefore(file.path, file.offset, this.counts) === file.tail;
+    return (
+      file.identity === found.stamp.identity &&
+      found.stamp.size >= file.offset &&
+      tailBefore(file.path, file.offset, this.counts) === file.tail
+    );
   }
 
   #readDocument(found: Found, { offset, lines, path }: FileState): Pick<TextBatch, "texts" | "to"> {
     const bytes = readWhole(path, this.counts);
     const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
     parser.push(bytes, 0);
-    return { texts: parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE)), to: { offset, lines, parser: undefined } };
+    return {
+      texts: parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE)),
+      to: { offset, lines, parser: undefined },
+    };
   }
 
   /** Not beyond what is known of the file: what follows is not read yet. */
-  async #readLines(found: Found, file: FileState, from: TextPosition, most: number): Promise<Pick<TextBatch, "texts" | "to">> {
+  async #readLines(
+    found: Found,
+    file: FileState,
+    from: TextPosition,
+    most: number,
+  ): Promise<Pick<TextBatch, "texts" | "to">> {
     const parser = found.stream.open(asSource(found), from.parser);
     const texts: SaidText[] = [];
     let { offset, lines } = from;
@@ -123,7 +140,8 @@ export class TextIndex {
     for await (const some of jsonLines(file.path, this.counts, { offset, lines }, packed)) {
       for (const line of some) {
         if (line.end > file.offset || (line.is === "unfinished" && packed === undefined)) break;
-        if (line.is === "line" && findingsIn(parser, line).observations.length > 0) for (const text of saidOn(parser, line)) texts.push(text);
+        if (line.is === "line" && findingsIn(parser, line).observations.length > 0)
+          for (const text of saidOn(parser, line)) texts.push(text);
         ({ offset, lines } = positionAfter(line));
       }
       if (offset - from.offset >= most) break;
@@ -131,7 +149,10 @@ export class TextIndex {
     // Blank lines at the end are no lines.
     return {
       texts,
-      to: offset - from.offset >= most ? { offset, lines, parser: parser.save() } : { offset: file.offset, lines: file.lines, parser: undefined },
+      to:
+        offset - from.offset >= most
+          ? { offset, lines, parser: parser.save() }
+          : { offset: file.offset, lines: file.lines, parser: undefined },
     };
   }
 }

@@ -6,7 +6,10 @@ import type { Found } from "./discover.ts";
 const BLANKS = 64;
 
 /** Incomplete last lines, and transcripts that are empty so far. */
-export function unfinishedIn(states: readonly FileState[], source: (path: string) => Found | undefined): readonly Problem[] {
+export function unfinishedIn(
+  states: readonly FileState[],
+  source: (path: string) => Found | undefined,
+): readonly Problem[] {
   const problems: Problem[] = [];
   for (const state of states) {
     const { path, size, offset, lines } = state;
@@ -14,7 +17,8 @@ export function unfinishedIn(states: readonly FileState[], source: (path: string
     // For a packed file the offset refers to the unpacked data.
     if (stream?.shape !== "lines" || (stream.packed !== undefined && size > 0)) continue;
     if (size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
-    else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
+    else if (!isBlankAfter(state))
+      problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
     else if (offset === 0) problems.push({ code: "file-empty", where: path, detail: `${size} bytes of whitespace` });
   }
   return problems;

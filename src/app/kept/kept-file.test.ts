@@ -1,5 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -21,7 +33,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-const linkTo = (parent: string, at = 1) => ({ child: "claude:c" as AgentKey, parent: parent as AgentKey, at, call: null, request: null });
+const linkTo = (parent: string, at = 1) => ({
+  child: "claude:c" as AgentKey,
+  parent: parent as AgentKey,
+  at,
+  call: null,
+  request: null,
+});
 
 async function decide(parent: string): Promise<void> {
   const kept = await keep(env(), talk);
@@ -81,14 +99,21 @@ describe("what people decided", () => {
     kept.close();
     // The index of a table, which a copy does not need.
     const db = new DatabaseSync(keptPath(env()));
-    const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'outbox_batch'").get() as { rootpage: number };
+    const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'outbox_batch'").get() as {
+      rootpage: number;
+    };
     db.close();
     const file = openSync(keptPath(env()), "r+");
     writeSync(file, Buffer.alloc(PAGE, 0xa5), 0, PAGE, (rootpage - 1) * PAGE);
     closeSync(file);
     const again = await keep(env(), talk);
     again.outbox.open("somewhere", null);
-    again.outbox.put("somewhere", "thread", () => [{ key: "k", place: "p", isEnd: true, batch: "b", what: "w", body: new Uint8Array(8) }], 1);
+    again.outbox.put(
+      "somewhere",
+      "thread",
+      () => [{ key: "k", place: "p", isEnd: true, batch: "b", what: "w", body: new Uint8Array(8) }],
+      1,
+    );
     expect(again.outbox.destinations().map(({ name }) => name)).toEqual(["somewhere"]);
     expect(again.links().map(({ parent }) => parent)).toEqual(["claude:after the copy"]);
     again.close();

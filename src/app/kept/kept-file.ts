@@ -71,13 +71,16 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
   try {
     mended(() => null);
   } catch (error) {
-    throw error instanceof Failure ? error : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
+    throw error instanceof Failure
+      ? error
+      : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
   }
   // Proxies every method of a part to the file that is open when it is called.
   const mending = <T extends object>(part: (kept: Kept) => T): T => {
     const methods = Object.keys(mended(part)).map((name) => [
       name,
-      (...args: unknown[]) => mended((now) => Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args)),
+      (...args: unknown[]) =>
+        mended((now) => Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args)),
     ]);
     return Object.fromEntries(methods) as T;
   };
@@ -106,7 +109,8 @@ function copyDaily(kept: Kept, path: string): void {
   const [copy, before] = copiesOf(path);
   const made = modifiedAt(copy);
   const changed = Math.max(modifiedAt(path), modifiedAt(`${path}-wal`));
-  if (made > changed || Date.now() - made < COPY_AFTER_MS || Date.now() - (triedAt.get(path) ?? 0) < TRY_AFTER_MS) return;
+  if (made > changed || Date.now() - made < COPY_AFTER_MS || Date.now() - (triedAt.get(path) ?? 0) < TRY_AFTER_MS)
+    return;
   triedAt.set(path, Date.now());
   const draft = `${copy}.${process.pid}`;
   try {
@@ -123,7 +127,13 @@ function copyDaily(kept: Kept, path: string): void {
 const modifiedAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 /** Moves the damaged file aside. Replaces it by its readable contents, else by the last good copy, else by nothing. */
-function restore(path: string, identity: string | null, error: Error, save: (from: string, to: string) => boolean, talk: Talk): void {
+function restore(
+  path: string,
+  identity: string | null,
+  error: Error,
+  save: (from: string, to: string) => boolean,
+  talk: Talk,
+): void {
   // Another process has already restored it.
   if (identityOf(path) !== identity) return;
   const draft = `${path}.restored-${process.pid}`;
@@ -172,7 +182,8 @@ export async function manualLinks(env: Env, talk?: Talk): Promise<readonly Manua
 
 export function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
   // Links written by older versions have no call and no request.
-  const nameOf = ({ child, parent, call, request }: ManualLink) => JSON.stringify([child, parent, call ?? null, request ?? null]);
+  const nameOf = ({ child, parent, call, request }: ManualLink) =>
+    JSON.stringify([child, parent, call ?? null, request ?? null]);
   const same = (a: ManualLink) => (b: ManualLink) => nameOf(a) === nameOf(b);
   return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
 }

@@ -35,14 +35,20 @@ export async function linkByHand(library: Library, env: Env, childName: string, 
   return relinked(library, child.key);
 }
 
-function pair(library: Library, childUri: string, parentUri: string): { readonly child: LinkedAgent; readonly parent: LinkedAgent; readonly forest: Forest } {
+function pair(
+  library: Library,
+  childUri: string,
+  parentUri: string,
+): { readonly child: LinkedAgent; readonly parent: LinkedAgent; readonly forest: Forest } {
   const keys = [resolve(library, childUri).key, resolve(library, parentUri).key] as const;
   const forest = library.forestOf(keys);
   const [child, parent] = [agentOf(forest, keys[0]), agentOf(forest, keys[1])];
   if (subtreeOf(forest, child.key).includes(parent.key))
-    throw new Failure("failed", `${parent.uri} is ${child.key === parent.key ? "the agent itself" : `below ${child.uri}`}: this would be a cycle`, [
-      "next: choose a parent that is not below it",
-    ]);
+    throw new Failure(
+      "failed",
+      `${parent.uri} is ${child.key === parent.key ? "the agent itself" : `below ${child.uri}`}: this would be a cycle`,
+      ["next: choose a parent that is not below it"],
+    );
   return { child, parent, forest };
 }
 
@@ -83,7 +89,8 @@ export async function unlinkByHand(library: Library, env: Env, childName: string
   const child = resolve(library, uriOf(library, childName));
   const kept = await keep(env);
   try {
-    if (!kept.unlink(child.key)) throw new Failure("not_found", `${child.uri} has no manual link`, [`next: retinue why ${child.uri}`]);
+    if (!kept.unlink(child.key))
+      throw new Failure("not_found", `${child.uri} has no manual link`, [`next: retinue why ${child.uri}`]);
   } finally {
     kept.close();
   }

@@ -18,7 +18,10 @@ export interface LiveOptions {
   readonly releaseMs?: number;
   /** Called when they were dropped. */
   readonly onRelease?: () => void;
-  /** Receives a function for reporting changed files earlier than the operating system does; without files: check the index. */
+  /**
+   * Receives a function for reporting changed files earlier than the operating system does; without files: check the
+   * index.
+   */
   readonly onWatching?: (report: (paths: readonly string[]) => void) => void;
 }
 
@@ -29,14 +32,19 @@ const POLL_MS = 50;
 const QUIET_MS = 2_000;
 /** Minimum interval between two links, however fast files grow. */
 const RELINK_MS = 100;
-/** After each round it pauses for this many times the CPU time of the round, which bounds the share of a core that rounds take. */
+/**
+ * After each round it pauses for this many times the CPU time of the round, which bounds the share of a core that
+ * rounds take.
+ */
 const REST_FACTOR = 3;
 const LONGEST_REST_MS = 2_000;
 /** Size of the fact cache: enough for about twenty busy threads. */
 const LIVE_BYTES = 64 << 20;
 /** The operating system queues at least this many notifications and drops the rest; above it, everything is checked. */
 const CROWD = 8_192;
-/** While the memory store is used, the index file is tried again after this time, then after twice as long, and so on. */
+/**
+ * While the memory store is used, the index file is tried again after this time, then after twice as long, and so on.
+ */
 const FIRST_RETURN_MS = 1_000;
 const LONGEST_RETURN_MS = 60_000;
 /** Records written while the index was replaced may have been read already. */
@@ -53,8 +61,12 @@ const PULSE_MS = 1_000;
  * but for one after the last activity.
  * Never fails and never ends by itself: failed work is retried.
  */
-export async function* live(library: Library, { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions): AsyncGenerator<Changes> {
-  for (let isFirst = true; !options.signal.aborted; isFirst = false) yield* watchOn(library, { ...options, talk, troubles }, isFirst);
+export async function* live(
+  library: Library,
+  { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions,
+): AsyncGenerator<Changes> {
+  for (let isFirst = true; !options.signal.aborted; isFirst = false)
+    yield* watchOn(library, { ...options, talk, troubles }, isFirst);
 }
 
 type AllOptions = LiveOptions & RetryOptions;
@@ -85,7 +97,10 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const newsIn = (changes: Changes): Changes =>
     library.index.replaced === replaced
       ? changes
-      : { ...changes, threads: new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key)) };
+      : {
+          ...changes,
+          threads: new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key)),
+        };
   const lookAround = () => persistently(() => library.refresh(FIRST_PAGE), options);
   library.keepAtHand(LIVE_BYTES);
   library.expectRecordings();
@@ -126,7 +141,14 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       if (!isAway) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
       else if (returnAt === 0) returnAt = performance.now() + returnPause;
       const idle = isAway ? Math.max(0, returnAt - performance.now()) : null;
-      const pause = changed.size > 0 || wasBehind ? 0 : growing.size > 0 ? POLL_MS : runs ? Math.min(PULSE_MS, idle ?? PULSE_MS) : idle;
+      const pause =
+        changed.size > 0 || wasBehind
+          ? 0
+          : growing.size > 0
+            ? POLL_MS
+            : runs
+              ? Math.min(PULSE_MS, idle ?? PULSE_MS)
+              : idle;
       const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
@@ -157,7 +179,11 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       const isPulse: boolean = runs && began >= nextPulseAt;
       const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runsNow: boolean }> => {
         const found = isCrowd ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
-        const runsNow: boolean = isPulse ? await library.recheck() : found.threads.size > 0 ? library.mayChange() : runs;
+        const runsNow: boolean = isPulse
+          ? await library.recheck()
+          : found.threads.size > 0
+            ? library.mayChange()
+            : runs;
         return { changes: newsIn({ ...found, threads: late.threads.union(found.threads) }), runsNow };
       }, options);
       if (round === null) return;
@@ -194,7 +220,8 @@ function cpuMsSince(before: NodeJS.CpuUsage): number {
   return (user + system) / 1_000;
 }
 
-const pollingOf = (folders: number) => (folders === 0 ? null : `cannot watch ${plural(folders, "folder")}; they are polled, and changes there show later`);
+const pollingOf = (folders: number) =>
+  folders === 0 ? null : `cannot watch ${plural(folders, "folder")}; they are polled, and changes there show later`;
 
 /** The problem that watching the library would have now; null if all of it can be watched. */
 export async function pollingNow(library: Library): Promise<string | null> {
@@ -208,10 +235,14 @@ export async function pollingNow(library: Library): Promise<string | null> {
 function watchLibrary(library: Library, options: WatchOptions): Promise<Watching> {
   // A root with a wildcard that matches no folder yet is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
-  const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  const folders = named.flatMap((root) =>
+    root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)),
+  );
   const shallow = library.roots
     .filter((root) => root.provider.rootFiles === true || root.loose !== null)
-    .map(({ path, folders, exists, provider }) => (folders.length === 0 || (!exists && provider.stream(basename(path)) !== null) ? dirname(path) : path));
+    .map(({ path, folders, exists, provider }) =>
+      folders.length === 0 || (!exists && provider.stream(basename(path)) !== null) ? dirname(path) : path,
+    );
   return watchFolders(folders, [...shallow, dirname(library.decisions)], options);
 }
 

@@ -32,7 +32,8 @@ export function telemetryIn(
     if (error instanceof TooLarge) throw error;
     throw new Failure("usage", `not an OTLP request of ${signal}: ${message}`, ["send OTLP as JSON or as protobuf"]);
   }
-  if (request === null) throw new Failure("usage", `not an OTLP request of ${signal}`, ["send OTLP as JSON or as protobuf"]);
+  if (request === null)
+    throw new Failure("usage", `not an OTLP request of ${signal}`, ["send OTLP as JSON or as protobuf"]);
   return request;
 }
 

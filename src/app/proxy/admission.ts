@@ -15,13 +15,18 @@ const WITH_TOKEN = /^\/~([^/?]*)(.*)$/;
 export const withToken = (url: string, token: string) => `${url}/~${token}`;
 
 /** Takes requests of this user's processes and of those that know the token, and none that a web page sends. */
-export async function admission({ url = "/", headers, socket }: IncomingMessage, options: AdmissionOptions): Promise<Admission> {
+export async function admission(
+  { url = "/", headers, socket }: IncomingMessage,
+  options: AdmissionOptions,
+): Promise<Admission> {
   const { access, asksForToken } = options;
   const { host = "", origin } = headers;
   const site = headers["sec-fetch-site"];
-  if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined)) return refused(403, "requests of web pages are not passed on");
+  if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined))
+    return refused(403, "requests of web pages are not passed on");
   const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
-  if (token !== undefined) return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
+  if (token !== undefined)
+    return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
   if (!isOwnName(host, options)) return refused(403, `${JSON.stringify(host)} is not a name of this proxy`);
   const whose = asksForToken ? "unknown" : await access.ownerOf(socket);
   if (whose === "own") return { path: url };

@@ -31,5 +31,9 @@ function isRefusedAfter(usage: { readonly speed?: string }): boolean {
 }
 
 it("an answer in fast mode takes from a budget what it costs there", () => {
-  expect([isRefusedAfter({}), isRefusedAfter({ speed: "standard" }), isRefusedAfter({ speed: "fast" })]).toEqual([false, false, true]);
+  expect([isRefusedAfter({}), isRefusedAfter({ speed: "standard" }), isRefusedAfter({ speed: "fast" })]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });

@@ -29,7 +29,9 @@ const SHOWN = 5;
 const MAIN = "the main thread";
 const DIALECTS = dialectsOf(PROVIDERS);
 
-/** Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit. */
+/**
+ * Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit.
+ */
 export class Budgets {
   readonly #limits: Limits;
   readonly #price: ReturnType<typeof pricesWith>;
@@ -82,7 +84,9 @@ export class Budgets {
   /** In the words of the API, so that a client shows it to its user. */
   refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
     if (this.isOff) return null;
-    const caller = callerOf(readRequest({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row);
+    const caller = callerOf(
+      readRequest({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row,
+    );
     const session = caller === null ? undefined : this.#sessions.get(caller.session);
     const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
     if (session === undefined || limit === null) return null;
@@ -92,7 +96,11 @@ export class Budgets {
   }
 
   #reached(session: Session, agent: string): string | null {
-    const { usd = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, agents = Number.POSITIVE_INFINITY } = this.#limits;
+    const {
+      usd = Number.POSITIVE_INFINITY,
+      tokens = Number.POSITIVE_INFINITY,
+      agents = Number.POSITIVE_INFINITY,
+    } = this.#limits;
     const total = totalOf(session);
     if (total.tokens >= tokens) return `${exact(tokens)} tokens`;
     if (total.usd >= usd) return money(usd);
@@ -113,7 +121,8 @@ function totalOf({ agents }: Session): Spent {
 
 function spendersOf(session: Session): string {
   const most = [...session.agents].sort(([, a], [, b]) => b.tokens - a.tokens).slice(0, SHOWN);
-  const words = ({ tokens, usd, calls }: Spent) => `${exact(tokens)} tokens (${money(usd)}) in ${plural(calls, "call")}`;
+  const words = ({ tokens, usd, calls }: Spent) =>
+    `${exact(tokens)} tokens (${money(usd)}) in ${plural(calls, "call")}`;
   return `Spent: ${words(totalOf(session))}, by ${most.map(([name, spent]) => `${name} ${words(spent)}`).join("; ")}.`;
 }
 
@@ -130,5 +139,10 @@ function callerOf(asked: RequestRow): Spender | null {
   const { caller, dialect, name } = found;
   const { agent, thread } = partsOf(caller.agent ?? caller.thread);
   const isMain = agent === null && caller.parent === null;
-  return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: dialect.vendor, product: name };
+  return {
+    session: caller.session,
+    agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`,
+    vendor: dialect.vendor,
+    product: name,
+  };
 }

@@ -34,7 +34,11 @@ parentPort?.on("message", (told: readonly Passed[] | "reopen" | "close") => {
   for (const one of told) {
     if ("end" in one) [bytes, end] = [bytes + one.length, one.end];
     try {
-      recording.tell("end" in one ? { is: one.is, id: one.id, at: one.at, bytes: new Uint8Array(memory, one.start, one.length) } : one);
+      recording.tell(
+        "end" in one
+          ? { is: one.is, id: one.id, at: one.at, bytes: new Uint8Array(memory, one.start, one.length) }
+          : one,
+      );
     } catch (error) {
       tell({ is: "trouble", words: (error as Error).message });
     }

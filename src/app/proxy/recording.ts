@@ -20,7 +20,13 @@ export type Told =
   /** The bytes are valid until `tell` returns. */
   | { readonly is: "asked" | "answer"; readonly id: string; readonly at: number; readonly bytes: Uint8Array }
   | { readonly is: "asked-all"; readonly id: string; readonly at: number }
-  | { readonly is: "answered"; readonly id: string; readonly at: number; readonly status: number; readonly headers: readonly string[] }
+  | {
+      readonly is: "answered";
+      readonly id: string;
+      readonly at: number;
+      readonly status: number;
+      readonly headers: readonly string[];
+    }
   | {
       readonly is: "ended";
       readonly id: string;
@@ -30,8 +36,8 @@ export type Told =
     };
 
 /**
- * The key lives as long as the process and is written nowhere: a plain hash of a short password could be found by trying all of them.
- * So hashes can be compared within one run of the proxy only.
+ * The key lives as long as the process and is written nowhere: a plain hash of a short password could be found by
+ * trying all of them. So hashes can be compared within one run of the proxy only.
  */
 function sealer(): Keeping["seal"] {
   const key = randomBytes(32);
@@ -70,7 +76,10 @@ const MAX_FILES = 64;
 /** So many pieces of a file are remembered; an older one that comes again is written again. */
 const MAX_PIECES = 10_000;
 
-/** Writes down exchanges while they run. A row each time something is known for good: a crash loses what was under way, and no more. */
+/**
+ * Writes down exchanges while they run. A row each time something is known for good: a crash loses what was under way,
+ * and no more.
+ */
 export class TrafficRecording {
   readonly #options: RecordingOptions;
   readonly #running = new Map<string, Running>();
@@ -103,7 +112,9 @@ export class TrafficRecording {
         break;
       case "answered":
         this.#asked(running, told.at);
-        running.unpacker = new Unpacker(headerIn(told.headers, "content-encoding"), (text, bytes, at) => this.#text(running, text, bytes, at));
+        running.unpacker = new Unpacker(headerIn(told.headers, "content-encoding"), (text, bytes, at) =>
+          this.#text(running, text, bytes, at),
+        );
         this.#write(running, running.reader.answered(told.status, told.headers), told.at);
         break;
       case "answer":
@@ -172,7 +183,8 @@ export class TrafficRecording {
   }
 
   #file(name: string): RecordingFile {
-    const known = this.#files.get(name) ?? new RecordingFile(join(this.#options.folder, `${name}.jsonl`), this.#options.onTrouble);
+    const known =
+      this.#files.get(name) ?? new RecordingFile(join(this.#options.folder, `${name}.jsonl`), this.#options.onTrouble);
     this.#files.delete(name);
     this.#files.set(name, known);
     const [oldest] = this.#files;
@@ -221,7 +233,8 @@ function bodyText(chunks: readonly Uint8Array[], encoding: string | null): strin
 }
 
 function headerIn(headers: readonly string[], name: string): string | null {
-  for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i]?.toLowerCase() === name) return headers[i + 1]?.trim().toLowerCase() || null;
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i]?.toLowerCase() === name) return headers[i + 1]?.trim().toLowerCase() || null;
   return null;
 }
 

@@ -2,7 +2,9 @@ import type { RequestRow, TrafficRow } from "../../core/facts/traffic.ts";
 import type { Redactor } from "../../core/redaction/redaction.ts";
 import { asList, asObject, type JsonObject } from "../../core/tools/json.ts";
 
-/** A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block. */
+/**
+ * A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block.
+ */
 export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {
   if (row.is === "block") return { ...row, block: asObject(redactor.value(row.block)) ?? {} };
   return row.is === "ended" && row.error !== null ? { ...row, error: redactor.text(row.error) } : row;
@@ -53,11 +55,16 @@ function withoutOutput(message: JsonObject): JsonObject {
   if (!Array.isArray(message.content)) return message;
   return {
     ...message,
-    content: asList(message.content).map((item) => (asObject(item)?.type === "tool_result" ? { ...asObject(item), content: "[left out]" } : item)),
+    content: asList(message.content).map((item) =>
+      asObject(item)?.type === "tool_result" ? { ...asObject(item), content: "[left out]" } : item,
+    ),
   };
 }
 
 function redactedBlock(block: JsonObject, redactor: Redactor): JsonObject {
-  if (redactor.level === "metadata") return { type: block.type, id: block.id, call_id: block.call_id, name: block.name };
-  return asObject(redactor.value("input" in block ? { ...block, input: redactor.toolInput(block.input) } : block)) ?? {};
+  if (redactor.level === "metadata")
+    return { type: block.type, id: block.id, call_id: block.call_id, name: block.name };
+  return (
+    asObject(redactor.value("input" in block ? { ...block, input: redactor.toolInput(block.input) } : block)) ?? {}
+  );
 }

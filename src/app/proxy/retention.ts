@@ -13,7 +13,10 @@ export interface Kept {
   readonly removedBytes: number;
 }
 
-/** Throws away what is older than wanted, then the oldest of what is more than wanted. What is being written to is young. Says what is left. */
+/**
+ * Throws away what is older than wanted, then the oldest of what is more than wanted. What is being written to is
+ * young. Says what is left.
+ */
 export function keepWithin(folder: string, { ageMs, bytes }: Limits, now: number): Kept {
   const files = recordingsIn(folder).sort((a, b) => b.at - a.at);
   let [kept, left] = [0, 0];
@@ -28,7 +31,12 @@ export function keepWithin(folder: string, { ageMs, bytes }: Limits, now: number
       left += file.size;
     }
   }
-  return { files: kept, bytes: left, removedFiles: removed.length, removedBytes: removed.reduce((sum, { size }) => sum + size, 0) };
+  return {
+    files: kept,
+    bytes: left,
+    removedFiles: removed.length,
+    removedBytes: removed.reduce((sum, { size }) => sum + size, 0),
+  };
 }
 
 function recordingsIn(folder: string): { readonly path: string; readonly at: number; readonly size: number }[] {

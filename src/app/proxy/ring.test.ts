@@ -7,36 +7,44 @@ const filled = (length: number, value: number) => new Uint8Array(length).fill(va
 describe("a ring", () => {
   it("gives back every chunk that it took, whatever comes and goes", () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.record({ put: fc.integer({ min: 1, max: 40 }) }), fc.record({ read: fc.integer({ min: 1, max: 4 }) }))), (steps) => {
-        const ring = new Ring(100);
-        const waiting: { readonly start: number; readonly chunk: Uint8Array; readonly end: number }[] = [];
-        for (const [i, step] of steps.entries()) {
-          if ("put" in step) {
-            const chunk = filled(step.put, i % 256);
-            const start = ring.put(chunk);
-            if (start !== null) waiting.push({ start, chunk, end: ring.written });
-            else expect(waiting.length).toBeGreaterThan(0);
-          } else {
-            for (const { start, chunk, end } of waiting.splice(0, step.read)) {
-              expect([...new Uint8Array(ring.memory, start, chunk.length)]).toEqual([...chunk]);
-              ring.release(chunk.length, end);
+      fc.property(
+        fc.array(
+          fc.oneof(
+            fc.record({ put: fc.integer({ min: 1, max: 40 }) }),
+            fc.record({ read: fc.integer({ min: 1, max: 4 }) }),
+          ),
+        ),
+        (steps) => {
+          const ring = new Ring(100);
+          const waiting: { readonly start: number; readonly chunk: Uint8Array; readonly end: number }[] = [];
+          for (const [i, step] of steps.entries()) {
+            if ("put" in step) {
+              const chunk = filled(step.put, i % 256);
+              const start = ring.put(chunk);
+              if (start !== null) waiting.push({ start, chunk, end: ring.written });
+              else expect(waiting.length).toBeGreaterThan(0);
+            } else {
+              for (const { start, chunk, end } of waiting.splice(0, step.read)) {
+                expect([...new Uint8Array(ring.memory, start, chunk.length)]).toEqual([...chunk]);
+                ring.release(chunk.length, end);
+              }
             }
+            expect(ring.waiting).toBe(waiting.reduce((sum, { chunk }) => sum + chunk.length, 0));
           }
-          expect(ring.waiting).toBe(waiting.reduce((sum, { chunk }) => sum + chunk.length, 0));
-        }
-      }),
+        },
+      ),
     );
   });
 
   it("takes nothing that it has no room for, and everything again once that was read", () => {
     const ring = new Ring(100);
-    expect([ring.put(filled(60, 1)), ring.put(filled(60, 2)), ring.put(filled(40, 3)), ring.put(filled(1, 4)), ring.put(filled(101, 5))]).toEqual([
-      0,
-      null,
-      60,
-      null,
-      null,
-    ]);
+    expect([
+      ring.put(filled(60, 1)),
+      ring.put(filled(60, 2)),
+      ring.put(filled(40, 3)),
+      ring.put(filled(1, 4)),
+      ring.put(filled(101, 5)),
+    ]).toEqual([0, null, 60, null, null]);
     ring.release(60, 60);
     expect(ring.put(filled(60, 6))).toBe(0);
     ring.clear();

@@ -1,9 +1,12 @@
-/** Once so much was read from the beginning on, writing continues there: pages further on are used only while much is waiting. */
+/**
+ * Once so much was read from the beginning on, writing continues there: pages further on are used only while much is
+ * waiting.
+ */
 const EARLY_BYTES = 4 << 20;
 
 /**
- * Memory that two threads share, written by one and read by the other in the same order: chunks are copied once, and nothing is allocated for them.
- * Pages that were never written to take no memory.
+ * Memory that two threads share, written by one and read by the other in the same order: chunks are copied once, and
+ * nothing is allocated for them. Pages that were never written to take no memory.
  */
 export class Ring {
   readonly memory: SharedArrayBuffer;

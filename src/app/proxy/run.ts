@@ -75,11 +75,20 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     begin: (head) => witness.begin(head),
     refuses: (head) => budgets.refuses(head),
     failure: (status, words) =>
-      JSON.stringify({ type: "error", error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` } }),
+      JSON.stringify({
+        type: "error",
+        error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` },
+      }),
     onTrouble: (error) => once(error.message),
   }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EADDRINUSE") throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
-    throw new Failure("failed", `port ${run.port} is taken`, ["next: retinue proxy --port 0, for any that is free"], error);
+    if (error.code !== "EADDRINUSE")
+      throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
+    throw new Failure(
+      "failed",
+      `port ${run.port} is taken`,
+      ["next: retinue proxy --port 0, for any that is free"],
+      error,
+    );
   });
   port = Number(new URL(proxy.url).port);
   const isOpen = !asksForToken && (await access.identifies(run.host, port));

@@ -5,7 +5,10 @@ import { unpackingStream, unpackWhole } from "../../transports/unpack.ts";
 
 type OnText = (text: string, bytes: number, at: number) => void;
 
-/** Gives the text of a copy of what goes by packed, and not more than `MAX_RECORD` of it. What is cut off in the middle is read up to there. */
+/**
+ * Gives the text of a copy of what goes by packed, and not more than `MAX_RECORD` of it. What is cut off in the middle
+ * is read up to there.
+ */
 export class Unpacker {
   readonly #onText: OnText;
   readonly #decoder = new StringDecoder("utf8");

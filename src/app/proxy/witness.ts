@@ -54,10 +54,16 @@ const MAX_WAITING = 64 << 20;
 const MAX_ENTRIES = 10_000;
 /** Long enough that many chunks go together, and short enough that nobody waits to see them. */
 const GATHER_MS = 5;
-/** More than this in that time is no answer that a model writes: recording it waits, so that it does not slow the forwarding down. */
+/**
+ * More than this in that time is no answer that a model writes: recording it waits, so that it does not slow the
+ * forwarding down.
+ */
 const BULK_BYTES = 512 << 10;
 const LONGEST_WAIT_MS = 1_000;
-const THREAD_FILE = new URL(import.meta.url.endsWith(".ts") ? "./recorder-thread.ts" : "./recorder-thread.js", import.meta.url);
+const THREAD_FILE = new URL(
+  import.meta.url.endsWith(".ts") ? "./recorder-thread.ts" : "./recorder-thread.js",
+  import.meta.url,
+);
 
 /** Hands copies of what goes by to the thread that writes it down, many at a time. */
 export class Witness {
@@ -89,13 +95,26 @@ export class Witness {
     }
     const id = newId();
     const { method, path, headers, upstream } = head;
-    this.#tell({ is: "begun", id, at: Date.now(), question: { method, path, headers, upstream, windowMs: null, process: this.#process } });
+    this.#tell({
+      is: "begun",
+      id,
+      at: Date.now(),
+      question: { method, path, headers, upstream, windowMs: null, process: this.#process },
+    });
     return {
       asked: (chunk) => this.#copy("asked", id, chunk),
       askedAll: () => this.#tell({ is: "asked-all", id, at: Date.now() }),
-      answered: (head) => this.#tell({ is: "answered", id, at: Date.now(), status: head.status, headers: head.headers }),
+      answered: (head) =>
+        this.#tell({ is: "answered", id, at: Date.now(), status: head.status, headers: head.headers }),
       answer: (chunk) => this.#copy("answer", id, chunk),
-      ended: (ending) => this.#tell({ is: "ended", id, at: Date.now(), how: ending.how, error: "error" in ending ? ending.error : null }),
+      ended: (ending) =>
+        this.#tell({
+          is: "ended",
+          id,
+          at: Date.now(),
+          how: ending.how,
+          error: "error" in ending ? ending.error : null,
+        }),
     };
   }
 

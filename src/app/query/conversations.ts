@@ -47,7 +47,11 @@ export function conversations(
   const seen = new Set<AgentKey>();
   let place = after;
   for (;;) {
-    const page = library.store.exchanges({ under: library.under, limit: PAGE, ...(place === undefined ? {} : { after: place }) });
+    const page = library.store.exchanges({
+      under: library.under,
+      limit: PAGE,
+      ...(place === undefined ? {} : { after: place }),
+    });
     for (const exchange of page) {
       const root = reader.rootOf(exchange.thread);
       // Conversations with newer requests were on an earlier page.
@@ -88,16 +92,23 @@ export interface ConversationQuery {
 }
 
 /** Finds the conversation by its id or by the URI of one of its agents. */
-export async function conversation(library: Library, id: string, query: ConversationQuery): Promise<ConversationDetail> {
+export async function conversation(
+  library: Library,
+  id: string,
+  query: ConversationQuery,
+): Promise<ConversationDetail> {
   const reader = new Reader(library);
   const root = reader.rootOf(threadOf(resolve(library, id).key));
-  if (root === null || reader.below(root).length === 0) throw new Failure("not_found", `no recorded API traffic of ${id}`, ["next: GET /api/conversations"]);
+  if (root === null || reader.below(root).length === 0)
+    throw new Failure("not_found", `no recorded API traffic of ${id}`, ["next: GET /api/conversations"]);
   const { messages, subtasks, ...rest } = reader.read(root);
   const own = reader.own(root);
   const branch = query.branch ?? own.at(-1)?.branch ?? "main";
   const requests = own.filter((exchange) => exchange.branch === branch);
   if (query.branch !== undefined && requests.length === 0)
-    throw new Failure("not_found", `no branch ${branch} in ${rest.uri}`, [`branches: ${rest.branches.map(({ name }) => name).join(", ")}`]);
+    throw new Failure("not_found", `no branch ${branch} in ${rest.uri}`, [
+      `branches: ${rest.branches.map(({ name }) => name).join(", ")}`,
+    ]);
   return {
     ...rest,
     message_count: messages,
@@ -138,7 +149,9 @@ class Reader {
     const known = this.#below.get(root);
     if (known !== undefined) return known;
     const threads = new Set(subtreeOf(this.#requests.forestOf(root), root).map(threadOf));
-    const all = [...threads].flatMap((thread) => this.#requests.ofThread(thread)).sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+    const all = [...threads]
+      .flatMap((thread) => this.#requests.ofThread(thread))
+      .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
     this.#below.set(root, all);
     return all;
   }
@@ -150,7 +163,9 @@ class Reader {
 
   /** Requests of the thread itself, without internal ones. */
   own(root: AgentKey): readonly RecordedExchange[] {
-    return this.below(root).filter((exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root);
+    return this.below(root).filter(
+      (exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root,
+    );
   }
 
   subtasks(root: AgentKey): readonly Subtask[] {

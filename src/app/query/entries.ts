@@ -16,7 +16,8 @@ export interface ThreadEntry extends Entry {
   readonly line: number;
 }
 
-const providerOf = ({ key }: LinkedAgent): Provider | undefined => PROVIDERS.find((provider) => provider.name === partsOf(key).provider);
+const providerOf = ({ key }: LinkedAgent): Provider | undefined =>
+  PROVIDERS.find((provider) => provider.name === partsOf(key).provider);
 
 /** The entries of a thread in the order they were written; null if the product has no entries. */
 export async function entriesOf(library: Library, agent: LinkedAgent): Promise<readonly ThreadEntry[] | null> {
@@ -51,6 +52,7 @@ export function asEntry(input: string): { readonly thread: string; readonly entr
 export function branchTo(entries: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
   const byId = new Map(entries.map((one) => [one.id, one]));
   const branch = new Set<ThreadEntry>();
-  for (let at: ThreadEntry | undefined = entry; at !== undefined && !branch.has(at); at = byId.get(at.parent ?? "")) branch.add(at);
+  for (let at: ThreadEntry | undefined = entry; at !== undefined && !branch.has(at); at = byId.get(at.parent ?? ""))
+    branch.add(at);
   return [...branch].reverse();
 }

@@ -63,9 +63,15 @@ export class EventLog {
 
   /** Number of events and their time range, without status events. */
   get span(): LogSpan {
-    const times = this.#entries.flatMap(({ event }) => (event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0]));
+    const times = this.#entries.flatMap(({ event }) =>
+      event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0],
+    );
     const known = times.filter((time) => time > 0);
-    return { events: times.length, first: known.length === 0 ? null : Math.min(...known), last: known.length === 0 ? null : Math.max(...known) };
+    return {
+      events: times.length,
+      first: known.length === 0 ? null : Math.min(...known),
+      last: known.length === 0 ? null : Math.max(...known),
+    };
   }
 
   idAt(index: number): string | null {
@@ -94,7 +100,13 @@ export class EventLog {
     records.set(record, drafts);
     const draft = draftOf(drafts, event, from);
     const tool = event.tool && { ...event.tool, input: draft?.tool?.input ?? null };
-    return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, summary: draft === undefined ? null : summaryOf(draft), tool };
+    return {
+      ...whole,
+      id: idOf({ event, from }),
+      text: draft?.text ?? null,
+      summary: draft === undefined ? null : summaryOf(draft),
+      tool,
+    };
   }
 }
 
@@ -113,11 +125,22 @@ type Entry = Pick<PlacedEvent, "event" | "from">;
 function entryOf({ event, from }: PlacedEvent): Entry {
   return from === null
     ? { event, from }
-    : { event: { ...event, uri: "", id: "", text: null, summary: null, tool: event.tool && { ...event.tool, input: null } }, from };
+    : {
+        event: {
+          ...event,
+          uri: "",
+          id: "",
+          text: null,
+          summary: null,
+          tool: event.tool && { ...event.tool, input: null },
+        },
+        from,
+      };
 }
 
 const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);
-const placeName = ({ place }: EventSource) => (place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`);
+const placeName = ({ place }: EventSource) =>
+  place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`;
 
 const newSerial = () => randomBytes(6).toString("hex");
 
@@ -136,7 +159,11 @@ export class MergedLog {
     const fresh = logs.flatMap((log) => {
       const from = this.#taken.get(log) ?? 0;
       this.#taken.set(log, log.length);
-      return Array.from({ length: log.length - from }, (_, i) => ({ log, index: from + i, time: log.timeOf(from + i) }));
+      return Array.from({ length: log.length - from }, (_, i) => ({
+        log,
+        index: from + i,
+        time: log.timeOf(from + i),
+      }));
     });
     fresh.sort((a, b) => a.time - b.time);
     for (const { log, index } of fresh) this.#places.push({ log, index });
@@ -153,7 +180,8 @@ export class MergedLog {
   async page(from: number, limit: number): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
     const records: Records = new Map();
-    for (const { log, index } of this.#places.slice(from, from + limit)) events.push(...(await log.page(index, 1, records)));
+    for (const { log, index } of this.#places.slice(from, from + limit))
+      events.push(...(await log.page(index, 1, records)));
     return events;
   }
 }

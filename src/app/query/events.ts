@@ -48,19 +48,31 @@ export class EventReader {
   /** The same, with the place of each event. */
   async nextPlaced(forest: Forest, keys: readonly AgentKey[], more: More = "maybe"): Promise<PlacedEvent[]> {
     const selected = new Set(keys);
-    const files = new Map(keys.flatMap((key) => agentOf(forest, key).files.map(({ path, readTo }) => [path, readTo] as const)));
+    const files = new Map(
+      keys.flatMap((key) => agentOf(forest, key).files.map(({ path, readTo }) => [path, readTo] as const)),
+    );
     const events: Unnumbered[] = [];
     for (const { path, isRecorded } of this.#localFirst(files.keys())) {
       for await (const read of this.#newIn(path, files.get(path) ?? 0)) {
         const draft = { ...read, speaker: forest.nameOf(read.speaker) };
-        if (selected.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstSource(draft) && this.#isNotReturned(draft))
+        if (
+          selected.has(draft.speaker) &&
+          isOwn(forest, draft) &&
+          this.#isFirstSource(draft) &&
+          this.#isNotReturned(draft)
+        )
           events.push(this.#eventOf(forest, draft, isRecorded));
       }
     }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key), more)) if (this.#isNewState(event)) events.push(event);
     }
-    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft, isRecorded: event.isRecorded }));
+    return events.sort(inOrder).map((event) => ({
+      event: this.#numbered(event),
+      from: event.from,
+      draft: event.draft,
+      isRecorded: event.isRecorded,
+    }));
   }
 
   /**
@@ -112,12 +124,16 @@ export class EventReader {
   async *#newIn(path: string, readTo: number): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
     if (source === undefined) return;
-    const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
+    const file = this.#files.get(path) ?? {
+      parser: source.stream.open(asSource(source)),
+      position: { offset: 0, lines: 0 },
+    };
     this.#files.set(path, file);
     const { packed } = source.stream;
     // Packed files are never appended to.
     if (packed !== undefined && file.position.offset > 0) return;
-    if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
+    if (source.stream.shape === "database")
+      return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
     if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
     for await (const lines of jsonLines(path, this.counts, file.position, packed)) {
       for (const line of lines) {
@@ -129,8 +145,19 @@ export class EventReader {
           for (const [number, draft] of drafts.entries()) {
             // Sources that report current state repeat the same event.
             if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
-            const from = { path, place: { line: line.number, offset: line.offset }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
-            yield { ...draft, id: `${eventPlace(path, line)}${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
+            const from = {
+              path,
+              place: { line: line.number, offset: line.offset },
+              draft: draft.name ?? number,
+              fromEnd: after[number] ?? 0,
+            };
+            yield {
+              ...draft,
+              id: `${eventPlace(path, line)}${draft.name ?? number}`,
+              ref: { path, line: line.number },
+              order: line.number,
+              from,
+            };
           }
         }
         file.position = positionAfter(line);
@@ -157,7 +184,12 @@ export class EventReader {
   }
 
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
-    for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), this.counts)) {
+    for await (const { row, position, record } of objectRecords(
+      source,
+      source.object ?? "",
+      parser.save(),
+      this.counts,
+    )) {
       if (record === null) continue;
       parser.push(record, position, row);
       const drafts = parser.events(record, position, row);
@@ -173,7 +205,10 @@ export class EventReader {
   #eventOf(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
-    const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#tokensOf(agent).get(draft.response) ?? null);
+    const usage =
+      draft.response === null || this.#shown.has(draft.response)
+        ? null
+        : (this.#tokensOf(agent).get(draft.response) ?? null);
     if (draft.response !== null) this.#shown.add(draft.response);
     return {
       schema: "retinue/event@1",
@@ -238,13 +273,19 @@ export interface EventSource {
 }
 
 /** Finds an event again among the events of its record, parsed alone. */
-export function draftOf(drafts: readonly EventDraft[], { kind, tool }: AgentEvent, { draft, fromEnd }: EventSource): EventDraft | undefined {
+export function draftOf(
+  drafts: readonly EventDraft[],
+  { kind, tool }: AgentEvent,
+  { draft, fromEnd }: EventSource,
+): EventDraft | undefined {
   const name = typeof draft === "string" ? draft : undefined;
   return drafts.filter((one) => signatureOf(one) === signature(kind, tool?.callId, name)).at(-1 - fromEnd);
 }
 
-const signature = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
-const signatureOf = ({ kind, tool, name }: EventDraft) => signature(kind, tool === null ? undefined : nativeCall(tool.call), name);
+const signature = (kind: string, call: string | undefined, name: string | undefined) =>
+  JSON.stringify([kind, call, name]);
+const signatureOf = ({ kind, tool, name }: EventDraft) =>
+  signature(kind, tool === null ? undefined : nativeCall(tool.call), name);
 /** For each event, the number of similar ones after it. */
 function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
   const seen = new Map<string, number>();
@@ -269,8 +310,14 @@ export interface PlacedEvent {
   readonly isRecorded: boolean;
 }
 
-type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
-type Unnumbered = Omit<AgentEvent, "seq"> & Omit<PlacedEvent, "event"> & { readonly time: number | null; readonly order: number };
+type Placed = EventDraft & {
+  readonly id: string;
+  readonly ref: EventRef;
+  readonly order: number;
+  readonly from: EventSource;
+};
+type Unnumbered = Omit<AgentEvent, "seq"> &
+  Omit<PlacedEvent, "event"> & { readonly time: number | null; readonly order: number };
 
 /** By time, then by the order of the records; derived events last. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
@@ -299,7 +346,9 @@ function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
     draft: null,
     isRecorded: false,
   } as const;
-  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, more, forest.now) && !isUnplacedYet(child, more));
+  const children = agent.children
+    .map((key) => agentOf(forest, key))
+    .filter((child) => !isUnnamedYet(child, more, forest.now) && !isUnplacedYet(child, more));
   const spawns = children.map((child): Unnumbered => {
     const call = child.spawnCall;
     const time = child.firstAt ?? call?.at ?? null;
@@ -362,7 +411,8 @@ function isUnnamedYet({ evidence: [decided], verdict, statements }: LinkedAgent,
 
 /** The agent is placed in its thread for lack of evidence; its parent may still become known. */
 function isUnplacedYet({ evidence: [decided], verdict }: LinkedAgent, more: More): boolean {
-  const isOpen = more === "surely" || (more === "maybe" && (verdict.status === "running" || verdict.status === "pendingInit"));
+  const isOpen =
+    more === "surely" || (more === "maybe" && (verdict.status === "running" || verdict.status === "pendingInit"));
   return isOpen && decided?.source === "inferred" && decided.confidence <= WEAK;
 }
 const WEAK = 0.5;

@@ -25,13 +25,22 @@ export interface Examination {
     readonly bytes: number;
   }[];
   /** Number of threads by the product version that wrote them last. */
-  readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
+  readonly versions: readonly {
+    readonly provider: string;
+    readonly version: string | null;
+    readonly threads: number;
+  }[];
   readonly threads: number;
   readonly agents: number;
   /** Internal transcripts, which are not agents. */
   readonly internal: number;
   /** How this operating system reports the processes of agents. */
-  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
+  readonly system: {
+    readonly platform: string;
+    readonly processes: string;
+    readonly writers: string;
+    readonly locks: string;
+  };
   readonly problems: readonly {
     readonly code: ProblemCode;
     readonly severity: Severity;
@@ -45,18 +54,33 @@ const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
 /** The report of `retinue doctor`. `polling`: why some folders are polled instead of watched. */
-export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env, polling: string | null): Examination {
+export function examine(
+  library: Library,
+  { path, exists, set }: SettingsFile,
+  env: Env,
+  polling: string | null,
+): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
   const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
   return {
     home: retinueHome(env),
     settings: { path, exists, set },
-    kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
+    kept: {
+      path: keptPath(env),
+      exists: existsSync(keptPath(env)),
+      links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length,
+    },
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.fileCount() },
-    roots: library.roots.map(({ provider, folders: _, loose: _loose, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
+    roots: library.roots.map(({ provider, folders: _, loose: _loose, ...root }) => ({
+      provider: provider.name,
+      product: provider.product,
+      ...root,
+    })),
     versions: [...byVersion.values()].flatMap(([first, ...more]) =>
-      first === undefined ? [] : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
+      first === undefined
+        ? []
+        : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
     ),
     threads: roots.length,
     agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
@@ -73,7 +97,11 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
 function examineSystem(): Examination["system"] {
   const { means, process: find } = system;
   const isFound = typeof find(process.pid) !== "string";
-  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not available (${means.processes} does not work)` }) };
+  return {
+    platform: process.platform,
+    ...means,
+    ...(isFound ? {} : { processes: `not available (${means.processes} does not work)` }),
+  };
 }
 
 function sizeOf(path: string): number {
@@ -91,7 +119,11 @@ function setAside(env: Env): readonly Problem[] {
 
 function countProblems(library: Library, more: readonly Problem[]): Examination["problems"] {
   const now = Map.groupBy([...library.problems, ...library.unfinished(), ...more], (problem) => problem.code);
-  const passing = [...now].map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list }));
+  const passing = [...now].map(([code, list]) => ({
+    code,
+    count: list.reduce((sum, p) => sum + (p.times ?? 1), 0),
+    examples: list,
+  }));
   const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
   return [...byCode]
     .map(([code, list]) => ({

@@ -11,7 +11,15 @@ const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall =>
   rows: null,
   at,
   model,
-  tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },
+  tokens: {
+    inputTokens: 0,
+    outputTokens: 0,
+    reasoningTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
+    ...tokens,
+  },
   counted: true,
   end: "finished",
 });
@@ -29,7 +37,13 @@ describe("public prices", () => {
         (model, input, output, read, write) => {
           const oneHour = Math.floor(write / 3);
           const ours = listPrice(
-            call(model, { inputTokens: input, outputTokens: output, cacheReadTokens: read, cacheWriteTokens: write, cacheWrite1hTokens: oneHour }),
+            call(model, {
+              inputTokens: input,
+              outputTokens: output,
+              cacheReadTokens: read,
+              cacheWriteTokens: write,
+              cacheWrite1hTokens: oneHour,
+            }),
             "claude",
           );
           const usage = {
@@ -39,7 +53,10 @@ describe("public prices", () => {
             cache_write_tokens: write,
             cache_write_1h_tokens: oneHour,
           };
-          expect(ours).toBeCloseTo(calcPrice(usage, model, { providerId: "anthropic", timestamp: new Date(at) })?.total_price ?? Number.NaN, 9);
+          expect(ours).toBeCloseTo(
+            calcPrice(usage, model, { providerId: "anthropic", timestamp: new Date(at) })?.total_price ?? Number.NaN,
+            9,
+          );
         },
       ),
       { numRuns: 200 },

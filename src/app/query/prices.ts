@@ -20,7 +20,9 @@ function priceList(): PriceList {
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call) ?? 1) : 1);
+    return price === undefined
+      ? listPrice(call, provider)
+      : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call) ?? 1) : 1);
   };
 }
 
@@ -82,7 +84,8 @@ const standardPrice: Price = (modelCall: ModelCall, provider: string) => {
 };
 
 /** A property of the model, whichever product called it. */
-const fastFactor = ({ model }: ModelCall) => PROVIDERS.map((p) => p.fastFactor?.(model) ?? null).find((factor) => factor !== null) ?? null;
+const fastFactor = ({ model }: ModelCall) =>
+  PROVIDERS.map((p) => p.fastFactor?.(model) ?? null).find((factor) => factor !== null) ?? null;
 const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
 
 /** The call as price lists count it: reasoning is output. */
@@ -107,11 +110,14 @@ interface Listed {
 type Found = NonNullable<ReturnType<PriceList["calcPrice"]>>;
 type Tiered = Exclude<Found["model_price"][string], number | undefined>;
 
-const changesWithTheHour = ({ model: { prices } }: Found) => Array.isArray(prices) && prices.some(({ constraint }) => constraint?.type === "time_of_date");
+const changesWithTheHour = ({ model: { prices } }: Found) =>
+  Array.isArray(prices) && prices.some(({ constraint }) => constraint?.type === "time_of_date");
 const isTiered = (price: Found["model_price"][string]): price is Tiered => typeof price === "object";
 
 function tierStarts({ model_price }: Found): number[] {
-  const starts = Object.values(model_price).flatMap((price) => (isTiered(price) ? price.tiers.map((tier) => tier.start) : []));
+  const starts = Object.values(model_price).flatMap((price) =>
+    isTiered(price) ? price.tiers.map((tier) => tier.start) : [],
+  );
   return [...new Set(starts)].sort((a, b) => a - b);
 }
 
@@ -131,8 +137,21 @@ function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): Flat
     const price = model_price[kind];
     return isTiered(price) ? (price.tiers.findLast((tier) => input > tier.start)?.price ?? price.base) : price;
   };
-  const [inputs, outputs, reads, writes, longWrites] = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"].map(of);
-  if (inputs === undefined || outputs === undefined || reads === undefined || writes === undefined || longWrites === undefined) return null;
+  const [inputs, outputs, reads, writes, longWrites] = [
+    "input_mtok",
+    "output_mtok",
+    "cache_read_mtok",
+    "cache_write_mtok",
+    "cache_write_1h_mtok",
+  ].map(of);
+  if (
+    inputs === undefined ||
+    outputs === undefined ||
+    reads === undefined ||
+    writes === undefined ||
+    longWrites === undefined
+  )
+    return null;
   const price = { input: inputs, output: outputs, cache_read: reads, cache_write: writes, cache_write_1h: longWrites };
   return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
 }
@@ -146,7 +165,10 @@ function lookUp(call: ModelCall, vendor: string | undefined): Found | null {
     cache_write_tokens: tokens.cacheWriteTokens,
     cache_write_1h_tokens: tokens.cacheWrite1hTokens,
   };
-  const when = { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) };
+  const when = {
+    ...(vendor === undefined ? {} : { providerId: vendor }),
+    ...(at === null ? {} : { timestamp: new Date(at) }),
+  };
   try {
     return priceList().calcPrice(usage, model, when) ?? null;
   } catch {

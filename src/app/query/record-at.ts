@@ -9,14 +9,19 @@ import type { Library } from "../ingest/library.ts";
 import { objectRecord } from "../ingest/sync-database.ts";
 
 /** Reads the events of one record again from its place; empty if it no longer exists. */
-export async function draftsAt(library: Library, { path, place }: { readonly path: string; readonly place: RecordPlace }): Promise<readonly EventDraft[]> {
+export async function draftsAt(
+  library: Library,
+  { path, place }: { readonly path: string; readonly place: RecordPlace },
+): Promise<readonly EventDraft[]> {
   const source = library.source(path);
   if (source === undefined) return [];
   const parser = source.stream.open(asSource(source));
   if (!("row" in place)) {
     const { packed } = source.stream;
     const line =
-      source.stream.shape === "document" ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
+      source.stream.shape === "document"
+        ? readIfThere(path)
+        : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];

@@ -41,7 +41,14 @@ export async function contentOf({ id, file, before }: RecordedExchange): Promise
     system: now.system === null ? null : piece(now.system, "system"),
     tools: now.tools === null ? null : piece(now.tools, "tools"),
     messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
-    previous: then === undefined ? null : { system: then.system, tools: then.tools, gone: then.messages.filter((name) => !now.messages.includes(name)) },
+    previous:
+      then === undefined
+        ? null
+        : {
+            system: then.system,
+            tools: then.tools,
+            gone: then.messages.filter((name) => !now.messages.includes(name)),
+          },
     settings: now.rest,
     answer,
   };
@@ -65,12 +72,14 @@ export async function messagesOf(requests: readonly RecordedExchange[]): Promise
       else if (row.is === "block" && row.request === newest.id) blocks.push(row.block);
     }
   const first = new Map<string, string>();
-  for (const { id } of requests) for (const name of asked.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
+  for (const { id } of requests)
+    for (const name of asked.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
   const sent = (asked.get(newest.id)?.messages ?? []).map((name) => {
     const json = pieces.get(name);
     return { role: roleOf(json), text: textIn(json), content: json ?? null, request_id: first.get(name) ?? newest.id };
   });
-  const answer = blocks.length === 0 ? [] : [{ role: "assistant", text: textIn(blocks), content: blocks, request_id: newest.id }];
+  const answer =
+    blocks.length === 0 ? [] : [{ role: "assistant", text: textIn(blocks), content: blocks, request_id: newest.id }];
   return [...sent, ...answer].map((message, i) => ({ number: i + 1, ...message }));
 }
 
@@ -101,5 +110,7 @@ function textIn(json: unknown): string {
   if (part.is === "text" || part.is === "reasoning") return part.text;
   if (part.is === "call") return `${part.call.name} ${jsonText(part.call.input) ?? ""}`;
   const inside = block.content ?? block.output;
-  return typeof inside === "string" || Array.isArray(inside) ? textIn(inside) : (asText(block.text) ?? jsonText(block) ?? "");
+  return typeof inside === "string" || Array.isArray(inside)
+    ? textIn(inside)
+    : (asText(block.text) ?? jsonText(block) ?? "");
 }

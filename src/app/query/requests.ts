@@ -44,7 +44,12 @@ export class Requests {
     const thread = agent === undefined ? {} : { thread: threadOf(agent) };
     let place = after;
     for (;;) {
-      const page = this.#library.store.exchanges({ under: this.#under, limit: PAGE, ...thread, ...(place === undefined ? {} : { after: place }) });
+      const page = this.#library.store.exchanges({
+        under: this.#under,
+        limit: PAGE,
+        ...thread,
+        ...(place === undefined ? {} : { after: place }),
+      });
       for (const exchange of page) {
         if (isWork && exchange.tag !== null) continue;
         if (agent === undefined || this.agentOf(exchange)?.key === agent) found.push(exchange);
@@ -54,7 +59,11 @@ export class Requests {
       if (found.length > limit || page.length < PAGE || place === undefined) break;
     }
     const shown = found.slice(0, limit);
-    return { items: shown.map((exchange) => this.record(exchange)), last: shown.at(-1) ?? null, isMore: found.length > limit };
+    return {
+      items: shown.map((exchange) => this.record(exchange)),
+      last: shown.at(-1) ?? null,
+      isMore: found.length > limit,
+    };
   }
 
   find(id: string): RecordedExchange {
@@ -71,7 +80,12 @@ export class Requests {
       uri: agent?.uri ?? null,
       is_subtask: agent !== null && agent.parent !== null,
       parent_task_request_id: agent === null ? null : this.#spawnRequest(agent),
-      task_tool_invocation: this.#tasks(exchange).map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
+      task_tool_invocation: this.#tasks(exchange).map(({ toolUseId, name, prompt, description }) => ({
+        tool_use_id: toolUseId,
+        name,
+        prompt,
+        description,
+      })),
       conversation_id: agent?.sessionId ?? partsOf(exchange.thread).thread,
       branch: exchange.branch,
       previous_request_id: exchange.before,
@@ -113,8 +127,12 @@ export class Requests {
   subtasks({ id, thread, invocations }: RecordedExchange): readonly Subtask[] {
     const forest = this.forestOf(thread);
     const made = Map.groupBy(forest.agents.values(), callOf);
-    const called = invocations.flatMap((invocation) => (made.get(invocation.call) ?? []).map((agent) => ({ invocation, agent })));
-    const linked = (made.get(null) ?? []).filter(({ evidence }) => evidence[0]?.request === id).map((agent) => ({ invocation: null, agent }));
+    const called = invocations.flatMap((invocation) =>
+      (made.get(invocation.call) ?? []).map((agent) => ({ invocation, agent })),
+    );
+    const linked = (made.get(null) ?? [])
+      .filter(({ evidence }) => evidence[0]?.request === id)
+      .map((agent) => ({ invocation: null, agent }));
     return [...called, ...linked].map(({ invocation, agent }, i) => this.#subtask(invocation, agent, forest, i + 1));
   }
 
@@ -126,7 +144,12 @@ export class Requests {
       const agent = agentOf(forest, key);
       const call = callOf(agent);
       const exchange = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
-      return this.#subtask(exchange?.invocations.find((invocation) => invocation.call === call) ?? null, agent, forest, i + 1);
+      return this.#subtask(
+        exchange?.invocations.find((invocation) => invocation.call === call) ?? null,
+        agent,
+        forest,
+        i + 1,
+      );
     });
   }
 
@@ -152,7 +175,9 @@ export class Requests {
 
   /** All requests of a thread, oldest first. */
   ofThread(thread: AgentKey): readonly RecordedExchange[] {
-    const known = this.#ofThread.get(thread) ?? this.#library.store.exchanges({ under: this.#under, thread, limit: Number.MAX_SAFE_INTEGER }).toReversed();
+    const known =
+      this.#ofThread.get(thread) ??
+      this.#library.store.exchanges({ under: this.#under, thread, limit: Number.MAX_SAFE_INTEGER }).toReversed();
     this.#ofThread.set(thread, known);
     return known;
   }
@@ -181,17 +206,26 @@ function callOf({ evidence }: LinkedAgent): CallKey | null {
 }
 
 /** The status of a request in the terms of agent statuses. If the proxy was killed, the response is lost. */
-function statusOf({ how, error, httpStatus, process, stop }: RecordedExchange): { readonly status: Status; readonly reason: string } {
+function statusOf({ how, error, httpStatus, process, stop }: RecordedExchange): {
+  readonly status: Status;
+  readonly reason: string;
+} {
   switch (how) {
     case "open": {
-      const isAlive = process !== null && processLiveness({ pid: process.pid, startedAt: process.startedAt, birth: null, domain: null }) === "alive";
+      const isAlive =
+        process !== null &&
+        processLiveness({ pid: process.pid, startedAt: process.startedAt, birth: null, domain: null }) === "alive";
       return isAlive
         ? { status: "running", reason: "the response is not complete yet" }
         : { status: "shutdown", reason: "the proxy ended before the response was complete" };
     }
     case "finished":
-      if (error !== null || (httpStatus ?? 0) >= 400) return { status: "errored", reason: error ?? `the upstream returned ${httpStatus}` };
-      return { status: "completed", reason: stop === null ? "the response is complete" : `the response is complete: ${stop}` };
+      if (error !== null || (httpStatus ?? 0) >= 400)
+        return { status: "errored", reason: error ?? `the upstream returned ${httpStatus}` };
+      return {
+        status: "completed",
+        reason: stop === null ? "the response is complete" : `the response is complete: ${stop}`,
+      };
     case "aborted":
       return { status: "shutdown", reason: "the client disconnected before the response was complete" };
     case "failed":
@@ -208,7 +242,8 @@ export function uriOf(library: Library, word: string): string {
   const exchange = library.store.exchange(word, library.under);
   if (exchange === null) return word;
   const agent = new Requests(library).agentOf(exchange);
-  if (agent === null) throw new Failure("not_found", `the agent of request ${word} is unknown`, ["next: use the agent's URI"]);
+  if (agent === null)
+    throw new Failure("not_found", `the agent of request ${word} is unknown`, ["next: use the agent's URI"]);
   return agent.uri;
 }
 

@@ -32,13 +32,16 @@ export function resolve(library: Library, input: string): AgentRow {
 
 function latest(library: Library, provider: string | null): AgentRow {
   const [root] = library.store.roots({ under: library.under, limit: 1, ...(provider === null ? {} : { provider }) });
-  if (root === undefined) throw provider === null ? emptyMachine(library) : nothing(library, `no ${provider} threads yet`);
+  if (root === undefined)
+    throw provider === null ? emptyMachine(library) : nothing(library, `no ${provider} threads yet`);
   const { record, key } = root;
   return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId, path: null };
 }
 
 function named(library: Library, target: Extract<Target, { is: "named" }>): AgentRow {
-  const found = library.store.named(target.thread, library.under).filter((row) => target.provider === null || partsOf(row.key).provider === target.provider);
+  const found = library.store
+    .named(target.thread, library.under)
+    .filter((row) => target.provider === null || partsOf(row.key).provider === target.provider);
   // A child thread can be addressed by its own id.
   const threads = found.filter((row) => partsOf(row.key).agent === null);
   return one(
@@ -61,7 +64,8 @@ function below(library: Library, thread: AgentRow, id: string): AgentRow {
     const elsewhere = anywhere(library, id);
     if (elsewhere.some((row) => row.key === thread.key))
       return new Failure("not_found", `${id} is the thread itself, not an agent below it`, [`its URI: ${thread.uri}`]);
-    if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent below ${thread.uri}`, [`its URI: ${list(elsewhere)}`]);
+    if (elsewhere.length > 0)
+      return new Failure("not_found", `${id} is not an agent below ${thread.uri}`, [`its URI: ${list(elsewhere)}`]);
     return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [
       `agents of this thread: ${list(inside) || "none"}`,
       `next: retinue tree ${thread.uri}`,
@@ -73,7 +77,13 @@ function descendants(library: Library, thread: AgentRow): readonly AgentRow[] {
   const { provider } = partsOf(thread.key);
   const inTree = library.store
     .named(thread.sessionId, library.under)
-    .filter((row) => row.agentId !== null && row.sessionId === thread.sessionId && row.key !== thread.key && partsOf(row.key).provider === provider);
+    .filter(
+      (row) =>
+        row.agentId !== null &&
+        row.sessionId === thread.sessionId &&
+        row.key !== thread.key &&
+        partsOf(row.key).provider === provider,
+    );
   // All agents with a root's id are below it; of a child thread only some are.
   if (thread.agentId === null) return inTree;
   const mine = new Set(subtreeOf(library.forestOf([thread.key]), thread.key));
@@ -91,7 +101,11 @@ function namesOf(row: AgentRow): readonly (string | null)[] {
 
 const MIN_PREFIX = 6;
 
-function fitting(rows: readonly AgentRow[], id: string, namesOf: (row: AgentRow) => readonly (string | null)[]): AgentRow[] {
+function fitting(
+  rows: readonly AgentRow[],
+  id: string,
+  namesOf: (row: AgentRow) => readonly (string | null)[],
+): AgentRow[] {
   const exact = rows.filter((row) => namesOf(row).includes(id));
   if (exact.length > 0 || id.length < MIN_PREFIX) return exact;
   return rows.filter((row) => namesOf(row).some((name) => name?.toLowerCase().startsWith(id.toLowerCase())));
@@ -117,7 +131,13 @@ const list = (rows: readonly AgentRow[]) =>
     .join(", ") + (rows.length > SHOWN ? `, and ${rows.length - SHOWN} more` : "");
 
 function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
-  return new Failure("not_found", what, [...hint, searched(library), ...unread(library), ...notReadYet(library), "next: retinue ls"]);
+  return new Failure("not_found", what, [
+    ...hint,
+    searched(library),
+    ...unread(library),
+    ...notReadYet(library),
+    "next: retinue ls",
+  ]);
 }
 
 /** The agent may be in a file that is not read yet. */
@@ -142,4 +162,5 @@ const unread = (library: Library) =>
     .map(({ where, detail }) => `could not be read: ${where} (${detail}); next: retinue doctor`);
 
 /** The roots that were searched. */
-export const searched = (library: Library) => `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;
+export const searched = (library: Library) =>
+  `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;

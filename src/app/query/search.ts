@@ -50,8 +50,15 @@ export async function indexMissing(library: Library, bytes: number): Promise<voi
   }
 }
 
-/** Texts that contain all the words, best match first. Indexes up to this many bytes of text first, if some is missing. */
-export async function search(library: Library, words: readonly string[], limit: number, bytes = SOME_TEXT): Promise<Finding[]> {
+/**
+ * Texts that contain all the words, best match first. Indexes up to this many bytes of text first, if some is missing.
+ */
+export async function search(
+  library: Library,
+  words: readonly string[],
+  limit: number,
+  bytes = SOME_TEXT,
+): Promise<Finding[]> {
   await indexMissing(library, bytes);
   const findings: Finding[] = [];
   for (const hit of library.store.search(words, library.under, limit)) {
@@ -86,14 +93,18 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
-  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: Math.max(1, place.line) };
+  "row" in place
+    ? { path: library.source(path)?.path ?? path, row: place.row }
+    : { path, line: Math.max(1, place.line) };
 
 function uriOf(library: Library, speaker: AgentKey): string {
   const { provider, thread, agent } = partsOf(speaker);
   const row = library.store.named(thread, library.under).find((r) => r.key === speaker);
   if (row !== undefined || agent === null) return row?.uri ?? formatUri(provider, thread, agent);
   // A copy of a thread names the agent of another one.
-  const namesakes = library.store.named(agent, library.under).filter((r) => partsOf(r.key).provider === provider && r.agentId === agent);
+  const namesakes = library.store
+    .named(agent, library.under)
+    .filter((r) => partsOf(r.key).provider === provider && r.agentId === agent);
   return namesakes.length === 1 && namesakes[0] !== undefined ? namesakes[0].uri : formatUri(provider, thread, agent);
 }
 
@@ -103,7 +114,9 @@ const SNIPPET = 200;
 /** The text around the first of the words, on one line. */
 export function excerpt(text: string, words: readonly string[]): Pick<Finding, "snippet" | "marks"> {
   const flat = text.replace(/\s+/g, " ").trim();
-  const terms = words.flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? []).map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const terms = words
+    .flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? [])
+    .map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (terms.length === 0) return { snippet: flat.slice(0, SNIPPET), marks: [] };
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.join("|")})`, "giu");
   const first = flat.search(pattern);

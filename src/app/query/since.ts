@@ -6,6 +6,7 @@ export function sinceOf(text: string, now: number, name = "--since"): number {
   const span = parseDuration(text);
   if (span !== null) return now - span;
   const at = Date.parse(text);
-  if (Number.isNaN(at)) throw new Failure("usage", `${name} ${text}: not a time`, ["write 30m, 2h, 3d, 1w, or a date such as 2026-11-15"]);
+  if (Number.isNaN(at))
+    throw new Failure("usage", `${name} ${text}: not a time`, ["write 30m, 2h, 3d, 1w, or a date such as 2026-11-15"]);
   return at;
 }

@@ -25,15 +25,22 @@ export function troubleOf(library: Library, forest: Forest, agent: AgentKey): re
   const folders = agentOf(forest, agent).files.map(({ path }) => folderBeside(path));
   const isMine = ({ where }: Problem) => {
     const path = fileOf(where);
-    return [...files].some((file) => file === path || file.startsWith(`${path}#`)) || folders.some((folder) => path.startsWith(`${folder}/`));
+    return (
+      [...files].some((file) => file === path || file.startsWith(`${path}#`)) ||
+      folders.some((folder) => path.startsWith(`${folder}/`))
+    );
   };
   return [...library.store.problemsOf([...files], folders), ...library.problems.filter(isMine)].filter(isLoss);
 }
 
 /** Empty or unreadable files of a thread and its folder, with the reason. */
-export function troubledFiles(library: Library, transcripts: readonly string[]): readonly { readonly path: string; readonly text: string }[] {
+export function troubledFiles(
+  library: Library,
+  transcripts: readonly string[],
+): readonly { readonly path: string; readonly text: string }[] {
   const folders = transcripts.map(folderBeside);
-  const isMine = ({ where }: Problem) => transcripts.includes(fileOf(where)) || folders.some((folder) => where.startsWith(`${folder}/`));
+  const isMine = ({ where }: Problem) =>
+    transcripts.includes(fileOf(where)) || folders.some((folder) => where.startsWith(`${folder}/`));
   const now = [...library.problems, ...library.unfinished()].filter(isMine);
   const byFile = Map.groupBy([...now, ...library.store.problemsOf(transcripts, folders)], ({ where }) => fileOf(where));
   return [...byFile].map(([path, problems]) => ({
@@ -46,8 +53,12 @@ export function troubledFiles(library: Library, transcripts: readonly string[]):
 
 /** Problems of the whole machine. */
 export function allTrouble(library: Library): readonly Problem[] {
-  const kept = library.store.problems(1).flatMap(({ code, count, examples }) => examples.map((example) => ({ ...example, code, times: count })));
-  return [...kept, ...library.problems].filter((problem) => isLoss(problem) && (SOURCES.has(problem.code) || isOfRecord(problem)));
+  const kept = library.store
+    .problems(1)
+    .flatMap(({ code, count, examples }) => examples.map((example) => ({ ...example, code, times: count })));
+  return [...kept, ...library.problems].filter(
+    (problem) => isLoss(problem) && (SOURCES.has(problem.code) || isOfRecord(problem)),
+  );
 }
 
 const isOfRecord = ({ code }: Problem) => /^(?:line|record|text)-/.test(code);
@@ -61,10 +72,14 @@ export function troubleLine(problems: readonly Problem[]): string | null {
   const broken = problems.filter(isOfRecord);
   const lines = broken.reduce((sum, { times = 1 }) => sum + times, 0);
   const parts = [
-    ...(lines === 0 ? [] : [`broken records skipped: ${lines} (${broken[0]?.where}${broken.length > 1 || lines > 1 ? ", …" : ""})`]),
+    ...(lines === 0
+      ? []
+      : [`broken records skipped: ${lines} (${broken[0]?.where}${broken.length > 1 || lines > 1 ? ", …" : ""})`]),
     ...(sources.length === 0
       ? []
-      : [`could not read ${sources[0]?.where}: ${sources[0]?.detail}${sources.length === 1 ? "" : `, and ${sources.length - 1} more`}`]),
+      : [
+          `could not read ${sources[0]?.where}: ${sources[0]?.detail}${sources.length === 1 ? "" : `, and ${sources.length - 1} more`}`,
+        ]),
   ];
   return parts.length === 0 ? null : `retinue: ${parts.join("; ")}; see retinue doctor`;
 }

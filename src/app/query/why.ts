@@ -24,10 +24,22 @@ export function explain(forest: Forest, agent: LinkedAgent) {
     parentEvidence: agent.parent === null ? [] : agent.evidence.map(piece),
     status: { status, statusSource, statusReason, activity },
     statusEvidence: [
-      ...agent.statements.map((s) => ({ at: iso(s.at), says: `${s.state}: ${s.says}`, source: s.source, from: placeOf(s.id) })),
+      ...agent.statements.map((s) => ({
+        at: iso(s.at),
+        says: `${s.state}: ${s.says}`,
+        source: s.source,
+        from: placeOf(s.id),
+      })),
       ...(agent.own === null
         ? []
-        : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.state]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
+        : [
+            {
+              at: iso(agent.own.at),
+              says: `own records: ${STANDS[agent.own.state]}`,
+              source: "child_rollout",
+              from: agent.files[0]?.path ?? null,
+            },
+          ]),
     ],
   };
 }

@@ -70,7 +70,10 @@ export class ServerRelay {
   constructor(options: RelayOptions) {
     const { env, provider, url, credentials } = options;
     const { relay } = provider;
-    if (relay === undefined) throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [`write one of: ${RELAYED_NAMES.join(", ")}`]);
+    if (relay === undefined)
+      throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [
+        `write one of: ${RELAYED_NAMES.join(", ")}`,
+      ]);
     this.#options = options;
     this.#pace = { ...PACE, ...options.pace };
     this.#server = { url, authorization: relay.authorization(env, credentials) };
@@ -128,7 +131,10 @@ export class ServerRelay {
       if (Date.now() - began >= this.#pace.stableMs) failures = 0;
       else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + GREETING ? FEW : SOME);
       if (signal.aborted) break;
-      this.#turn(error instanceof Refused && needsPassword(error) ? "refused" : "waiting", error === null ? "the server closed the stream" : reasonOf(error));
+      this.#turn(
+        error instanceof Refused && needsPassword(error) ? "refused" : "waiting",
+        error === null ? "the server closed the stream" : reasonOf(error),
+      );
       await this.#rest(this.#backOff(failures), signal);
     }
     this.#recorders.close();

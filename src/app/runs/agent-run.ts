@@ -50,7 +50,10 @@ export class NotSupported extends Error {
 }
 
 /** Runs an agent's command with machine-readable output and, if the product supports it, machine-readable input. */
-export async function run(command: readonly string[], { cwd, env = process.env, signal }: RunOptions = {}): Promise<AgentRun> {
+export async function run(
+  command: readonly string[],
+  { cwd, env = process.env, signal }: RunOptions = {},
+): Promise<AgentRun> {
   const { launch, control } = withJsonInput(launchOf(command));
   const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
   const pending = new Map<string, (error: string | null) => void>();
@@ -59,7 +62,13 @@ export async function run(command: readonly string[], { cwd, env = process.env, 
     if (response !== null) pending.get(response.id)?.(response.error);
   };
   try {
-    const running = await start(launch, { env, output: null, listens: true, onLine, ...(cwd === undefined ? {} : { cwd }) });
+    const running = await start(launch, {
+      env,
+      output: null,
+      listens: true,
+      onLine,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
     signal?.addEventListener("abort", () => running.kill("SIGTERM"), { once: true });
     return new ControlledRun(running, library, control, launch.provider.product, pending);
   } catch (error) {
@@ -76,7 +85,13 @@ class ControlledRun implements AgentRun {
   readonly #pending: Map<string, (error: string | null) => void>;
   #saidAt = 0;
 
-  constructor(running: Running, library: Library, control: Control | null, product: string, pending: Map<string, (error: string | null) => void>) {
+  constructor(
+    running: Running,
+    library: Library,
+    control: Control | null,
+    product: string,
+    pending: Map<string, (error: string | null) => void>,
+  ) {
     this.#running = running;
     this.#library = library;
     this.#control = control;
@@ -88,7 +103,9 @@ class ControlledRun implements AgentRun {
   }
 
   get uri(): Promise<string | null> {
-    return this.#running.thread.then((thread) => (thread === null ? null : formatUri(partsOf(thread).provider, partsOf(thread).thread, null)));
+    return this.#running.thread.then((thread) =>
+      thread === null ? null : formatUri(partsOf(thread).provider, partsOf(thread).thread, null),
+    );
   }
 
   get ended(): Promise<RunEnded> {
@@ -143,9 +160,13 @@ class ControlledRun implements AgentRun {
   /** Resolves when the product has accepted the request; rejects with its error. */
   async #send(what: string, message: ControlMessage | undefined): Promise<void> {
     if (message === undefined) throw new NotSupported(this.#product, what);
-    const acknowledged = message.id === null ? null : new Promise<string | null>((resolve) => this.#pending.set(message.id ?? "", resolve));
+    const acknowledged =
+      message.id === null
+        ? null
+        : new Promise<string | null>((resolve) => this.#pending.set(message.id ?? "", resolve));
     if (!this.#running.write(message.line)) throw new Error(`${this.#product} no longer reads its input`);
-    const error = acknowledged === null ? null : await Promise.race([acknowledged, this.#running.ended.then(() => null)]);
+    const error =
+      acknowledged === null ? null : await Promise.race([acknowledged, this.#running.ended.then(() => null)]);
     if (error !== null) throw new Error(`${this.#product} cannot ${what}: ${error}`);
   }
 }

@@ -10,7 +10,11 @@ import type { Running } from "./run.ts";
  * All events of the agents of a run, until it has ended and everything was read. `onTurnOver` is called with the end
  * time of a turn after the consumer has received its events.
  */
-export async function* runEvents(library: Library, run: Pick<Running, "thread" | "ended">, onTurnOver?: (at: number) => void): AsyncGenerator<AgentEvent> {
+export async function* runEvents(
+  library: Library,
+  run: Pick<Running, "thread" | "ended">,
+  onTurnOver?: (at: number) => void,
+): AsyncGenerator<AgentEvent> {
   const over = new AbortController();
   void run.ended.then(() => over.abort());
   const reader = new EventReader(library);

@@ -60,11 +60,15 @@ export class RunOutput {
    * `isKnown`: the output is not read. `isTold`: events are printed, so nothing is listed that may turn out to be
    * something else.
    */
-  began(note: RunBegan, { isKnown, printsEvents }: { readonly isKnown: boolean; readonly printsEvents: boolean }): void {
+  began(
+    note: RunBegan,
+    { isKnown, printsEvents }: { readonly isKnown: boolean; readonly printsEvents: boolean },
+  ): void {
     this.#began = { note, at: Date.now() };
     if (this.#isDecided) this.#recorder?.note(beganNote(note));
     else if (isKnown) this.#settle(this.#fallback);
-    else if (!printsEvents && this.#fallback === unknownCommand) this.#timer = setTimeout(() => this.#listAsCommand(), SILENCE_MS).unref();
+    else if (!printsEvents && this.#fallback === unknownCommand)
+      this.#timer = setTimeout(() => this.#listAsCommand(), SILENCE_MS).unref();
   }
 
   /** Continues the recording of a process that was killed, if it had begun one. */

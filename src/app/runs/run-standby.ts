@@ -19,7 +19,10 @@ export interface RunInProgress {
 // Missing if the wrapper was killed before writing it: output is then forwarded but not recorded.
 const run = parseJson(readFileSync(0, "utf8"))?.value as RunInProgress | undefined;
 const provider = PROVIDERS.find(({ name }) => name === run?.provider);
-const output = run === undefined || provider === undefined ? null : new RunOutput(process.env, run.name, provider, run.hasFallback ? provider : null);
+const output =
+  run === undefined || provider === undefined
+    ? null
+    : new RunOutput(process.env, run.name, provider, run.hasFallback ? provider : null);
 if (run !== undefined) output?.resume(run.began);
 
 const from = new Socket({ fd: STANDBY_READS, readable: true, writable: false });

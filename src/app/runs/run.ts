@@ -35,7 +35,8 @@ export function launchOf(command: readonly string[]): Launch {
 export function withJsonOutput(launch: Launch): Launch {
   const { wrapping, provider } = launch;
   if (wrapping === null) return launch;
-  if (wrapping.withJsonOutput === null) throw new Failure("usage", `this command of ${provider.product} is interactive`, ["use its non-interactive mode"]);
+  if (wrapping.withJsonOutput === null)
+    throw new Failure("usage", `this command of ${provider.product} is interactive`, ["use its non-interactive mode"]);
   return { ...launch, command: wrapping.withJsonOutput, wrapping: { ...wrapping, printsJson: true } };
 }
 
@@ -75,13 +76,24 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
   const standby = (pid: number) => ({
     command: [process.execPath, STANDBY_FILE],
-    input: JSON.stringify({ name, provider: provider.name, hasFallback, began: { command, cwd, process: markOf(pid) } } satisfies RunInProgress),
+    input: JSON.stringify({
+      name,
+      provider: provider.name,
+      hasFallback,
+      began: { command, cwd, process: markOf(pid) },
+    } satisfies RunInProgress),
   });
   const onLine = (line: string) => {
     output.line(line);
     hear?.(line);
   };
-  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine, standby } : {}) } satisfies WrapOptions);
+  const wrapped = await wrap({
+    command,
+    env: env as NodeJS.ProcessEnv,
+    cwd,
+    ...rest,
+    ...(reads ? { onLine, standby } : {}),
+  } satisfies WrapOptions);
   output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
@@ -90,7 +102,9 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   return { ...wrapped, ended, thread: output.thread };
 }
 
-const STANDBY_FILE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url));
+const STANDBY_FILE = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url),
+);
 
 /** Sorts by time in listings. */
 const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;

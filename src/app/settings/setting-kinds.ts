@@ -58,10 +58,15 @@ const limit = (form: string, none: string, understand: (value: unknown) => numbe
 export const durationOr = (none: string) => limit(DURATION_FORM, none, asDuration);
 export const sizeOr = (none: string) => limit("a number of bytes, or a size such as 500MB or 20GB", none, asSize);
 
-const positive = (value: unknown) => (typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined);
+const positive = (value: unknown) =>
+  typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
 export const amount = plain("a number greater than 0", positive);
-export const wholeAmount = plain("a positive integer", (value) => (Number.isSafeInteger(value) ? positive(value) : undefined));
-export const dollars = plain("a number of US dollars", (value) => (typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined));
+export const wholeAmount = plain("a positive integer", (value) =>
+  Number.isSafeInteger(value) ? positive(value) : undefined,
+);
+export const dollars = plain("a number of US dollars", (value) =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined,
+);
 
 function listOf<T>(form: string, one: (value: unknown) => T | undefined): Kind<readonly T[]> {
   const item = plain(form, one);
@@ -112,7 +117,10 @@ export const folders: Kind<readonly string[]> = {
       return undefined;
     }
     const parts = text?.split(",").filter((part) => part.trim() !== "") ?? [];
-    const items = entry.is === "list" ? entry.items : parts.map((part): Entry => ({ is: "plain", line: entry.line, value: part, source: part.trim() }));
+    const items =
+      entry.is === "list"
+        ? entry.items
+        : parts.map((part): Entry => ({ is: "plain", line: entry.line, value: part, source: part.trim() }));
     return folderList.read({ is: "list", line: entry.line, items }, key, report);
   },
 };
@@ -122,7 +130,8 @@ export function named<T>(what: string, kind: Kind<T>): Kind<ReadonlyMap<string, 
   return {
     form: `one ${what} per line, each with ${kind.form}`,
     read(entry, key, report) {
-      if (entry.is !== "map") return refuseGroup(entry, key, `one ${what} per line below it, each with ${kind.form}`, report);
+      if (entry.is !== "map")
+        return refuseGroup(entry, key, `one ${what} per line below it, each with ${kind.form}`, report);
       const read = entry.pairs.map((pair) => [pair.key, kind.read(pair.value, `${key}.${pair.key}`, report)] as const);
       return new Map(read.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
     },
@@ -139,7 +148,13 @@ export function fields<F extends Fields>(known: F, needed: readonly (keyof F & s
   return {
     form: `${needed.length === 0 ? "" : `${needed.join(" and ")}, and `}any of ${free.join(", ")} below it`,
     read(entry, key, report) {
-      if (entry.is !== "map") return refuseGroup(entry, key, `${(needed.length > 0 ? needed : names).join(", ")} below it, one per line`, report);
+      if (entry.is !== "map")
+        return refuseGroup(
+          entry,
+          key,
+          `${(needed.length > 0 ? needed : names).join(", ")} below it, one per line`,
+          report,
+        );
       const missing = needed.filter((name) => !entry.pairs.some((pair) => pair.key === name));
       if (missing.length > 0)
         report({
@@ -168,6 +183,9 @@ export function unknownKey(line: number, key: string, known: readonly string[], 
   return {
     line,
     wrong: `unknown key ${prefix}${key}`,
-    right: meant === null ? `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}` : `did you mean: ${prefix}${meant}`,
+    right:
+      meant === null
+        ? `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}`
+        : `did you mean: ${prefix}${meant}`,
   };
 }

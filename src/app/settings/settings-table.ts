@@ -39,7 +39,10 @@ export interface OwnPrice {
   readonly cache_write_1h: number;
 }
 
-const priceFields = fields({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, cache_write_1h: dollars }, ["input", "output"]);
+const priceFields = fields(
+  { input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, cache_write_1h: dollars },
+  ["input", "output"],
+);
 const price: Kind<OwnPrice> = {
   form: priceFields.form,
   read(entry, key, report) {
@@ -85,7 +88,12 @@ const setting = <T>(kind: Kind<T>, otherwise: NoInfer<T>, shown: string, text: s
 
 /** All keys. A last part in angle brackets stands for names chosen by the user. */
 export const SETTINGS = {
-  "roots.<provider>": setting(folders, [], "the product's own folders", "Folders with a product's records, instead of the default ones."),
+  "roots.<provider>": setting(
+    folders,
+    [],
+    "the product's own folders",
+    "Folders with a product's records, instead of the default ones.",
+  ),
   stale_after: setting(
     duration,
     STALE_AFTER_MS,
@@ -110,8 +118,18 @@ export const SETTINGS = {
     "none",
     "Servers on other machines that the dashboard and the API may follow, and that get the password of the environment.",
   ),
-  "relay.single_card_guess": setting(flag, false, "false", "Whether sessions without a known thread are shown, as a guess, in the only active card."),
-  "cards.from_threads": setting(flag, false, "false", "Whether every thread that begins while the server runs gets a card."),
+  "relay.single_card_guess": setting(
+    flag,
+    false,
+    "false",
+    "Whether sessions without a known thread are shown, as a guess, in the only active card.",
+  ),
+  "cards.from_threads": setting(
+    flag,
+    false,
+    "false",
+    "Whether every thread that begins while the server runs gets a card.",
+  ),
   "redaction.level": setting(
     oneOf(...REDACTION_LEVELS),
     DEFAULT_REDACTION.level,
@@ -126,7 +144,12 @@ export const SETTINGS = {
     "none",
     "Limits of one session with all its agents; the proxy rejects further requests.",
   ),
-  "proxy.token": setting(flag, false, "false", "Whether the proxy requires the token of its printed address from all clients, including your own processes."),
+  "proxy.token": setting(
+    flag,
+    false,
+    "false",
+    "Whether the proxy requires the token of its printed address from all clients, including your own processes.",
+  ),
   "retention.age": setting(durationOr("forever"), null, "forever", "How long recordings are kept."),
   "retention.bytes": setting(sizeOr("unlimited"), null, "unlimited", "Maximum size of the recordings."),
 } as const;

@@ -54,7 +54,10 @@ export async function loadSettings(env: Env): Promise<SettingsFile> {
 
 /** All errors at once. */
 function refusal(path: string, faults: readonly Fault[]): Failure {
-  const [first = "", ...more] = faults.flatMap((fault, i) => [`${path}:${fault.line}: ${fault.wrong}`, `${i === 0 ? "" : "  "}${fault.right}`]);
+  const [first = "", ...more] = faults.flatMap((fault, i) => [
+    `${path}:${fault.line}: ${fault.wrong}`,
+    `${i === 0 ? "" : "  "}${fault.right}`,
+  ]);
   return new Failure("usage", first, more);
 }
 
@@ -66,10 +69,18 @@ export interface SettingsRead {
 }
 
 /** Pure: checks the file against the table of settings. */
-export function readSettings(root: Entry | null, home: string, providers: readonly string[] = PROVIDERS.map((p) => p.name)): SettingsRead {
+export function readSettings(
+  root: Entry | null,
+  home: string,
+  providers: readonly string[] = PROVIDERS.map((p) => p.name),
+): SettingsRead {
   const reading = new Reading(home, providers);
   if (root !== null) reading.group(root, "");
-  return { values: reading.values as Settings, set: reading.set, faults: reading.faults.sort((a, b) => a.line - b.line) };
+  return {
+    values: reading.values as Settings,
+    set: reading.set,
+    faults: reading.faults.sort((a, b) => a.line - b.line),
+  };
 }
 
 const KEYS = Object.keys(SETTINGS) as SettingKey[];
@@ -93,10 +104,21 @@ class Reading {
   group(entry: Entry, prefix: string): void {
     // A key whose contents are commented out.
     if (entry.is === "plain" && entry.value === null) return;
-    const known = [...new Set(KEYS.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length).split(".")[0] ?? ""))];
+    const known = [
+      ...new Set(
+        KEYS.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length).split(".")[0] ?? ""),
+      ),
+    ];
     if (entry.is !== "map") {
-      const wrong = prefix === "" ? "settings must be key: value lines" : `${prefix.slice(0, -1)} is a group of keys and has no value`;
-      this.#report({ line: entry.line, wrong, right: `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}` });
+      const wrong =
+        prefix === ""
+          ? "settings must be key: value lines"
+          : `${prefix.slice(0, -1)} is a group of keys and has no value`;
+      this.#report({
+        line: entry.line,
+        wrong,
+        right: `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}`,
+      });
       return;
     }
     for (const pair of entry.pairs) this.#pair(pair, prefix, known);
@@ -117,13 +139,16 @@ class Reading {
       this.#report(unknownKey(pair.line, pair.key, this.#providers, prefix));
       return;
     }
-    this.#read(key, pair, `${prefix}${pair.key}`, (value) => (this.values[key] as Map<string, unknown>).set(pair.key, value));
+    this.#read(key, pair, `${prefix}${pair.key}`, (value) =>
+      (this.values[key] as Map<string, unknown>).set(pair.key, value),
+    );
   }
 
   #read(key: SettingKey, pair: Pair, path: string, keep: (value: unknown) => void) {
     const value = SETTINGS[key].kind.read(pair.value, path, this.#report);
     this.set.push(path);
-    if (value !== undefined) keep(key === "roots.<provider>" ? (value as readonly string[]).map((folder) => this.#expand(folder)) : value);
+    if (value !== undefined)
+      keep(key === "roots.<provider>" ? (value as readonly string[]).map((folder) => this.#expand(folder)) : value);
   }
 
   #expand(folder: string): string {
@@ -134,7 +159,8 @@ class Reading {
     const fault = unknownKey(pair.line, pair.key, known, prefix);
     const [group = "", ...rest] = pair.key.split(".");
     const elsewhere = KEYS.find((key) => key.endsWith(`.${pair.key}`));
-    if (rest.length > 0 && known.includes(group)) this.#report({ ...fault, right: `write ${group}: and ${rest.join(".")}: indented on the next line` });
+    if (rest.length > 0 && known.includes(group))
+      this.#report({ ...fault, right: `write ${group}: and ${rest.join(".")}: indented on the next line` });
     else this.#report(elsewhere === undefined ? fault : { ...fault, right: `did you mean: ${elsewhere}` });
   }
 }

@@ -14,12 +14,15 @@ export interface Pair {
 }
 
 /** Null for an empty file. Import this module only if there is a file: the package is slow to load. */
-export function readYaml(text: string): { readonly root: Entry | null } | { readonly line: number; readonly wrong: string } {
+export function readYaml(
+  text: string,
+): { readonly root: Entry | null } | { readonly line: number; readonly wrong: string } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineOf = (at: number) => lines.linePos(at).line;
   const [error] = [...document.errors, ...document.warnings];
-  if (error?.code === "MULTIPLE_DOCS") return { line: lineOf(error.pos[0]), wrong: "a second YAML document begins here" };
+  if (error?.code === "MULTIPLE_DOCS")
+    return { line: lineOf(error.pos[0]), wrong: "a second YAML document begins here" };
   if (error !== undefined) return { line: lineOf(error.pos[0]), wrong: `not valid YAML: ${error.message}` };
 
   const entryOf = (node: Node | null, before: number): Entry => {
@@ -30,7 +33,11 @@ export function readYaml(text: string): { readonly root: Entry | null } | { read
         line,
         pairs: node.items.map((pair) => {
           const at = pair.key.range ? lineOf(pair.key.range[0]) : line;
-          return { key: isScalar(pair.key) ? String(pair.key.value) : String(pair.key), line: at, value: entryOf(pair.value, at) };
+          return {
+            key: isScalar(pair.key) ? String(pair.key.value) : String(pair.key),
+            line: at,
+            value: entryOf(pair.value, at),
+          };
         }),
       };
     if (isSeq<Node>(node)) return { is: "list", line, items: node.items.map((item) => entryOf(item, line)) };

@@ -13,7 +13,10 @@ export async function doctor(context: Context): Promise<void> {
 
 function render(found: Examination, colors: Context["terminal"]["colors"]): string {
   const paint = { error: colors.red, "data-loss": colors.yellow, info: colors.dim };
-  const roots = found.roots.map((r) => `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`);
+  const roots = found.roots.map(
+    (r) =>
+      `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`,
+  );
   const versions = oneLine(found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", "));
   const problems = found.problems.flatMap((p) => [
     `  ${paint[p.severity](p.severity.padEnd(9))} ${p.code} ×${p.count}: ${p.sentence}`,
@@ -45,6 +48,9 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
   ].join("\n");
 }
 
-function settingsLines({ path, exists, set }: Examination["settings"], colors: Context["terminal"]["colors"]): string[] {
+function settingsLines(
+  { path, exists, set }: Examination["settings"],
+  colors: Context["terminal"]["colors"],
+): string[] {
   return [`  ${path}  ${exists ? set.join(", ") || "no keys set" : colors.dim("not found; using defaults")}`];
 }

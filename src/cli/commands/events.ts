@@ -32,5 +32,6 @@ export async function events(context: Context, uri: string, options: EventsOptio
     if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
   };
   const retry = { signal: stopSignal(), talk: context.terminal.notify, troubles: new Troubles() };
-  for await (const { threads } of live(library, retry)) await persistently(() => library.ask(() => onward(threads)), retry);
+  for await (const { threads } of live(library, retry))
+    await persistently(() => library.ask(() => onward(threads)), retry);
 }

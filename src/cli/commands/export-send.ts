@@ -20,7 +20,13 @@ import type { ExportOptions } from "./export.ts";
 const PATIENCE_MS = 30_000;
 
 /** Sends one tree, or all threads of a backfill, and waits for the acknowledgement. */
-export async function sendTree(context: Context, format: SentFormat, uri: string | undefined, options: ExportOptions, rules: RedactionRules): Promise<void> {
+export async function sendTree(
+  context: Context,
+  format: SentFormat,
+  uri: string | undefined,
+  options: ExportOptions,
+  rules: RedactionRules,
+): Promise<void> {
   const { env, terminal } = context;
   const kind = DESTINATIONS.find((one) => one.format === format) as Manifest;
   const destinations = await kind.open(env, rules, options.preview === true || options.out !== undefined);
@@ -31,7 +37,8 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
     if (options.preview === true || options.out !== undefined) {
       // All destinations of one format get the same content, so one preview is enough.
       const [first] = destinations;
-      const { text, tooOld } = first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
+      const { text, tooOld } =
+        first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
       if (tooOld > 0) terminal.notify(skippedText(tooOld, kind.title));
       return writeOutput(text, options.out);
     }
@@ -41,12 +48,25 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
         return await follow(
           context,
           library,
-          new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.notify),
+          new Tracer(
+            { library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) },
+            destinations,
+            terminal.notify,
+          ),
         );
       const results: Exported[] = [];
       const onProgress = terminal.progressOf === null ? {} : { onProgress: terminal.progressOf("sending", "threads") };
       for (const destination of destinations)
-        results.push(await exportThreads(destination, threads, { library, outbox: kept.outbox, log, old, patienceMs: PATIENCE_MS, ...onProgress }));
+        results.push(
+          await exportThreads(destination, threads, {
+            library,
+            outbox: kept.outbox,
+            log,
+            old,
+            patienceMs: PATIENCE_MS,
+            ...onProgress,
+          }),
+        );
       report(context, kind, results);
       if (options.debug === true) terminal.notify(`debug: ${exportLogPath(env)}`);
     } finally {
@@ -97,10 +117,14 @@ const skippedText = (turns: number, service: string) =>
 function report({ terminal, json }: Context, { title }: Manifest, results: readonly Exported[]): void {
   if (json) terminal.out(printJson(results, 2));
   for (const { destination, threads, traces, items, put, tooOld, tooMany, open, turnedDown } of results) {
-    if (!json) terminal.out(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`);
+    if (!json)
+      terminal.out(
+        `${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`,
+      );
     if (tooOld > 0) terminal.notify(skippedText(tooOld, title));
     if (tooMany > 0) terminal.notify(`${plural(tooMany, "item")} skipped: ${title} accepts at most 25,000 per turn`);
-    if (open > 0) terminal.notify(`${plural(open, "thread")} still running: run the export again later, or use --follow`);
+    if (open > 0)
+      terminal.notify(`${plural(open, "thread")} still running: run the export again later, or use --follow`);
     for (const reason of turnedDown) terminal.notify(`rejected after delivery: ${reason}`);
   }
   const [stuck] = results.filter(({ waiting, refused }) => waiting > 0 || refused > 0);

@@ -20,7 +20,12 @@ export interface ExportOptions {
   readonly debug?: boolean;
 }
 
-export async function exportTree(context: Context, format: SentFormat | FileFormat, uri: string | undefined, options: ExportOptions): Promise<void> {
+export async function exportTree(
+  context: Context,
+  format: SentFormat | FileFormat,
+  uri: string | undefined,
+  options: ExportOptions,
+): Promise<void> {
   check(format, uri, options);
   const settings = await context.settings();
   const rules = { ...redactionOf(settings), ...(options.level === undefined ? {} : { level: options.level }) };
@@ -34,20 +39,33 @@ function check(format: string, uri: string | undefined, { backfill, since, follo
   const wrong = (problem: string, hint: string) => {
     throw new Failure("usage", problem, [hint]);
   };
-  if (backfill === true && !isSent(format)) wrong(`--backfill cannot be used with ${format}`, `only ${SENT_FORMATS.join(" and ")} support it`);
+  if (backfill === true && !isSent(format))
+    wrong(`--backfill cannot be used with ${format}`, `only ${SENT_FORMATS.join(" and ")} support it`);
   if (backfill === true && uri !== undefined) wrong("--backfill exports all threads", "omit the URI or --backfill");
   if (backfill === true && since === undefined) wrong("--backfill needs --since", "write --since 7d, or a date");
-  if (backfill !== true && since !== undefined) wrong("--since needs --backfill", "write retinue export <format> --backfill --since 7d");
+  if (backfill !== true && since !== undefined)
+    wrong("--since needs --backfill", "write retinue export <format> --backfill --since 7d");
   if (backfill === true && follow === true) wrong("--backfill cannot be used with --follow", "run one after the other");
   if (preview === true && follow === true) wrong("--preview cannot be used with --follow", "omit one of them");
   const refusing = DESTINATIONS.filter(({ refusesOld }) => refusesOld);
   if (old !== undefined && !refusing.some((kind) => kind.format === format))
-    wrong(`--old cannot be used with ${format}`, `only ${refusing.map(({ title }) => title).join(" and ")} refuses old traces`);
-  if (uri === undefined && backfill !== true && !(follow === true && isSent(format))) wrong("no URI", `write retinue export ${format} <uri>, or latest`);
-  if (follow === true && !isSent(format) && out === undefined) wrong("--follow needs a file to rewrite", "write --out <file>");
+    wrong(
+      `--old cannot be used with ${format}`,
+      `only ${refusing.map(({ title }) => title).join(" and ")} refuses old traces`,
+    );
+  if (uri === undefined && backfill !== true && !(follow === true && isSent(format)))
+    wrong("no URI", `write retinue export ${format} <uri>, or latest`);
+  if (follow === true && !isSent(format) && out === undefined)
+    wrong("--follow needs a file to rewrite", "write --out <file>");
 }
 
-async function writeTree(context: Context, format: FileFormat, uri: string, options: ExportOptions, rules: RedactionRules): Promise<void> {
+async function writeTree(
+  context: Context,
+  format: FileFormat,
+  uri: string,
+  options: ExportOptions,
+  rules: RedactionRules,
+): Promise<void> {
   const { library, agents } = await context.find(uri);
   const [{ key }] = agents;
   const write = async () => {

@@ -12,7 +12,12 @@ export interface HooksOptions {
 }
 
 /** Shows the change to a product's settings, asks for confirmation and applies it. */
-export async function hooks(context: Context, action: "install" | "uninstall", provider: string, options: HooksOptions): Promise<void> {
+export async function hooks(
+  context: Context,
+  action: "install" | "uninstall",
+  provider: string,
+  options: HooksOptions,
+): Promise<void> {
   const { terminal, env, json } = context;
   const { out, notify: talk, colors } = terminal;
   const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
@@ -21,7 +26,8 @@ export async function hooks(context: Context, action: "install" | "uninstall", p
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
   };
   if (!json) show(context, change);
-  for (const tracer of change.tracers) talk(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
+  for (const tracer of change.tracers)
+    talk(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
   if (!change.isChanged) {
     report(false);
     return talk(action === "install" ? "the hooks are already installed" : "no hooks are installed");
@@ -39,12 +45,20 @@ export async function hooks(context: Context, action: "install" | "uninstall", p
 function show({ terminal: { out, colors } }: Context, { path, before, after }: HookChange) {
   const lines = changeOf(before, after);
   if (lines.length === 0) return;
-  out(colors.bold(before === null ? `${path} (a new file)` : after === null ? `${path} (deleted; retinue created it)` : path));
-  for (const line of lines) out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
+  out(
+    colors.bold(
+      before === null ? `${path} (a new file)` : after === null ? `${path} (deleted; retinue created it)` : path,
+    ),
+  );
+  for (const line of lines)
+    out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
 
 async function isConfirmed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Failure("usage", "cannot ask for confirmation: stdin is not a terminal", ["add --yes to apply the change"]);
+  if (!process.stdin.isTTY)
+    throw new Failure("usage", "cannot ask for confirmation: stdin is not a terminal", [
+      "add --yes to apply the change",
+    ]);
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${visible(question)} [y/N] `)).trim());

@@ -4,8 +4,16 @@ import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 /** `retinue import <file>`: imports a transcript from another machine, or the output of an agent's command. */
-export async function importTranscript(context: Context, path: string, options: { readonly replace?: boolean }): Promise<void> {
-  const imported = await importFile(path, { env: context.env, replace: options.replace === true, stdin: process.stdin });
+export async function importTranscript(
+  context: Context,
+  path: string,
+  options: { readonly replace?: boolean },
+): Promise<void> {
+  const imported = await importFile(path, {
+    env: context.env,
+    replace: options.replace === true,
+    stdin: process.stdin,
+  });
   const { out, notify: talk, colors } = context.terminal;
   if (context.json) return out(printJson(imported, 2));
   out(summaryOf(imported));

@@ -12,7 +12,11 @@ export async function link(context: Context, childUri: string, parentUri: string
 export async function unlink(context: Context, childUri: string): Promise<void> {
   checkTarget(childUri);
   const { uri, parent } = await unlinkByHand(await context.library(), context.env, childUri);
-  report(context, { unlinked: uri, parent }, `removed the manual link of ${uri}; its parent is now ${parent ?? "none"}`);
+  report(
+    context,
+    { unlinked: uri, parent },
+    `removed the manual link of ${uri}; its parent is now ${parent ?? "none"}`,
+  );
 }
 
 function report(context: Context, json: object, text: string) {

@@ -37,7 +37,9 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
 
 export function nothingFound(library: Library): Failure {
   const [any] = library.threads({ limit: 1 });
-  return any === undefined ? emptyMachine(library) : new Failure("not_found", "no thread matches", [searched(library), "next: retinue ls"]);
+  return any === undefined
+    ? emptyMachine(library)
+    : new Failure("not_found", "no thread matches", [searched(library), "next: retinue ls"]);
 }
 
 const COLUMNS: readonly Column[] = [
@@ -51,7 +53,11 @@ const COLUMNS: readonly Column[] = [
   { title: "TITLE", flex: true },
 ];
 
-export function renderThreads(records: readonly AgentRecord[], { width, colors }: Pick<Terminal, "width" | "colors">, now: number): string {
+export function renderThreads(
+  records: readonly AgentRecord[],
+  { width, colors }: Pick<Terminal, "width" | "colors">,
+  now: number,
+): string {
   const rows = records.map((tree) => [
     statusCell(tree.status, colors),
     { text: tree.uri },

@@ -29,7 +29,8 @@ export async function outbox(context: Context, options: OutboxOptions): Promise<
 }
 
 function render(state: Waiting, now: number): string {
-  const { name, waiting, waitingBytes, refused, delivered, deliveredAt, reason, nextAt, turnedDown, items, isKnown } = state;
+  const { name, waiting, waitingBytes, refused, delivered, deliveredAt, reason, nextAt, turnedDown, items, isKnown } =
+    state;
   const iso = (at: number) => new Date(at).toISOString();
   const hidden = waiting + refused - items.length;
   return [
@@ -40,7 +41,8 @@ function render(state: Waiting, now: number): string {
     ...(turnedDown === null ? [] : [`  rejected after delivery: ${turnedDown}`]),
     ...(waiting > 0 && !isKnown ? ["  its environment variables are not set in this shell"] : []),
     ...items.map(
-      ({ what, at, attempts, refused: why }) => `    ${what}, since ${ago(iso(at), now)}, ${plural(attempts, "attempt")}${why === null ? "" : `: ${why}`}`,
+      ({ what, at, attempts, refused: why }) =>
+        `    ${what}, since ${ago(iso(at), now)}, ${plural(attempts, "attempt")}${why === null ? "" : `: ${why}`}`,
     ),
     ...(hidden > 0 ? [`    and ${hidden} more; --limit ${waiting + refused} shows all`] : []),
   ].join("\n");

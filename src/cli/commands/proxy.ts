@@ -25,7 +25,10 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
   const upstream = options.upstream === undefined ? null : urlOf("--upstream", options.upstream, ["http:", "https:"]);
   const via = options.via === undefined ? null : urlOf("--via", options.via, ["http:"]);
   const silenceMs = parseDuration(options.timeout);
-  if (silenceMs === null) throw new Failure("usage", `--timeout ${options.timeout}: not a duration`, ["write a number with a unit, such as 30s or 10m"]);
+  if (silenceMs === null)
+    throw new Failure("usage", `--timeout ${options.timeout}: not a duration`, [
+      "write a number with a unit, such as 30s or 10m",
+    ]);
   const settings = await context.settings();
   const { level, patterns, paths } = {
     level: settings.values["redaction.level"],
@@ -49,11 +52,18 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
   terminal.out(json ? printJson({ url, upstream: shown, folder, kept, pid: process.pid }) : url);
-  const removed = kept.removedFiles === 0 ? "" : `; removed ${kept.removedFiles} (${bytes(kept.removedBytes)}) by the retention settings`;
+  const removed =
+    kept.removedFiles === 0
+      ? ""
+      : `; removed ${kept.removedFiles} (${bytes(kept.removedBytes)}) by the retention settings`;
   terminal.notify(
     `Forwards requests to ${shown ?? "the API's own address"} and records them in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
   );
-  terminal.notify(terminal.colors.dim("Point your agent at it with ANTHROPIC_BASE_URL, or with base_url in its settings. Press Ctrl-C to stop."));
+  terminal.notify(
+    terminal.colors.dim(
+      "Point your agent at it with ANTHROPIC_BASE_URL, or with base_url in its settings. Press Ctrl-C to stop.",
+    ),
+  );
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
   });

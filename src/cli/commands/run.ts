@@ -26,11 +26,13 @@ export async function run(context: Context, command: readonly string[], options:
   const library = printsEvents ? await openLibrary(context) : null;
   // If the reader of stdout goes away, the command gets the error, as it would without retinue.
   process.stdout.removeAllListeners("error");
-  const running = await start(launch, { env, output: printsEvents ? null : process.stdout }).catch((error: NodeJS.ErrnoException) => {
-    process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
-    terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
-    return null;
-  });
+  const running = await start(launch, { env, output: printsEvents ? null : process.stdout }).catch(
+    (error: NodeJS.ErrnoException) => {
+      process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
+      terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
+      return null;
+    },
+  );
   if (running === null) return library?.close();
   const stop = forwardSignals(running);
   try {

@@ -17,7 +17,9 @@ const NEWEST = { limit: 50 } as const;
 export async function search(context: Context, words: readonly string[], options: SearchOptions): Promise<void> {
   const limit = wholeNumber("--limit", options.limit, "results");
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word)))
-    throw new Failure("usage", "the query contains no word", ["write retinue search <words>; all words must occur, and the last one may be a prefix"]);
+    throw new Failure("usage", "the query contains no word", [
+      "write retinue search <words>; all words must occur, and the last one may be a prefix",
+    ]);
   const library = await context.library(options.wait === true ? undefined : NEWEST);
   const found = await find(library, words, limit, options.wait === true ? Number.POSITIVE_INFINITY : SOME_TEXT);
   const left = unsearched(library);
@@ -28,8 +30,12 @@ export async function search(context: Context, words: readonly string[], options
     );
   }
   if (context.json) context.terminal.out(printJson(found, 2));
-  if (found.length === 0) throw new Failure("not_found", `no match for ${words.join(" ")}`, ["tool results are not searched; try fewer words"]);
-  if (!context.json) context.terminal.out(found.map((f) => render(f, context.terminal.colors, library.now())).join("\n\n"));
+  if (found.length === 0)
+    throw new Failure("not_found", `no match for ${words.join(" ")}`, [
+      "tool results are not searched; try fewer words",
+    ]);
+  if (!context.json)
+    context.terminal.out(found.map((f) => render(f, context.terminal.colors, library.now())).join("\n\n"));
 }
 
 function render(finding: Finding, colors: Context["terminal"]["colors"], now: number): string {

@@ -15,7 +15,13 @@ export async function serve(context: Context, options: ServeOptions): Promise<vo
   // Imported on demand: only this command needs it.
   const server = await import("../../server/serve.ts");
   const settings = await context.settings();
-  const served = await server.serve({ env, settings, talk: terminal.notify, port: portOf(options.port), host: options.host ?? null });
+  const served = await server.serve({
+    env,
+    settings,
+    talk: terminal.notify,
+    port: portOf(options.port),
+    host: options.host ?? null,
+  });
   await present(context, served, options);
 }
 
@@ -38,6 +44,7 @@ export async function present(
 export function portOf(given: string | undefined): number | null {
   if (given === undefined) return null;
   const port = Number(given);
-  if (!/^\d+$/.test(given) || port > 65_535) throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any free port"]);
+  if (!/^\d+$/.test(given) || port > 65_535)
+    throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any free port"]);
   return port;
 }

@@ -17,7 +17,8 @@ export interface ShowOptions {
 /** `retinue <uri>`: the timeline of a thread, the combined view of one agent, or an entry of a thread. */
 export async function show(context: Context, uri: string, options: ShowOptions): Promise<void> {
   const found = await context.find(uri).catch(async (error: unknown) => {
-    if (!(error instanceof Failure) || error.code !== "not_found" || !(await showEntry(context, uri, options))) throw error;
+    if (!(error instanceof Failure) || error.code !== "not_found" || !(await showEntry(context, uri, options)))
+      throw error;
     return null;
   });
   if (found !== null) await showAgent(context, found, isThreadUri(uri) ? "thread" : "subagent", options);
@@ -34,14 +35,19 @@ async function showAgent(
   if (options.head === true) {
     // The frontmatter contains no costs, so no prices are needed.
     const tree = treeOf(forest, agent.key, () => null);
-    const head = headOf(tree, { as, subagents: true, entries: as === "thread" ? await entriesOf(library, agent) : null });
+    const head = headOf(tree, {
+      as,
+      subagents: true,
+      entries: as === "thread" ? await entriesOf(library, agent) : null,
+    });
     return out(context.json ? printJson(head, 2) : frontmatter(head));
   }
   const tree = context.treeOf(forest, agent.key);
   const events = await readEvents(library, forest, [agent.key]);
   if (context.json) return out(printJson({ ...withoutChildren(tree), events }, 2));
   const full = options.full === true;
-  const body = as === "thread" ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
+  const body =
+    as === "thread" ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
   out(`${frontmatter(headOf(tree, { as, subagents: false, entries: null }))}\n\n${body}`);
 }
 

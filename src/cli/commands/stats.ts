@@ -23,11 +23,15 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
   const groups = options.by === undefined ? DEFAULT : [options.by];
   const since = options.since === undefined ? undefined : sinceOf(options.since, Date.now());
   const library = await context.library();
-  const rows = library.store.spent(library.under, since === undefined ? null : new Date(since).toISOString().slice(0, 10));
+  const rows = library.store.spent(
+    library.under,
+    since === undefined ? null : new Date(since).toISOString().slice(0, 10),
+  );
   if (rows.length === 0 && !context.json) throw new Failure("not_found", "no usage recorded yet", ["next: retinue ls"]);
   const total = statsTotal(rows);
   const found = groups.map((by) => ({ by, lines: statsBy(rows, by) }));
-  if (context.json) return context.terminal.out(printJson(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), 2));
+  if (context.json)
+    return context.terminal.out(printJson(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), 2));
   const tables = found.map(({ by, lines }) => render(by, lines, total, limit, context.terminal));
   context.terminal.out([...tables, inShort(total, context.terminal)].join("\n\n"));
 }
@@ -46,9 +50,17 @@ export function bar(value: number, most: number, cells = BAR_CELLS): string {
 
 /** Sorts by cost, or by tokens if nothing has a price. */
 const weightIn = (lines: readonly StatsLine[]) =>
-  lines.some((line) => line.knownCostUsd > 0) ? (line: StatsLine) => line.knownCostUsd : (line: StatsLine) => totalTokens(line.usage);
+  lines.some((line) => line.knownCostUsd > 0)
+    ? (line: StatsLine) => line.knownCostUsd
+    : (line: StatsLine) => totalTokens(line.usage);
 
-function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit: number, { width, colors }: Context["terminal"]): string {
+function render(
+  by: Group,
+  lines: readonly StatsLine[],
+  total: StatsLine,
+  limit: number,
+  { width, colors }: Context["terminal"],
+): string {
   // For templates the duration per agent is more useful than the sum.
   const times: Column[] =
     by === "template"
@@ -87,7 +99,10 @@ function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit:
   const name = (line: StatsLine) => (line.key === null ? "(unknown)" : oneLine(line.key));
   return table(
     columns,
-    [...shown.map((line) => cells(line, name(line), bar(weight(line), most))), cells(total, rest > 0 ? `total of ${lines.length}` : "total", "")],
+    [
+      ...shown.map((line) => cells(line, name(line), bar(weight(line), most))),
+      cells(total, rest > 0 ? `total of ${lines.length}` : "total", ""),
+    ],
     width,
     colors.dim,
   ).join("\n");

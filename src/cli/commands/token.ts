@@ -13,11 +13,17 @@ export const TOKEN_HELP =
   '\nYour own processes need no token on systems that report the owner of a connection, such as Linux. Elsewhere retinue\'s own commands and the browser it opens send the token automatically; other programs must send it: curl -H "Authorization: Bearer $(retinue token show)" …\n';
 
 /** Prints the access token, or a URL that gives a browser access. */
-export async function token({ terminal, env, json }: Context, action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions): Promise<void> {
+export async function token(
+  { terminal, env, json }: Context,
+  action: (typeof TOKEN_ACTIONS)[number],
+  options: TokenOptions,
+): Promise<void> {
   const { addressFrom, runningInstance } = await import("../../server/instance.ts");
-  if (options.proxy === true && action === "link") throw new Failure("usage", "--proxy cannot be used with link", ["write retinue token show --proxy"]);
+  if (options.proxy === true && action === "link")
+    throw new Failure("usage", "--proxy cannot be used with link", ["write retinue token show --proxy"]);
   const running = options.proxy === true ? null : await runningInstance(env);
-  if (action === "link" && running === null) throw new Failure("not_found", "no server is running", ["next: retinue serve"]);
+  if (action === "link" && running === null)
+    throw new Failure("not_found", "no server is running", ["next: retinue serve"]);
   const [name, value] =
     action === "link" && running !== null
       ? ["address", await addressFrom(running)]

@@ -11,7 +11,11 @@ export interface TreeOptions {
   readonly timeline?: boolean;
 }
 
-export async function tree(context: Context, uri: string, { all = false, timeline = false }: TreeOptions): Promise<void> {
+export async function tree(
+  context: Context,
+  uri: string,
+  { all = false, timeline = false }: TreeOptions,
+): Promise<void> {
   const { forest, agents } = await context.find(uri);
   if (timeline) return context.terminal.out(timelineOf(context, forest, agents[0], all));
   const found = context.treeOf(forest, agents[0].key);
@@ -21,7 +25,9 @@ export async function tree(context: Context, uri: string, { all = false, timelin
 function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: boolean): string {
   const tree = context.treeOf(forest, agent.key);
   const spans = new Map(subtreeOf(forest, agent.key).map((key) => [agentOf(forest, key).uri, spansOf(forest, key)]));
-  const lives = new Map([...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]));
+  const lives = new Map(
+    [...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]),
+  );
   const path = criticalPath(tree.uri, withLast(tree.uri, lives));
   if (!context.json) return renderTimeline(tree, { livesAs: (uri) => lives.get(uri), path }, context.terminal, { all });
   return printJson({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, 2);

@@ -2,7 +2,14 @@ import { Failure } from "../../app/failure.ts";
 import { listPrice } from "../../app/query/prices.ts";
 import { count, exact, plural, UNKNOWN } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
-import { type Difference, KIND_WORDS, type Sum, type Verification, verifyAll, verifyThreadOf } from "../../core/views/verify.ts";
+import {
+  type Difference,
+  KIND_WORDS,
+  type Sum,
+  type Verification,
+  verifyAll,
+  verifyThreadOf,
+} from "../../core/views/verify.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Column, table } from "../render/table.ts";
@@ -17,7 +24,9 @@ export async function verify(context: Context, uri: string | undefined): Promise
     throw new Failure(
       "failed",
       `${wrong.length} of ${plural(found.length, "thread")} ${wrong.length === 1 ? "differs" : "differ"} from what the product itself reports`,
-      wrong.length === found.length && found.length === 1 ? ["next: retinue doctor"] : wrong.slice(0, SHOWN).map((v) => `next: retinue verify ${v.uri}`),
+      wrong.length === found.length && found.length === 1
+        ? ["next: retinue doctor"]
+        : wrong.slice(0, SHOWN).map((v) => `next: retinue verify ${v.uri}`),
     );
 }
 
@@ -52,7 +61,12 @@ async function oneThread(context: Context, uri: string): Promise<readonly Verifi
   return [found];
 }
 
-const COLUMNS: readonly Column[] = [{ title: "" }, { title: "THREAD" }, { title: "STATED", align: "right" }, { title: "COUNTED", align: "right" }];
+const COLUMNS: readonly Column[] = [
+  { title: "" },
+  { title: "THREAD" },
+  { title: "STATED", align: "right" },
+  { title: "COUNTED", align: "right" },
+];
 const VERDICT_WORDS = { agrees: "ok", explained: "ok", differs: "differs", nothing: UNKNOWN } as const;
 
 /** One line per thread, followed by its differences. */
@@ -74,7 +88,10 @@ function render(found: readonly Verification[], { width, colors }: Pick<Terminal
     ...v.reasons.map((r) => colors.dim(oneLine(r.says))),
     ...v.hints.map((hint) => colors.dim(hint)),
   ];
-  return [head, ...lines.flatMap((line, i) => [line, ...below(found[i] as Verification).map((text) => `    ${text}`)])].join("\n");
+  return [
+    head,
+    ...lines.flatMap((line, i) => [line, ...below(found[i] as Verification).map((text) => `    ${text}`)]),
+  ].join("\n");
 }
 
 function differenceText({ model, kind, stated, counted }: Difference): string {
@@ -82,4 +99,5 @@ function differenceText({ model, kind, stated, counted }: Difference): string {
   return `${by > 0 ? "+" : ""}${exact(by)} ${KIND_WORDS[kind]} on ${model}: the product states ${exact(stated)}, retinue counted ${exact(counted)}`;
 }
 
-const tokensIn = (sum: Sum) => (sum.inputTokens ?? 0) + (sum.outputTokens ?? 0) + (sum.cacheReadTokens ?? 0) + (sum.cacheWriteTokens ?? 0);
+const tokensIn = (sum: Sum) =>
+  (sum.inputTokens ?? 0) + (sum.outputTokens ?? 0) + (sum.cacheReadTokens ?? 0) + (sum.cacheWriteTokens ?? 0);

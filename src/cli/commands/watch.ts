@@ -25,7 +25,9 @@ const LEAVE = "\u001b[?25h\u001b[?1049l";
 export async function watch(context: Context, uri: string | undefined): Promise<void> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY || context.json)
-    throw new Failure("usage", "watch needs a terminal", ["use retinue tree <uri>, or retinue events <uri> --follow in scripts"]);
+    throw new Failure("usage", "watch needs a terminal", [
+      "use retinue tree <uri>, or retinue events <uri> --follow in scripts",
+    ]);
   const { library, key } = await targetOf(context, uri);
   const stop = new AbortController();
   const screen = new Screen(context, stdout);
@@ -38,8 +40,11 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     screen.draw((size, colors) => {
       const lines = screenOf(trees, rows(), view, size, colors, library.now());
       const [trouble] = troubles.list;
-      if (trouble !== undefined) return [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
-      return library.reading === null ? lines : [...lines.slice(0, -1), colors.dim(clip(readingLine(library.reading), size.columns))];
+      if (trouble !== undefined)
+        return [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
+      return library.reading === null
+        ? lines
+        : [...lines.slice(0, -1), colors.dim(clip(readingLine(library.reading), size.columns))];
     });
   const onKeys = (chunk: Buffer) => {
     for (const pressed of keysIn(chunk.toString("utf8"))) {
@@ -55,7 +60,8 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   try {
     const retry = { signal: stop.signal, talk: (text: string) => messages.push(text), troubles };
     for await (const _ of live(library, retry)) {
-      if (!view.isHeld) trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
+      if (!view.isHeld)
+        trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
       draw();
     }
   } finally {
@@ -67,7 +73,10 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   }
 }
 
-async function targetOf(context: Context, uri: string | undefined): Promise<{ readonly library: Library; readonly key: AgentKey | null }> {
+async function targetOf(
+  context: Context,
+  uri: string | undefined,
+): Promise<{ readonly library: Library; readonly key: AgentKey | null }> {
   if (uri === undefined) return { library: await context.library(FIRST_PAGE), key: null };
   const { library, agents } = await context.find(uri);
   return { library, key: agents[0].key };
@@ -82,7 +91,9 @@ function readingLine({ done, all, bytes: read, allBytes, leftMs }: Reading): str
 /** The requested tree, or the most recently active threads. */
 function treesOf(context: Context, library: Library, key: AgentKey | null): AgentTree[] {
   const treeOf = (of: AgentKey) => context.treeOf(library.forestOf([of]), of);
-  return key !== null ? [treeOf(key)] : [...library.threadRows({ limit: THREADS })].map(({ place }) => treeOf(place.key));
+  return key !== null
+    ? [treeOf(key)]
+    : [...library.threadRows({ limit: THREADS })].map(({ place }) => treeOf(place.key));
 }
 
 /** Splits terminal input into characters and escape sequences. */

@@ -21,7 +21,10 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
     for (const e of found.parentEvidence) {
       const mark = e.decided ? colors.green("→ decided  ") : colors.dim("  also     ");
       const other = e.parent === found.parent ? "" : `  (says ${e.parent})`;
-      lines.push(`${mark}${e.rule} · ${e.source} · confidence ${percent(e.confidence)}${other}`, `             ${oneLine(e.says)}`);
+      lines.push(
+        `${mark}${e.rule} · ${e.source} · confidence ${percent(e.confidence)}${other}`,
+        `             ${oneLine(e.says)}`,
+      );
       if (e.from !== null) lines.push(colors.dim(`             ${oneLine(e.from)}`));
     }
   }

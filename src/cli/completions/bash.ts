@@ -6,20 +6,31 @@ export function bashCompletion(program: CommandModel, name: string): string {
   const keyOf = (command: CommandModel) => command.path.join(" ");
   const cases = (lines: readonly string[]) => lines.map((line) => `        ${line} ;;`).join("\n");
 
-  const steps = all.filter((command) => command.path.length > 0).map((command) => `${quoted(`/${command.path.join("/")}`)}) at=${quoted(keyOf(command))}`);
+  const steps = all
+    .filter((command) => command.path.length > 0)
+    .map((command) => `${quoted(`/${command.path.join("/")}`)}) at=${quoted(keyOf(command))}`);
   const optionValues = all.flatMap((command) =>
     command.options.flatMap(({ flags, value }) =>
-      value === null ? [] : [`${flags.map((flag) => quoted(`${keyOf(command)} ${flag}`)).join(" | ")}) want=${quoted(wanted(value.values))}`],
+      value === null
+        ? []
+        : [
+            `${flags.map((flag) => quoted(`${keyOf(command)} ${flag}`)).join(" | ")}) want=${quoted(wanted(value.values))}`,
+          ],
     ),
   );
-  const options = all.map((command) => `${quoted(keyOf(command))}) want=${quoted(`words ${command.options.flatMap(({ flags }) => flags).join(" ")}`)}`);
+  const options = all.map(
+    (command) =>
+      `${quoted(keyOf(command))}) want=${quoted(`words ${command.options.flatMap(({ flags }) => flags).join(" ")}`)}`,
+  );
   const places = all.flatMap((command) => {
     const names = command.commands.map(({ path }) => path.at(-1) ?? "");
     const values = command.arguments.map(({ values }) => values);
     const [first = { is: "nothing" } as const, ...more] = values;
     const words = [...names, ...(first.is === "words" ? first.words : [])];
     const firstWanted = names.length > 0 ? `words ${words.join(" ")}` : wanted(first);
-    return [firstWanted, ...more.map(wanted)].map((want, i) => `${quoted(`${keyOf(command)} ${i}`)}) want=${quoted(want)}`);
+    return [firstWanted, ...more.map(wanted)].map(
+      (want, i) => `${quoted(`${keyOf(command)} ${i}`)}) want=${quoted(want)}`,
+    );
   });
 
   return `# bash completion for ${name}

@@ -3,8 +3,16 @@ import { type CommandModel, type OptionModel, type Values, withAllBelow } from "
 export function fishCompletion(program: CommandModel, name: string): string {
   const lines = withAllBelow(program).flatMap((command) => {
     const when = ["complete", "-c", name, "-n", quoted(condition(command))];
-    const below = command.commands.map((child) => [...when, "-a", quoted(child.path.at(-1) ?? ""), "-d", quoted(child.description)]);
-    const places = command.arguments.filter(({ values }) => values.is !== "nothing").map(({ values }) => [...when, ...offered(values)]);
+    const below = command.commands.map((child) => [
+      ...when,
+      "-a",
+      quoted(child.path.at(-1) ?? ""),
+      "-d",
+      quoted(child.description),
+    ]);
+    const places = command.arguments
+      .filter(({ values }) => values.is !== "nothing")
+      .map(({ values }) => [...when, ...offered(values)]);
     return [...below, ...places, ...command.options.map((option) => [...when, ...optionArguments(option)])];
   });
   return [
@@ -19,7 +27,9 @@ export function fishCompletion(program: CommandModel, name: string): string {
 function condition({ path, commands }: CommandModel): string {
   const seen = path.map((word) => `__fish_seen_subcommand_from ${word}`);
   const further = commands.map((child) => child.path.at(-1) ?? "");
-  return [...seen, ...(further.length === 0 ? [] : [`not __fish_seen_subcommand_from ${further.join(" ")}`])].join("; and ");
+  return [...seen, ...(further.length === 0 ? [] : [`not __fish_seen_subcommand_from ${further.join(" ")}`])].join(
+    "; and ",
+  );
 }
 
 function optionArguments({ flags, description, value }: OptionModel): string[] {

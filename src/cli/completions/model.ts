@@ -1,7 +1,9 @@
 import { type Argument, type Command, Help, type Option } from "commander";
 
 /** The values that may be completed at one position, without reading any record. */
-export type Values = { readonly is: "files" | "folders" | "nothing" } | { readonly is: "words"; readonly words: readonly string[] };
+export type Values =
+  | { readonly is: "files" | "folders" | "nothing" }
+  | { readonly is: "words"; readonly words: readonly string[] };
 
 export interface OptionModel {
   /** The short form first, if there is one. */
@@ -55,7 +57,10 @@ export function modelOf(program: Command, providers: readonly string[]): Command
       value: name === null ? null : { name, values: valuesOf(name, option.argChoices) },
     };
   };
-  const argumentOf = (argument: Argument) => ({ name: argument.name(), values: valuesOf(argument.name(), argument.argChoices) });
+  const argumentOf = (argument: Argument) => ({
+    name: argument.name(),
+    values: valuesOf(argument.name(), argument.argChoices),
+  });
   const commandOf = (command: Command, path: readonly string[]): CommandModel => ({
     path,
     description: command.description(),

@@ -2,17 +2,24 @@ import { type CommandModel, type OptionModel, quoted, type Values, withAllBelow 
 
 /** One function per command. Works both as a file in fpath and when sourced. */
 export function zshCompletion(program: CommandModel, name: string): string {
-  const functionOf = (command: CommandModel) => ["", name, ...command.path.map((word) => word.replaceAll("-", "_"))].join("_");
+  const functionOf = (command: CommandModel) =>
+    ["", name, ...command.path.map((word) => word.replaceAll("-", "_"))].join("_");
   const body = (command: CommandModel): string => {
     const options = command.options.map(optionSpec);
     if (command.commands.length === 0) {
-      const places = command.arguments.map(({ name: place, values }, i) => quoted(`${i + 1}:${escaped(place)}:${action(values)}`));
+      const places = command.arguments.map(({ name: place, values }, i) =>
+        quoted(`${i + 1}:${escaped(place)}:${action(values)}`),
+      );
       return `${functionOf(command)}() {\n  ${["_arguments", ...options, ...places].join(" \\\n    ")}\n}`;
     }
     const [first] = command.arguments;
     const words = first?.values.is === "words" ? first.values.words : [];
-    const described = command.commands.map((child) => quoted(`${escaped(child.path.at(-1) ?? "")}:${child.description.replaceAll("\\", "\\\\")}`));
-    const calls = command.commands.map((child) => `${quoted(child.path.at(-1) ?? "")}) ${functionOf(child)} && ret=0 ;;`);
+    const described = command.commands.map((child) =>
+      quoted(`${escaped(child.path.at(-1) ?? "")}:${child.description.replaceAll("\\", "\\\\")}`),
+    );
+    const calls = command.commands.map(
+      (child) => `${quoted(child.path.at(-1) ?? "")}) ${functionOf(child)} && ret=0 ;;`,
+    );
     return `${functionOf(command)}() {
   local curcontext="$curcontext" context state state_descr line ret=1
   typeset -A opt_args
@@ -62,7 +69,11 @@ function action(values: Values): string {
       return " ";
     case "words":
       // No trailing space, because the URI continues after the scheme.
-      return escaped(values.words.some((word) => word.endsWith("://")) ? `compadd -S "" -- ${values.words.join(" ")}` : `(${values.words.join(" ")})`);
+      return escaped(
+        values.words.some((word) => word.endsWith("://"))
+          ? `compadd -S "" -- ${values.words.join(" ")}`
+          : `(${values.words.join(" ")})`,
+      );
     default:
       return values satisfies never;
   }

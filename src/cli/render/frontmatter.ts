@@ -27,10 +27,19 @@ interface HeadOptions {
   readonly entries: readonly ThreadEntry[] | null;
 }
 
-const commonOf = (tree: AgentTree) => ({ uri: tree.uri, thread_source: sourceOf(tree), provider: tree.provider, session_id: tree.sessionId });
+const commonOf = (tree: AgentTree) => ({
+  uri: tree.uri,
+  thread_source: sourceOf(tree),
+  provider: tree.provider,
+  session_id: tree.sessionId,
+});
 
 /** The frontmatter of one entry of a thread. */
-export const entryHead = (tree: AgentTree, entry: ThreadEntry): Head => ({ ...commonOf(tree), mode: "entry", ...entryOf(entry) });
+export const entryHead = (tree: AgentTree, entry: ThreadEntry): Head => ({
+  ...commonOf(tree),
+  mode: "entry",
+  ...entryOf(entry),
+});
 
 const entryOf = ({ id, uri, type, parent, at, preview, isLeaf }: ThreadEntry) => ({
   entry_id: id,

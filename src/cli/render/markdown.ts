@@ -11,13 +11,30 @@ const EXCERPT = 10;
 
 /** A whole thread, oldest event first. */
 export function threadMarkdown(tree: AgentTree, events: readonly AgentEvent[], full: boolean): string {
-  const copied = tree.forkedFrom === null ? [] : [`_Begins as a copy of ${lineMarkdown(tree.forkedFrom)}; the copied part is shown there._`, ""];
+  const copied =
+    tree.forkedFrom === null
+      ? []
+      : [`_Begins as a copy of ${lineMarkdown(tree.forkedFrom)}; the copied part is shown there._`, ""];
   const entries = entriesOf(events, full);
-  return ["# Thread", "", ...summary(tree), "", "## Timeline", "", ...copied, entries.join("\n\n") || "_No messages._"].join("\n");
+  return [
+    "# Thread",
+    "",
+    ...summary(tree),
+    "",
+    "## Timeline",
+    "",
+    ...copied,
+    entries.join("\n\n") || "_No messages._",
+  ].join("\n");
 }
 
 /** One agent: what its parent's records state about it, and its own messages. */
-export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], why: ReturnType<typeof explain>, full: boolean): string {
+export function agentMarkdown(
+  tree: AgentTree,
+  events: readonly AgentEvent[],
+  why: ReturnType<typeof explain>,
+  full: boolean,
+): string {
   const entries = entriesOf(events, full);
   const shown = full ? entries : entries.slice(-EXCERPT);
   const cut = entries.length - shown.length;
@@ -42,7 +59,13 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
 /** The branch of a thread that ends at one of its entries. */
 export function entryMarkdown(entries: number, events: readonly AgentEvent[], full: boolean): string {
   const lines = entriesOf(events, full);
-  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", lines.join("\n\n") || "_No messages._"].join("\n");
+  return [
+    "# Thread Entry",
+    "",
+    `_The branch that ends here: ${entries} entries._`,
+    "",
+    lines.join("\n\n") || "_No messages._",
+  ].join("\n");
 }
 /** Maximum number of files listed: some products keep every message in its own file. */
 const SHOWN_RECORDS = 5;
@@ -50,7 +73,8 @@ const SHOWN_RECORDS = 5;
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const reported = reportedOnly(tree.usage);
-  const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${lineMarkdown(value)}`]);
+  const line = (name: string, value: string | null) =>
+    value === null || value === "" ? [] : [`- ${name}: ${lineMarkdown(value)}`];
   const used = (u: typeof own) =>
     `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
   return [
@@ -61,7 +85,9 @@ function summary(tree: AgentTree): string[] {
     ...line("Type", tree.type),
     ...line("Model", tree.model.join(", ")),
     ...line("Parent", tree.parent),
-    ...(tree.link === null ? [] : tree.link.evidence.map((e, i) => `- ${i === 0 ? "Evidence" : "Also"}: ${lineMarkdown(e)}`)),
+    ...(tree.link === null
+      ? []
+      : tree.link.evidence.map((e, i) => `- ${i === 0 ? "Evidence" : "Also"}: ${lineMarkdown(e)}`)),
     ...line("Began", tree.startedAt),
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
@@ -77,8 +103,13 @@ function summary(tree: AgentTree): string[] {
 const lineMarkdown = (text: string) => proseMarkdown(oneLine(text));
 
 function lifecycle(tree: AgentTree, why: ReturnType<typeof explain>): string[] {
-  const spawned = tree.link?.toolCallId == null ? [] : [`- \`${tree.startedAt ?? "no time"}\` spawned by call ${codeMarkdown(tree.link.toolCallId)}`];
-  const lines = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${lineMarkdown(e.says)}`);
+  const spawned =
+    tree.link?.toolCallId == null
+      ? []
+      : [`- \`${tree.startedAt ?? "no time"}\` spawned by call ${codeMarkdown(tree.link.toolCallId)}`];
+  const lines = why.statusEvidence
+    .filter((e) => e.source !== "child_rollout")
+    .map((e) => `- \`${e.at ?? "no time"}\` ${lineMarkdown(e.says)}`);
   const all = [...spawned, ...lines];
   return all.length > 0 ? all : ["_The parent's records do not mention it._"];
 }
@@ -98,8 +129,14 @@ const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = {
 const DETAILS: ReadonlySet<AgentEvent["kind"]> = new Set(["reasoning", "note", "status"]);
 
 function entriesOf(events: readonly AgentEvent[], full: boolean): string[] {
-  const shown = events.filter((e) => e.kind !== "status" && (full || (!DETAILS.has(e.kind) && (e.kind !== "toolResult" || e.tool?.isError === true))));
-  return shown.map((event, i) => `### ${i + 1}. ${TITLES[event.kind] ?? event.kind}${event.at === null ? "" : ` · ${event.at}`}\n\n${bodyOf(event, full)}`);
+  const shown = events.filter(
+    (e) =>
+      e.kind !== "status" && (full || (!DETAILS.has(e.kind) && (e.kind !== "toolResult" || e.tool?.isError === true))),
+  );
+  return shown.map(
+    (event, i) =>
+      `### ${i + 1}. ${TITLES[event.kind] ?? event.kind}${event.at === null ? "" : ` · ${event.at}`}\n\n${bodyOf(event, full)}`,
+  );
 }
 
 function bodyOf(event: AgentEvent, full: boolean): string {
@@ -113,6 +150,8 @@ function bodyOf(event: AgentEvent, full: boolean): string {
       return `${lineMarkdown(event.spawn?.uri ?? "")}${event.text === null ? "" : `: ${lineMarkdown(event.text)}`}`;
     default:
       if (event.summary === null) return proseMarkdown(event.text ?? "");
-      return full ? `${proseMarkdown(event.summary)}\n\n${fencedMarkdown(event.text ?? "")}` : proseMarkdown(event.summary);
+      return full
+        ? `${proseMarkdown(event.summary)}\n\n${fencedMarkdown(event.text ?? "")}`
+        : proseMarkdown(event.summary);
   }
 }

@@ -23,9 +23,16 @@ const GOOD_FLEX = 28;
 const MIN_FLEX = 12;
 
 /** Aligned columns within `width`; null means unlimited. */
-export function table(columns: readonly Column[], given: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
+export function table(
+  columns: readonly Column[],
+  given: readonly (readonly Cell[])[],
+  width: number | null,
+  head: (text: string) => string,
+): string[] {
   const rows = given.map((row) => row.map(onOneLine));
-  const natural = columns.map((column, i) => rows.reduce((widest, row) => Math.max(widest, cells(row[i]?.text ?? "")), cells(column.title)));
+  const natural = columns.map((column, i) =>
+    rows.reduce((widest, row) => Math.max(widest, cells(row[i]?.text ?? "")), cells(column.title)),
+  );
   const used = columns.map((_, i) => rows.some((row) => (row[i]?.text ?? "") !== "") || columns[i]?.flex === true);
   const kept = squeeze(columns, natural, used, width);
   const line = (texts: readonly Cell[]) =>
@@ -49,14 +56,22 @@ function onOneLine(cell: Cell): Cell {
   return text === cell.text ? cell : { ...cell, text };
 }
 
-function squeeze(columns: readonly Column[], natural: readonly number[], used: readonly boolean[], width: number | null): { index: number; size: number }[] {
+function squeeze(
+  columns: readonly Column[],
+  natural: readonly number[],
+  used: readonly boolean[],
+  width: number | null,
+): { index: number; size: number }[] {
   let kept = columns.map((_, index) => index).filter((index) => used[index]);
   const total = () => kept.reduce((sum, i) => sum + (natural[i] ?? 0), 0) + GAP.length * (kept.length - 1);
   const flex = columns.findIndex((c) => c.flex);
   const slack = Math.max(0, (natural[flex] ?? 0) - GOOD_FLEX);
   if (width !== null) {
     while (total() - slack > width) {
-      const victim = kept.reduce((worst, i) => ((columns[i]?.drop ?? 0) > (columns[worst]?.drop ?? 0) ? i : worst), kept[0] ?? 0);
+      const victim = kept.reduce(
+        (worst, i) => ((columns[i]?.drop ?? 0) > (columns[worst]?.drop ?? 0) ? i : worst),
+        kept[0] ?? 0,
+      );
       if (columns[victim]?.drop === undefined) break;
       kept = kept.filter((i) => i !== victim);
     }
@@ -64,7 +79,10 @@ function squeeze(columns: readonly Column[], natural: readonly number[], used: r
   const over = width === null ? 0 : Math.max(0, total() - width);
   return kept.map((index) => ({
     index,
-    size: index === flex ? Math.max(Math.min(MIN_FLEX, natural[index] ?? 0), (natural[index] ?? 0) - over) : (natural[index] ?? 0),
+    size:
+      index === flex
+        ? Math.max(Math.min(MIN_FLEX, natural[index] ?? 0), (natural[index] ?? 0) - over)
+        : (natural[index] ?? 0),
   }));
 }
 
@@ -76,7 +94,8 @@ export function cells(text: string): number {
 }
 
 function cellsOf(code: number): number {
-  if (code === 0x200b || code === 0x200d || (code >= 0x300 && code <= 0x36f) || (code >= 0xfe00 && code <= 0xfe0f)) return 0;
+  if (code === 0x200b || code === 0x200d || (code >= 0x300 && code <= 0x36f) || (code >= 0xfe00 && code <= 0xfe0f))
+    return 0;
   const wide =
     (code >= 0x1100 && code <= 0x115f) ||
     (code >= 0x2e80 && code <= 0xa4cf) ||

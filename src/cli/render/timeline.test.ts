@@ -6,7 +6,8 @@ import { barOf } from "./timeline.ts";
 const span = (kind: Span["kind"], from: number, to: number | null, more: Partial<Span> = {}): Span => {
   return { kind, from, to, name: null, callId: null, tokens: 0, outputTokens: 0, end: "done", agents: [], ...more };
 };
-const draw = (spans: readonly Span[], columns = 10, life = { from: 0, to: 100 }) => barOf([{ ...life, spans }], { from: 0, to: 100, columns });
+const draw = (spans: readonly Span[], columns = 10, life = { from: 0, to: 100 }) =>
+  barOf([{ ...life, spans }], { from: 0, to: 100, columns });
 
 describe("the row of an agent", () => {
   it("shows what fills most of each moment", () => {
@@ -14,16 +15,28 @@ describe("the row of an agent", () => {
     expect(row).toEqual(["model", "model", "model", "tool", "tool", "tool", "wait", "wait", "wait", "wait"]);
   });
   it("shows what is shorter than a moment, and failures before all else", () => {
-    expect(draw([span("wait", 0, 100), span("model", 41, 42), span("tool", 43, 44, { end: "failed" }), span("tool", 80, 80)])).toEqual([
-      ...Array<string>(4).fill("wait"),
-      "failed",
-      ...Array<string>(3).fill("wait"),
-      "tool",
-      "wait",
-    ]);
+    expect(
+      draw([
+        span("wait", 0, 100),
+        span("model", 41, 42),
+        span("tool", 43, 44, { end: "failed" }),
+        span("tool", 80, 80),
+      ]),
+    ).toEqual([...Array<string>(4).fill("wait"), "failed", ...Array<string>(3).fill("wait"), "tool", "wait"]);
   });
   it("is empty before the agent began and after it ended, and idle between what it did", () => {
-    expect(draw([span("model", 20, 30)], 10, { from: 20, to: 69 })).toEqual(["none", "none", "model", "idle", "idle", "idle", "idle", "none", "none", "none"]);
+    expect(draw([span("model", 20, 30)], 10, { from: 20, to: 69 })).toEqual([
+      "none",
+      "none",
+      "model",
+      "idle",
+      "idle",
+      "idle",
+      "idle",
+      "none",
+      "none",
+      "none",
+    ]);
   });
   it("goes on to the end of the life where a span has none yet", () => {
     expect(draw([span("tool", 50, null)], 4)).toEqual(["idle", "idle", "tool", "tool"]);

@@ -26,14 +26,22 @@ const NUMBERS = 18;
 const NARROW = 56;
 
 /** The waterfall for a terminal: one row per agent, one column per time step. */
-export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pick<Terminal, "width" | "colors">, { all }: { readonly all: boolean }): string {
+export function renderTimeline(
+  tree: AgentTree,
+  timeline: Timeline,
+  terminal: Pick<Terminal, "width" | "colors">,
+  { all }: { readonly all: boolean },
+): string {
   const { colors } = terminal;
   const width = terminal.width ?? WIDTH;
   const rows = [...rowsOf(tree, all)];
   const extent = extentOf(rows, timeline);
   const title = clip(tree.uri, width);
   if (extent === null) return [colors.bold(title), "", "none of its records has a time"].join("\n");
-  const name = Math.max(NAME.least, Math.min(NAME.most, Math.floor(width * 0.34), ...[Math.max(...rows.map((row) => cells(nameIn(row))))]));
+  const name = Math.max(
+    NAME.least,
+    Math.min(NAME.most, Math.floor(width * 0.34), ...[Math.max(...rows.map((row) => cells(nameIn(row))))]),
+  );
   const hasNumbers = width >= NARROW;
   const chart = { ...extent, columns: Math.max(10, width - name - 2 - (hasNumbers ? NUMBERS : 0)), name, hasNumbers };
   const shares = sharesOf(timeline.path);
@@ -42,11 +50,18 @@ export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pi
   return [
     colors.bold(title),
     "",
-    colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? `  ${"PATH".padStart(6)} ${"TIME".padStart(9)}` : ""}`.trimEnd()),
+    colors.dim(
+      `${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? `  ${"PATH".padStart(6)} ${"TIME".padStart(9)}` : ""}`.trimEnd(),
+    ),
     ...lines,
     "",
     ...criticalPathText(tree, shares, whole, width),
-    colors.dim(clip(`${GLYPHS.model} model  ${GLYPHS.tool} tool  ${GLYPHS.failed} failed tool  ${GLYPHS.wait} waits  ${GLYPHS.idle} idle`, width)),
+    colors.dim(
+      clip(
+        `${GLYPHS.model} model  ${GLYPHS.tool} tool  ${GLYPHS.failed} failed tool  ${GLYPHS.wait} waits  ${GLYPHS.idle} idle`,
+        width,
+      ),
+    ),
     ...(rows.some((row) => row.is === "folded") ? [colors.dim("some rows are folded; --all shows every agent")] : []),
   ].join("\n");
 }
@@ -60,15 +75,25 @@ interface Chart {
 }
 
 function extentOf(rows: readonly Row[], { livesAs }: Timeline): { readonly from: number; readonly to: number } | null {
-  const lives = rows.flatMap((row) => (row.is === "folded" ? row.agents : [row.agent]).flatMap(({ uri }) => livesAs(uri) ?? []));
+  const lives = rows.flatMap((row) =>
+    (row.is === "folded" ? row.agents : [row.agent]).flatMap(({ uri }) => livesAs(uri) ?? []),
+  );
   if (lives.length === 0) return null;
   const from = lives.reduce((least, life) => Math.min(least, life.from), Number.POSITIVE_INFINITY);
   return { from, to: lives.reduce((most, life) => Math.max(most, life.to), from + 1) };
 }
 
-const nameIn = (row: Row) => (row.is === "folded" ? `${row.branch}… ${plural(row.agents.length, "more agent")}` : row.branch + labelOf(row.agent));
+const nameIn = (row: Row) =>
+  row.is === "folded" ? `${row.branch}… ${plural(row.agents.length, "more agent")}` : row.branch + labelOf(row.agent);
 
-function rowLine(row: Row, chart: Chart, { livesAs }: Timeline, shares: ReadonlyMap<string, number>, whole: number, colors: Colors): string {
+function rowLine(
+  row: Row,
+  chart: Chart,
+  { livesAs }: Timeline,
+  shares: ReadonlyMap<string, number>,
+  whole: number,
+  colors: Colors,
+): string {
   const label = clip(nameIn(row), chart.name);
   const agents = row.is === "folded" ? row.agents : [row.agent];
   const lives = agents.flatMap(({ uri }) => livesAs(uri) ?? []);
@@ -99,7 +124,10 @@ export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart,
   }
   return weights.map(
     (found) =>
-      [...found].reduce<[Glyph, number]>((best, [glyph, part]) => (part * WEIGHT[glyph] > best[1] ? [glyph, part * WEIGHT[glyph]] : best), ["none", 0])[0],
+      [...found].reduce<[Glyph, number]>(
+        (best, [glyph, part]) => (part * WEIGHT[glyph] > best[1] ? [glyph, part * WEIGHT[glyph]] : best),
+        ["none", 0],
+      )[0],
   );
 }
 
@@ -108,7 +136,8 @@ const LEAST_PART = 0.01;
 /** Waiting and idle time fill only empty columns; failures always show. */
 const WEIGHT: Readonly<Record<Glyph, number>> = { failed: 1e6, model: 1e3, tool: 1e3, wait: 1, idle: 1e-6, none: 0 };
 
-const glyphOf = ({ kind, end }: Span): Glyph => (end === "failed" && kind === "tool" ? "failed" : (kind satisfies SpanKind));
+const glyphOf = ({ kind, end }: Span): Glyph =>
+  end === "failed" && kind === "tool" ? "failed" : (kind satisfies SpanKind);
 
 function paint(bar: readonly Glyph[], colors: Colors): string {
   const paints: Readonly<Record<Glyph, (text: string) => string>> = {
@@ -143,7 +172,12 @@ function axis({ from, to, columns }: Chart): string {
 const NAMED = 5;
 
 /** The critical path as text. */
-function criticalPathText(tree: AgentTree, shares: ReadonlyMap<string, number>, whole: number, width: number): string[] {
+function criticalPathText(
+  tree: AgentTree,
+  shares: ReadonlyMap<string, number>,
+  whole: number,
+  width: number,
+): string[] {
   const agents = new Map<string, AgentTree>();
   const left = [tree];
   for (let one = left.pop(); one !== undefined; one = left.pop()) {
@@ -157,5 +191,8 @@ function criticalPathText(tree: AgentTree, shares: ReadonlyMap<string, number>, 
     const name = agent === undefined ? uri : labelOf(agent, 30);
     return `${oneLine(name)} ${duration(ms)}`;
   });
-  return [clip(`critical path: ${named.join(", ")}${shares.size > NAMED ? ` and ${shares.size - NAMED} more` : ""}`, width), ""];
+  return [
+    clip(`critical path: ${named.join(", ")}${shares.size > NAMED ? ` and ${shares.size - NAMED} more` : ""}`, width),
+    "",
+  ];
 }

@@ -11,7 +11,11 @@ import { type Cell, type Column, clip, table } from "./table.ts";
 type Colors = Terminal["colors"];
 
 /** The tree as a table: one row per agent with its own numbers and, if it has agents below, the subtree's. */
-export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "colors">, options: { readonly all: boolean }): string {
+export function renderTree(
+  tree: AgentTree,
+  terminal: Pick<Terminal, "width" | "colors">,
+  options: { readonly all: boolean },
+): string {
   const { colors, width } = terminal;
   const rows = [...rowsOf(tree, options.all)];
   const ids = shortIds(tree);
@@ -62,7 +66,8 @@ export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
     yield next.row;
     if (next.row.is === "folded") continue;
     const { children } = next.row.agent;
-    const quiet = (a: AgentTree, i: number) => i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
+    const quiet = (a: AgentTree, i: number) =>
+      i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
     const hidden = new Set(all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet));
     const shown: Row[] = children.filter((c) => !hidden.has(c)).map((agent) => ({ is: "agent", branch: "", agent }));
     if (hidden.size > 0) shown.push({ is: "folded", branch: "", agents: [...hidden] });
@@ -84,7 +89,11 @@ const INDENTED_LEVELS = 20;
  * The lines that lead to a row, and those that continue below it. Deeper rows are at the last level and state their
  * depth.
  */
-export function branchBelow(indent: string, isLast: boolean, depth: number): { readonly branch: string; readonly indent: string } {
+export function branchBelow(
+  indent: string,
+  isLast: boolean,
+  depth: number,
+): { readonly branch: string; readonly indent: string } {
   if (indent.length >= INDENTED_LEVELS * LEVEL) return { branch: `${indent}⋯ ${depth} `, indent };
   return { branch: `${indent}${isLast ? "└─ " : "├─ "}`, indent: `${indent}${isLast ? "   " : "│  "}` };
 }
@@ -123,16 +132,27 @@ const SHORT_ID = 8;
 
 /** The shortest prefix of each id that is unique within the tree, so that a row can be addressed by it. */
 function shortIds(tree: AgentTree): Map<string, string> {
-  const ids = [...walk(tree)].flatMap((a) => (a.agentId === null ? [] : [{ uri: a.uri, id: a.agentId }])).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const ids = [...walk(tree)]
+    .flatMap((a) => (a.agentId === null ? [] : [{ uri: a.uri, id: a.agentId }]))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
   const shared = (a: string | undefined, b: string) => {
     let n = 0;
     while (a !== undefined && n < a.length && a[n] === b[n]) n += 1;
     return n;
   };
-  return new Map(ids.map(({ uri, id }, i) => [uri, id.slice(0, Math.max(SHORT_ID, 1 + shared(ids[i - 1]?.id, id), 1 + shared(ids[i + 1]?.id, id)))]));
+  return new Map(
+    ids.map(({ uri, id }, i) => [
+      uri,
+      id.slice(0, Math.max(SHORT_ID, 1 + shared(ids[i - 1]?.id, id), 1 + shared(ids[i + 1]?.id, id))),
+    ]),
+  );
 }
 
-const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { text: count(totalTokens(usage)) }, { text: money(usage.costUsd) }];
+const usageCells = (usage: Usage): Cell[] => [
+  { text: String(usage.calls) },
+  { text: count(totalTokens(usage)) },
+  { text: money(usage.costUsd) },
+];
 
 export function paintStatus(status: Status, colors: Colors): (text: string) => string {
   const paints = {
@@ -146,7 +166,10 @@ export function paintStatus(status: Status, colors: Colors): (text: string) => s
   return paints[status];
 }
 
-export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${STATUS_MARKS[status]} ${status}`, paint: paintStatus(status, colors) });
+export const statusCell = (status: Status, colors: Colors): Cell => ({
+  text: `${STATUS_MARKS[status]} ${status}`,
+  paint: paintStatus(status, colors),
+});
 
 /** The agent's display name, clipped to a number of cells. */
 export const labelOf = (agent: AgentRecord, cells = 60) => clip(oneLine(displayName(agent)), cells);
@@ -162,7 +185,8 @@ export function modelName(agent: AgentRecord): string {
 function summaryOf(tree: AgentTree): string {
   const { counts, usage } = tree;
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${exact(n)} ${status}`);
-  const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
+  const agents =
+    counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
   const state = tree.activity === null ? tree.status : `${tree.status}: ${oneLine(tree.activity)}`;
   return [
@@ -182,10 +206,19 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
   const found = [...walk(tree)].flatMap((agent) => {
     const name = labelOf(agent);
     const text = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
-    const status = text === null ? [] : [{ name, mark: STATUS_MARKS[agent.status], text: oneLine(text), paint: paintStatus(agent.status, colors) }];
+    const status =
+      text === null
+        ? []
+        : [{ name, mark: STATUS_MARKS[agent.status], text: oneLine(text), paint: paintStatus(agent.status, colors) }];
     const reported =
-      reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", text: "tokens as reported by the product, not in the sums", paint: colors.dim }];
-    return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", text: oneLine(warning), paint: colors.yellow }))];
+      reportedOnly(agent.usage) === null
+        ? []
+        : [{ name, mark: "*", text: "tokens as reported by the product, not in the sums", paint: colors.dim }];
+    return [
+      ...status,
+      ...reported,
+      ...agent.warnings.map((warning) => ({ name, mark: "!", text: oneLine(warning), paint: colors.yellow })),
+    ];
   });
   const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.text}`).values()];
   if (same.length > 0) yield "";

@@ -15,7 +15,8 @@ export function yamlOf(map: Readonly<Record<string, YamlValue>>): string {
 
 const isList = (value: YamlValue): value is Extract<YamlValue, readonly unknown[]> => Array.isArray(value);
 
-const item = (map: Readonly<Record<string, YamlScalar>>) => Object.entries(map).map(([key, value], i) => `  ${i === 0 ? "-" : " "} ${key}: ${scalar(value)}`);
+const item = (map: Readonly<Record<string, YamlScalar>>) =>
+  Object.entries(map).map(([key, value], i) => `  ${i === 0 ? "-" : " "} ${key}: ${scalar(value)}`);
 
 const scalar = (value: YamlScalar) => (typeof value !== "string" || isPlain(value) ? String(value) : quoted(value));
 
@@ -29,4 +30,5 @@ const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|e[-+]?[\d_]+)$/i;
 /**
  * A JSON string is a double-quoted YAML scalar if the line breaks and control characters that JSON allows are escaped.
  */
-const quoted = (text: string) => escapeHidden(JSON.stringify(text), (code) => `\\U${code.toString(16).padStart(8, "0")}`);
+const quoted = (text: string) =>
+  escapeHidden(JSON.stringify(text), (code) => `\\U${code.toString(16).padStart(8, "0")}`);

@@ -16,7 +16,14 @@ export interface WatchRow {
 }
 
 /** Running first, then failed, then completed. */
-const URGENCY: Readonly<Record<Status, number>> = { running: 0, pendingInit: 1, errored: 2, shutdown: 3, notFound: 4, completed: 5 };
+const URGENCY: Readonly<Record<Status, number>> = {
+  running: 0,
+  pendingInit: 1,
+  errored: 2,
+  shutdown: 3,
+  notFound: 4,
+  completed: 5,
+};
 
 const newest = (a: AgentTree, b: AgentTree) => (b.startedAt ?? "").localeCompare(a.startedAt ?? "");
 const ORDERS: Readonly<Record<Sort, (a: AgentTree, b: AgentTree) => number>> = {
@@ -44,7 +51,10 @@ export function rowsOf(trees: readonly AgentTree[], sort: Sort, isFolded: (tree:
     rows.push({ agent, branch, hidden: folded ? agent.counts.descendants : 0 });
     if (folded) continue;
     const children = agent.children.toSorted(ORDERS[sort]);
-    const placed = children.map((child, i) => ({ agent: child, ...branchBelow(indent, i === children.length - 1, child.depth) }));
+    const placed = children.map((child, i) => ({
+      agent: child,
+      ...branchBelow(indent, i === children.length - 1, child.depth),
+    }));
     stack.push(...placed.reverse());
   }
   return rows;

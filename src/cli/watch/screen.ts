@@ -34,7 +34,14 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** All lines of the screen, within its size. */
-export function screenOf(trees: readonly AgentTree[], rows: readonly WatchRow[], view: View, size: Size, colors: Colors, now: number): string[] {
+export function screenOf(
+  trees: readonly AgentTree[],
+  rows: readonly WatchRow[],
+  view: View,
+  size: Size,
+  colors: Colors,
+  now: number,
+): string[] {
   const toWidth = (line: string) => clip(line, size.columns);
   const keys = view.isHeld
     ? colors.yellow(toWidth("paused: f continues · q quits"))
@@ -44,9 +51,16 @@ export function screenOf(trees: readonly AgentTree[], rows: readonly WatchRow[],
   if (agent !== undefined) {
     const lines = detailOf(agent, size.columns, now);
     const from = Math.min(view.scroll, Math.max(0, lines.length - (size.rows - 1)));
-    return filled(lines.slice(from, from + size.rows - 1), size, colors.dim(toWidth("↑↓ scroll  enter back  f pause  q back")));
+    return filled(
+      lines.slice(from, from + size.rows - 1),
+      size,
+      colors.dim(toWidth("↑↓ scroll  enter back  f pause  q back")),
+    );
   }
-  const body = rows.length === 0 ? ["", toWidth("No agents yet. Agents appear here as soon as one starts.")] : listOf(rows, view, size, colors, now);
+  const body =
+    rows.length === 0
+      ? ["", toWidth("No agents yet. Agents appear here as soon as one starts.")]
+      : listOf(rows, view, size, colors, now);
   return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
 }
 
@@ -79,7 +93,10 @@ function cellsOf({ agent, branch, hidden }: WatchRow, { columns }: Size, colors:
   const more = hidden === 0 ? "" : ` (+${hidden})`;
   const usage = agent.parent === null || hidden > 0 ? agent.usage.subtree : agent.usage.own;
   return [
-    { text: `${branch}${STATUS_MARKS[agent.status]} ${labelOf(agent, 48)}${more}`, ...(agent.status === "completed" ? { paint: colors.dim } : {}) },
+    {
+      text: `${branch}${STATUS_MARKS[agent.status]} ${labelOf(agent, 48)}${more}`,
+      ...(agent.status === "completed" ? { paint: colors.dim } : {}),
+    },
     { text: nowOf(agent, columns < WIDE ? NOW_NARROW : NOW_WIDE), paint: paintStatus(agent.status, colors) },
     statusCell(agent.status, colors),
     { text: agent.type ?? "", paint: colors.dim },
@@ -97,7 +114,8 @@ const NOW_WIDE = 48;
 
 /** The activity of a running agent, or why an agent did not complete. */
 function nowOf({ status, activity, statusReason }: AgentTree, room: number): string {
-  const text = status === "running" || status === "pendingInit" ? activity : status === "completed" ? null : statusReason;
+  const text =
+    status === "running" || status === "pendingInit" ? activity : status === "completed" ? null : statusReason;
   return text === null ? "" : clip(oneLine(text), room);
 }
 
@@ -109,7 +127,10 @@ function summaryOf(trees: readonly AgentTree[], { sort }: View): string {
   const running = all.filter(({ status }) => status === "running").length;
   const waiting = all.filter(({ activity }) => activity?.startsWith("waits for a ") === true).length;
   const tokens = trees.reduce((sum, tree) => sum + totalTokens(tree.usage.subtree), 0);
-  const cost = trees.reduce<number | null>((sum, tree) => (sum === null || tree.usage.subtree.costUsd === null ? null : sum + tree.usage.subtree.costUsd), 0);
+  const cost = trees.reduce<number | null>(
+    (sum, tree) => (sum === null || tree.usage.subtree.costUsd === null ? null : sum + tree.usage.subtree.costUsd),
+    0,
+  );
   const parts = [
     `${running} running`,
     ...(waiting === 0 ? [] : [`${waiting} waiting for a person`]),
@@ -124,7 +145,8 @@ function summaryOf(trees: readonly AgentTree[], { sort }: View): string {
 /** The detail view of one agent. */
 function detailOf(agent: AgentTree, width: number, now: number): string[] {
   const { usage, result, prompt } = agent;
-  const field = (name: string, value: string | null) => (value === null || value === "" ? [] : wrapped(`${name.padEnd(9)} ${oneLine(value)}`, width));
+  const field = (name: string, value: string | null) =>
+    value === null || value === "" ? [] : wrapped(`${name.padEnd(9)} ${oneLine(value)}`, width);
   const text = (title: string, body: string | null) =>
     body === null
       ? []
@@ -143,10 +165,16 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
     ...field("type", [agent.type, agent.name].filter((word) => word !== null).join(" ")),
     ...field("model", agent.model.join(", ")),
     ...field("time", duration(elapsed(agent, now))),
-    ...field("used", `${plural(usage.own.calls, "call")}, ${count(totalTokens(usage.own))} tokens, ${money(usage.own.costUsd)}`),
+    ...field(
+      "used",
+      `${plural(usage.own.calls, "call")}, ${count(totalTokens(usage.own))} tokens, ${money(usage.own.costUsd)}`,
+    ),
     ...(agent.counts.descendants === 0
       ? []
-      : field("below", `${plural(agent.counts.descendants, "agent")}; ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`)),
+      : field(
+          "below",
+          `${plural(agent.counts.descendants, "agent")}; ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`,
+        )),
     ...field("folder", agent.cwd),
     ...agent.warnings.flatMap((warning) => field("!", warning)),
     ...text("asked", prompt),

@@ -17,10 +17,19 @@ export interface View {
   readonly isHelp: boolean;
 }
 
-export const FIRST_VIEW: View = { cursor: null, folds: new Map(), sort: "running first", isHeld: false, open: null, scroll: 0, isHelp: false };
+export const FIRST_VIEW: View = {
+  cursor: null,
+  folds: new Map(),
+  sort: "running first",
+  isHeld: false,
+  open: null,
+  scroll: 0,
+  isHelp: false,
+};
 
 /** Threads that have ended are folded, so that running ones stay visible. */
-export const isFolded = (view: View, agent: AgentTree) => view.folds.get(agent.uri) ?? (agent.parent === null && !isAtWork(agent));
+export const isFolded = (view: View, agent: AgentTree) =>
+  view.folds.get(agent.uri) ?? (agent.parent === null && !isAtWork(agent));
 
 export const HELP = [
   ["↑ ↓  j k", "move"],
@@ -41,7 +50,10 @@ export function press(view: View, key: string, rows: readonly WatchRow[], page: 
     0,
     rows.findIndex(({ agent }) => agent.uri === view.cursor),
   );
-  const to = (index: number): View => ({ ...view, cursor: rows[Math.max(0, Math.min(rows.length - 1, index))]?.agent.uri ?? null });
+  const to = (index: number): View => ({
+    ...view,
+    cursor: rows[Math.max(0, Math.min(rows.length - 1, index))]?.agent.uri ?? null,
+  });
   const agent = rows[at]?.agent;
   switch (key) {
     case "\u001b[A":
@@ -116,4 +128,8 @@ function pressInside(view: View, key: string, page: number): View {
   }
 }
 
-const folded = (view: View, { uri }: AgentTree, is: boolean): View => ({ ...view, cursor: uri, folds: new Map(view.folds).set(uri, is) });
+const folded = (view: View, { uri }: AgentTree, is: boolean): View => ({
+  ...view,
+  cursor: uri,
+  folds: new Map(view.folds).set(uri, is),
+});

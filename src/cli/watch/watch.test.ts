@@ -7,7 +7,16 @@ import { rowsOf, SORTS } from "./rows.ts";
 import { type Size, screenOf } from "./screen.ts";
 import { FIRST_VIEW, isFolded, press, type View } from "./view.ts";
 
-const NO_USE = { calls: 0, inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, costUsd: 0 };
+const NO_USE = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  costUsd: 0,
+};
 const NOW = Date.parse("2026-11-16T10:00:00Z");
 
 function agent(name: string, status: Status, children: AgentTree[] = [], more: Partial<AgentTree> = {}): AgentTree {
@@ -60,7 +69,11 @@ const walkBelow = (tree: AgentTree): AgentTree[] => tree.children.flatMap((child
 
 const TREES = [
   agent("done", "completed", [agent("old", "completed")], { startedAt: "2026-11-16T09:00:00.000Z" }),
-  agent("busy", "running", [agent("over", "completed"), agent("failed", "errored"), agent("atwork", "running", [agent("deep", "running")])]),
+  agent("busy", "running", [
+    agent("over", "completed"),
+    agent("failed", "errored"),
+    agent("atwork", "running", [agent("deep", "running")]),
+  ]),
 ];
 const rows = (view: View) => rowsOf(TREES, view.sort, (tree) => isFolded(view, tree));
 const names = (view: View) => rows(view).map(({ agent: { agentId } }) => agentId);
@@ -71,7 +84,14 @@ const SMALL: Size = { columns: 80, rows: 24 };
 describe("the live tree", () => {
   it("shows who runs first, then what went wrong, and folds what is over", () => {
     expect(names(FIRST_VIEW)).toEqual(["busy", "atwork", "deep", "failed", "over", "done"]);
-    expect(names({ ...FIRST_VIEW, sort: "newest first" })).toEqual(["busy", "over", "failed", "atwork", "deep", "done"]);
+    expect(names({ ...FIRST_VIEW, sort: "newest first" })).toEqual([
+      "busy",
+      "over",
+      "failed",
+      "atwork",
+      "deep",
+      "done",
+    ]);
   });
 
   it("in 80×24 has for everybody a name, what it does now, its time, tokens and cost", () => {
@@ -111,7 +131,11 @@ describe("the live tree", () => {
   });
 
   it("never lets a transcript move the cursor", () => {
-    const evil = agent("evil", "running", [], { description: "a\u001b[2Jb\nc", activity: "runs \u001b]0;x\u0007Bash", prompt: "p\u001b[31m" });
+    const evil = agent("evil", "running", [], {
+      description: "a\u001b[2Jb\nc",
+      activity: "runs \u001b]0;x\u0007Bash",
+      prompt: "p\u001b[31m",
+    });
     for (const view of [FIRST_VIEW, { ...FIRST_VIEW, open: evil.uri }])
       for (const line of screenOf(
         [evil],

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { displayName, type Named, typeName } from "./display-name.ts";
 
-const NOTHING: Named = { title: null, description: null, name: null, prompt: null, type: null, agentId: null, sessionId: "5e55" };
+const NOTHING: Named = {
+  title: null,
+  description: null,
+  name: null,
+  prompt: null,
+  type: null,
+  agentId: null,
+  sessionId: "5e55",
+};
 
 describe("what an agent is called", () => {
   it.each<[Partial<Named>, string]>([

@@ -26,7 +26,8 @@ export function displayName({ title, description, name, prompt, type, agentId, s
 }
 
 /** The agent type for tracing tools, which group by it. */
-export const typeName = ({ type, name, kind }: Pick<Named, "type" | "name"> & { readonly kind: AgentKind }) => lineOf(type) ?? lineOf(name) ?? kind;
+export const typeName = ({ type, name, kind }: Pick<Named, "type" | "name"> & { readonly kind: AgentKind }) =>
+  lineOf(type) ?? lineOf(name) ?? kind;
 
 function lineOf(text: string | null): string | null {
   const line =

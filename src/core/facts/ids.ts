@@ -14,7 +14,8 @@ export type MatchKey = Id<"Match">;
 export type ObservationId = Id<"Observation">;
 
 export const threadKey = (provider: string, thread: string) => `${provider}:${thread}` as AgentKey;
-export const agentKey = (provider: string, thread: string, agent: string) => `${provider}:${thread}/${agent}` as AgentKey;
+export const agentKey = (provider: string, thread: string, agent: string) =>
+  `${provider}:${thread}/${agent}` as AgentKey;
 /**
  * Prefix for agents without an id: they are keyed by their first record, and named after their spawn call in public.
  */
@@ -51,7 +52,9 @@ export function partsOf(key: AgentKey): AgentKeyParts {
   const colon = key.indexOf(":");
   const slash = key.indexOf("/", colon);
   const provider = key.slice(0, colon);
-  return slash < 0 ? { provider, thread: key.slice(colon + 1), agent: null } : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
+  return slash < 0
+    ? { provider, thread: key.slice(colon + 1), agent: null }
+    : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
 }
 
 /** The provider's id of the call, without our prefix. */
@@ -70,4 +73,5 @@ export const recordIn = ({ keys }: Keyed): RecordKey | undefined => keys[0];
 export const messageIn = ({ keys }: Keyed): RecordKey | undefined => keys.at(-1);
 
 /** The place of a record, for people: a line of a file, or a row of a database. */
-export const placeName = (path: string, line: number, row?: string) => (row !== undefined ? `${path}:${row}` : line === 0 ? path : `${path}:${line}`);
+export const placeName = (path: string, line: number, row?: string) =>
+  row !== undefined ? `${path}:${row}` : line === 0 ? path : `${path}:${line}`;

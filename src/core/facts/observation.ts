@@ -52,7 +52,16 @@ export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout",
 export type Source = (typeof SOURCES)[number];
 export type StatedSource = Exclude<Source, "manual">;
 
-export const AGENT_KINDS = ["main", "subagent", "workflow", "teammate", "fork", "skill", "external", "unassigned"] as const;
+export const AGENT_KINDS = [
+  "main",
+  "subagent",
+  "workflow",
+  "teammate",
+  "fork",
+  "skill",
+  "external",
+  "unassigned",
+] as const;
 export type AgentKind = (typeof AGENT_KINDS)[number];
 
 export interface AgentDescribed {
@@ -79,7 +88,12 @@ export interface AgentDescribed {
    * A file of the agent: its size when last read, and its creation time if known. `readTo`: the offset up to which its
    * lines are among the facts; set by the store.
    */
-  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null; readonly readTo?: number };
+  readonly file?: {
+    readonly path: string;
+    readonly bytes: number;
+    readonly bornMs?: number | null;
+    readonly readTo?: number;
+  };
   /** Recorded restrictions; null if none of that kind are recorded. */
   readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so a missing mark means that the process has ended. */

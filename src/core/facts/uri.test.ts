@@ -12,8 +12,14 @@ const SCHEMES: readonly KnownScheme[] = [
   },
   { name: "other", idForm: "an other id is a number", isThreadId: (id) => /^\d+$/.test(id), isAgentId: () => false },
 ];
-const parse = (input: string, existing: readonly string[] = []) => parseTarget(input, SCHEMES, (id) => existing.includes(id));
-const named = (provider: string | null, thread: string, agent: string | null = null): Target => ({ is: "named", provider, thread, agent });
+const parse = (input: string, existing: readonly string[] = []) =>
+  parseTarget(input, SCHEMES, (id) => existing.includes(id));
+const named = (provider: string | null, thread: string, agent: string | null = null): Target => ({
+  is: "named",
+  provider,
+  thread,
+  agent,
+});
 
 describe("what names a thread or an agent", () => {
   it.each<[string, Target]>([
@@ -70,9 +76,19 @@ describe("what does not", () => {
     ["a null byte", "toy://abc123\u0000", "control characters", "write <provider>://<thread>"],
     ["an encoded null byte", "toy://abc%00123", "cannot be a thread id", "a toy id is hexadecimal"],
     ["an id that the provider cannot have", "toy://xyz-xyz", "cannot be a thread id", "a toy id is hexadecimal"],
-    ["an id that no provider can have", "xyz-xyz", "cannot be a thread id", "a toy id is hexadecimal; an other id is a number"],
+    [
+      "an id that no provider can have",
+      "xyz-xyz",
+      "cannot be a thread id",
+      "a toy id is hexadecimal; an other id is a number",
+    ],
     ["another provider's id", "other://abc123", "cannot be a thread id", "an other id is a number"],
-    ["an agent that the provider cannot have", "toy://abc123/No.Agent", "cannot be an agent id", "write <provider>://<thread>"],
+    [
+      "an agent that the provider cannot have",
+      "toy://abc123/No.Agent",
+      "cannot be an agent id",
+      "write <provider>://<thread>",
+    ],
     ["a prefix of fewer than six", "toy://abc12", "a prefix needs 6 characters or more", "a toy id is hexadecimal"],
     ["two URIs in one", "toy://abc123 toy://def456", "spaces are not allowed in a URI", "use one URI"],
   ])("%s", (_what, input, wrong, right) => {
@@ -84,8 +100,40 @@ describe("what does not", () => {
 });
 
 /** Anything a person could type or a record could hold, with a liking for what means something here. */
-const MEANING = ["toy", "other", "agents", "unassigned", "threads", "latest", "abc123", "worker", ".", "..", "?", "#", ":", "//"];
-const NASTY = ["%", "%2f", "%2F..", "%00", "%zz", "%E2%82", "", " ", "\n", "\u0000", "\u009b", "\u2028", "\u202e", "\ud800", "é", "😀"];
+const MEANING = [
+  "toy",
+  "other",
+  "agents",
+  "unassigned",
+  "threads",
+  "latest",
+  "abc123",
+  "worker",
+  ".",
+  "..",
+  "?",
+  "#",
+  ":",
+  "//",
+];
+const NASTY = [
+  "%",
+  "%2f",
+  "%2F..",
+  "%00",
+  "%zz",
+  "%E2%82",
+  "",
+  " ",
+  "\n",
+  "\u0000",
+  "\u009b",
+  "\u2028",
+  "\u202e",
+  "\ud800",
+  "é",
+  "😀",
+];
 const word = fc.oneof(fc.constantFrom(...MEANING, ...NASTY), fc.string({ unit: "binary", maxLength: 12 }));
 const scheme = fc.oneof(
   fc.constantFrom("", "toy://", "other://", "agents://toy/", "agents://", "unassigned://"),

@@ -38,7 +38,11 @@ const MIN_PREFIX = 6;
 const RIGHT = "write <provider>://<thread>, <provider>://<thread>/<agent>, a thread id, or latest";
 
 /** `schemes` are the providers'. Ids in the index are always accepted; `exists` checks that. */
-export function parseTarget(input: string, schemes: readonly KnownScheme[], exists: (id: string) => boolean): Target | UriFault {
+export function parseTarget(
+  input: string,
+  schemes: readonly KnownScheme[],
+  exists: (id: string) => boolean,
+): Target | UriFault {
   const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${quoted(input)}: ${wrong}`, right });
   if (/\p{Cc}/u.test(input)) return fault("control characters are not part of a URI");
   if (/\s/.test(input)) return fault("spaces are not allowed in a URI", "use one URI, without spaces");
@@ -69,13 +73,17 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
     if (!able.some((s) => s.isThreadId(thread))) return fault(`${quoted(thread)} cannot be a thread id`, form);
     if (thread.length < MIN_PREFIX) return fault(`a prefix needs ${MIN_PREFIX} characters or more`, form);
   }
-  if (agent !== null && agentPath === null && !exists(agent) && !able.some((s) => s.isAgentId(agent))) return fault(`${quoted(agent)} cannot be an agent id`);
+  if (agent !== null && agentPath === null && !exists(agent) && !able.some((s) => s.isAgentId(agent)))
+    return fault(`${quoted(agent)} cannot be an agent id`);
   return { is: "named", provider, thread, agent };
 }
 
 /** As JSON, with control characters escaped. */
 const quoted = (text: string) =>
-  JSON.stringify(text).replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  JSON.stringify(text).replace(
+    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 function splitScheme(input: string): [string | null, string] {
   const at = input.indexOf("://");

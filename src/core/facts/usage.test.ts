@@ -25,7 +25,11 @@ describe("usage", () => {
 
   it("of a response that was written several times is the largest of each number", () => {
     const early = { ...usage(1, 0), outputTokens: 1, cacheReadTokens: 900 };
-    expect(largestTokens(early, usage(2, 0))).toMatchObject({ inputTokens: 20, outputTokens: 40, cacheReadTokens: 900 });
+    expect(largestTokens(early, usage(2, 0))).toMatchObject({
+      inputTokens: 20,
+      outputTokens: 40,
+      cacheReadTokens: 900,
+    });
   });
 
   it("is as many tokens as went in and came out: reasoning and one-hour writes are part of others", () => {

@@ -19,12 +19,24 @@ export interface Usage extends Tokens {
 }
 
 /** The kinds of tokens that both products and retinue count, for comparison. */
-export const COMPARED = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWrite1hTokens"] as const;
+export const COMPARED = [
+  "inputTokens",
+  "outputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+] as const;
 export type Compared = (typeof COMPARED)[number];
 /** Tokens by kind; null if the product does not report it. May be a difference, and so negative. */
 export type Amounts = Readonly<Record<Compared, number | null>>;
 
-export const NO_AMOUNTS: Amounts = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
+export const NO_AMOUNTS: Amounts = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+};
 
 const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
   const field = (kind: Compared) => (a[kind] === null || b[kind] === null ? null : a[kind] + sign * b[kind]);
@@ -88,9 +100,16 @@ export function addUsage(a: Usage, b: Usage): Usage {
 export const totalTokens = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;
 
 /** Tokens that the product reports for an agent without recorded model calls; null if there are calls, or no report. */
-export const reportedOnly = ({ own, reported }: { readonly own: Usage; readonly reported: { readonly totalTokens: number | null } | null }): number | null =>
-  own.calls === 0 ? (reported?.totalTokens ?? null) : null;
+export const reportedOnly = ({
+  own,
+  reported,
+}: {
+  readonly own: Usage;
+  readonly reported: { readonly totalTokens: number | null } | null;
+}): number | null => (own.calls === 0 ? (reported?.totalTokens ?? null) : null);
 
 /** Servers reuse response ids; together with the usage they identify a response. */
-export const fingerprintOf = (id: string, { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Tokens): RecordKey =>
-  recordKey("api", `${id}:${inputTokens + cacheReadTokens + cacheWriteTokens}:${outputTokens}`);
+export const fingerprintOf = (
+  id: string,
+  { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Tokens,
+): RecordKey => recordKey("api", `${id}:${inputTokens + cacheReadTokens + cacheWriteTokens}:${outputTokens}`);

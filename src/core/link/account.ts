@@ -1,4 +1,12 @@
-import { type Amounts, addAmounts, COMPARED, isNegative, isNothing, NO_AMOUNTS, subtractAmounts } from "../facts/usage.ts";
+import {
+  type Amounts,
+  addAmounts,
+  COMPARED,
+  isNegative,
+  isNothing,
+  NO_AMOUNTS,
+  subtractAmounts,
+} from "../facts/usage.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import type { UnrecordedCall } from "./totals.ts";
 
@@ -44,7 +52,13 @@ interface Known {
 export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSilent }: Known): Account {
   const counted = covered.map((call) => ({ model: call.model, amounts: call.tokens }));
   const differences = sumByModel(stated, counted).filter(({ amounts }) => !isNothing(amounts));
-  const because = (of: OfModel, why: Explained["why"], more: Partial<Explained> = {}): Explained => ({ ...of, why, traces: [], answers: 0, ...more });
+  const because = (of: OfModel, why: Explained["why"], more: Partial<Explained> = {}): Explained => ({
+    ...of,
+    why,
+    traces: [],
+    answers: 0,
+    ...more,
+  });
   if (isBaseLost && !differences.some(({ amounts }) => isNegative(amounts)))
     return { explained: differences.map((of) => because(of, "base-lost")), unexplained: [] };
 
@@ -58,7 +72,9 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
     const input: OfModel = { ...difference, amounts: { ...difference.amounts, outputTokens: 0 } };
     const isItemized = withoutInput === 0 || isNothing(input.amounts) || isNegative(input.amounts);
     if (!isItemized) explained.push(because(input, "not-itemized", { answers: withoutInput }));
-    const of = isItemized ? difference : { ...difference, amounts: { ...NO_AMOUNTS, outputTokens: difference.amounts.outputTokens } };
+    const of = isItemized
+      ? difference
+      : { ...difference, amounts: { ...NO_AMOUNTS, outputTokens: difference.amounts.outputTokens } };
     if (isNothing(of.amounts)) continue;
     const answers = covered.filter((call) => call.end !== "finished" && nameOf(call.model) === of.model).length;
     const onOwn = traces.filter((trace) => trace.on === "own" && worksOn(trace.agent, of.model));
@@ -81,13 +97,16 @@ const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");
 /** The sums of `plus` minus those of `minus`, by model. */
 export function sumByModel(plus: readonly OfModel[], minus: readonly OfModel[]): OfModel[] {
   const sums = new Map<string, Amounts>();
-  const take = (how: typeof addAmounts) => (of: OfModel) => sums.set(nameOf(of.model), how(sums.get(nameOf(of.model)) ?? NO_AMOUNTS, of.amounts));
+  const take = (how: typeof addAmounts) => (of: OfModel) =>
+    sums.set(nameOf(of.model), how(sums.get(nameOf(of.model)) ?? NO_AMOUNTS, of.amounts));
   plus.forEach(take(addAmounts));
   minus.forEach(take(subtractAmounts));
   return [...sums].map(([model, amounts]) => ({ model, amounts }));
 }
 
-const isOutputAlone = (amounts: Amounts) => COMPARED.every((kind) => kind === "outputTokens" || (amounts[kind] ?? 0) === 0);
+const isOutputAlone = (amounts: Amounts) =>
+  COMPARED.every((kind) => kind === "outputTokens" || (amounts[kind] ?? 0) === 0);
 
 /** For an agent without a known model, no model can be ruled out. */
-const worksOn = (agent: Trace["agent"], model: string) => agent.calls.length === 0 || Iterator.from(agent.calls).some((call) => nameOf(call.model) === model);
+const worksOn = (agent: Trace["agent"], model: string) =>
+  agent.calls.length === 0 || Iterator.from(agent.calls).some((call) => nameOf(call.model) === model);

@@ -49,7 +49,8 @@ export class CallBook {
     return caller ?? this.#receivers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.result);
   };
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
-  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
+  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> =>
+    new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
 
@@ -64,6 +65,7 @@ interface Caller {
 /** The earliest, then the first by name. */
 function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
   const known = callers.get(call);
-  const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
+  const isEarlier =
+    known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
   if (!isEarlier) callers.set(call, { agent: speaker, at });
 }

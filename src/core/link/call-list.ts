@@ -6,7 +6,10 @@ import type { ModelCall } from "./gather.ts";
 /** Model calls, oldest first: an array of them, or something that makes each when it is asked for. */
 export interface Calls extends Iterable<ModelCall> {
   readonly length: number;
-  /** Of calls that grow: those that are closed, and will be the first ones of every longer list that is kept in the same place. */
+  /**
+   * Of calls that grow: those that are closed, and will be the first ones of every longer list that is kept in the same
+   * place.
+   */
   readonly closed?: Closed;
 }
 
@@ -19,7 +22,11 @@ interface Closed {
 
 /** An array does not grow. */
 export const closedIn = (calls: Calls): Closed =>
-  calls.closed ?? { count: calls.length, keptIn: calls, from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)) };
+  calls.closed ?? {
+    count: calls.length,
+    keptIn: calls,
+    from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)),
+  };
 
 /** How something is added up over calls. */
 export interface Adding<Sum> {
@@ -28,7 +35,10 @@ export interface Adding<Sum> {
   readonly add: (sum: Sum, call: ModelCall) => void;
 }
 
-/** Adds up something over calls that grow: what the closed ones come to is remembered, so that only new ones are looked at. */
+/**
+ * Adds up something over calls that grow: what the closed ones come to is remembered, so that only new ones are looked
+ * at.
+ */
 export class CallSums<Sum> {
   readonly #adding: Adding<Sum>;
   readonly #known = new WeakMap<object, { count: number; readonly sum: Sum }>();
@@ -89,7 +99,11 @@ export class CallColumns {
 
   push({ response, at, tokens, rows, askedAt, costUsd, ...common }: ModelCall): void {
     if (rows !== null || askedAt !== undefined || costUsd !== undefined)
-      this.#own.set(this.length, { rows, ...(askedAt === undefined ? {} : { askedAt }), ...(costUsd === undefined ? {} : { costUsd }) });
+      this.#own.set(this.length, {
+        rows,
+        ...(askedAt === undefined ? {} : { askedAt }),
+        ...(costUsd === undefined ? {} : { costUsd }),
+      });
     const number = this.#commonNumber(common);
     this.#responses.push(response);
     this.#numbers.push([at ?? Number.NaN, number, ...KINDS.map((kind) => tokens[kind])]);
@@ -126,7 +140,14 @@ export class CallColumns {
       cacheWrite1hTokens: amount(5),
     };
     const common = this.#common[this.#numbers.get(i, COMMON)] as Common;
-    return { response: this.#responses.get(i) as RecordKey, rows: null, at: Number.isNaN(at) ? null : at, ...this.#own.get(i), ...common, tokens };
+    return {
+      response: this.#responses.get(i) as RecordKey,
+      rows: null,
+      at: Number.isNaN(at) ? null : at,
+      ...this.#own.get(i),
+      ...common,
+      tokens,
+    };
   }
 }
 

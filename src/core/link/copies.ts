@@ -44,7 +44,11 @@ export class Copies {
   readonly #inverted = new Map<AgentKey, ReadonlySet<RecordKey>>();
 
   /** `rivals` are all agents that contain a record which another agent contains, too. */
-  constructor(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, rivals: ReadonlySet<AgentKey>) {
+  constructor(
+    observations: readonly Observation[],
+    claims: ReadonlyMap<RecordKey, Claim>,
+    rivals: ReadonlySet<AgentKey>,
+  ) {
     this.#claims = claims;
     const wanted = new Set([...rivals, ...[...rivals].map(threadOf)]);
     for (const o of observations) {
@@ -91,7 +95,8 @@ export class Copies {
   #firstWithout(holder: AgentKey, other: AgentKey): number {
     return remembered(this.#firsts, holder, other, () => {
       let first = Number.POSITIVE_INFINITY;
-      for (const { at, holders } of this.#sameHoldersIn(holder)) if (at < first && !holders.some((set) => set.has(other))) first = at;
+      for (const { at, holders } of this.#sameHoldersIn(holder))
+        if (at < first && !holders.some((set) => set.has(other))) first = at;
       return first;
     });
   }
@@ -135,7 +140,8 @@ export class Copies {
     const times = new Set<number>();
     for (const a of holders) {
       times.add((this.#born.get(a) ?? Number.NEGATIVE_INFINITY) - SLACK_MS);
-      for (const b of holders) if (a !== b) times.add(this.#firstWithout(a, b)).add(this.#firstWithout(threadOf(a), threadOf(b)));
+      for (const b of holders)
+        if (a !== b) times.add(this.#firstWithout(a, b)).add(this.#firstWithout(threadOf(a), threadOf(b)));
     }
     return [...times].sort((x, y) => x - y);
   }
@@ -150,7 +156,9 @@ export class Copies {
     if (known !== undefined) return known;
     const inverted = new Set<RecordKey>();
     const newest = new Map<string, number>();
-    const inOrder = (this.#byHolder.get(holder) ?? []).filter((o) => o.speaker === holder && o.at !== null).sort((a, b) => a.order - b.order);
+    const inOrder = (this.#byHolder.get(holder) ?? [])
+      .filter((o) => o.speaker === holder && o.at !== null)
+      .sort((a, b) => a.order - b.order);
     for (const o of inOrder) {
       const file = placeOf(o.id).replace(/:\d+$/, "");
       const before = newest.get(file) ?? Number.NEGATIVE_INFINITY;
@@ -163,7 +171,9 @@ export class Copies {
 
   /** Transcripts of agents are not copied: only the original has records of the agents that the shared records name. */
   #hasChildren(holder: AgentKey, other: AgentKey): boolean {
-    return remembered(this.#children, holder, other, () => this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)));
+    return remembered(this.#children, holder, other, () =>
+      this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)),
+    );
   }
 
   #spawnsBy(holder: AgentKey): readonly Observation[] {

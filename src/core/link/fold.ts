@@ -12,13 +12,27 @@ type Called = ObservationOf<"model-call">;
 export type BulkFact = Read | Called;
 
 /** Nearly all facts: what the product itself wrote down of records and answers. */
-export const isBulk = (o: Observation): o is BulkFact => isRecorded(o) && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
+export const isBulk = (o: Observation): o is BulkFact =>
+  isRecorded(o) && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
 
 /** What a name in the table is the name of. */
-export const NAME = { key: 1, call: 2, result: 4, error: 8, message: 16, response: 32, alias: 64, calledBefore: 128, saidBefore: 256 } as const;
+export const NAME = {
+  key: 1,
+  call: 2,
+  result: 4,
+  error: 8,
+  message: 16,
+  response: 32,
+  alias: 64,
+  calledBefore: 128,
+  saidBefore: 256,
+} as const;
 export type NameMark = (typeof NAME)[keyof typeof NAME];
 
-/** Rows may arrive a little out of order, so this many of the latest are kept. Of the last response more are kept, up to a limit. */
+/**
+ * Rows may arrive a little out of order, so this many of the latest are kept. Of the last response more are kept, up to
+ * a limit.
+ */
 const LATEST_ROWS = 4;
 const ROWS_OF_RESPONSE = 64;
 const OPEN_RESPONSES = 4;
@@ -26,9 +40,9 @@ const CLOSED_TOGETHER = 2;
 const RECENT_RECORDS = 256;
 
 /**
- * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some fifty bytes a record instead of a thousand.
- * If it cannot give the same result as the facts (rows far out of order, a response in two places), `isExact` is false,
- * and the facts are used instead.
+ * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some fifty bytes a
+ * record instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
+ * two places), `isExact` is false, and the facts are used instead.
  */
 export class Fold {
   readonly speaker: AgentKey;
@@ -113,7 +127,8 @@ export class Fold {
       this.#first = Math.min(this.#first, record.at);
       this.#last = Math.max(this.#last, record.at);
     }
-    if (record.state !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0)) this.#standing = record;
+    if (record.state !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0))
+      this.#standing = record;
     if (record.state === "interrupted") {
       this.#checkOrder(record);
       this.#interruptions.push(record);
@@ -124,7 +139,8 @@ export class Fold {
       this.#names.add(call, NAME.result);
       if (isError && this.#names.add(call, NAME.error)) this.#toolErrors += 1;
     }
-    if (record.role === "assistant" && record.calls.length > 0) this.#keepLatest(this.#calling, record, NAME.calledBefore);
+    if (record.role === "assistant" && record.calls.length > 0)
+      this.#keepLatest(this.#calling, record, NAME.calledBefore);
     if (record.text !== null) this.#keepLatest(this.#saying, record, NAME.saidBefore);
   }
 
@@ -142,7 +158,8 @@ export class Fold {
 
   #addCall(row: Called) {
     this.#checkOrder(row);
-    for (const name of [row.request, row.alias, row.fingerprint]) if (name !== undefined) this.#names.add(name, NAME.key);
+    for (const name of [row.request, row.alias, row.fingerprint])
+      if (name !== undefined) this.#names.add(name, NAME.key);
     for (const name of [row.request, row.alias]) {
       if (name === undefined || name === row.response) continue;
       this.#names.add(name, NAME.alias);
@@ -204,7 +221,11 @@ export class Fold {
       toolCalls: this.#toolCalls,
       toolErrors: this.#toolErrors,
       answer: lastResponseText(this.#saying),
-      calls: this.#calls.with(open.flatMap(({ response, rows }, i) => callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions) ?? [])),
+      calls: this.#calls.with(
+        open.flatMap(
+          ({ response, rows }, i) => callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions) ?? [],
+        ),
+      ),
     };
   }
 }

@@ -19,7 +19,8 @@ export interface Parted {
 export function partFacts(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Parted {
   if (folds.length === 0) return { facts: rare, folded: new Map() };
   const isOpened = new Set<AgentKey>();
-  for (const [speaker, of] of Map.groupBy(folds, (fold) => fold.speaker)) if (of.length > 1 || !of[0]?.isExact) isOpened.add(speaker);
+  for (const [speaker, of] of Map.groupBy(folds, (fold) => fold.speaker))
+    if (of.length > 1 || !of[0]?.isExact) isOpened.add(speaker);
   const byAgent = new Map(folds.map((fold) => [fold.speaker, fold]));
   for (const o of rare) {
     if (o.type === "record" || o.type === "model-call") isOpened.add(o.speaker);
@@ -32,7 +33,10 @@ export function partFacts(rare: readonly Observation[], folds: readonly Fold[], 
   const stays = ({ speaker }: Fold) => !isOpened.has(speaker) && !threads.has(threadOf(speaker));
   const opened: BulkFact[] = [];
   for (const fold of folds) if (!stays(fold)) for (const fact of fold.facts()) opened.push(fact);
-  return { facts: opened.length === 0 ? rare : [...rare, ...opened], folded: new Map([...byAgent].filter(([, fold]) => stays(fold))) };
+  return {
+    facts: opened.length === 0 ? rare : [...rare, ...opened],
+    folded: new Map([...byAgent].filter(([, fold]) => stays(fold))),
+  };
 }
 
 /** Agents that hold a record which another one holds too. */
@@ -45,24 +49,34 @@ function sharingRecords(rare: readonly Observation[], folds: readonly Fold[]): R
   const largest = folds.reduce((a, b) => (b.nameCount > a.nameCount ? b : a));
   const ofLargest = numbers.get(largest.speaker) ?? 0;
   const others = folds.filter((fold) => fold !== largest);
-  const holders = new Holders(names.reduce((sum, list) => sum + list.length, 0) + others.reduce((sum, fold) => sum + fold.nameCount, 0));
+  const holders = new Holders(
+    names.reduce((sum, list) => sum + list.length, 0) + others.reduce((sum, fold) => sum + fold.nameCount, 0),
+  );
   const hold = (hashed: number, holder: number) => {
     const other = largest.names(hashed, NAME.key) ? ofLargest : holders.hold(hashed, holder);
     if (other !== holder) sharing.add(other).add(holder);
   };
-  for (const [i, o] of rare.entries()) for (const name of names[i] ?? []) hold(hashOf(name), numbers.get(o.speaker) ?? 0);
+  for (const [i, o] of rare.entries())
+    for (const name of names[i] ?? []) hold(hashOf(name), numbers.get(o.speaker) ?? 0);
   for (const fold of others) for (const hashed of fold.keys()) hold(hashed, numbers.get(fold.speaker) ?? 0);
   return new Set([...sharing].map((number) => agents[number] as AgentKey));
 }
 
 function namesOf(o: Observation): readonly string[] {
-  return o.type === "model-call" ? [...o.keys, ...[o.request, o.alias, o.fingerprint].filter((name) => name !== undefined)] : o.keys;
+  return o.type === "model-call"
+    ? [...o.keys, ...[o.request, o.alias, o.fingerprint].filter((name) => name !== undefined)]
+    : o.keys;
 }
 
 /** Agents that made, or got the result of, a call that counts for the tree and that another one made or got too. */
-function sharingCalls(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): ReadonlySet<AgentKey> {
+function sharingCalls(
+  rare: readonly Observation[],
+  folds: readonly Fold[],
+  manual: readonly ManualLink[],
+): ReadonlySet<AgentKey> {
   const [made, got] = [new Map<CallKey, Set<AgentKey>>(), new Map<CallKey, Set<AgentKey>>()];
-  const note = (by: Map<CallKey, Set<AgentKey>>, call: CallKey, agent: AgentKey) => by.set(call, (by.get(call) ?? new Set()).add(agent));
+  const note = (by: Map<CallKey, Set<AgentKey>>, call: CallKey, agent: AgentKey) =>
+    by.set(call, (by.get(call) ?? new Set()).add(agent));
   for (const o of rare) {
     if (o.type === "spawn-called") note(made, o.call, o.speaker);
     if (o.type !== "record") continue;
@@ -76,7 +90,10 @@ function sharingCalls(rare: readonly Observation[], folds: readonly Fold[], manu
       [made, NAME.call],
       [got, NAME.result],
     ] as const) {
-      const agents = new Set([...(by.get(call) ?? []), ...folds.flatMap((fold) => (fold.names(hashed, mark) ? [fold.speaker] : []))]);
+      const agents = new Set([
+        ...(by.get(call) ?? []),
+        ...folds.flatMap((fold) => (fold.names(hashed, mark) ? [fold.speaker] : [])),
+      ]);
       if (agents.size > 1) for (const agent of agents) sharing.add(agent);
     }
   }

@@ -33,15 +33,34 @@ describe("a response spread over several rows", () => {
   it("has the largest of every number, though no row has them all", () => {
     const book = notebook();
     const tokens = (inputTokens: number, outputTokens: number) =>
-      ({ type: "model-call", response: row("response"), model: "", tokens: { ...NO_TOKENS, inputTokens, outputTokens }, chars: 0, ended: true }) as const;
+      ({
+        type: "model-call",
+        response: row("response"),
+        model: "",
+        tokens: { ...NO_TOKENS, inputTokens, outputTokens },
+        chars: 0,
+        ended: true,
+      }) as const;
     book.see({ by: main, at: 1 }, tokens(5, 90));
     book.see({ by: main, at: 2 }, tokens(7, 40));
-    expect([...gather(book.observations).calls].map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
+    expect([...gather(book.observations).calls].map((c) => c.tokens)).toEqual([
+      { ...NO_TOKENS, inputTokens: 7, outputTokens: 90 },
+    ]);
   });
 
   describe("whose input count was corrected while it streamed", () => {
     const streamed = (at: number, ended: boolean, tokens: Partial<Tokens>) => (book: ReturnType<typeof notebook>) =>
-      book.see({ by: main, at }, { type: "model-call", response: row("response"), model: "glm", tokens: { ...NO_TOKENS, ...tokens }, chars: 0, ended });
+      book.see(
+        { by: main, at },
+        {
+          type: "model-call",
+          response: row("response"),
+          model: "glm",
+          tokens: { ...NO_TOKENS, ...tokens },
+          chars: 0,
+          ended,
+        },
+      );
     const tokensOf = (...rows: ReturnType<typeof streamed>[]) => {
       const book = notebook();
       for (const see of rows) see(book);
@@ -60,9 +79,12 @@ describe("a response spread over several rows", () => {
     });
 
     it("has those of the row with the most output, where none says that it ended", () => {
-      expect(tokensOf(streamed(1, false, { inputTokens: 98_466, outputTokens: 1 }), streamed(2, false, { inputTokens: 24, outputTokens: 310 }))).toEqual([
-        { ...NO_TOKENS, inputTokens: 24, outputTokens: 310 },
-      ]);
+      expect(
+        tokensOf(
+          streamed(1, false, { inputTokens: 98_466, outputTokens: 1 }),
+          streamed(2, false, { inputTokens: 24, outputTokens: 310 }),
+        ),
+      ).toEqual([{ ...NO_TOKENS, inputTokens: 24, outputTokens: 310 }]);
     });
 
     it("has the streamed ones, where the row that ended tells no numbers at all", () => {
@@ -76,7 +98,9 @@ describe("a response spread over several rows", () => {
         streamed(1, false, { inputTokens: 5, cacheWriteTokens: 100, cacheWrite1hTokens: 100 }),
         streamed(2, true, { inputTokens: 5, cacheWriteTokens: 90, outputTokens: 9 }),
       ];
-      expect(tokensOf(...rows)).toEqual([{ ...NO_TOKENS, inputTokens: 5, cacheWriteTokens: 90, cacheWrite1hTokens: 90, outputTokens: 9 }]);
+      expect(tokensOf(...rows)).toEqual([
+        { ...NO_TOKENS, inputTokens: 5, cacheWriteTokens: 90, cacheWrite1hTokens: 90, outputTokens: 9 },
+      ]);
     });
   });
 
@@ -86,13 +110,26 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 3, keys: ["b", "response"] }, record({ text: "Second." }));
     book.see({ by: main, at: 2, keys: ["a", "response"] }, record({ text: "First." }));
     book.see({ by: main, at: 4, keys: ["note"] }, record({ role: "other", state: null, message: false }));
-    expect(gather(book.observations)).toMatchObject({ messages: 2, answer: "First.\nSecond.", records: 4, firstAt: 1, lastAt: 4 });
+    expect(gather(book.observations)).toMatchObject({
+      messages: 2,
+      answer: "First.\nSecond.",
+      records: 4,
+      firstAt: 1,
+      lastAt: 4,
+    });
   });
 
   it("is marked as not counted if it has more text than its tokens allow", () => {
     const book = notebook();
     const long = (tokens: number, chars: number) =>
-      ({ type: "model-call", response: row(`${tokens}`), model: "", tokens: { ...NO_TOKENS, outputTokens: tokens }, chars, ended: true }) as const;
+      ({
+        type: "model-call",
+        response: row(`${tokens}`),
+        model: "",
+        tokens: { ...NO_TOKENS, outputTokens: tokens },
+        chars,
+        ended: true,
+      }) as const;
     book.see({ by: main, at: 1 }, long(1, 12));
     book.see({ by: main, at: 2 }, long(2, 25));
     book.see({ by: main, at: 3 }, long(4, 9_999));
@@ -142,8 +179,15 @@ describe("tool calls", () => {
     book.see({ by: main, at: 2, keys: ["b", "second"] }, record({ state: "open", calls: calls("done") }));
     book.see({ by: main, at: 3, keys: ["c", "second"] }, record({ state: "open", calls: calls("open") }));
     book.see({ by: main, at: 3 }, spawnCalled("open"));
-    book.see({ by: main, at: 4, keys: ["d"] }, record({ role: "user", state: "open", results: [{ call: call("done"), isError: true }] }));
-    expect(gather(book.observations)).toMatchObject({ pending: [{ name: "Tool open", spawns: true }], toolCalls: 3, toolErrors: 1 });
+    book.see(
+      { by: main, at: 4, keys: ["d"] },
+      record({ role: "user", state: "open", results: [{ call: call("done"), isError: true }] }),
+    );
+    expect(gather(book.observations)).toMatchObject({
+      pending: [{ name: "Tool open", spawns: true }],
+      toolCalls: 3,
+      toolErrors: 1,
+    });
   });
 
   it("count once, though they stand in several rows", () => {
@@ -173,7 +217,10 @@ describe("statements about an agent", () => {
 
   it("goes to the owner of the record that it names", () => {
     const book = notebook();
-    book.see({ by: thread("another file"), at: 1 }, { type: "thread-titled", of: { record: row("x") }, title: "Found", rank: 2 });
+    book.see(
+      { by: thread("another file"), at: 1 },
+      { type: "thread-titled", of: { record: row("x") }, title: "Found", rank: 2 },
+    );
     const gathered = gatherAgents(book.observations, () => main);
     expect(gathered.get(main)?.title).toBe("Found");
     expect(gathered.get(thread("another file"))?.title).toBeNull();
@@ -181,15 +228,35 @@ describe("statements about an agent", () => {
 
   it("makes an agent of everybody who is mentioned, but not of a task that ended nor of a process", () => {
     const book = notebook();
-    book.see({ by: main, at: 1 }, { type: "lifecycle", of: agent("t", "a shell"), state: "completed", source: "protocol", says: "", result: null });
+    book.see(
+      { by: main, at: 1 },
+      { type: "lifecycle", of: agent("t", "a shell"), state: "completed", source: "protocol", says: "", result: null },
+    );
     book.see(
       { by: agent("t", "reader"), at: 1 },
-      { type: "parent-named", child: agent("t", "child"), parent: main, rule: "", source: "protocol", confidence: 1, says: "" },
+      {
+        type: "parent-named",
+        child: agent("t", "child"),
+        parent: main,
+        rule: "",
+        source: "protocol",
+        confidence: 1,
+        says: "",
+      },
     );
     book.see(
       { by: thread("up"), at: 1 },
-      { type: "process-seen", thread: thread("up"), process: { pid: 1, birth: null, domain: null, startedAt: null }, waitingFor: null },
+      {
+        type: "process-seen",
+        thread: thread("up"),
+        process: { pid: 1, birth: null, domain: null, startedAt: null },
+        waitingFor: null,
+      },
     );
-    expect([...gatherAgents(book.observations, () => undefined).keys()].sort()).toEqual([main, agent("t", "child"), agent("t", "reader")]);
+    expect([...gatherAgents(book.observations, () => undefined).keys()].sort()).toEqual([
+      main,
+      agent("t", "child"),
+      agent("t", "reader"),
+    ]);
   });
 });

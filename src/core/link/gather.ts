@@ -1,6 +1,12 @@
 import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
 import { messageIn, recordIn } from "../facts/ids.ts";
-import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "../facts/observation.ts";
+import {
+  type AgentDescribed,
+  byTime,
+  type Observation,
+  type ObservationOf,
+  type ToolLimits,
+} from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
 import { largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
@@ -127,7 +133,8 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased") mention(fact.speaker);
+    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased")
+      mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -182,7 +189,12 @@ export function gatherAgents(
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
-function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>, fold: Fold | undefined): GatheredAgent {
+function gatherOne(
+  key: AgentKey,
+  facts: readonly Observation[],
+  spawns: ReadonlySet<CallKey>,
+  fold: Fold | undefined,
+): GatheredAgent {
   const described = facts.filter((f) => f.type === "agent-described");
   const work = fold?.work(spawns) ?? workOf(facts, spawns);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
@@ -192,7 +204,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   return {
     key,
     kind: firstOf("kind"),
-    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessVouched && vouched))?.internal ?? null,
+    internal:
+      described.find((d) => d.internal !== undefined && !(d.internal.unlessVouched && vouched))?.internal ?? null,
     productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
     agentType: firstOf("agentType"),
     name: firstOf("name"),
@@ -216,7 +229,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
           ]),
     ],
     ...work,
-    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
+    waits: facts
+      .filter((f) => f.type === "waits")
+      .map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     mail: facts.filter((f) => f.type === "message-sent"),
     ...readTotals(facts, fold),
@@ -256,14 +271,29 @@ function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Wo
 
 export function ownStateOf(record: ObservationOf<"record"> | undefined): OwnState | null {
   if (record === undefined || record.state === null) return null;
-  return { at: record.at, state: record.state, certain: record.certain, turn: record.turn ?? null, error: record.error ?? null };
+  return {
+    at: record.at,
+    state: record.state,
+    certain: record.certain,
+    turn: record.turn ?? null,
+    error: record.error ?? null,
+  };
 }
 
-const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
+const fileOf = ({
+  path,
+  bytes,
+  readTo = Number.POSITIVE_INFINITY,
+}: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
 
-function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
+function mergeCalls(
+  rows: readonly ObservationOf<"model-call">[],
+  interruptions: readonly ObservationOf<"record">[],
+): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
-  return responses.flatMap(([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? []);
+  return responses.flatMap(
+    ([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? [],
+  );
 }
 
 /** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
@@ -315,13 +345,19 @@ function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
   const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
   const final = decisive.map((row) => row.tokens).reduce(largestTokens);
   // Parts of the other numbers, which telemetry and proxies do not always report.
-  return { ...final, reasoningTokens: all.reasoningTokens, cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens) };
+  return {
+    ...final,
+    reasoningTokens: all.reasoningTokens,
+    cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens),
+  };
 }
 
 /** A witness that knows only the request speaks of the response that another one names with it. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
   const answers = new Map(
-    rows.flatMap(({ request, alias, response }) => [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const]))),
+    rows.flatMap(({ request, alias, response }) =>
+      [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const])),
+    ),
   );
   return ({ response }) => answers.get(response) ?? response;
 }
@@ -352,7 +388,11 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
  * The calls of the last response without a result. Earlier ones were abandoned: a model is not called again before all
  * results are available.
  */
-export function pendingCalls(records: readonly ObservationOf<"record">[], hasResult: (call: CallKey) => boolean, spawns: ReadonlySet<CallKey>): PendingCall[] {
+export function pendingCalls(
+  records: readonly ObservationOf<"record">[],
+  hasResult: (call: CallKey) => boolean,
+  spawns: ReadonlySet<CallKey>,
+): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
   const response = messageIn(last);
@@ -362,7 +402,10 @@ export function pendingCalls(records: readonly ObservationOf<"record">[], hasRes
   const open = new Map(
     calls
       .filter((c) => !hasResult(c.call))
-      .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
+      .map((c) => [
+        c.call,
+        { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at },
+      ]),
   );
   return [...open.values()];
 }
@@ -383,7 +426,9 @@ export function lastResponseText(records: readonly ObservationOf<"record">[]): s
   if (last === undefined) return null;
   const response = messageIn(last);
   const texts = new Map(
-    records.filter((r) => r.text !== null && (r === last || (response !== undefined && messageIn(r) === response))).map((r) => [recordIn(r) ?? r.id, r.text]),
+    records
+      .filter((r) => r.text !== null && (r === last || (response !== undefined && messageIn(r) === response)))
+      .map((r) => [recordIn(r) ?? r.id, r.text]),
   );
   // Two witnesses of one response say the same words under different keys.
   return [...new Set(texts.values())].join("\n");

@@ -13,7 +13,9 @@ const RUNS = 200;
 
 /** Everything a forest says, in its own order, as plain data. */
 const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
-  JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) => (key === "ownBehalf" ? { ofProduct: value } : value));
+  JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) =>
+    key === "ownBehalf" ? { ofProduct: value } : value,
+  );
 
 /**
  * What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it.
@@ -23,22 +25,31 @@ const PROPERTIES = {
     const forest = linker(observations, { ...OPTIONS, manual });
     const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
     const holdersOf = Map.groupBy(
-      observations.flatMap((o) => o.keys.map((key) => ({ holder: o.speaker, as: `${key} ${forest.nameOf(o.speaker)}` }))),
+      observations.flatMap((o) =>
+        o.keys.map((key) => ({ holder: o.speaker, as: `${key} ${forest.nameOf(o.speaker)}` })),
+      ),
       ({ as }) => as,
     );
     // Where two names of one agent hold a record, nobody can tell from outside which of them is the copy.
     const isOwner = (speaker: AgentKey, key: RecordKey) => {
       const name = forest.nameOf(speaker);
-      return forest.ownerOf(key) === name && new Set(holdersOf.get(`${key} ${name}`)?.map(({ holder }) => holder)).size === 1;
+      return (
+        forest.ownerOf(key) === name && new Set(holdersOf.get(`${key} ${name}`)?.map(({ holder }) => holder)).size === 1
+      );
     };
     const originals = observations.filter((o) => o.keys.slice(-1).every((key) => isOwner(o.speaker, key)));
     const records = new Set(originals.flatMap((o) => (o.type === "record" ? [forest.nameOf(o.speaker)] : [])));
-    const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(forest.nameOf(o.agent)) ? [forest.nameOf(o.agent)] : [])));
+    const refused = new Set(
+      originals.flatMap((o) =>
+        o.type === "file-refused" && !records.has(forest.nameOf(o.agent)) ? [forest.nameOf(o.agent)] : [],
+      ),
+    );
     for (const o of originals)
       for (const key of refused.has(forest.nameOf(o.speaker)) ? [] : mentionedIn(o))
         expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
     for (const a of forest.agents.values())
-      for (const g of a.ownBehalf) expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
+      for (const g of a.ownBehalf)
+        expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
   },
 
   "every record that several hold is one of its holders'": (linker, { observations, manual }) => {
@@ -47,7 +58,8 @@ const PROPERTIES = {
       observations.flatMap((o) => o.keys.map((key) => ({ key, holder: o.speaker }))),
       ({ key }) => key,
     );
-    for (const [key, claims] of holders) expect(claims.map(({ holder }) => forest.nameOf(holder))).toContain(forest.ownerOf(key));
+    for (const [key, claims] of holders)
+      expect(claims.map(({ holder }) => forest.nameOf(holder))).toContain(forest.ownerOf(key));
   },
 
   "no order and no repetition changes anything": (linker, { observations, manual }) => {
@@ -59,7 +71,10 @@ const PROPERTIES = {
     expect(plain(linker(byKind, options))).toBe(want);
   },
 
-  "one by one gives a sound forest at every step, and at last the same as all at once": (linker, { observations, manual }) => {
+  "one by one gives a sound forest at every step, and at last the same as all at once": (
+    linker,
+    { observations, manual },
+  ) => {
     const seen: Observation[] = [];
     let last = linker([], { ...OPTIONS, manual });
     for (const o of observations.toReversed()) {
@@ -70,7 +85,8 @@ const PROPERTIES = {
     expect(plain(last)).toBe(plain(linker(observations, { ...OPTIONS, manual })));
   },
 
-  "it is always a forest": (linker, { observations, manual }) => expectForest(linker(observations, { ...OPTIONS, manual })),
+  "it is always a forest": (linker, { observations, manual }) =>
+    expectForest(linker(observations, { ...OPTIONS, manual })),
 
   "who is under somebody has evidence for it": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
@@ -88,7 +104,8 @@ const PROPERTIES = {
   "a circle is cut, and said to be": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const wanted = new Map([...forest.agents.values()].map((a) => [a.key, a.evidence[0]?.parent ?? null]));
-    for (const key of wanted.keys()) if (leadsToItself(key, wanted)) expect(forest.problems.map((p) => p.code)).toContain("parent-cycle");
+    for (const key of wanted.keys())
+      if (leadsToItself(key, wanted)) expect(forest.problems.map((p) => p.code)).toContain("parent-cycle");
   },
 
   "a manual link wins over everything": (linker, { observations, manual }) => {
@@ -105,7 +122,9 @@ const PROPERTIES = {
 
   "every model call counts once": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
-    const counted = [...forest.agents.values()].flatMap((a) => [...a.calls, ...a.ownBehalf.flatMap((g) => [...g.calls])]).map((c) => c.response);
+    const counted = [...forest.agents.values()]
+      .flatMap((a) => [...a.calls, ...a.ownBehalf.flatMap((g) => [...g.calls])])
+      .map((c) => c.response);
     const made = new Set(observations.flatMap((o) => (o.type === "model-call" ? [o.response] : [])));
     expect(counted.toSorted()).toEqual([...made].toSorted());
   },
@@ -124,7 +143,11 @@ describe("link", () => {
 
 /** Faults that linkers are known for, each with the property that must catch it. */
 const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; readonly linker: Linker }[] = [
-  { fault: "agents without records are dropped", caughtBy: "no agent is left behind", linker: changed((agents) => agents.filter((a) => a.records > 0)) },
+  {
+    fault: "agents without records are dropped",
+    caughtBy: "no agent is left behind",
+    linker: changed((agents) => agents.filter((a) => a.records > 0)),
+  },
   {
     fault: "every copy is dropped, and the original with it",
     caughtBy: "every model call counts once",
@@ -259,7 +282,8 @@ function expectForest(forest: Forest) {
   }
   // Each exactly once: nobody is lost, nobody is shown twice.
   expect(reached.toSorted()).toEqual([...forest.agents.keys()].toSorted());
-  for (const root of forest.roots) expect(forest.agents.get(root)).toMatchObject({ parent: null, depth: 0, evidence: expect.anything() });
+  for (const root of forest.roots)
+    expect(forest.agents.get(root)).toMatchObject({ parent: null, depth: 0, evidence: expect.anything() });
 }
 
 function leadsToItself(start: AgentKey, parents: ReadonlyMap<AgentKey, AgentKey | null>): boolean {
@@ -290,7 +314,10 @@ describe("threads of their own that stand below others", () => {
       book.see({ by: child, at: 5 }, answer("r2", 5));
     });
     expect([...forest.agents.keys()].sort()).toEqual([child, root]);
-    expect(treeOf(forest, root, () => 0).usage).toMatchObject({ internal: { calls: 1, outputTokens: 7 }, subtree: { calls: 1 } });
+    expect(treeOf(forest, root, () => 0).usage).toMatchObject({
+      internal: { calls: 1, outputTokens: 7 },
+      subtree: { calls: 1 },
+    });
     expect(treeOf(forest, child, () => 0).usage).toMatchObject({ internal: null, own: { calls: 1, outputTokens: 5 } });
   });
 

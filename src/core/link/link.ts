@@ -141,7 +141,15 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
   }
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
   roots.sort(newestFirst((key) => lastActivity.get(key)));
-  return { now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf, facts: looked };
+  return {
+    now,
+    agents: linked,
+    roots,
+    problems: [...parentage.problems, ...missingThreads(order, infoOf)],
+    ownerOf,
+    nameOf,
+    facts: looked,
+  };
 }
 
 /** Every agent's thread is in the forest, too. */

@@ -22,26 +22,41 @@ function fail(key: AgentKey): never {
   throw new Error(`${key} was not gathered`);
 }
 
-function marks(...seen: readonly { readonly pid: number; readonly startedAt: number; readonly waitingFor?: string }[]): Observation[] {
+function marks(
+  ...seen: readonly { readonly pid: number; readonly startedAt: number; readonly waitingFor?: string }[]
+): Observation[] {
   const book = notebook();
   for (const { pid, startedAt, waitingFor = null } of seen)
-    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid, birth: null, domain: null, startedAt }, waitingFor });
+    book.see(
+      { by: main },
+      { type: "process-seen", thread: main, process: { pid, birth: null, domain: null, startedAt }, waitingFor },
+    );
   return book.observations;
 }
 
 describe("a thread's process", () => {
   it("is the living one, where a dead one left its mark too", () => {
     const seen = marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20, waitingFor: "permission prompt" });
-    expect(view(seen, living(2))).toEqual({ is: "alive", who: "pid 2", startedAt: 20, waitingFor: "permission prompt" });
+    expect(view(seen, living(2))).toEqual({
+      is: "alive",
+      who: "pid 2",
+      startedAt: 20,
+      waitingFor: "permission prompt",
+    });
     expect(view(seen, living(1))).toEqual({ is: "alive", who: "pid 1", startedAt: 10, waitingFor: null });
   });
 
   it("is the newest of two that live", () => {
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({ who: "pid 2" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({
+      who: "pid 2",
+    });
   });
 
   it("is gone, where all that were marked are", () => {
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({ is: "gone", why: "its process (pid 2) has ended" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({
+      is: "gone",
+      why: "its process (pid 2) has ended",
+    });
   });
 
   it("is unknown as soon as one mark cannot be judged, unless another lives", () => {
@@ -49,15 +64,27 @@ describe("a thread's process", () => {
       (otherwise: "gone" | "alive"): Liveness =>
       (mark) =>
         "pid" in mark && mark.pid === 1 ? "unknown" : otherwise;
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), unsure("gone"))).toEqual({ is: "unknown" });
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), unsure("alive"))).toMatchObject({ is: "alive" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), unsure("gone"))).toEqual({
+      is: "unknown",
+    });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), unsure("alive"))).toMatchObject({
+      is: "alive",
+    });
   });
 
   it("is the holder of the thread's lock, and gone without one", () => {
     const book = notebook();
     book.see({ by: main }, { type: "process-seen", thread: main, process: { lock: "/locks/t" }, waitingFor: null });
-    expect(view(book.observations, () => "alive")).toEqual({ is: "alive", who: "the holder of its lock", startedAt: null, waitingFor: null });
-    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process holds the lock of the thread" });
+    expect(view(book.observations, () => "alive")).toEqual({
+      is: "alive",
+      who: "the holder of its lock",
+      startedAt: null,
+      waitingFor: null,
+    });
+    expect(view(book.observations, () => "gone")).toEqual({
+      is: "gone",
+      why: "no process holds the lock of the thread",
+    });
   });
 
   it("is gone without a mark, where the product marks its processes, and unknown where it does not", () => {
@@ -73,7 +100,12 @@ describe("a process that is known only by the file it has open", () => {
   book.see({ by: main }, { type: "process-seen", thread: main, process: { holds: "/db" }, waitingFor: null });
 
   it("is the process that has it open", () => {
-    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", who: "pid 7", startedAt: 5, waitingFor: null });
+    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({
+      is: "alive",
+      who: "pid 7",
+      startedAt: 5,
+      waitingFor: null,
+    });
   });
 
   it("is gone if no process has it open, and unknown if that cannot be determined", () => {

@@ -13,7 +13,11 @@ export interface Holder {
 }
 
 /** The process of each thread: the newest living mark, else what dead or missing ones imply. */
-export function processViews(facts: readonly Observation[], infoOf: (key: AgentKey) => GatheredAgent, liveness: Liveness): (thread: AgentKey) => ProcessView {
+export function processViews(
+  facts: readonly Observation[],
+  infoOf: (key: AgentKey) => GatheredAgent,
+  liveness: Liveness,
+): (thread: AgentKey) => ProcessView {
   const seen = Map.groupBy(
     facts.filter((f) => f.type === "process-seen"),
     (f) => f.thread,
@@ -21,11 +25,21 @@ export function processViews(facts: readonly Observation[], infoOf: (key: AgentK
   const view = (thread: AgentKey): ProcessView => {
     const marks = (seen.get(thread) ?? []).map((f) => {
       const found = liveness(f.process);
-      return typeof found === "string" ? { ...f, is: found } : { ...f, process: { ...UNMARKED, ...found }, is: "alive" as const };
+      return typeof found === "string"
+        ? { ...f, is: found }
+        : { ...f, process: { ...UNMARKED, ...found }, is: "alive" as const };
     });
-    const newestFirst = marks.sort((a, b) => startOf(b.process) - startOf(a.process) || pidOf(b.process) - pidOf(a.process));
+    const newestFirst = marks.sort(
+      (a, b) => startOf(b.process) - startOf(a.process) || pidOf(b.process) - pidOf(a.process),
+    );
     const alive = newestFirst.find((m) => m.is === "alive");
-    if (alive !== undefined) return { is: "alive", who: nameOf(alive.process), startedAt: startOf(alive.process) || null, waitingFor: alive.waitingFor };
+    if (alive !== undefined)
+      return {
+        is: "alive",
+        who: nameOf(alive.process),
+        startedAt: startOf(alive.process) || null,
+        waitingFor: alive.waitingFor,
+      };
     if (newestFirst.some((m) => m.is === "unknown")) return { is: "unknown" };
     const [gone] = newestFirst;
     if (gone !== undefined) return { is: "gone", why: goneText(gone.process) };
@@ -45,7 +59,8 @@ const UNMARKED = { birth: null, domain: null };
 const isPid = (mark: ProcessMark): mark is PidMark => "pid" in mark;
 const startOf = (mark: ProcessMark) => (isPid(mark) ? (mark.startedAt ?? 0) : 0);
 const pidOf = (mark: ProcessMark) => (isPid(mark) ? mark.pid : 0);
-const nameOf = (mark: ProcessMark) => (isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "the holder of its lock" : "one that has its database open");
+const nameOf = (mark: ProcessMark) =>
+  isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "the holder of its lock" : "one that has its database open";
 function goneText(mark: ProcessMark): string {
   if (isPid(mark)) return `its process (pid ${mark.pid}) has ended`;
   return "lock" in mark ? "no process holds the lock of the thread" : "no process has its database open";

@@ -9,7 +9,11 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
   const mapped = { ...o, speaker: map(o.speaker) };
   switch (mapped.type) {
     case "agent-described":
-      return { ...mapped, agent: map(mapped.agent), ...(mapped.forkedFrom === undefined ? {} : { forkedFrom: map(mapped.forkedFrom) }) };
+      return {
+        ...mapped,
+        agent: map(mapped.agent),
+        ...(mapped.forkedFrom === undefined ? {} : { forkedFrom: map(mapped.forkedFrom) }),
+      };
     case "spawn-match":
     case "waits":
     case "file-refused":

@@ -6,8 +6,24 @@ import { link } from "./link.ts";
 const THREAD = threadKey("toy", "t");
 const [NAMED, UNNAMED] = [agentKey("toy", "t", "a1"), agentKey("toy", "t", "~msg")];
 const CALL = callKey("toy", "c1");
-const RECORD = { type: "record", role: "assistant", state: "answered", certain: true, calls: [], results: [], text: "done", message: true } as const;
-const TOKENS = { inputTokens: 1, outputTokens: 2, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
+const RECORD = {
+  type: "record",
+  role: "assistant",
+  state: "answered",
+  certain: true,
+  calls: [],
+  results: [],
+  text: "done",
+  message: true,
+} as const;
+const TOKENS = {
+  inputTokens: 1,
+  outputTokens: 2,
+  reasoningTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+};
 
 let number = 0;
 const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation => {
@@ -16,9 +32,27 @@ const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Obse
 };
 const linked = (facts: Observation[]) => link(facts, { now: 100, liveness: () => "unknown" });
 const call = (response: string, more: Partial<Fact> = {}): Fact =>
-  ({ type: "model-call", response: recordKey("toy", response), model: "m", tokens: TOKENS, chars: 0, ended: true, ...more }) as Fact;
+  ({
+    type: "model-call",
+    response: recordKey("toy", response),
+    model: "m",
+    tokens: TOKENS,
+    chars: 0,
+    ended: true,
+    ...more,
+  }) as Fact;
 
-const spawn: Fact = { type: "spawn-called", call: CALL, tool: "Task", makes: "one", prompt: "p", agentType: null, description: null, name: null, offers: [] };
+const spawn: Fact = {
+  type: "spawn-called",
+  call: CALL,
+  tool: "Task",
+  makes: "one",
+  prompt: "p",
+  agentType: null,
+  description: null,
+  name: null,
+  offers: [],
+};
 
 describe("an agent that was known by another name first", () => {
   it("is one agent with the facts of both names, in any order", () => {
@@ -26,7 +60,14 @@ describe("an agent that was known by another name first", () => {
       says(THREAD, 1, spawn),
       says(UNNAMED, 2, RECORD, { keys: [recordKey("toy", "m1")] }),
       says(UNNAMED, 2, call("m1"), { keys: [recordKey("toy", "m1")] }),
-      says(THREAD, 3, { type: "call-spawned", call: CALL, child: NAMED, rule: "r", source: "parent_rollout", says: "names it" }),
+      says(THREAD, 3, {
+        type: "call-spawned",
+        call: CALL,
+        child: NAMED,
+        rule: "r",
+        source: "parent_rollout",
+        says: "names it",
+      }),
       says(THREAD, 3, { type: "agent-aliased", alias: UNNAMED, agent: NAMED }),
     ];
     for (const order of [facts, facts.toReversed()]) {
@@ -41,10 +82,16 @@ describe("an agent that was known by another name first", () => {
 describe("facts that mention an agent by an alias", () => {
   const OTHER = agentKey("toy", "t", "~other");
   const alias = (from: typeof THREAD, to: typeof THREAD): Fact => ({ type: "agent-aliased", alias: from, agent: to });
-  const keysOf = (facts: Observation[]) => [facts, facts.toReversed()].map((order) => [...linked(order).agents.keys()].sort());
+  const keysOf = (facts: Observation[]) =>
+    [facts, facts.toReversed()].map((order) => [...linked(order).agents.keys()].sort());
 
   it("leave one agent at the end of a chain of aliases", () => {
-    const facts = [says(OTHER, 1, RECORD), says(THREAD, 2, alias(OTHER, UNNAMED)), says(THREAD, 2, alias(UNNAMED, NAMED)), says(NAMED, 3, RECORD)];
+    const facts = [
+      says(OTHER, 1, RECORD),
+      says(THREAD, 2, alias(OTHER, UNNAMED)),
+      says(THREAD, 2, alias(UNNAMED, NAMED)),
+      says(NAMED, 3, RECORD),
+    ];
     expect(keysOf(facts)).toEqual([
       [THREAD, NAMED],
       [THREAD, NAMED],
@@ -53,7 +100,12 @@ describe("facts that mention an agent by an alias", () => {
   });
 
   it("leave one agent if two aliases stand for each other", () => {
-    const facts = [says(NAMED, 1, RECORD), says(THREAD, 2, alias(NAMED, UNNAMED)), says(THREAD, 2, alias(UNNAMED, NAMED)), says(UNNAMED, 3, RECORD)];
+    const facts = [
+      says(NAMED, 1, RECORD),
+      says(THREAD, 2, alias(NAMED, UNNAMED)),
+      says(THREAD, 2, alias(UNNAMED, NAMED)),
+      says(UNNAMED, 3, RECORD),
+    ];
     expect(keysOf(facts)).toEqual([
       [THREAD, NAMED],
       [THREAD, NAMED],
@@ -66,7 +118,15 @@ describe("facts that mention an agent by an alias", () => {
     { type: "thread-titled", of: UNNAMED, title: "title", rank: 1 },
     { type: "process-seen", thread: UNNAMED, process: { lock: "lock" }, waitingFor: null },
     { type: "message-sent", to: UNNAMED },
-    { type: "parent-named", child: UNNAMED, parent: THREAD, rule: "r", source: "protocol", confidence: 1, says: "names it" },
+    {
+      type: "parent-named",
+      child: UNNAMED,
+      parent: THREAD,
+      rule: "r",
+      source: "protocol",
+      confidence: 1,
+      says: "names it",
+    },
   ];
   it.each(facts)("leave no second agent: $type", (fact) => {
     const all = [says(NAMED, 1, RECORD), says(THREAD, 2, fact), says(THREAD, 3, alias(UNNAMED, NAMED))];
@@ -93,7 +153,9 @@ describe("observations of a witness", () => {
   });
 
   it("counts by itself where the product keeps nothing", () => {
-    expect(linked([says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls).toHaveLength(1);
+    expect(linked([says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls).toHaveLength(
+      1,
+    );
   });
 
   it("of an answer that the product knows by another name, counts once; a second one like it counts again", () => {

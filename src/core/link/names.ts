@@ -26,14 +26,16 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
   const isResponse = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
   const seen = observations.filter((o) => isOutside(o) && isResponse(o));
   if (seen.length === 0) return found;
-  const namesOf = (o: Observation) => (o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys);
+  const namesOf = (o: Observation) =>
+    o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys;
   const wanted = new Set(seen.flatMap(namesOf));
   const recorded = new Set<AgentKey>();
   const holders = new Map<RecordKey, AgentKey[]>();
   for (const o of observations) {
     if (isOutside(o)) continue;
     if (o.type === "record") recorded.add(o.speaker);
-    if (isResponse(o)) for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+    if (isResponse(o))
+      for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
   }
   for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
@@ -52,7 +54,9 @@ export function withoutRecordedTraffic(observations: readonly Observation[]): {
   readonly left: readonly Observation[];
   readonly owners: ReadonlyMap<RecordKey, AgentKey>;
 } {
-  const twice = new Map([...proxiedTwins(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider));
+  const twice = new Map(
+    [...proxiedTwins(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider),
+  );
   const owners = new Map<RecordKey, AgentKey>();
   if (twice.size === 0) return { left: observations, owners };
   for (const o of observations) {

@@ -22,7 +22,11 @@ export interface Originals {
   readonly looked: number;
 }
 
-export function originalsIn(observations: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Originals {
+export function originalsIn(
+  observations: readonly Observation[],
+  folds: readonly Fold[],
+  manual: readonly ManualLink[],
+): Originals {
   const { facts: seen, folded } = partFacts(observations, folds, manual);
   const distinct = [...new Map(seen.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const { left, owners } = withoutRecordedTraffic(distinct);

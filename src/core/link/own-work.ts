@@ -26,7 +26,10 @@ export function withoutOwnWork(
     const internal = gathered.get(key)?.internal;
     if (internal === undefined || internal === null || hostOf(key) === null) return false;
     // A call spawned it, even if the record of the call is missing.
-    return !internal.unlessSpawned || !(spawned.has(key) || evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"));
+    return (
+      !internal.unlessSpawned ||
+      !(spawned.has(key) || evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"))
+    );
   };
   const parentOf = (key: AgentKey): AgentKey | null => {
     let parent = parents.get(key) ?? null;

@@ -60,7 +60,11 @@ describe("whose a record is", () => {
     transcript(book, original, { q0: 0, x1: 1, x9: 9 });
     const { ownerOf, copiedFrom } = decideOwnership(book.observations);
     expect([ownerOf(row("x1")), ownerOf(row("y3")), ownerOf(row("z5"))]).toEqual([original, middle, copy]);
-    expect([copiedFrom.get(original), copiedFrom.get(middle), copiedFrom.get(copy)]).toEqual([undefined, original, middle]);
+    expect([copiedFrom.get(original), copiedFrom.get(middle), copiedFrom.get(copy)]).toEqual([
+      undefined,
+      original,
+      middle,
+    ]);
   });
 
   it("is the sub-agent's, where it was promoted to a thread of its own", () => {
@@ -121,7 +125,8 @@ describe("whose a record is", () => {
     // original  q0 r1    r9     both rows of one response
     // copy         r1 y5 r9
     const book = notebook();
-    for (const by of [copy, original]) for (const at of [1, 9]) book.see({ by, at, keys: [`r${at}`, "response"] }, answer("response", at));
+    for (const by of [copy, original])
+      for (const at of [1, 9]) book.see({ by, at, keys: [`r${at}`, "response"] }, answer("response", at));
     transcript(book, copy, { y5: 5 });
     transcript(book, original, { q0: 0 });
     const { isOriginal } = decideOwnership(book.observations);
@@ -144,7 +149,8 @@ describe("whose a record is", () => {
       transcript(book, original, { x1: 10_000, x2: 20_000, o3: 30_000 });
       transcript(book, copy, { x1: 10_000, x2: 20_000, y4: 40_000 });
     };
-    const owners = (book: ReturnType<typeof notebook>) => ["x1", "x2"].map((id) => decideOwnership(book.observations).ownerOf(row(id)));
+    const owners = (book: ReturnType<typeof notebook>) =>
+      ["x1", "x2"].map((id) => decideOwnership(book.observations).ownerOf(row(id)));
 
     it("the name decides when there is nothing else", () => {
       const book = notebook();

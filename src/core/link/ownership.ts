@@ -62,7 +62,10 @@ function claim(claims: Map<RecordKey, Claim>, key: RecordKey, o: Observation) {
 }
 
 /** Adds records that only witnesses report; returns those that they assign to an agent without that record. */
-function claimsOfWitnesses(observations: readonly Observation[], claims: Map<RecordKey, Claim>): ReadonlySet<RecordKey> {
+function claimsOfWitnesses(
+  observations: readonly Observation[],
+  claims: Map<RecordKey, Claim>,
+): ReadonlySet<RecordKey> {
   const overruled = new Set<RecordKey>();
   const ofProduct = new Set(claims.keys());
   for (const o of observations) {
@@ -75,7 +78,11 @@ function claimsOfWitnesses(observations: readonly Observation[], claims: Map<Rec
   return overruled;
 }
 
-function decideWinners(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, shared: ReadonlyMap<RecordKey, Claim>) {
+function decideWinners(
+  observations: readonly Observation[],
+  claims: ReadonlyMap<RecordKey, Claim>,
+  shared: ReadonlyMap<RecordKey, Claim>,
+) {
   const copies = new Copies(observations, claims, new Set([...shared.values()].flatMap((claim) => [...claim.holders])));
   const spawned = new Set(observations.flatMap((o) => (o.type === "call-spawned" ? [o.child] : [])));
   // Without other evidence, an agent with a known parent is not a copy; then the name decides, so that the order does
@@ -96,7 +103,10 @@ function decideWinners(observations: readonly Observation[], claims: ReadonlyMap
   };
 }
 
-function newestCopies(observations: readonly Observation[], owners: ReadonlyMap<RecordKey, AgentKey>): Map<AgentKey, AgentKey> {
+function newestCopies(
+  observations: readonly Observation[],
+  owners: ReadonlyMap<RecordKey, AgentKey>,
+): Map<AgentKey, AgentKey> {
   const newest = new Map<AgentKey, { at: number; owner: AgentKey }>();
   for (const o of observations) {
     for (const key of o.keys) {
@@ -104,7 +114,8 @@ function newestCopies(observations: readonly Observation[], owners: ReadonlyMap<
       if (owner === undefined || owner === o.speaker) continue;
       const at = o.at ?? Number.NEGATIVE_INFINITY;
       const known = newest.get(o.speaker);
-      if (known === undefined || at > known.at || (at === known.at && owner < known.owner)) newest.set(o.speaker, { at, owner });
+      if (known === undefined || at > known.at || (at === known.at && owner < known.owner))
+        newest.set(o.speaker, { at, owner });
     }
   }
   return new Map([...newest].map(([holder, copy]) => [holder, copy.owner]));

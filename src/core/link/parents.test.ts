@@ -1,12 +1,27 @@
 import { describe, expect, it } from "vitest";
-import { agent, answers, call, callSpawned, match, notebook, parentNamed, record, spawnCalled, thread } from "../../../test/support/observations.ts";
+import {
+  agent,
+  answers,
+  call,
+  callSpawned,
+  match,
+  notebook,
+  parentNamed,
+  record,
+  spawnCalled,
+  thread,
+} from "../../../test/support/observations.ts";
 import type { AgentKey } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { decideParents, type ManualLink, type Parentage } from "./parents.ts";
 
 const [main, worker, other, leaf] = [thread("t"), agent("t", "worker"), agent("t", "other"), agent("t", "leaf")];
 
-const byHand = (link: Pick<ManualLink, "child" | "parent" | "at"> & Partial<ManualLink>): ManualLink => ({ call: null, request: null, ...link });
+const byHand = (link: Pick<ManualLink, "child" | "parent" | "at"> & Partial<ManualLink>): ManualLink => ({
+  call: null,
+  request: null,
+  ...link,
+});
 /** Everybody whom the observations could speak of is known. */
 const decide = (observations: readonly Observation[], manual: readonly ManualLink[] = []): Parentage =>
   decideParents(observations, new Set([main, worker, other, leaf]), manual);
@@ -53,7 +68,9 @@ describe("which evidence wins", () => {
     const stranger = agent("t", "stranger");
     const decided = decide([], [byHand({ child: leaf, parent: stranger, at: 1 })]);
     expect(rules(decided, leaf)).toEqual(["thread"]);
-    expect(decided.problems).toEqual([{ code: "manual-link-unknown", where: leaf, detail: `manually linked to ${stranger}` }]);
+    expect(decided.problems).toEqual([
+      { code: "manual-link-unknown", where: leaf, detail: `manually linked to ${stranger}` },
+    ]);
   });
 
   it("is the earlier of two equally strong ones, and the conflict is reported", () => {
@@ -62,7 +79,9 @@ describe("which evidence wins", () => {
     book.see({ by: leaf, at: 3 }, parentNamed(leaf, worker));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(worker);
-    expect(decided.problems).toEqual([{ code: "parent-conflict", where: leaf, detail: `named names ${worker}, named names ${other}` }]);
+    expect(decided.problems).toEqual([
+      { code: "parent-conflict", where: leaf, detail: `named names ${worker}, named names ${other}` },
+    ]);
   });
 
   it("is no conflict, where two witnesses agree", () => {
@@ -126,7 +145,9 @@ describe("a spawn call without an agent", () => {
     const asked = agent("t", "c");
     expect([...decided.unanswered]).toEqual([asked]);
     expect(decided.parents.get(asked)).toBe(worker);
-    expect(decided.evidence.get(asked)).toMatchObject([{ rule: "spawn-call", source: "parent_rollout", confidence: 1, call: call("c") }]);
+    expect(decided.evidence.get(asked)).toMatchObject([
+      { rule: "spawn-call", source: "parent_rollout", confidence: 1, call: call("c") },
+    ]);
   });
 
   it("is nothing, where such calls make agents only sometimes", () => {
@@ -145,7 +166,12 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: leaf, at: 2 }, answers(leaf, "Do it."));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(worker);
-    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ rule: "prompt", source: "inferred", confidence: 0.9, says: "the prompts are equal" });
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({
+      rule: "prompt",
+      source: "inferred",
+      confidence: 0.9,
+      says: "the prompts are equal",
+    });
     expect(decided.unanswered.size).toBe(0);
   });
 
@@ -160,7 +186,10 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     const decided = decide(book.observations);
     expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, worker]);
-    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ confidence: 0.6, says: "the prompts are equal; several matches, paired in order of time" });
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({
+      confidence: 0.6,
+      says: "the prompts are equal; several matches, paired in order of time",
+    });
   });
 
   it("are paired by what only a later record says the agent will be known by", () => {
@@ -228,8 +257,14 @@ describe("a circle", () => {
     book.see({ by: leaf, at: 3 }, parentNamed(leaf, worker, { source: "inferred", confidence: 0.6 }));
     book.see({ by: leaf, at: 4 }, parentNamed(leaf, main, { source: "inferred", confidence: 0.5 }));
     const decided = decide(book.observations);
-    expect([decided.parents.get(worker), decided.parents.get(other), decided.parents.get(leaf)]).toEqual([other, leaf, main]);
-    expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: [leaf, other, worker].join(" -> ") }]);
+    expect([decided.parents.get(worker), decided.parents.get(other), decided.parents.get(leaf)]).toEqual([
+      other,
+      leaf,
+      main,
+    ]);
+    expect(decided.problems).toEqual([
+      { code: "parent-cycle", where: leaf, detail: [leaf, other, worker].join(" -> ") },
+    ]);
   });
 
   it("whose agents have no other parent is hung up in their thread, with evidence for it", () => {
@@ -307,12 +342,20 @@ describe("a manual link to a call", () => {
     book.see({ by: worker, at: 2 }, spawnCalled("workers", { offers: [match("p")] }));
     book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
     expect([...decide(book.observations).unanswered]).toEqual([agent("t", "workers")]);
-    expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([agent("t", "mains")]);
+    expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([
+      agent("t", "mains"),
+    ]);
   });
 });
 
 describe("agents that a call is stated to have spawned", () => {
-  const stated = { type: "agents-stated", call: call("w"), agents: [agent("t", "w.1"), agent("t", "w.2")], kind: "workflow", tokens: 5 } as const;
+  const stated = {
+    type: "agents-stated",
+    call: call("w"),
+    agents: [agent("t", "w.1"), agent("t", "w.2")],
+    kind: "workflow",
+    tokens: 5,
+  } as const;
   const unanswered = (...more: readonly Parameters<ReturnType<typeof notebook>["see"]>[1][]) => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("w", { makes: "maybe" }));

@@ -1,5 +1,21 @@
-import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
-import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source } from "../facts/observation.ts";
+import {
+  type AgentKey,
+  agentKey,
+  type CallKey,
+  type MatchKey,
+  nativeCall,
+  type ObservationId,
+  partsOf,
+  threadOf,
+} from "../facts/ids.ts";
+import {
+  type AgentKind,
+  byTime,
+  type Observation,
+  type ObservationOf,
+  SOURCES,
+  type Source,
+} from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import { plural } from "../tools/format.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
@@ -89,13 +105,16 @@ export function decideParents(
   const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
     // "Unassigned" is ignored for an agent that is known to be a root.
-    if (o.type === "parent-named" && !(o.rule === UNASSIGNED_RULE && mains.has(o.child))) add(o.child, { ...o, call: null, from: o.id });
+    if (o.type === "parent-named" && !(o.rule === UNASSIGNED_RULE && mains.has(o.child)))
+      add(o.child, { ...o, call: null, from: o.id });
     if (o.type === "call-spawned") {
       const parent = calls.callerOf(o.call);
       if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
     }
   }
-  for (const agent of agents) if (partsOf(agent).agent !== null && !evidence.has(agent)) add(agent, inItsThread(agent, "nothing names its parent"));
+  for (const agent of agents)
+    if (partsOf(agent).agent !== null && !evidence.has(agent))
+      add(agent, inItsThread(agent, "nothing names its parent"));
   // Before calls are matched: a manually assigned call is taken, and the child matches no other.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
@@ -114,7 +133,16 @@ export function decideParents(
     agents.add(agent);
     unanswered.add(agent);
     const says = `the ${call.tool} call ${nativeCall(call.call)} spawned it, but none of its records were found`;
-    add(agent, { parent: call.speaker, call: call.call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
+    add(agent, {
+      parent: call.speaker,
+      call: call.call,
+      rule: UNANSWERED_RULE,
+      source: "parent_rollout",
+      confidence: 1,
+      says,
+      at: call.at,
+      from: call.id,
+    });
   }
   const lost = new Map<AgentKey, readonly string[]>();
   for (const stated of agentsWithoutRecords(facts, calls, tied)) {
@@ -167,13 +195,32 @@ export function decideParents(
 function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): ParentEvidence {
   const says = `manually linked on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
   const resolved = call === null ? null : calls.resolve(call);
-  return { parent, call: resolved, rule: "manual", source: "manual", confidence: 1, says, at, from: null, ...(request === null ? {} : { request }) };
+  return {
+    parent,
+    call: resolved,
+    rule: "manual",
+    source: "manual",
+    confidence: 1,
+    says,
+    at,
+    from: null,
+    ...(request === null ? {} : { request }),
+  };
 }
 
 /** The key names its thread: without other evidence the agent is placed there. */
 function inItsThread(agent: AgentKey, why: string): ParentEvidence {
   const says = `${why}; its id belongs to this thread`;
-  return { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null };
+  return {
+    parent: threadOf(agent),
+    call: null,
+    rule: "thread",
+    source: "inferred",
+    confidence: 0.1,
+    says,
+    at: null,
+    from: null,
+  };
 }
 
 /** Agents that a call is said to have spawned without any record; the first statement per call counts. */
@@ -182,11 +229,15 @@ function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, t
   if (stated.length === 0) return;
   // Their records may exist while the one that links them to the call is missing: a proxy knows agents, but not their
   // calls.
-  const spawned = new Set(facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) !== undefined ? [o.child] : [])));
+  const spawned = new Set(
+    facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) !== undefined ? [o.child] : [])),
+  );
   const untied = new Set(
     facts.flatMap((o) => {
       if (o.type === "call-spawned") return spawned.has(o.child) ? [] : [threadOf(o.child)];
-      return o.type === "agent-described" && o.kind !== undefined && o.kind !== "main" && !spawned.has(o.agent) ? [`${threadOf(o.agent)} ${o.kind}`] : [];
+      return o.type === "agent-described" && o.kind !== undefined && o.kind !== "main" && !spawned.has(o.agent)
+        ? [`${threadOf(o.agent)} ${o.kind}`]
+        : [];
     }),
   );
   const seen = new Set<CallKey>();
@@ -238,7 +289,8 @@ function* matchCalls(
     const mayBe = (call: SpawnCall) => call.speaker !== child && (known.size === 0 || known.has(call.speaker));
     for (const answer of answers) {
       const offered = offers.get(answer.match);
-      const call = offered?.firstFree(answer, mayBe, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer, mayBe));
+      const call =
+        offered?.firstFree(answer, mayBe, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer, mayBe));
       if (call === undefined) continue;
       const alone = offered?.calls.length === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
       const says = alone ? answer.says : `${answer.says}; several matches, paired in order of time`;
@@ -281,12 +333,18 @@ class Offers {
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
       if (call === undefined || !isBefore(call, answer)) return undefined;
-      if (!isTaken(call) && mayBe(call) && (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)) return call;
+      if (
+        !isTaken(call) &&
+        mayBe(call) &&
+        (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)
+      )
+        return call;
     }
     return undefined;
   }
 
-  newest = (answer: Match, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined => this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
+  newest = (answer: Match, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined =>
+    this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
 }
 
 const isBefore = (call: SpawnCall, answer: Match) => (call.at ?? 0) <= (answer.at ?? 0);
@@ -294,8 +352,15 @@ const isBefore = (call: SpawnCall, answer: Match) => (call.at ?? 0) <= (answer.a
 function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>): Generator<Problem> {
   for (const [child, list] of evidence) {
     const [best] = list;
-    const rival = list.find((e) => best && e.parent !== best.parent && e.confidence === best.confidence && e.source === best.source);
-    if (best && rival) yield { code: "parent-conflict", where: child, detail: `${best.rule} names ${best.parent}, ${rival.rule} names ${rival.parent}` };
+    const rival = list.find(
+      (e) => best && e.parent !== best.parent && e.confidence === best.confidence && e.source === best.source,
+    );
+    if (best && rival)
+      yield {
+        code: "parent-conflict",
+        where: child,
+        detail: `${best.rule} names ${best.parent}, ${rival.rule} names ${rival.parent}`,
+      };
   }
 }
 
@@ -308,7 +373,8 @@ function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey
   const problems: Problem[] = [];
   for (const agent of [...agents].sort()) {
     const all = evidence.get(agent) ?? [];
-    if (all[0]?.parent === agent) problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
+    if (all[0]?.parent === agent)
+      problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
     choice.set(
       agent,
       all.filter((e) => e.parent !== agent),
@@ -350,10 +416,15 @@ function adopt(parents: Map<AgentKey, AgentKey | null>, add: (child: AgentKey, p
 }
 
 const SOME = 8;
-const someOf = (names: readonly AgentKey[]) => names.slice(0, SOME).join(" -> ") + (names.length > SOME ? ` and ${names.length - SOME} more` : "");
+const someOf = (names: readonly AgentKey[]) =>
+  names.slice(0, SOME).join(" -> ") + (names.length > SOME ? ` and ${names.length - SOME} more` : "");
 
 /** The agents of the cycle that `start` leads into, or null; agents that lead to a root are added to `done`. */
-function cycleFrom(start: AgentKey, choice: ReadonlyMap<AgentKey, readonly ParentEvidence[]>, done: Set<AgentKey>): AgentKey[] | null {
+function cycleFrom(
+  start: AgentKey,
+  choice: ReadonlyMap<AgentKey, readonly ParentEvidence[]>,
+  done: Set<AgentKey>,
+): AgentKey[] | null {
   const path: AgentKey[] = [];
   const seen = new Map<AgentKey, number>();
   let at: AgentKey | undefined = start;

@@ -23,7 +23,8 @@ import { treeOf } from "../views/record.ts";
 import { ALL_MODELS } from "./totals.ts";
 
 describe("unfinished answers", () => {
-  const interrupted = (book: Book, at: number) => book.see({ by: main, at }, record({ role: "user", state: "interrupted" }));
+  const interrupted = (book: Book, at: number) =>
+    book.see({ by: main, at }, record({ role: "user", state: "interrupted" }));
 
   it("that were cut off are left out", () => {
     const book = family();
@@ -86,7 +87,10 @@ describe("calls without a record", () => {
 
   it("leave a trace that explains them on the model of the agent", () => {
     const book = family();
-    book.see({ by: main, at: 3_000, keys: ["search"] }, { type: "model-call-missing", what: "web search", on: "own", one: false });
+    book.see(
+      { by: main, at: 3_000, keys: ["search"] },
+      { type: "model-call-missing", what: "web search", on: "own", one: false },
+    );
     book.see({ by: main }, total({ big: [36, 250] }));
     expect(brief(verify(book))).toEqual(explained("unrecorded 6/50"));
     expect(verify(book).reasons[0]?.says).toContain("web search: 6 input, 50 output on big");
@@ -102,7 +106,11 @@ describe("calls without a record", () => {
     const two = family();
     two.see({ by: main, at: 900 }, title);
     two.see({ by: main }, total({ big: [31, 200], small: [4, 2] }));
-    expect(brief(verify(two))).toEqual({ verdict: "differs", reasons: ["own-behalf 4/2"], differences: ["big inputTokens 31 30"] });
+    expect(brief(verify(two))).toEqual({
+      verdict: "differs",
+      reasons: ["own-behalf 4/2"],
+      differences: ["big inputTokens 31 30"],
+    });
   });
 
   it("never explain that more was counted than stated", () => {
@@ -123,7 +131,14 @@ describe("calls without a record", () => {
 describe("the summary of a compaction", () => {
   const usage = (book: Book) => {
     const { own, internal } = treeOf(forestOf(book), main, () => 0).usage;
-    return { own: own.inputTokens, internal: internal && { calls: internal.calls, inputTokens: internal.inputTokens, outputTokens: internal.outputTokens } };
+    return {
+      own: own.inputTokens,
+      internal: internal && {
+        calls: internal.calls,
+        inputTokens: internal.inputTokens,
+        outputTokens: internal.outputTokens,
+      },
+    };
   };
   const worked = (book: Book) => book.see({ by: worker, at: 2_000, keys: ["worked"] }, record());
 
@@ -144,7 +159,11 @@ describe("the summary of a compaction", () => {
     book.see({ by: worker, at: 3_000, keys: ["c"] }, compaction);
     book.see({ by: main }, total({ big: [36, 250] }));
     const tree = treeOf(forestOf(book), main, () => 0);
-    expect([tree.usage.internal, tree.children[0]?.usage.internal?.inputTokens, tree.usage.subtree.inputTokens]).toEqual([null, 6, 36]);
+    expect([
+      tree.usage.internal,
+      tree.children[0]?.usage.internal?.inputTokens,
+      tree.usage.subtree.inputTokens,
+    ]).toEqual([null, 6, 36]);
   });
 
   it("is counted where it is all that happened between two totals", () => {
@@ -232,8 +251,12 @@ describe("running totals over all models", () => {
 
   it("of a fork go on from what its origin had stated, at whichever point it was forked", () => {
     const [whole, part] = [thread(running(15, 200)), thread(running(15, 200))];
-    expect(brief(verify(forked(whole, running(18, 300, true), running(22, 400, true)), fork)).reasons).toContain("carried-over 15/200");
-    expect(brief(verify(forked(part, running(13, 200, true), running(17, 300, true)), fork)).reasons).toContain("carried-over 10/100");
+    expect(brief(verify(forked(whole, running(18, 300, true), running(22, 400, true)), fork)).reasons).toContain(
+      "carried-over 15/200",
+    );
+    expect(brief(verify(forked(part, running(13, 200, true), running(17, 300, true)), fork)).reasons).toContain(
+      "carried-over 10/100",
+    );
     const wrong = forked(thread(running(15, 200)), running(19, 300, true), running(23, 400, true));
     expect(brief(verify(wrong, fork)).differences).toEqual(["all models inputTokens 8 7"]);
   });
@@ -241,6 +264,8 @@ describe("running totals over all models", () => {
   it("of a fork whose origin is not known are compared from the first one on", () => {
     const base = forked(notebook(), running(18, 300, true), running(22, 400, true));
     expect(brief(verify(base, fork)).reasons).toContain("base-lost 15/200");
-    expect(brief(verify(forked(notebook(), running(18, 300, true), running(23, 400, true)), fork)).verdict).toBe("differs");
+    expect(brief(verify(forked(notebook(), running(18, 300, true), running(23, 400, true)), fork)).verdict).toBe(
+      "differs",
+    );
   });
 });

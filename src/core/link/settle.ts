@@ -71,7 +71,8 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
 }
 
 const timeOf = (call: { readonly at: number | null } | undefined) => call?.at ?? Number.NEGATIVE_INFINITY;
-const byTime = (a: ModelCall, b: ModelCall) => (timeOf(a) === timeOf(b) ? (a.response < b.response ? -1 : 1) : timeOf(a) - timeOf(b));
+const byTime = (a: ModelCall, b: ModelCall) =>
+  timeOf(a) === timeOf(b) ? (a.response < b.response ? -1 : 1) : timeOf(a) - timeOf(b);
 
 const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => model !== ALL_MODELS);
 
@@ -90,7 +91,8 @@ function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered
   const bases: Base[] = [];
   const seen = new Set([thread]);
   const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.statedFork ?? undefined;
-  const isKnownToGoOn = (one: StatedTotal) => (total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined);
+  const isKnownToGoOn = (one: StatedTotal) =>
+    total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined;
   for (let from = originOf(thread); from !== undefined; from = originOf(threadOf(from))) {
     const origin = threadOf(from);
     if (seen.has(origin)) break;
@@ -132,7 +134,11 @@ function settle(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
 }
 
 /** Which incomplete responses a total omits: interrupted ones, none, or all. Products and versions differ. */
-const LEAVES_OUT: readonly ((call: ModelCall) => boolean)[] = [(call) => call.end === "cut", () => false, (call) => call.end !== "finished"];
+const LEAVES_OUT: readonly ((call: ModelCall) => boolean)[] = [
+  (call) => call.end === "cut",
+  () => false,
+  (call) => call.end !== "finished",
+];
 
 function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
   const { calls, total } = stretch;
@@ -140,17 +146,37 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
   const stated = sumByModel(total.byModel, base?.total.byModel ?? []);
   const areAllFinished = calls.slice(bounds.first, bounds.lastEnd).every((call) => call.end === "finished");
   const options = areAllFinished ? LEAVES_OUT.slice(0, 1) : LEAVES_OUT;
-  const even = options.flatMap((leavesOut) => evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })));
+  const even = options.flatMap((leavesOut) =>
+    evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })),
+  );
   const ends = [...new Set([bounds.lastEnd, bounds.firstEnd])];
-  const plain = options.flatMap((leavesOut) => ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })));
+  const plain = options.flatMap((leavesOut) =>
+    ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })),
+  );
   const [fewestLeftOut] = even.sort((a, b) => a.start - b.start);
   return (fewestLeftOut === undefined ? plain : [fewestLeftOut]).map(({ start, end, leavesOut }) => {
     const range = calls.slice(start, end);
     const covered = range.filter((call) => !leavesOut(call));
     const traces = tracesIn(stretch, base);
     const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
-    const differences = account({ stated, covered, traces, used: calls, isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base), isAnyoneSilent });
-    const reading = { total, base, stated, covered, earlier: calls.slice(stretch.from, start), cut: range.filter(leavesOut), ...differences, end };
+    const differences = account({
+      stated,
+      covered,
+      traces,
+      used: calls,
+      isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base),
+      isAnyoneSilent,
+    });
+    const reading = {
+      total,
+      base,
+      stated,
+      covered,
+      earlier: calls.slice(stretch.from, start),
+      cut: range.filter(leavesOut),
+      ...differences,
+      end,
+    };
     return { ...reading, revealed: reveal(stretch, reading, bounds), undivided: undividedIn(stretch, reading) };
   });
 }
@@ -222,7 +248,9 @@ const GRACE_MS = 2_000;
 
 /** It was written later than its running time: there was a pause, so an earlier process, so a base total. */
 function isBaseLost({ began, activeMs, after }: StatedTotal, base: Base | null): boolean {
-  return base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS;
+  return (
+    base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS
+  );
 }
 
 interface Range {
@@ -231,7 +259,12 @@ interface Range {
 }
 
 /** Ranges of calls that add up exactly to the total: four or five numbers per model do not match by chance. */
-function evenRanges(calls: readonly ModelCall[], stated: readonly OfModel[], bounds: Bounds, leavesOut: (call: ModelCall) => boolean): Range[] {
+function evenRanges(
+  calls: readonly ModelCall[],
+  stated: readonly OfModel[],
+  bounds: Bounds,
+  leavesOut: (call: ModelCall) => boolean,
+): Range[] {
   const ranges: Range[] = [];
   for (let end = bounds.lastEnd; end >= Math.max(bounds.first, bounds.firstEnd); end -= 1) {
     const counted = calls.slice(bounds.first, end).filter((call) => !leavesOut(call));
@@ -252,7 +285,9 @@ function tracesIn({ members, total, previous }: Stretch, base: Base | null): Tra
   const { earliest } = startOf(total, base);
   const isWithin = (trace: UnrecordedCall) => {
     const isLater = previous === null || timeOf(trace) > (previous.after ?? Number.NEGATIVE_INFINITY);
-    return isLater && (trace.at === null || trace.at >= earliest) && (total.before === null || timeOf(trace) < total.before);
+    return (
+      isLater && (trace.at === null || trace.at >= earliest) && (total.before === null || timeOf(trace) < total.before)
+    );
   };
   return members.flatMap((agent) => agent.unrecorded.filter(isWithin).map((trace) => ({ ...trace, agent })));
 }
@@ -262,18 +297,43 @@ function tracesIn({ members, total, previous }: Stretch, base: Base | null): Tra
  * all agents of the thread have transcripts, all their responses are final, and the times determine which of them the
  * total includes.
  */
-function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" | "undivided">, bounds: Bounds): Settlement["revealed"] {
+function reveal(
+  { members, calls }: Stretch,
+  reading: Omit<Reading, "revealed" | "undivided">,
+  bounds: Bounds,
+): Settlement["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
   const shown = explained.filter((e) => e.why !== "own-behalf");
   const trace = shown[0]?.traces[0];
-  if (shown.length !== 1 || shown[0]?.why !== "unrecorded" || shown[0].traces.length !== 1 || trace?.record == null || !trace.one) return null;
-  if (unexplained.length > 0 || cut.length > 0 || covered.some((call) => call.end !== "finished") || members.some((agent) => agent.records === 0)) return null;
+  if (
+    shown.length !== 1 ||
+    shown[0]?.why !== "unrecorded" ||
+    shown[0].traces.length !== 1 ||
+    trace?.record == null ||
+    !trace.one
+  )
+    return null;
+  if (
+    unexplained.length > 0 ||
+    cut.length > 0 ||
+    covered.some((call) => call.end !== "finished") ||
+    members.some((agent) => agent.records === 0)
+  )
+    return null;
   const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
   const tokens = tokensOf(shown[0]);
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
   return {
     agent: trace.agent.key,
-    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" },
+    call: {
+      response: trace.record,
+      rows: null,
+      at: trace.at,
+      model: shown[0].model,
+      tokens,
+      counted: true,
+      end: "finished",
+    },
   };
 }
 
@@ -281,12 +341,17 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" |
  * The input of responses that only the total states. Its cost is unknown, because prices depend on the size of each
  * request.
  */
-function undividedIn({ thread, from }: Stretch, { explained, total }: Pick<Reading, "explained" | "total">): ModelCall[] {
+function undividedIn(
+  { thread, from }: Stretch,
+  { explained, total }: Pick<Reading, "explained" | "total">,
+): ModelCall[] {
   return explained.flatMap(({ why, model, amounts }) => {
     if (why !== "not-itemized") return [];
     const response = recordKey(partsOf(thread).provider, `${thread}/total/${from}/${total.after ?? ""}/${model}`);
     const tokens = { ...NO_TOKENS, ...Object.fromEntries(Object.entries(amounts).map(([kind, n]) => [kind, n ?? 0])) };
-    return [{ response, rows: null, at: total.after, model, costUsd: null, tokens, counted: true, end: "finished" as const }];
+    return [
+      { response, rows: null, at: total.after, model, costUsd: null, tokens, counted: true, end: "finished" as const },
+    ];
   });
 }
 

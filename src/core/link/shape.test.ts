@@ -33,7 +33,11 @@ describe("order", () => {
     book.see({ by: main, at: 2_000, keys: ["m"] }, spawnCalled("called"));
     begin("late", 3_000);
     begin("early", 1_000);
-    expect(agentOf(link(book.observations, LATER), main).children).toEqual([agent("t", "early"), agent("t", "called"), agent("t", "late")]);
+    expect(agentOf(link(book.observations, LATER), main).children).toEqual([
+      agent("t", "early"),
+      agent("t", "called"),
+      agent("t", "late"),
+    ]);
   });
 
   it("of threads is that of the last sign of life in them, the newest first", () => {
@@ -84,8 +88,14 @@ describe("what a running agent does", () => {
   const ALIVE: LinkOptions = { now: 10_000, liveness: () => "alive" };
   const working = (calls: readonly string[], waitingFor: string | null = null) => {
     const book = notebook();
-    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor });
-    book.see({ by: main, at: 1_000, keys: ["r", "R"] }, record({ state: "open", calls: calls.map((id) => ({ call: call(id), name: id })) }));
+    book.see(
+      { by: main },
+      { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor },
+    );
+    book.see(
+      { by: main, at: 1_000, keys: ["r", "R"] },
+      record({ state: "open", calls: calls.map((id) => ({ call: call(id), name: id })) }),
+    );
     return book;
   };
   const activity = (observations: readonly Observation[]) => agentOf(link(observations, ALIVE), main).verdict;
@@ -103,9 +113,15 @@ describe("what a running agent does", () => {
     const [one, two] = [agent("t", "one"), agent("t", "two")];
     const run = (who: typeof one, id: string) => {
       book.see({ by: who }, parentNamed(who, main));
-      book.see({ by: who, at: 1_500, keys: [`r ${id}`, `R ${id}`] }, record({ state: "open", calls: [{ call: call(id), name: id }] }));
+      book.see(
+        { by: who, at: 1_500, keys: [`r ${id}`, `R ${id}`] },
+        record({ state: "open", calls: [{ call: call(id), name: id }] }),
+      );
     };
-    const seen = () => [main, one, two].map((key) => link(book.observations, ALIVE).agents.get(key)).map((a) => [a?.verdict.activity, a?.waiting?.for]);
+    const seen = () =>
+      [main, one, two]
+        .map((key) => link(book.observations, ALIVE).agents.get(key))
+        .map((a) => [a?.verdict.activity, a?.waiting?.for]);
     run(one, "Bash");
     expect(seen().slice(0, 2)).toEqual([
       ["waits for the model", undefined],
@@ -113,7 +129,10 @@ describe("what a running agent does", () => {
     ]);
     run(two, "Edit");
     expect(seen()).toEqual([
-      ["waits for a permission prompt (which of its 2 agents with open tool calls asked is not recorded)", "permission prompt"],
+      [
+        "waits for a permission prompt (which of its 2 agents with open tool calls asked is not recorded)",
+        "permission prompt",
+      ],
       ["runs Bash", undefined],
       ["runs Edit", undefined],
     ]);
@@ -132,7 +151,15 @@ describe("what a running agent does", () => {
     const background = agent("t", "background");
     const family = (liveness: "alive" | "gone") => {
       const book = notebook();
-      book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
+      book.see(
+        { by: main },
+        {
+          type: "process-seen",
+          thread: main,
+          process: { pid: 7, birth: null, domain: null, startedAt: 0 },
+          waitingFor: null,
+        },
+      );
       book.see({ by: main, at: 1_000, keys: ["m"] }, spawnCalled("one"));
       book.see({ by: main, at: 2_000, keys: ["m2"] }, callSpawned("one", background));
       book.see({ by: background, at: 3_000, keys: ["b"] }, record({ state: "open" }));
@@ -146,7 +173,15 @@ describe("what a running agent does", () => {
   it("ends once its end was reported to its parent: agents below it then report to the thread", () => {
     const [worker, leaf] = [agent("t", "worker"), agent("t", "leaf")];
     const book = notebook();
-    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
+    book.see(
+      { by: main },
+      {
+        type: "process-seen",
+        thread: main,
+        process: { pid: 7, birth: null, domain: null, startedAt: 0 },
+        waitingFor: null,
+      },
+    );
     book.see({ by: leaf }, parentNamed(leaf, worker));
     book.see({ by: leaf, at: 1_000, keys: ["l"] }, record({ state: "open" }));
     book.see({ by: worker, at: 2_000, keys: ["w"] }, record({ state: "answered" }));

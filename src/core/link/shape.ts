@@ -34,7 +34,10 @@ export function topDown(
   return places;
 }
 
-export function subtreeActivity(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Map<AgentKey, number> {
+export function subtreeActivity(
+  order: readonly Place[],
+  infoOf: (key: AgentKey) => GatheredAgent,
+): Map<AgentKey, number> {
   const last = new Map<AgentKey, number>();
   for (const { key, children } of order.toReversed()) {
     const newest = children.reduce((t, c) => Math.max(t, last.get(c) ?? 0), infoOf(key).lastAt ?? 0);
@@ -51,7 +54,11 @@ export interface AgentNames {
 }
 
 /** An agent's URI is its top-level thread and its own id; a thread of another product keeps its own. */
-export function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => AgentKey | null, callOf: (key: AgentKey) => SpawnCall | undefined) {
+export function nameAll(
+  order: readonly Place[],
+  parentOf: (key: AgentKey) => AgentKey | null,
+  callOf: (key: AgentKey) => SpawnCall | undefined,
+) {
   const names = new Map<AgentKey, AgentNames>();
   for (const { key } of order) {
     const { provider, thread, agent } = partsOf(key);

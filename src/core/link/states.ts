@@ -60,7 +60,8 @@ export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE
   const { spawnCall, unanswered } = parentage;
   const processes = processViews(facts, infoOf, liveness);
   const statementsOf = statementsByAgent(facts, parentage, copiedFrom);
-  const label = (key: AgentKey) => displayName({ ...namesOf(infoOf(key), spawnCall(key)), ...(names.get(key) as AgentNames) });
+  const label = (key: AgentKey) =>
+    displayName({ ...namesOf(infoOf(key), spawnCall(key)), ...(names.get(key) as AgentNames) });
   const alone = new Map<AgentKey, AgentState>();
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
@@ -75,7 +76,13 @@ export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE
       now,
       staleAfterMs,
     });
-    alone.set(key, { verdict, ending, waiting: verdict.status === "running" ? waitOf(info) : null, statements, process: process.is });
+    alone.set(key, {
+      verdict,
+      ending,
+      waiting: verdict.status === "running" ? waitOf(info) : null,
+      statements,
+      process: process.is,
+    });
   }
   return withProcessWaits(withBackgroundWaits(alone, order), infoOf, processes);
 }
@@ -94,7 +101,11 @@ function withoutDoubt({ own }: GatheredAgent, children: readonly GatheredAgent[]
  * For a call that was copied with its thread, the agent's own records override the copy's statements: the copy never
  * ran the call.
  */
-function statementsByAgent(facts: readonly Observation[], { agentsOfCall, spawnCall }: Parentage, copiedFrom: ReadonlyMap<AgentKey, AgentKey>) {
+function statementsByAgent(
+  facts: readonly Observation[],
+  { agentsOfCall, spawnCall }: Parentage,
+  copiedFrom: ReadonlyMap<AgentKey, AgentKey>,
+) {
   const statements = new Map<AgentKey, ObservationOf<"lifecycle">[]>();
   for (const fact of facts) {
     if (fact.type !== "lifecycle") continue;
@@ -140,7 +151,9 @@ function waitOf({ pending, waits }: GatheredAgent): WaitForPerson | null {
   for (const { for: what, says, since, call } of waits) if (what !== null) return { for: what, says, since, call };
   const asking = pending.filter((call) => call.waitsFor !== null);
   const [first] = asking;
-  return first === undefined ? null : { for: first.waitsFor ?? "", says: toolNames(asking), since: first.at, call: first.call };
+  return first === undefined
+    ? null
+    : { for: first.waitsFor ?? "", says: toolNames(asking), since: first.at, call: first.call };
 }
 
 const toolNames = (calls: readonly PendingCall[]) => [...new Set(calls.map((call) => call.name))].join(", ");
@@ -162,18 +175,33 @@ function withProcessWaits(states: States, infoOf: InfoOf, processes: Processes):
     const state = states.get(waits);
     if (state?.verdict.status !== "running") continue;
     const tools = only === undefined ? [] : infoOf(only).pending.filter((p) => !p.spawns);
-    const says = only !== undefined ? toolNames(tools) : `which of its ${agents.length} agents with open tool calls asked is not recorded`;
-    const waiting = { for: process.waitingFor, says, since: tools[0]?.at ?? null, call: tools.length === 1 ? (tools[0]?.call ?? null) : null };
+    const says =
+      only !== undefined
+        ? toolNames(tools)
+        : `which of its ${agents.length} agents with open tool calls asked is not recorded`;
+    const waiting = {
+      for: process.waitingFor,
+      says,
+      since: tools[0]?.at ?? null,
+      call: tools.length === 1 ? (tools[0]?.call ?? null) : null,
+    };
     after.set(waits, { ...state, waiting, verdict: { ...state.verdict, activity: waitText(waiting) } });
   }
   return after;
 }
 
-function missingText(info: GatheredAgent, unanswered: boolean, copiedFrom: AgentKey | undefined, isRoot: boolean): string {
+function missingText(
+  info: GatheredAgent,
+  unanswered: boolean,
+  copiedFrom: AgentKey | undefined,
+  isRoot: boolean,
+): string {
   if (unanswered) return "its parent spawned it, but none of its records were found";
   if (copiedFrom !== undefined) return "all its records are copies of another thread's";
   if (info.files.length > 0) return "its transcript is empty";
-  return isRoot ? "agents name this thread, but its transcript is missing" : "its parent names it, but its transcript was not found";
+  return isRoot
+    ? "agents name this thread, but its transcript is missing"
+    : "its parent names it, but its transcript was not found";
 }
 
 /**
@@ -186,7 +214,11 @@ function withBackgroundWaits(states: States, order: readonly Place[]): States {
   for (const { key, children } of order.toReversed()) {
     const below = children.reduce((sum, c) => sum + (running.get(c) ?? 0), 0);
     const state = states.get(key) as AgentState;
-    const waits = below > 0 && state.verdict.status === "completed" && state.verdict.statusSource !== "parent_rollout" && state.process === "alive";
+    const waits =
+      below > 0 &&
+      state.verdict.status === "completed" &&
+      state.verdict.statusSource !== "parent_rollout" &&
+      state.process === "alive";
     if (waits) after.set(key, { ...state, verdict: waiting(below), ending: null });
     running.set(key, below + (waits || state.verdict.status === "running" ? 1 : 0));
   }

@@ -8,7 +8,13 @@ const ALIVE = { is: "alive", who: "pid 42", startedAt: 1_000, waitingFor: null }
 const GONE: ProcessView = { is: "gone", why: "its process (pid 42) is gone" };
 const UNKNOWN: ProcessView = { is: "unknown" };
 
-const own = (state: OwnState["state"], at = 10_000, certain = true): OwnState => ({ at, state: state, certain, turn: null, error: null });
+const own = (state: OwnState["state"], at = 10_000, certain = true): OwnState => ({
+  at,
+  state: state,
+  certain,
+  turn: null,
+  error: null,
+});
 
 function reported(
   ...words: readonly { readonly state: LifecycleState; readonly at: number; readonly source?: Lifecycle["source"] }[]
@@ -36,20 +42,27 @@ function ask(more: Partial<StatusInput>) {
 }
 
 describe("the word of one who is known to be wrong at times", () => {
-  const yielding = (state: LifecycleState, at: number) => reported({ state, at }).map((one) => ({ ...one, yields: true as const }));
+  const yielding = (state: LifecycleState, at: number) =>
+    reported({ state, at }).map((one) => ({ ...one, yields: true as const }));
 
   it.each(["answered", "failed", "interrupted"] as const)("gives way to the agent's own records: %s", (after) => {
     const alone = ask({ own: own(after) });
-    expect(["completed", "errored", "shutdown"].map((state) => ask({ own: own(after), statements: yielding(state as LifecycleState, 11_000) }))).toEqual([
-      alone,
-      alone,
-      alone,
-    ]);
+    expect(
+      ["completed", "errored", "shutdown"].map((state) =>
+        ask({ own: own(after), statements: yielding(state as LifecycleState, 11_000) }),
+      ),
+    ).toEqual([alone, alone, alone]);
   });
 
   it("counts where they leave it open, or are gone", () => {
-    expect(ask({ own: own("open"), statements: yielding("errored", 11_000) })).toMatchObject({ status: "errored", statusSource: "parent_rollout" });
-    expect(ask({ own: null, statements: yielding("completed", 11_000) })).toMatchObject({ status: "completed", statusSource: "parent_rollout" });
+    expect(ask({ own: own("open"), statements: yielding("errored", 11_000) })).toMatchObject({
+      status: "errored",
+      statusSource: "parent_rollout",
+    });
+    expect(ask({ own: null, statements: yielding("completed", 11_000) })).toMatchObject({
+      status: "completed",
+      statusSource: "parent_rollout",
+    });
   });
 });
 
@@ -60,7 +73,12 @@ describe("an agent that ended", () => {
     ["shutdown", "shutdown"],
   ] as const)("is %s when its parent says so", (state, status) => {
     const verdict = ask({ own: own("open"), statements: reported({ state, at: 11_000 }), process: ALIVE });
-    expect(verdict).toEqual({ status, statusSource: "parent_rollout", statusReason: `its parent says ${state}`, activity: null });
+    expect(verdict).toEqual({
+      status,
+      statusSource: "parent_rollout",
+      statusReason: `its parent says ${state}`,
+      activity: null,
+    });
   });
 
   it.each([
@@ -70,11 +88,18 @@ describe("an agent that ended", () => {
     ["interrupted", true, "shutdown", "child_rollout"],
   ] as const)("whose own last state is %s (certain: %s) is %s by %s", (after, certain, status, statusSource) => {
     for (const process of [ALIVE, GONE, UNKNOWN])
-      expect(ask({ own: own(after, 10_000, certain), process })).toMatchObject({ status, statusSource, activity: null });
+      expect(ask({ own: own(after, 10_000, certain), process })).toMatchObject({
+        status,
+        statusSource,
+        activity: null,
+      });
   });
 
   it("is completed by the product's own word, where it has one and a finished answer", () => {
-    const verdict = ask({ own: own("answered", 20_000), statements: reported({ state: "completed", at: 5_000, source: "protocol" }) });
+    const verdict = ask({
+      own: own("answered", 20_000),
+      statements: reported({ state: "completed", at: 5_000, source: "protocol" }),
+    });
     expect(verdict).toMatchObject({ status: "completed", statusSource: "protocol" });
   });
 
@@ -90,19 +115,28 @@ describe("an agent that ended", () => {
   });
 
   it("is not errored twice over: an error that was reported stays its parent's word", () => {
-    expect(ask({ own: own("failed"), statements: reported({ state: "errored", at: 11_000 }) }).statusSource).toBe("parent_rollout");
+    expect(ask({ own: own("failed"), statements: reported({ state: "errored", at: 11_000 }) }).statusSource).toBe(
+      "parent_rollout",
+    );
   });
 
   it("has ended though its last row was written a moment after the report", () => {
-    expect(ask({ own: own("open", 11_500), statements: reported({ state: "completed", at: 10_000 }) }).status).toBe("completed");
+    expect(ask({ own: own("open", 11_500), statements: reported({ state: "completed", at: 10_000 }) }).status).toBe(
+      "completed",
+    );
   });
 });
 
 describe("an agent that went on after its end", () => {
   it("runs, by its own later records", () => {
-    expect(ask({ own: own("open", 50_000), lastActivity: 50_000, statements: reported({ state: "completed", at: 10_000 }), process: ALIVE }).status).toBe(
-      "running",
-    );
+    expect(
+      ask({
+        own: own("open", 50_000),
+        lastActivity: 50_000,
+        statements: reported({ state: "completed", at: 10_000 }),
+        process: ALIVE,
+      }).status,
+    ).toBe("running");
   });
 
   it("runs from the moment a message revived it, before it has written anything", () => {
@@ -111,7 +145,10 @@ describe("an agent that went on after its end", () => {
       statements: reported({ state: "completed", at: 10_000 }, { state: "revived", at: 20_000 }),
       process: ALIVE,
     });
-    expect(verdict).toMatchObject({ status: "running", statusReason: "its parent says revived, and its process (pid 42) is running" });
+    expect(verdict).toMatchObject({
+      status: "running",
+      statusReason: "its parent says revived, and its process (pid 42) is running",
+    });
   });
 
   it("is completed again by the answer it gave since", () => {
@@ -159,11 +196,16 @@ describe("an agent that began and did not end", () => {
     [10, "running"],
     [11, "shutdown"],
   ] as const)("where processes cannot be seen, after %d minutes of silence is %s", (minutes, status) => {
-    expect(ask({ process: UNKNOWN, now: 10_000 + minutes * MINUTE })).toMatchObject({ status, statusSource: "inferred" });
+    expect(ask({ process: UNKNOWN, now: 10_000 + minutes * MINUTE })).toMatchObject({
+      status,
+      statusSource: "inferred",
+    });
   });
 
   it("is not shut down while an agent below it is running", () => {
-    expect(ask({ process: UNKNOWN, lastActivity: 10_000 + 14 * MINUTE, now: 10_000 + 15 * MINUTE }).status).toBe("running");
+    expect(ask({ process: UNKNOWN, lastActivity: 10_000 + 14 * MINUTE, now: 10_000 + 15 * MINUTE }).status).toBe(
+      "running",
+    );
   });
 
   it("is given up where no record carries a time", () => {
@@ -203,7 +245,9 @@ describe("an agent whose turns its product writes down", () => {
   });
 
   it("is at work again as soon as its next turn began, though its parent heard of the last one's end a moment before", () => {
-    expect(ask({ own: turn("open", 10_000), statements: reported({ state: "completed", at: 9_999 }), process: ALIVE })).toMatchObject({ status: "running" });
+    expect(
+      ask({ own: turn("open", 10_000), statements: reported({ state: "completed", at: 9_999 }), process: ALIVE }),
+    ).toMatchObject({ status: "running" });
   });
 
   it("is as others state if the turn never ended and they reported it since", () => {
@@ -214,7 +258,10 @@ describe("an agent whose turns its product writes down", () => {
   });
 
   it("is shut down with its process, in its product's words", () => {
-    expect(ask({ own: turn("open"), process: GONE })).toMatchObject({ status: "shutdown", statusReason: "its turn open, and its process (pid 42) is gone" });
+    expect(ask({ own: turn("open"), process: GONE })).toMatchObject({
+      status: "shutdown",
+      statusReason: "its turn open, and its process (pid 42) is gone",
+    });
   });
 });
 
@@ -222,7 +269,10 @@ describe("an agent of which nothing of its own is known", () => {
   const unseen = { own: null } as const;
 
   it("is as its parent says it ended", () => {
-    expect(ask({ ...unseen, statements: reported({ state: "errored", at: 11_000 }) })).toMatchObject({ status: "errored", statusSource: "parent_rollout" });
+    expect(ask({ ...unseen, statements: reported({ state: "errored", at: 11_000 }) })).toMatchObject({
+      status: "errored",
+      statusSource: "parent_rollout",
+    });
   });
 
   it.each([
@@ -237,6 +287,8 @@ describe("an agent of which nothing of its own is known", () => {
   });
 
   it("is not known to have ended by having been launched", () => {
-    expect(ask({ ...unseen, statements: reported({ state: "launched", at: 11_000 }), process: GONE }).status).toBe("notFound");
+    expect(ask({ ...unseen, statements: reported({ state: "launched", at: 11_000 }), process: GONE }).status).toBe(
+      "notFound",
+    );
   });
 });

@@ -15,7 +15,12 @@ export interface StatusVerdict {
 
 /** The process of a thread, as known at this moment. */
 export type ProcessView =
-  | { readonly is: "alive"; readonly who: string; readonly startedAt: number | null; readonly waitingFor: string | null }
+  | {
+      readonly is: "alive";
+      readonly who: string;
+      readonly startedAt: number | null;
+      readonly waitingFor: string | null;
+    }
   | { readonly is: "gone"; readonly why: string }
   | { readonly is: "unknown" };
 
@@ -91,10 +96,19 @@ function byOwnRecords(q: StatusInput, own: OwnState): Decision {
       if (word !== undefined) return over("completed", "protocol", `its last response is complete, and ${word.says}`);
       return own.certain
         ? over("completed", "child_rollout", "its last response is complete")
-        : over("completed", "inferred", "its last record is a response; this version does not record whether it was complete", "unconfirmed");
+        : over(
+            "completed",
+            "inferred",
+            "its last record is a response; this version does not record whether it was complete",
+            "unconfirmed",
+          );
     }
     case "failed":
-      return over("errored", "child_rollout", own.turn ?? (own.error === null ? "its last response is an API error" : `it failed: ${own.error}`));
+      return over(
+        "errored",
+        "child_rollout",
+        own.turn ?? (own.error === null ? "its last response is an API error" : `it failed: ${own.error}`),
+      );
     case "interrupted":
       return over("shutdown", "child_rollout", own.turn ?? "it was interrupted by the user");
     case "open":
@@ -119,11 +133,17 @@ function unfinished(q: StatusInput, why: string): Decision {
     case "alive": {
       const { who, startedAt } = q.process;
       if (startedAt !== null && q.lastActivity !== null && startedAt > q.lastActivity + GRACE_MS)
-        return over("shutdown", "inferred", `${why}, and its process has ended: the present one (${who}) started later`);
+        return over(
+          "shutdown",
+          "inferred",
+          `${why}, and its process has ended: the present one (${who}) started later`,
+        );
       return running("child_rollout", `${why}, and its process (${who}) is running`, q.doing);
     }
     case "unknown":
-      return silence.stale ? over("shutdown", "inferred", `${why}, and ${silence.text}`, null) : running("inferred", `${why}, and ${silence.text}`, q.doing);
+      return silence.stale
+        ? over("shutdown", "inferred", `${why}, and ${silence.text}`, null)
+        : running("inferred", `${why}, and ${silence.text}`, q.doing);
     default:
       return q.process satisfies never;
   }
@@ -132,11 +152,18 @@ function unfinished(q: StatusInput, why: string): Decision {
 function unseen(q: StatusInput): Decision {
   const silence = silenceOf(q);
   const mayStart = q.process.is === "alive" || (q.process.is === "unknown" && !silence.stale);
-  return mayStart ? over("pendingInit", "parent_rollout", `${q.missing}; it may still begin`, null) : over("notFound", "inferred", q.missing, null);
+  return mayStart
+    ? over("pendingInit", "parent_rollout", `${q.missing}; it may still begin`, null)
+    : over("notFound", "inferred", q.missing, null);
 }
 
 function ended(end: ObservationOf<"lifecycle">): Decision {
-  return over(end.state as StatusVerdict["status"], end.source, end.says, end.yields === true ? "unconfirmed" : "certain");
+  return over(
+    end.state as StatusVerdict["status"],
+    end.source,
+    end.says,
+    end.yields === true ? "unconfirmed" : "certain",
+  );
 }
 
 const over = (
@@ -146,7 +173,11 @@ const over = (
   ending: Ending | null = "certain",
 ): Decision => ({ verdict: { status, statusSource, statusReason, activity: null }, ending });
 
-const running = (statusSource: StatusVerdict["statusSource"], statusReason: string, activity: string | null): Decision => ({
+const running = (
+  statusSource: StatusVerdict["statusSource"],
+  statusReason: string,
+  activity: string | null,
+): Decision => ({
   verdict: { status: "running", statusSource, statusReason, activity },
   ending: null,
 });

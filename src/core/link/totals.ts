@@ -42,10 +42,20 @@ export function readTotals(
       if (fact.type === "total-stated") {
         const { byModel, costUsd, began, activeMs, running } = fact;
         const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
-        totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: earliest(before[i] ?? null, folded.before) });
+        totals.push({
+          ...stated,
+          after: latest(after, writtenAtLeast(fact)),
+          before: earliest(before[i] ?? null, folded.before),
+        });
       }
       if (fact.type === "model-call-missing")
-        unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: recordIn(fact) ?? null });
+        unrecorded.push({
+          what: fact.what,
+          on: fact.on,
+          one: fact.one,
+          at: fact.at ?? after,
+          record: recordIn(fact) ?? null,
+        });
     }
   }
   return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
@@ -55,10 +65,12 @@ const earliest = (a: number | null, b: number | null) => (a === null || b === nu
 const latest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b));
 
 /** Its processes ran one after the other, possibly with pauses. */
-const writtenAtLeast = ({ began, activeMs }: TotalStated) => (began === null || activeMs === null ? null : began + activeMs);
+const writtenAtLeast = ({ began, activeMs }: TotalStated) =>
+  began === null || activeMs === null ? null : began + activeMs;
 
 /** In file order. */
-export const byPlace = (a: Observation, b: Observation) => a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+export const byPlace = (a: Observation, b: Observation) =>
+  a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 export const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
 

@@ -45,7 +45,9 @@ export interface Kept extends KeptCards, KeptRelays {
   unlink(child: AgentKey): boolean;
   /** What is on its way to services elsewhere. */
   readonly outbox: Outbox;
-  /** Writes all of it into another file, which must be empty or not there. Reads every row: fails where one is damaged. */
+  /**
+   * Writes all of it into another file, which must be empty or not there. Reads every row: fails where one is damaged.
+   */
   copyInto(path: string): void;
   close(): void;
 }

@@ -33,7 +33,10 @@ export interface OutboxItem extends Pick<Parcel, "key" | "batch" | "what" | "bod
 
 export interface DestinationState {
   readonly name: string;
-  /** From when on it is told everything by itself: what ended before is history. Null: it is told only what somebody asks for. */
+  /**
+   * From when on it is told everything by itself: what ended before is history. Null: it is told only what somebody
+   * asks for.
+   */
   readonly since: number | null;
   /** Everything up to here was looked at. */
   readonly lookedTo: number;
@@ -65,8 +68,8 @@ export interface Outbox {
   open(destination: string, since: number | null): void;
   destinations(): readonly DestinationState[];
   /**
-   * All or nothing. `choose` is told what was put in before. A parcel that repeats or contradicts what was put in before is refused;
-   * `thread` is whose `stillOpen` finds what has no end yet.
+   * All or nothing. `choose` is told what was put in before. A parcel that repeats or contradicts what was put in
+   * before is refused; `thread` is whose `stillOpen` finds what has no end yet.
    */
   put(destination: string, thread: string, choose: (find: FindPosted) => readonly Parcel[], at: number): PutCount;
   /** What was put in for a thread and has not been ended. */

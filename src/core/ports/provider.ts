@@ -25,7 +25,9 @@ export interface Provider {
    * name none.
    */
   beside?(file: string, session: string): Beside;
-  /** The same for a recording: a file below `recordings/<name>` (`core/ports/recording.ts`). Omitted if there are none. */
+  /**
+   * The same for a recording: a file below `recordings/<name>` (`core/ports/recording.ts`). Omitted if there are none.
+   */
   recorded?(path: string): FileStream | null;
   /** How to wrap a command that runs the product; null for other commands. Omitted if unsupported. */
   wrap?(command: readonly string[]): Wrapping | null;

@@ -26,7 +26,9 @@ describe("a recorded line", () => {
   });
 
   it("keeps JSON letter by letter", () => {
-    expect(recordedLine('{"a":1.0,"b":"\\u00e9","c":12345678901234567890}', 7)).toBe('{"at":7,"raw":{"a":1.0,"b":"\\u00e9","c":12345678901234567890}}\n');
+    expect(recordedLine('{"a":1.0,"b":"\\u00e9","c":12345678901234567890}', 7)).toBe(
+      '{"at":7,"raw":{"a":1.0,"b":"\\u00e9","c":12345678901234567890}}\n',
+    );
     expect(recordedLine('{"a":\n 1}', 7)).toBe('{"at":7,"raw":{"a":  1}}\n');
   });
 
@@ -35,7 +37,17 @@ describe("a recorded line", () => {
   });
 
   it("of another format is null", () => {
-    for (const junk of ["", "null", "[]", '{"at":1}', '{"at":"1","raw":1}', '{"at":1,"raw":', '{"at":1,"note":3}', '{"raw":1}']) expect(read(junk)).toBeNull();
+    for (const junk of [
+      "",
+      "null",
+      "[]",
+      '{"at":1}',
+      '{"at":"1","raw":1}',
+      '{"at":1,"raw":',
+      '{"at":1,"note":3}',
+      '{"raw":1}',
+    ])
+      expect(read(junk)).toBeNull();
   });
 });
 

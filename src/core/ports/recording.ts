@@ -5,12 +5,18 @@ import { asObject, asText, asTime, decodeText, type JsonObject, parseJson } from
  * time. `raw` is JSON of the source, unchanged; `text` is other output; `note` is a note of retinue, such as start and
  * end.
  */
-export type Recorded = { readonly at: number } & ({ readonly raw: unknown } | { readonly text: string } | { readonly note: JsonObject });
+export type Recorded = { readonly at: number } & (
+  | { readonly raw: unknown }
+  | { readonly text: string }
+  | { readonly note: JsonObject }
+);
 
 /** One line of a source. Line breaks inside of JSON are whitespace and may be removed. */
 export function recordedLine(line: string, at: number): string {
   const isJson = parseJson(line) !== null;
-  return isJson ? `{"at":${at},"raw":${line.trim().replace(/[\r\n]+/g, " ")}}\n` : `{"at":${at},"text":${JSON.stringify(line)}}\n`;
+  return isJson
+    ? `{"at":${at},"raw":${line.trim().replace(/[\r\n]+/g, " ")}}\n`
+    : `{"at":${at},"text":${JSON.stringify(line)}}\n`;
 }
 
 export const recordedNote = (note: JsonObject, at: number) => `{"at":${at},"note":${JSON.stringify(note)}}\n`;

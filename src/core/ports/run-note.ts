@@ -23,7 +23,12 @@ export function beganIn(note: JsonObject): RunBegan | null {
   return {
     command: asList(began.command).flatMap((word) => asText(word) ?? []),
     cwd: asNonBlank(began.cwd),
-    process: { pid, birth: asNonBlank(began.birth), domain: asNonBlank(began.domain), startedAt: asTime(began.startedAt) },
+    process: {
+      pid,
+      birth: asNonBlank(began.birth),
+      domain: asNonBlank(began.domain),
+      startedAt: asTime(began.startedAt),
+    },
   };
 }
 

@@ -36,7 +36,8 @@ export type FolderKey = string & { readonly folder: true };
 /** Folders of which every file was read, and how they looked then. */
 export type Seals = ReadonlyMap<FolderKey, number>;
 
-export const folderKey = (provider: string, folder: string) => `${provider}:${folder.replace(/\/\.?$/, "")}` as FolderKey;
+export const folderKey = (provider: string, folder: string) =>
+  `${provider}:${folder.replace(/\/\.?$/, "")}` as FolderKey;
 
 /** The folder a file lies in; objects lie where their database does. */
 export function folderOf({ provider, path, within }: Pick<FileState, "provider" | "path" | "within">): FolderKey {
@@ -51,7 +52,10 @@ export interface FileBatch {
   readonly after: FileState;
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
-  /** Null where the text of these records is to be indexed later. Where earlier text of the file is not indexed yet, this is left for later as well. */
+  /**
+   * Null where the text of these records is to be indexed later. Where earlier text of the file is not indexed yet,
+   * this is left for later as well.
+   */
   readonly texts: readonly SaidText[] | null;
   /** Places that changed since they were read; their earlier facts are retracted. */
   readonly replaces?: readonly string[];
@@ -221,7 +225,10 @@ export interface Store {
   textsDue(under: readonly string[]): readonly TextDue[];
   /** Where to go on with the text of this file; null where all of it is indexed. */
   textPosition(path: string): TextPosition | null;
-  /** Durable when it returns. A batch that does not go on from what is indexed is passed over; so is one of a file that was replaced meanwhile. */
+  /**
+   * Durable when it returns. A batch that does not go on from what is indexed is passed over; so is one of a file that
+   * was replaced meanwhile.
+   */
   addTexts(batches: readonly TextBatch[]): void;
   /** Requests to an API, newest first. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];

@@ -9,7 +9,12 @@ export function redacted(story: Story, redactor: Redactor): Story {
     ({ children }) => children,
     (one, children) => {
       const redact = redactor.events();
-      return { ...one, record: redactor.agent(one.record), steps: one.steps.map((step) => ({ ...step, event: redact(step.event) })), children };
+      return {
+        ...one,
+        record: redactor.agent(one.record),
+        steps: one.steps.map((step) => ({ ...step, event: redact(step.event) })),
+        children,
+      };
     },
   );
 }

@@ -60,7 +60,9 @@ describe("secrets in texts", () => {
   });
 
   it("also go by the user's own patterns", () => {
-    expect(redactor({ patterns: ["ACME-\\d+", ""] }).text("ticket ACME-42 and ACME-x")).toBe(`ticket ${SECRET} and ACME-x`);
+    expect(redactor({ patterns: ["ACME-\\d+", ""] }).text("ticket ACME-42 and ACME-x")).toBe(
+      `ticket ${SECRET} and ACME-x`,
+    );
   });
 
   it("stay out when it is done twice, and long texts are done with quickly", () => {
@@ -104,18 +106,30 @@ describe("secrets in values", () => {
 });
 
 describe("secret files", () => {
-  it.each(["/home/dev/x/.env", ".env.production", "config/prod.env", "C:\\x\\server.key", "~/.ssh/id_ed25519", "/root/.aws/credentials", "k8s/secrets.yaml"])(
-    "%s is one",
+  it.each([
+    "/home/dev/x/.env",
+    ".env.production",
+    "config/prod.env",
+    "C:\\x\\server.key",
+    "~/.ssh/id_ed25519",
+    "/root/.aws/credentials",
+    "k8s/secrets.yaml",
+  ])("%s is one", (path) => {
+    expect(redactor().isSecretFile(path)).toBe(true);
+  });
+  it.each([".env.example", "src/environment.ts", "/root/.ssh/known_hosts", "id_rsa.pub", "keyboard.ts", "README.md"])(
+    "%s is none",
     (path) => {
-      expect(redactor().isSecretFile(path)).toBe(true);
+      expect(redactor().isSecretFile(path)).toBe(false);
     },
   );
-  it.each([".env.example", "src/environment.ts", "/root/.ssh/known_hosts", "id_rsa.pub", "keyboard.ts", "README.md"])("%s is none", (path) => {
-    expect(redactor().isSecretFile(path)).toBe(false);
-  });
   it("are those that the user names too", () => {
     const own = redactor({ paths: ["~/vault/**", "plans/*.md"] });
-    expect(["/home/dev/vault/a/b", "/x/plans/a.md", "/x/plans/a/b.md"].map((path) => own.isSecretFile(path))).toEqual([true, true, false]);
+    expect(["/home/dev/vault/a/b", "/x/plans/a.md", "/x/plans/a/b.md"].map((path) => own.isSecretFile(path))).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 });
 
@@ -140,14 +154,22 @@ const tool = (input: unknown, callId = "c1") => ({ name: "Read", callId, input, 
 describe("events", () => {
   it("of a secret file keep its path and not its content", () => {
     const redact = redactor().events();
-    expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env" }) })).tool?.input).toEqual({ file_path: "/x/.env" });
-    expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null) })).text).toBe("[redacted: a file of secrets]");
+    expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env" }) })).tool?.input).toEqual({
+      file_path: "/x/.env",
+    });
+    expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null) })).text).toBe(
+      "[redacted: a file of secrets]",
+    );
     expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null, "c2") })).text).toBe("COLOR=blue");
-    expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env", content: "COLOR=blue" }) })).tool?.input).toEqual({
+    expect(
+      redact(event("toolCall", { tool: tool({ file_path: "/x/.env", content: "COLOR=blue" }) })).tool?.input,
+    ).toEqual({
       file_path: "/x/.env",
       content: SECRET,
     });
-    expect(redact(event("toolCall", { tool: tool({ command: "cat >.env <<E\nCOLOR=blue\nE" }) })).tool?.input).toEqual({ command: "cat >.env <<E" });
+    expect(redact(event("toolCall", { tool: tool({ command: "cat >.env <<E\nCOLOR=blue\nE" }) })).tool?.input).toEqual({
+      command: "cat >.env <<E",
+    });
   });
 
   it("lose what tools returned, or all texts, where the level says so", () => {

@@ -41,7 +41,10 @@ export class Redactor {
 
   /** The user's patterns first, because the built-in ones may match a part of them. */
   #withoutOwn(text: string): string {
-    return this.#own.reduce((message, pattern) => message.replace(pattern, (found) => (found === "" ? "" : SECRET)), text);
+    return this.#own.reduce(
+      (message, pattern) => message.replace(pattern, (found) => (found === "" ? "" : SECRET)),
+      text,
+    );
   }
 
   /** Removes secrets from a JSON value, at any level: in its strings, and below keys with names of secrets. */
@@ -54,7 +57,8 @@ export class Redactor {
     const named = asText("name" in value ? value.name : "key" in value ? value.key : null);
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => {
-        const isSecret = isGiven(item) && (isNamedSo(key, item) || (key === "value" && named !== null && isNamedSo(named, item)));
+        const isSecret =
+          isGiven(item) && (isNamedSo(key, item) || (key === "value" && named !== null && isNamedSo(named, item)));
         return [this.text(key), isSecret ? SECRET : this.value(item, depth + 1)];
       }),
     );
@@ -66,7 +70,14 @@ export class Redactor {
     const texts = isTexts ? withoutSplitSecrets(items.map((item) => this.#withoutOwn(item as string))) : null;
     return items.map((item, i) => {
       const flag = items[i - 1];
-      if (typeof item === "string" && typeof flag === "string" && /^--?[a-z]/i.test(flag) && !item.startsWith("-") && isSecretName(flag)) return SECRET;
+      if (
+        typeof item === "string" &&
+        typeof flag === "string" &&
+        /^--?[a-z]/i.test(flag) &&
+        !item.startsWith("-") &&
+        isSecretName(flag)
+      )
+        return SECRET;
       return texts?.[i] ?? this.value(item, depth);
     });
   }
@@ -91,10 +102,13 @@ export class Redactor {
   }
 
   #whereOnly(value: unknown): unknown {
-    if (typeof value === "string") return namesSecretFile(value, this.#isSecretFile) ? this.text(value.split("\n")[0] ?? "") : SECRET;
+    if (typeof value === "string")
+      return namesSecretFile(value, this.#isSecretFile) ? this.text(value.split("\n")[0] ?? "") : SECRET;
     if (Array.isArray(value)) return value.map((item) => this.#whereOnly(item));
     const object = asObject(value);
-    return object === null ? value : Object.fromEntries(Object.entries(object).map(([key, item]) => [key, this.#whereOnly(item)]));
+    return object === null
+      ? value
+      : Object.fromEntries(Object.entries(object).map(([key, item]) => [key, this.#whereOnly(item)]));
   }
 
   /** The result of a tool; `secret`: it is the content of a secret file. */
@@ -163,10 +177,14 @@ const mapped = (text: string | null, how: (text: string) => string) => (text ===
 
 /** Numbers and flags under the name of a secret are not secrets. */
 const isGiven = (value: unknown): value is string | string[] =>
-  (typeof value === "string" && value !== "") || (Array.isArray(value) && value.every((item) => typeof item === "string"));
-const isNamedSo = (name: string, value: string | string[]) => isSecretPair(name, typeof value === "string" ? value : value.join(""));
+  (typeof value === "string" && value !== "") ||
+  (Array.isArray(value) && value.every((item) => typeof item === "string"));
+const isNamedSo = (name: string, value: string | string[]) =>
+  isSecretPair(name, typeof value === "string" ? value : value.join(""));
 
 function textsIn(value: unknown, depth = 0): readonly string[] {
   if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null && depth <= MAX_DEPTH ? Object.values(value).flatMap((item) => textsIn(item, depth + 1)) : [];
+  return typeof value === "object" && value !== null && depth <= MAX_DEPTH
+    ? Object.values(value).flatMap((item) => textsIn(item, depth + 1))
+    : [];
 }

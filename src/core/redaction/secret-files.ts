@@ -67,7 +67,11 @@ function globPattern(glob: string): RegExp {
   const rooted = anywhere.startsWith("/") || anywhere.startsWith("**/") ? anywhere : `**/${anywhere}`;
   const source = rooted
     .split(/(\*\*\/|\*\*|\*|\?)/)
-    .map((part) => ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]" })[part] ?? part.replace(/[.+^${}()|[\]\\]/g, "\\$&"))
+    .map(
+      (part) =>
+        ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]" })[part] ??
+        part.replace(/[.+^${}()|[\]\\]/g, "\\$&"),
+    )
     .join("");
   return new RegExp(`^${source}$`, "i");
 }

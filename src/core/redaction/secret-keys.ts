@@ -133,6 +133,10 @@ const bounded = (pattern: string, flags = "") => new RegExp(`(?<![A-Za-z0-9])(?:
  * Each pattern up to the fourth character of its run. If it does not occur, there is no key, whole or split; tested
  * first, because most texts have none.
  */
-export const KEY_BEGINS = bounded(PREFIXED.map((pattern) => pattern.replace(/\{(\d+),\}/g, (_, least: string) => `{${Math.min(4, Number(least))}}`)).join("|"));
+export const KEY_BEGINS = bounded(
+  PREFIXED.map((pattern) =>
+    pattern.replace(/\{(\d+),\}/g, (_, least: string) => `{${Math.min(4, Number(least))}}`),
+  ).join("|"),
+);
 export const KNOWN_KEY = bounded(PREFIXED.join("|"), "g");
 export const MARKED_KEYS = MARKED.map(([mark, pattern]) => ({ mark, pattern: bounded(pattern, "g") }));

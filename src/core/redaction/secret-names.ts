@@ -50,7 +50,12 @@ function kindOf(name: string): SecretKind | null {
   if (PASSWORD.test(last) || (last === "pass" && words.length > 1 && !name.includes("-"))) return "password";
   if (last === "pass") return "word";
   if (last === "key" && KEY_OF.test(before)) return "secret";
-  if (SECRET_WORD.test(last)) return NO_SECRET.test(before) ? null : words.length > 1 || (last.length > 6 && !last.startsWith("cred")) ? "secret" : "word";
+  if (SECRET_WORD.test(last))
+    return NO_SECRET.test(before)
+      ? null
+      : words.length > 1 || (last.length > 6 && !last.startsWith("cred"))
+        ? "secret"
+        : "word";
   // Signatures of blocks are not keys; those of requests are.
   if (last === "signature" && words.length > 1) return "weak";
   if (before === "connection" && last === "string") return "weak";
@@ -86,7 +91,8 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   if (!isQuoted && next.startsWith("(")) return false;
   if (kind === "weak") return isRandom(value);
   if (kind === "header") return CREDENTIALS.test(value) || isRandom(value) || (isQuoted && !/\s/.test(value));
-  if (SENTENCE.test(value)) return kind === "password" && value.length < 40 && /\d/.test(value) && !/[.:!?,]\s/.test(value);
+  if (SENTENCE.test(value))
+    return kind === "password" && value.length < 40 && /\d/.test(value) && !/[.:!?,]\s/.test(value);
   if (/^[./~]|^\d{1,4}$|^-?\d*\.\d+$/.test(value)) return false;
   if (isVariable) return true;
   if (isQuoted) return kind !== "word" || !isPlain(value);
@@ -104,7 +110,9 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
  * matching takes linear time.
  */
 const isPlain = (value: string) =>
-  /^[A-Z]?[a-z]+(?:[ _./:-](?![A-Z])[a-z]*\d{0,2}|[ _./:-]?[A-Z][a-z]*\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(value) && value.length > 3;
+  /^[A-Z]?[a-z]+(?:[ _./:-](?![A-Z])[a-z]*\d{0,2}|[ _./:-]?[A-Z][a-z]*\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(
+    value,
+  ) && value.length > 3;
 
 const MIN_RANDOM = 14;
 const MAX_RANDOM = 512;
@@ -112,16 +120,25 @@ const MAX_RANDOM = 512;
 /** Whether the text looks random: letters and digits alternate often, and no character prevails. */
 export function isRandom(value: string): boolean {
   const sample = value.slice(0, MAX_RANDOM).replace(/^(?:v\d+|[A-Za-z]{1,12})[:=_.-](?=\S{14})/, "");
-  if (sample.length < MIN_RANDOM || !/^[\w+/=.~:%|*!@#^-]+$/.test(sample) || !/\d/.test(sample) || !/[A-Za-z]/.test(sample)) return false;
+  if (
+    sample.length < MIN_RANDOM ||
+    !/^[\w+/=.~:%|*!@#^-]+$/.test(sample) ||
+    !/\d/.test(sample) ||
+    !/[A-Za-z]/.test(sample)
+  )
+    return false;
   // UUIDs, dates, paths and URLs are names.
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^\d{4}-\d\d-\d\d|^(?:\.{0,2}|~|[A-Za-z]:)\/|:\/\/|^0x/i.test(sample)) return false;
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^\d{4}-\d\d-\d\d|^(?:\.{0,2}|~|[A-Za-z]:)\/|:\/\/|^0x/i.test(sample))
+    return false;
   let changes = 0;
-  for (let i = 1; i < sample.length; i++) if (classOf(sample.charCodeAt(i)) !== classOf(sample.charCodeAt(i - 1))) changes++;
+  for (let i = 1; i < sample.length; i++)
+    if (classOf(sample.charCodeAt(i)) !== classOf(sample.charCodeAt(i - 1))) changes++;
   return changes >= sample.length * 0.3 && entropy(sample) >= 3.2;
 }
 
 /** 0: other, 1: digit, 2: upper case, 3: lower case. */
-const classOf = (code: number) => (code >= 97 && code <= 122 ? 3 : code >= 65 && code <= 90 ? 2 : code >= 48 && code <= 57 ? 1 : 0);
+const classOf = (code: number) =>
+  code >= 97 && code <= 122 ? 3 : code >= 65 && code <= 90 ? 2 : code >= 48 && code <= 57 ? 1 : 0;
 
 /** Bits per character. */
 function entropy(text: string): number {

@@ -38,7 +38,9 @@ export function withoutSplitSecrets(texts: readonly string[]): string[] {
   return texts.map((text) => {
     const [begin, end] = [at, at + text.length];
     at = end;
-    const own = spans.flatMap((span) => (span.end > begin && span.start < end ? [{ start: Math.max(0, span.start - begin), end: span.end - begin }] : []));
+    const own = spans.flatMap((span) =>
+      span.end > begin && span.start < end ? [{ start: Math.max(0, span.start - begin), end: span.end - begin }] : [],
+    );
     return withoutSecrets(cutOut(text, own));
   });
 }
@@ -73,20 +75,24 @@ function secretsIn(text: string, depth = 0): Span[] {
   if (mayHoldKey) found(text, KNOWN_KEY, spans, PLAIN);
   otherKeys(text, spans);
   privateKeys(text, spans);
-  if (PHRASE.test(text)) for (const { mark, pattern } of PHRASES) if (mark.test(text)) found(text, pattern, spans, STANDS_IN);
+  if (PHRASE.test(text))
+    for (const { mark, pattern } of PHRASES) if (mark.test(text)) found(text, pattern, spans, STANDS_IN);
   assignments(text, spans);
   encoded(text, depth, spans);
   if (depth < MAX_DEPTH) {
     if (text.search(INVISIBLE) >= 0) through(without(text, INVISIBLE), (plain) => secretsIn(plain, depth + 1), spans);
-    for (const line of linesWith(text, ESCAPE)) through(unescaped(line.text, ESCAPE), (plain) => secretsIn(plain, depth + 1), spans, line.start);
-    for (const line of linesWith(text, PERCENT)) through(percentDecoded(line.text, PERCENT), (plain) => secretsIn(plain, MAX_DEPTH), spans, line.start);
+    for (const line of linesWith(text, ESCAPE))
+      through(unescaped(line.text, ESCAPE), (plain) => secretsIn(plain, depth + 1), spans, line.start);
+    for (const line of linesWith(text, PERCENT))
+      through(percentDecoded(line.text, PERCENT), (plain) => secretsIn(plain, MAX_DEPTH), spans, line.start);
     if (mayHoldKey) through(without(text, JOINT), knownKeys, spans);
   }
   return spans;
 }
 
 function through(view: View, find: (text: string) => readonly Span[], spans: Span[], offset = 0): void {
-  for (const { start, end } of find(view.text)) spans.push({ start: offset + view.at(start), end: offset + view.at(end) });
+  for (const { start, end } of find(view.text))
+    spans.push({ start: offset + view.at(start), end: offset + view.at(end) });
 }
 
 /** Lines with a match of a global pattern; others need not be searched again. */
@@ -139,7 +145,8 @@ function knownKeys(text: string): Span[] {
 function otherKeys(text: string, spans: Span[]): void {
   for (const { mark, pattern } of MARKED_KEYS) if (mark.test(text)) found(text, pattern, spans, PLAIN);
   if (!text.includes("eyJ")) return;
-  for (const { 0: token, index } of matches(text, SIGNED)) if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
+  for (const { 0: token, index } of matches(text, SIGNED))
+    if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
 }
 
 /** Followed by a line break, literal or escaped: a program that only mentions the first line contains no key. */
@@ -158,7 +165,12 @@ function privateKeys(text: string, spans: Span[]): void {
     if (end < from) end = (text.indexOf("-----END ", from) + 1 || text.length + 1) - 1;
     REST_OF_BLOCK.lastIndex = from;
     const close = text.indexOf("-----", end + 9);
-    done = end - from <= MAX_BLOCK && end < text.length ? (close < 0 ? text.length : close + 5) : from + (REST_OF_BLOCK.exec(text)?.[0].length ?? 0);
+    done =
+      end - from <= MAX_BLOCK && end < text.length
+        ? close < 0
+          ? text.length
+          : close + 5
+        : from + (REST_OF_BLOCK.exec(text)?.[0].length ?? 0);
     spans.push({ start: index, end: done });
   }
 }
@@ -172,34 +184,52 @@ export const PHRASES: readonly { readonly mark: RegExp; readonly pattern: RegExp
   },
   { mark: /:\/\//, pattern: /(:\/\/[^\s:@/"'<>`]{0,256}:)([^\s@/"'<>`]{1,256})(?=@)/g },
   { mark: /:\/\//, pattern: /(:\/\/)((?=[^\s:@/]{0,60}\d)[^\s:@/"'<>`]{16,256})(?=@)/g },
-  { mark: /earer |asic |EARER |ASIC /, pattern: /(\b(?:bearer|basic)\s{1,8})((?=[\w+/=.~-]{0,200}[\d=])[\w+/=.~-]{8,})/gi },
+  {
+    mark: /earer |asic |EARER |ASIC /,
+    pattern: /(\b(?:bearer|basic)\s{1,8})((?=[\w+/=.~-]{0,200}[\d=])[\w+/=.~-]{8,})/gi,
+  },
   { mark: /oken /, pattern: /(\bauthorization\W{1,8}token\s{1,4})([\w-]{8,})/gi },
-  { mark: /ccountKey=|AccessKey=|AccessSignature=/, pattern: /(\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)([^;\s"']+)/g },
+  {
+    mark: /ccountKey=|AccessKey=|AccessSignature=/,
+    pattern: /(\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)([^;\s"']+)/g,
+  },
   {
     mark: /curl|wget|http/,
-    pattern: /(\b(?:curl|https?|wget)\b[^\n]{0,400}?\s(?:-u|-U|--user|--proxy-user|-a|--auth)[ =]{0,3}["']?[^\s:"'$]{1,80}:)([^\s"']+)/g,
+    pattern:
+      /(\b(?:curl|https?|wget)\b[^\n]{0,400}?\s(?:-u|-U|--user|--proxy-user|-a|--auth)[ =]{0,3}["']?[^\s:"'$]{1,80}:)([^\s"']+)/g,
   },
   {
     mark: / login/,
-    pattern: /(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|az|oc|cf|ibmcloud)\b[^\n]{0,60}? login\b[^\n]{0,200}?\s-p[ =]{0,3}["']?)([^\s"']+)/g,
+    pattern:
+      /(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|az|oc|cf|ibmcloud)\b[^\n]{0,60}? login\b[^\n]{0,200}?\s-p[ =]{0,3}["']?)([^\s"']+)/g,
   },
   { mark: /vault login/, pattern: /(\bvault login\s{1,4}(?:-\S{1,60}\s{1,4}){0,3})([\w.-]{8,})/g },
   {
     mark: /sshpass|7z|zip|rar/,
-    pattern: /(\b(?:sshpass\s{1,4}-p|7za?\b[^\n]{0,80}?\s-p|(?:un)?zip\b[^\n]{0,80}?\s-P|(?:un)?rar\b[^\n]{0,80}?\s-h?p)\s?["']?)([^\s"']+)/g,
+    pattern:
+      /(\b(?:sshpass\s{1,4}-p|7za?\b[^\n]{0,80}?\s-p|(?:un)?zip\b[^\n]{0,80}?\s-P|(?:un)?rar\b[^\n]{0,80}?\s-h?p)\s?["']?)([^\s"']+)/g,
   },
-  { mark: /mysql|mariadb/, pattern: /(\b(?:mysql(?:dump|admin|import|show)?|mariadb(?:-\w{1,12})?)\b[^\n]{0,200}?\s-p)([^\s"']+)/g },
+  {
+    mark: /mysql|mariadb/,
+    pattern: /(\b(?:mysql(?:dump|admin|import|show)?|mariadb(?:-\w{1,12})?)\b[^\n]{0,200}?\s-p)([^\s"']+)/g,
+  },
   {
     mark: /redis-cli|ldap|snmp/,
     pattern:
       /(\b(?:redis-cli\b[^\n]{0,120}?\s-a|ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n]{0,200}?\s-w|snmp\w{2,10}\b[^\n]{0,120}?\s-[AX])\s{1,4}["']?)([^\s"']+)/g,
   },
-  { mark: /smbclient|wmic/, pattern: /(\b(?:smbclient|rpcclient|wmic)\b[^\n]{0,120}?\s-U\s{0,4}["']?[^\s%"']{1,80}%)([^\s"']+)/g },
+  {
+    mark: /smbclient|wmic/,
+    pattern: /(\b(?:smbclient|rpcclient|wmic)\b[^\n]{0,120}?\s-U\s{0,4}["']?[^\s%"']{1,80}%)([^\s"']+)/g,
+  },
   { mark: /pass:/, pattern: /(\s(?:-pass(?:in|out)?|-k)\s{1,4}["']?pass:)([^\s"']+)/g },
   { mark: /htpasswd/, pattern: /(\bhtpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}(?:\S{1,200}\s{1,4}){1,2})([^\s"']+)/g },
   { mark: /machine /, pattern: /(\bmachine\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8})(\S+)/g },
   { mark: /IDENTIFIED BY|identified by/, pattern: /(\bidentified by\s{1,8}["'])([^"'\n]+)/gi },
-  { mark: /chpasswd/, pattern: /(\becho\s{1,4}["']?[\w.-]{1,40}:)([^\s"']{1,200})(?=["']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4})?chpasswd)/g },
+  {
+    mark: /chpasswd/,
+    pattern: /(\becho\s{1,4}["']?[\w.-]{1,40}:)([^\s"']{1,200})(?=["']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4})?chpasswd)/g,
+  },
   { mark: /\?code=|&code=/, pattern: /([?&]code=)((?=[\w%./~-]{0,60}\d)[\w%./~-]{16,})/g },
 ];
 
@@ -207,7 +237,8 @@ export const PHRASES: readonly { readonly mark: RegExp; readonly pattern: RegExp
 const PHRASE = new RegExp([...new Set(PHRASES.map(({ mark }) => mark.source))].join("|"));
 
 /** Where the name of a secret may be. */
-const KEYWORD = /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf/gi;
+const KEYWORD =
+  /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf/gi;
 const NAME_CHAR = /[\w.$-]/;
 const MAX_NAME = 80;
 const NAME_END = /[\w$-]{0,40}/y;
@@ -249,7 +280,11 @@ function assignments(text: string, spans: Span[]): void {
     const kind = secretKind(name);
     KEYWORD.lastIndex = stop;
     if (kind === null) continue;
-    const span = valueAfter(text, stop, kind, { name, before: text[start - 1] ?? "", isSet: SETS.test(text.slice(Math.max(0, start - 60), start)) });
+    const span = valueAfter(text, stop, kind, {
+      name,
+      before: text[start - 1] ?? "",
+      isSet: SETS.test(text.slice(Math.max(0, start - 60), start)),
+    });
     if (span === null) continue;
     spans.push(span);
     done = span.end;
@@ -280,8 +315,16 @@ function valueAfter(text: string, stop: number, kind: SecretKind, named: Named):
     const from = at + open.length;
     const value = quotedAt(text, from, open);
     const isVariable = name === name.toUpperCase();
-    if (value === null || sign === "tagged" || (sign === "listed" && !isRandom(value)) || (sign === "stated" && !isMixed(value))) return null;
-    return isSecretValue(kind, { value, isQuoted: true, isVariable, next: "" }) ? { start: from, end: from + value.length } : null;
+    if (
+      value === null ||
+      sign === "tagged" ||
+      (sign === "listed" && !isRandom(value)) ||
+      (sign === "stated" && !isMixed(value))
+    )
+      return null;
+    return isSecretValue(kind, { value, isQuoted: true, isVariable, next: "" })
+      ? { start: from, end: from + value.length }
+      : null;
   }
   const bare = matchAt(BARE, text, at);
   if (bare === null || sign === "listed") return null;
@@ -296,11 +339,17 @@ function valueAfter(text: string, stop: number, kind: SecretKind, named: Named):
   const next = sign === "tagged" ? "" : text.slice(at + bare.length, at + bare.length + 8);
   if (!isSecretValue(kind, { value, isQuoted, isVariable, next })) return null;
   const isLine = isVariable && (before === "" || /\s/.test(before));
-  const rest = value.length < bare.length ? 0 : (matchAt(isLine ? LINE_REST : BARE_REST, text, at + value.length)?.length ?? 0);
+  const rest =
+    value.length < bare.length ? 0 : (matchAt(isLine ? LINE_REST : BARE_REST, text, at + value.length)?.length ?? 0);
   return { start: at, end: at + value.length + rest };
 }
 
-function signAt(text: string, at: number, kind: SecretKind, { name, before, isSet }: Named): readonly [Sign, number] | readonly [null, 0] {
+function signAt(
+  text: string,
+  at: number,
+  kind: SecretKind,
+  { name, before, isSet }: Named,
+): readonly [Sign, number] | readonly [null, 0] {
   const assigned = matchAt(ASSIGNS, text, at) ?? matchAt(PAIRED, text, at);
   if (assigned !== null) return ["assigned", assigned.length];
   const tagged = before === "<" ? matchAt(TAGGED, text, at) : null;
@@ -342,7 +391,8 @@ function encoded(text: string, depth: number, spans: Span[]): void {
   for (const { 0: run, index } of matches(text, BASE64)) {
     if (!PRINTABLE.test(fromBase64(run.slice(0, 32)))) continue;
     const plain = fromBase64(run);
-    if (PRINTABLE.test(plain) && secretsIn(plain, depth + 1).length > 0) spans.push({ start: index, end: index + run.length });
+    if (PRINTABLE.test(plain) && secretsIn(plain, depth + 1).length > 0)
+      spans.push({ start: index, end: index + run.length });
   }
 }
 

@@ -14,11 +14,14 @@ export interface View {
 export const without = (text: string, pattern: RegExp): View => rewritten(text, pattern, () => "");
 
 /** The text with percent-encoded characters decoded. */
-export const percentDecoded = (text: string, pattern: RegExp): View => rewritten(text, pattern, (found) => codePoint(found.slice(1)));
+export const percentDecoded = (text: string, pattern: RegExp): View =>
+  rewritten(text, pattern, (found) => codePoint(found.slice(1)));
 
 /** The text with JSON escapes decoded. */
 export const unescaped = (text: string, pattern: RegExp): View =>
-  rewritten(text, pattern, (found) => (found[1] === "u" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1))));
+  rewritten(text, pattern, (found) =>
+    found[1] === "u" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1)),
+  );
 
 const LETTERS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 const codePoint = (hex: string) => String.fromCharCode(Number.parseInt(hex, 16));

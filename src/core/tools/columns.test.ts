@@ -6,7 +6,8 @@ describe("rows of numbers", () => {
     const rows = new NumberRows(3);
     for (let i = 0; i < 1_000; i += 1) rows.push([i, -i, Number.NaN]);
     expect(rows.length).toBe(1_000);
-    for (let i = 0; i < 1_000; i += 1) expect([rows.get(i, 0), rows.get(i, 1), rows.get(i, 2)]).toEqual([i, -i, Number.NaN]);
+    for (let i = 0; i < 1_000; i += 1)
+      expect([rows.get(i, 0), rows.get(i, 1), rows.get(i, 2)]).toEqual([i, -i, Number.NaN]);
     expect(rows.get(1_024, 0)).toBeNaN();
   });
 

@@ -1,6 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ago, bytes, clock, count, dateAndTime, duration, exact, exactMoney, money, moneyKnown, percent, plural } from "./format.ts";
+import {
+  ago,
+  bytes,
+  clock,
+  count,
+  dateAndTime,
+  duration,
+  exact,
+  exactMoney,
+  money,
+  moneyKnown,
+  percent,
+  plural,
+} from "./format.ts";
 
 describe("counts", () => {
   it.each([
@@ -15,13 +28,13 @@ describe("counts", () => {
   ])("%s is %s", (n, words) => expect(count(n)).toBe(words));
 
   it("have every digit where they are held against each other", () => {
-    expect([exact(1_234_567), exact(-1_200), plural(1, "agent"), plural(1_200, "agent"), plural(2, "child", "children")]).toEqual([
-      "1,234,567",
-      "-1,200",
-      "1 agent",
-      "1,200 agents",
-      "2 children",
-    ]);
+    expect([
+      exact(1_234_567),
+      exact(-1_200),
+      plural(1, "agent"),
+      plural(1_200, "agent"),
+      plural(2, "child", "children"),
+    ]).toEqual(["1,234,567", "-1,200", "1 agent", "1,200 agents", "2 children"]);
   });
 
   it.each([
@@ -51,15 +64,24 @@ describe("money", () => {
   it("is never shown as nothing where something was spent, and never as less where more was spent", () => {
     const shown = (usd: number) => Number(money(usd).replace(/[<$,]/g, ""));
     fc.assert(
-      fc.property(fc.double({ min: 1e-9, max: 1e6, noNaN: true }), fc.double({ min: 1e-9, max: 1e6, noNaN: true }), (a, b) => {
-        expect(shown(a)).toBeGreaterThan(0);
-        expect(shown(Math.min(a, b))).toBeLessThanOrEqual(shown(Math.max(a, b)));
-      }),
+      fc.property(
+        fc.double({ min: 1e-9, max: 1e6, noNaN: true }),
+        fc.double({ min: 1e-9, max: 1e6, noNaN: true }),
+        (a, b) => {
+          expect(shown(a)).toBeGreaterThan(0);
+          expect(shown(Math.min(a, b))).toBeLessThanOrEqual(shown(Math.max(a, b)));
+        },
+      ),
     );
   });
 
   it("is at least what is known where a price is missing", () => {
-    expect([moneyKnown(1.5, 1.5), moneyKnown(null, 0.5), moneyKnown(null, 0), exactMoney(0.0123456)]).toEqual(["$1.50", "≥ $0.50", "–", "$0.012346"]);
+    expect([moneyKnown(1.5, 1.5), moneyKnown(null, 0.5), moneyKnown(null, 0), exactMoney(0.0123456)]).toEqual([
+      "$1.50",
+      "≥ $0.50",
+      "–",
+      "$0.012346",
+    ]);
   });
 });
 

@@ -14,7 +14,9 @@ export function count(n: number | null): string {
     value /= 1000;
     unit += 1;
   }
-  return unit === 0 ? String(Math.round(value)) : `${Math.abs(value) < 99.95 ? value.toFixed(1) : Math.round(value)}${UNITS[unit]}`;
+  return unit === 0
+    ? String(Math.round(value))
+    : `${Math.abs(value) < 99.95 ? value.toFixed(1) : Math.round(value)}${UNITS[unit]}`;
 }
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
@@ -37,7 +39,8 @@ export function money(usd: number | null): string {
 }
 
 /** A sum with a missing price: at least the known part. */
-export const moneyKnown = (usd: number | null, knownUsd: number) => (usd === null && knownUsd > 0 ? `≥ ${money(knownUsd)}` : money(usd));
+export const moneyKnown = (usd: number | null, knownUsd: number) =>
+  usd === null && knownUsd > 0 ? `≥ ${money(knownUsd)}` : money(usd);
 
 /** To a millionth of a dollar, for comparisons. */
 export const exactMoney = (usd: number) => `$${usd.toFixed(6)}`;
@@ -83,13 +86,15 @@ export function percent(part: number): string {
 }
 
 /** The time of day, 14:03:59, in a time zone such as `UTC` or `Europe/Berlin`. */
-export const clock = (at: string | null, timeZone: string) => (at === null ? UNKNOWN : new Date(at).toLocaleTimeString("en-GB", { timeZone }));
+export const clock = (at: string | null, timeZone: string) =>
+  at === null ? UNKNOWN : new Date(at).toLocaleTimeString("en-GB", { timeZone });
 
 /** 16 Nov 2026, 14:03:59. */
 export const dateAndTime = (at: string | null, timeZone: string) =>
   at === null ? UNKNOWN : new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone });
 
 /** November 2026. */
-export const month = (at: number, timeZone: string) => new Date(at).toLocaleDateString("en-GB", { month: "long", year: "numeric", timeZone });
+export const month = (at: number, timeZone: string) =>
+  new Date(at).toLocaleDateString("en-GB", { month: "long", year: "numeric", timeZone });
 
 export const plural = (n: number, word: string, many = `${word}s`) => `${exact(n)} ${n === 1 ? word : many}`;

@@ -9,7 +9,8 @@ export const asObject = (value: unknown): JsonObject | null =>
 export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 /** A string that is not blank. */
-export const asNonBlank = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
+export const asNonBlank = (value: unknown): string | null =>
+  typeof value === "string" && value.trim() !== "" ? value : null;
 /**
  * The largest number accepted from a record: sums of larger ones could become infinite, which JSON cannot represent.
  */
@@ -50,7 +51,8 @@ const HUGE = /\d{309}|[eE]\+?\d{3}/;
 /** The same, without numbers that become infinite: JSON cannot represent them, so they could not be written again. */
 export function parseFiniteJson(text: string): { readonly value: unknown } | null {
   if (!HUGE.test(text)) return parseJson(text);
-  const finite = (_: string, value: unknown) => (typeof value === "number" ? Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value)) : value);
+  const finite = (_: string, value: unknown) =>
+    typeof value === "number" ? Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value)) : value;
   try {
     return { value: JSON.parse(text, finite) };
   } catch {
@@ -102,13 +104,19 @@ export function printJson(root: unknown, indent = 0): string {
   const native = indent === 0 ? jsonText(root) : null;
   if (native !== null) return escapeHidden(native);
   const parts: string[] = [];
-  const open: { readonly items: Iterator<readonly [key: string, value: unknown]>; readonly end: string; isEmpty: boolean }[] = [];
+  const open: {
+    readonly items: Iterator<readonly [key: string, value: unknown]>;
+    readonly end: string;
+    isEmpty: boolean;
+  }[] = [];
   const line = () => (indent === 0 ? "" : `\n${" ".repeat(indent * Math.min(open.length, INDENTED_LEVELS))}`);
   const put = (value: unknown) => {
     if (typeof value !== "object" || value === null) return void parts.push(JSON.stringify(value) ?? "null");
     const items: (readonly [string, unknown])[] = Array.isArray(value)
       ? value.map((item) => ["", item])
-      : Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[`${JSON.stringify(key)}:${indent === 0 ? "" : " "}`, item]]));
+      : Object.entries(value).flatMap(([key, item]) =>
+          item === undefined ? [] : [[`${JSON.stringify(key)}:${indent === 0 ? "" : " "}`, item]],
+        );
     const [begin, end] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
     parts.push(begin as string);
     open.push({ items: items.values(), end: end as string, isEmpty: true });

@@ -23,7 +23,10 @@ export function proseMarkdown(text: string): string {
 
 const inert = (line: string) =>
   line
-    .replace(/^([\s>*+\-\d.)]*)([`~])(?=\2\2)/, (_, before: string, mark: string) => `${before}&#${mark.charCodeAt(0)};`)
+    .replace(
+      /^([\s>*+\-\d.)]*)([`~])(?=\2\2)/,
+      (_, before: string, mark: string) => `${before}&#${mark.charCodeAt(0)};`,
+    )
     .replace(/<(?=[a-z/!?])/gi, "&lt;")
     .replaceAll("![", "!&#91;")
     .replace(/\](?=[[:]|\((?!https?:\/\/))/g, "&#93;");
@@ -60,4 +63,5 @@ export function codeMarkdown(text: string): string {
   return `${mark}${gap}${shown}${gap}${mark}`;
 }
 
-const longestRun = (text: string, least: number) => (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), least);
+const longestRun = (text: string, least: number) =>
+  (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), least);

@@ -38,7 +38,8 @@ export class NameTable {
 
   /** The hashes of all names with this flag. */
   *hashes(mark: number): Generator<number> {
-    for (let at = 0; at < this.#hashes.length; at += 1) if (((this.#marks[at] ?? 0) & mark) !== 0) yield this.#hashes[at] ?? 0;
+    for (let at = 0; at < this.#hashes.length; at += 1)
+      if (((this.#marks[at] ?? 0) & mark) !== 0) yield this.#hashes[at] ?? 0;
   }
 
   #put(hashed: number, mark: number): boolean {

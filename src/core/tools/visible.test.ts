@@ -4,10 +4,29 @@ import { printJson } from "./json.ts";
 import { codeMarkdown, fencedMarkdown, proseMarkdown } from "./markdown.ts";
 import { escapeHidden, visible } from "./visible.ts";
 
-const OBEYED = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/u;
+const OBEYED =
+  /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/u;
 /** Any text, with more of what is dangerous than chance would give. */
-const PIECES = ["\u001b[", "\u001b]", "\u009b", "\u009d", "\u0007", "\u001b\\", "\u001bP", "\u202e", "\u200d", "\u{e0041}", "\r", "\ud800", "\uffff", "`", "<"];
-const hostile = fc.array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: "binary" })), { maxLength: 30 }).map((parts) => parts.join(""));
+const PIECES = [
+  "\u001b[",
+  "\u001b]",
+  "\u009b",
+  "\u009d",
+  "\u0007",
+  "\u001b\\",
+  "\u001bP",
+  "\u202e",
+  "\u200d",
+  "\u{e0041}",
+  "\r",
+  "\ud800",
+  "\uffff",
+  "`",
+  "<",
+];
+const hostile = fc
+  .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: "binary" })), { maxLength: 30 })
+  .map((parts) => parts.join(""));
 
 describe("visible text", () => {
   it("contains no control or invisible characters, and is idempotent", () => {
@@ -23,7 +42,9 @@ describe("visible text", () => {
   it("loses complete terminal sequences, and names everything else", () => {
     expect(visible("\u001b[31mred\u001b[0m \u001b]0;title\u0007\u009b2J\u009d0;x\u009c|")).toBe("red |");
     expect(visible("\u001b]never ended\nnext \u001b[")).toBe("␛]never ended\nnext ␛[");
-    expect(visible("a\u007fb\u0085c\u202ed\u200be\u{e0041}f\u00adg\u3164")).toBe("a‹U+007F›b‹U+0085›c‹U+202E›d‹U+200B›e‹U+E0041›f‹U+00AD›g‹U+3164›");
+    expect(visible("a\u007fb\u0085c\u202ed\u200be\u{e0041}f\u00adg\u3164")).toBe(
+      "a‹U+007F›b‹U+0085›c‹U+202E›d‹U+200B›e‹U+E0041›f‹U+00AD›g‹U+3164›",
+    );
   });
 
   it("keeps joiners where people need them, and names them where they only deceive", () => {
@@ -93,7 +114,8 @@ describe("Markdown", () => {
   it("keeps complete fences as they are, and lets no other fence begin", () => {
     const code = "```ts\nconst a: Array<string> = [];\n```";
     expect(proseMarkdown(`a\n${code}\nb`)).toBe(`a\n${code}\nb`);
-    for (const open of ["```", "~~~~", "- ```", "> ~~~", "   ```js"]) expect(proseMarkdown(`${open}\n<b>`)).toMatch(/&#(?:96|126);.*\n&lt;b>$/);
+    for (const open of ["```", "~~~~", "- ```", "> ~~~", "   ```js"])
+      expect(proseMarkdown(`${open}\n<b>`)).toMatch(/&#(?:96|126);.*\n&lt;b>$/);
     // Each length is looked for once: quadratic time would be minutes.
     expect(proseMarkdown("```a\n".repeat(200_000))).not.toContain("```");
   });

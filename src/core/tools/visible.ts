@@ -20,14 +20,20 @@ export function visible(text: string): string {
   return text
     .replace(/\r\n?/g, "\n")
     .replace(ANSI, "")
-    .replace(HIDDEN, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : `‹U+${hex(char.codePointAt(0) ?? 0).toUpperCase()}›`));
+    .replace(HIDDEN, (char) =>
+      char < " "
+        ? String.fromCharCode(0x2400 + char.charCodeAt(0))
+        : `‹U+${hex(char.codePointAt(0) ?? 0).toUpperCase()}›`,
+    );
 }
 
 /**
  * For JSON strings: each hidden character as an escape sequence. `beyond` writes those that need more than four digits.
  */
 export const escapeHidden = (text: string, beyond: (code: number) => string = surrogates): string =>
-  text.replace(HIDDEN, (char) => (char.length === 1 ? `\\u${hex(char.charCodeAt(0))}` : beyond(char.codePointAt(0) ?? 0)));
+  text.replace(HIDDEN, (char) =>
+    char.length === 1 ? `\\u${hex(char.charCodeAt(0))}` : beyond(char.codePointAt(0) ?? 0),
+  );
 
 const surrogates = (code: number) => `\\u${hex(0xd7c0 + (code >> 10))}\\u${hex(0xdc00 + (code & 0x3ff))}`;
 

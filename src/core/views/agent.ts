@@ -3,7 +3,14 @@ import type { Usage } from "../facts/usage.ts";
 import type { Status, StatusVerdict } from "../link/status.ts";
 
 /** Next to the name of a status, or alone if there is no room. */
-export const STATUS_MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
+export const STATUS_MARKS: Readonly<Record<Status, string>> = {
+  pendingInit: "○",
+  running: "●",
+  completed: "✔",
+  errored: "✖",
+  shutdown: "■",
+  notFound: "?",
+};
 
 /** Why this parent. `evidence` begins with the deciding piece. */
 export interface LinkRecord {
@@ -43,7 +50,12 @@ export interface AgentRecord extends StatusVerdict {
   readonly lastActivityAt: string | null;
   readonly durationMs: number | null;
   /** `reported`: usage that the product reported when the agent ended; not in any sum. */
-  readonly usage: { readonly own: Usage; readonly internal: Usage | null; readonly subtree: Usage; readonly reported: ReportedUsage | null };
+  readonly usage: {
+    readonly own: Usage;
+    readonly internal: Usage | null;
+    readonly subtree: Usage;
+    readonly reported: ReportedUsage | null;
+  };
   readonly counts: {
     readonly messages: number;
     readonly toolCalls: number;

@@ -93,12 +93,17 @@ export class ModelTimes {
 
   /** The latest end of any response. */
   get done(): number {
-    return Math.max(this.#responses.at(-1)?.done ?? Number.NEGATIVE_INFINITY, this.#loneDone, ...this.#openLone.map(({ to }) => to));
+    return Math.max(
+      this.#responses.at(-1)?.done ?? Number.NEGATIVE_INFINITY,
+      this.#loneDone,
+      ...this.#openLone.map(({ to }) => to),
+    );
   }
 
   /** The time of each model call, by its response. */
   *times(): Generator<readonly [RecordKey, { readonly from: number; readonly to: number }]> {
-    for (const { closedNames, openNames, from, to } of this.#responses) for (const name of [...closedNames, ...openNames]) yield [name, { from, to }];
+    for (const { closedNames, openNames, from, to } of this.#responses)
+      for (const name of [...closedNames, ...openNames]) yield [name, { from, to }];
     for (const { name, from, to } of [...this.#lone, ...this.#openLone]) yield [name, { from, to }];
   }
 
@@ -149,7 +154,12 @@ export class ModelTimes {
     this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
     const until = this.inputs[place + 1] ?? Number.POSITIVE_INFINITY;
     const { length } = this.#responses;
-    for (let i = lowerBound(this.#responses, ({ first }) => first < at); i < length && (this.#responses[i]?.first ?? 0) < until; i += 1) this.#changed.add(i);
+    for (
+      let i = lowerBound(this.#responses, ({ first }) => first < at);
+      i < length && (this.#responses[i]?.first ?? 0) < until;
+      i += 1
+    )
+      this.#changed.add(i);
   }
 
   /** Assigns every call to its response: by name, else to the last one that had begun. */
@@ -191,7 +201,12 @@ export class ModelTimes {
       (isClosed ? response.closedNames : response.openNames).push(call.response);
     } else if (at !== null) {
       const known = before.find((one) => one.slot.number === number);
-      const lone = { slot: known?.slot ?? slot(GROUP.loneCall, number), name: call.response, from: Math.min(call.askedAt ?? at, at), to: at };
+      const lone = {
+        slot: known?.slot ?? slot(GROUP.loneCall, number),
+        name: call.response,
+        from: Math.min(call.askedAt ?? at, at),
+        to: at,
+      };
       if (isClosed) this.#loneDone = Math.max(this.#loneDone, at);
       (isClosed ? this.#lone : this.#openLone).push(lone);
       this.#list.set(lone.slot, modelSpan(lone, plus(NO_CALLS, call)));
@@ -210,7 +225,11 @@ export class ModelTimes {
         const response = this.#responses[i];
         if (response === undefined) break;
         this.#changed.delete(i);
-        if (!this.#place(response, this.#responses[i - 1]?.done ?? Number.NEGATIVE_INFINITY) && !this.#changed.has(i + 1)) break;
+        if (
+          !this.#place(response, this.#responses[i - 1]?.done ?? Number.NEGATIVE_INFINITY) &&
+          !this.#changed.has(i + 1)
+        )
+          break;
       }
     }
   }
@@ -228,6 +247,9 @@ export class ModelTimes {
   }
 }
 
-function modelSpan({ from, to }: { readonly from: number; readonly to: number }, { tokens, outputTokens, model, isCut }: CallSum): Span {
+function modelSpan(
+  { from, to }: { readonly from: number; readonly to: number },
+  { tokens, outputTokens, model, isCut }: CallSum,
+): Span {
   return { ...BLANK, kind: "model", from, to, name: model, tokens, outputTokens, end: isCut ? "cut" : "done" };
 }

@@ -12,7 +12,10 @@ const thread = (status: Status, below: readonly CardAgent[] = [], rest: Partial<
   below,
   ...rest,
 });
-const agent = (status: Status, lastReported: CardAgent["lastReported"] = "launched"): CardAgent => ({ status, lastReported: lastReported });
+const agent = (status: Status, lastReported: CardAgent["lastReported"] = "launched"): CardAgent => ({
+  status,
+  lastReported: lastReported,
+});
 
 describe("the stage of a card", () => {
   it.each([
@@ -38,12 +41,27 @@ describe("the stage of a card", () => {
   });
 
   const status = fc.constantFrom(...STATUSES);
-  const agents = fc.array(fc.record({ status, lastReported: fc.constantFrom(null, "launched", "revived", "completed", "errored", "shutdown") }), {
-    maxLength: 6,
-  });
-  const threads = fc.array(fc.record({ status, lastAt: fc.option(fc.nat(5_000)), plan: fc.constant(null), activity: fc.constant(null), below: agents }), {
-    maxLength: 5,
-  }) as fc.Arbitrary<CardThread[]>;
+  const agents = fc.array(
+    fc.record({
+      status,
+      lastReported: fc.constantFrom(null, "launched", "revived", "completed", "errored", "shutdown"),
+    }),
+    {
+      maxLength: 6,
+    },
+  );
+  const threads = fc.array(
+    fc.record({
+      status,
+      lastAt: fc.option(fc.nat(5_000)),
+      plan: fc.constant(null),
+      activity: fc.constant(null),
+      below: agents,
+    }),
+    {
+      maxLength: 5,
+    },
+  ) as fc.Arbitrary<CardThread[]>;
 
   it("is never moved by agents below, who can only delay that it is done", () => {
     fc.assert(
@@ -73,12 +91,18 @@ describe("the progress of a card", () => {
   ];
 
   it("is that of the thread that did something last", () => {
-    expect(progressOf([thread("running", [], { plan, activity: "runs bash" }), thread("completed", [], { lastAt: 1 })])).toEqual({
+    expect(
+      progressOf([thread("running", [], { plan, activity: "runs bash" }), thread("completed", [], { lastAt: 1 })]),
+    ).toEqual({
       done: 1,
       total: 3,
       current: "mend",
     });
-    expect(progressOf([thread("running", [], { activity: "runs bash" })])).toEqual({ done: 0, total: 0, current: "runs bash" });
+    expect(progressOf([thread("running", [], { activity: "runs bash" })])).toEqual({
+      done: 0,
+      total: 0,
+      current: "runs bash",
+    });
     expect(progressOf([thread("completed")])).toBeNull();
     expect(progressOf([])).toBeNull();
   });

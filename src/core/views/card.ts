@@ -66,14 +66,18 @@ const ENDINGS: ReadonlySet<LifecycleState | null> = new Set(["completed", "error
  * `queuedAt`: when a user queued the card again; earlier activity does not count.
  */
 export function stageOf(threads: readonly CardThread[], queuedAt: number | null = null): Stage {
-  const begun = threads.filter(({ status, lastAt }) => status !== "notFound" && status !== "pendingInit" && (queuedAt === null || (lastAt ?? 0) > queuedAt));
+  const begun = threads.filter(
+    ({ status, lastAt }) =>
+      status !== "notFound" && status !== "pendingInit" && (queuedAt === null || (lastAt ?? 0) > queuedAt),
+  );
   if (begun.length === 0) return "queued";
   if (begun.some(({ status }) => status === "running")) return "working";
   if (begun.some(({ status }) => hasFailed(status))) return "failed";
   return begun.some(isDelayed) ? "working" : "done";
 }
 
-export const isDelayed = ({ below }: CardThread) => below.some(({ status, lastReported }) => isAtWork(status) && !ENDINGS.has(lastReported));
+export const isDelayed = ({ below }: CardThread) =>
+  below.some(({ status, lastReported }) => isAtWork(status) && !ENDINGS.has(lastReported));
 
 /** The progress of the most recently active thread with a plan; else the activity of the last one. */
 export function progressOf(threads: readonly CardThread[]): Progress | null {

@@ -11,7 +11,11 @@ export interface Life {
 }
 
 /** Undefined if it never began. */
-export function lifeOf({ startedAt, endedAt, lastActivityAt, status }: AgentRecord, spans: readonly Span[], now: number): Life | undefined {
+export function lifeOf(
+  { startedAt, endedAt, lastActivityAt, status }: AgentRecord,
+  spans: readonly Span[],
+  now: number,
+): Life | undefined {
   if (startedAt === null) return undefined;
   const from = Date.parse(startedAt);
   const to = status === "running" ? now : Date.parse(endedAt ?? lastActivityAt ?? startedAt);
@@ -34,14 +38,27 @@ interface Wait {
 }
 
 /** Background agents may outlive the thread: the end is then that of the last of them. */
-export function withLast(root: string, lives: ReadonlyMap<string, Life | undefined>): (uri: string) => Life | undefined {
+export function withLast(
+  root: string,
+  lives: ReadonlyMap<string, Life | undefined>,
+): (uri: string) => Life | undefined {
   const own = lives.get(root);
   if (own === undefined) return (uri) => lives.get(uri);
   const [last, until] = [...lives].reduce<[string, number]>(
     (latest, [uri, life]) => (life !== undefined && life.to > latest[1] ? [uri, life.to] : latest),
     [root, own.to],
   );
-  const waited: Span = { kind: "wait", from: own.to, to: until, name: AGENTS, callId: null, tokens: 0, outputTokens: 0, end: "done", agents: [last] };
+  const waited: Span = {
+    kind: "wait",
+    from: own.to,
+    to: until,
+    name: AGENTS,
+    callId: null,
+    tokens: 0,
+    outputTokens: 0,
+    end: "done",
+    agents: [last],
+  };
   const whole = last === root ? own : { ...own, to: until, spans: [...own.spans, waited] };
   return (uri) => (uri === root ? whole : lives.get(uri));
 }
@@ -65,7 +82,9 @@ export function criticalPath(root: string, livesAs: (uri: string) => Life | unde
     const life = livesAs(uri) as Life;
     // Records may contradict each other: ignore waits for the agent itself or for one that waits for it.
     const isAbove = (one: string) => one === uri || stack.some((frame) => frame.uri === one);
-    const wait = waitsOf(uri, life).find((one) => one.to <= until && one.to > Math.max(since, one.since) && one.from < one.to && !isAbove(one.uri));
+    const wait = waitsOf(uri, life).find(
+      (one) => one.to <= until && one.to > Math.max(since, one.since) && one.from < one.to && !isAbove(one.uri),
+    );
     const from = wait === undefined ? Math.min(since, until) : wait.to;
     if (until > from) parts.push({ uri, from, to: until });
     if (wait === undefined) continue;
@@ -87,7 +106,9 @@ function waitsIn(life: Life, livesAs: (uri: string) => Life | undefined): Wait[]
       ? []
       : span.agents.flatMap((uri) => {
           const child = livesAs(uri);
-          return child === undefined ? [] : [{ uri, since: span.from, from: begunBy(child, span.from), to: Math.min(child.to, span.to ?? life.to) }];
+          return child === undefined
+            ? []
+            : [{ uri, since: span.from, from: begunBy(child, span.from), to: Math.min(child.to, span.to ?? life.to) }];
         }),
   );
   return waits.sort((a, b) => b.to - a.to || a.from - b.from || (a.uri < b.uri ? -1 : 1));

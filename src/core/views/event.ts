@@ -3,7 +3,18 @@ import type { FromOrigin } from "../facts/origin.ts";
 import type { Tokens } from "../facts/usage.ts";
 import type { Status, StatusSource } from "../link/status.ts";
 
-export const EVENT_KINDS = ["user", "assistant", "reasoning", "toolCall", "toolResult", "spawn", "status", "compaction", "error", "note"] as const;
+export const EVENT_KINDS = [
+  "user",
+  "assistant",
+  "reasoning",
+  "toolCall",
+  "toolResult",
+  "spawn",
+  "status",
+  "compaction",
+  "error",
+  "note",
+] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 /** The public form of an event, `retinue/event@1`. */
@@ -20,12 +31,18 @@ export interface AgentEvent {
   readonly tool: EventTool | null;
   readonly usage: Tokens | null;
   readonly spawn: EventSpawn | null;
-  readonly status: { readonly status: Status; readonly statusSource: StatusSource; readonly statusReason: string } | null;
+  readonly status: {
+    readonly status: Status;
+    readonly statusSource: StatusSource;
+    readonly statusReason: string;
+  } | null;
   readonly ref: EventRef | null;
 }
 
 /** The place of a record: a line of a file, or a row of a database. */
-export type EventRef = { readonly path: string; readonly line: number } | { readonly path: string; readonly row: string };
+export type EventRef =
+  | { readonly path: string; readonly line: number }
+  | { readonly path: string; readonly row: string };
 
 export interface EventTool {
   readonly name: string | null;
@@ -53,7 +70,12 @@ export interface EventDraft extends FromOrigin {
   readonly at: number | null;
   readonly kind: Exclude<EventKind, "spawn" | "status">;
   readonly text: string | null;
-  readonly tool: { readonly name: string | null; readonly call: CallKey; readonly input: unknown; readonly isError: boolean } | null;
+  readonly tool: {
+    readonly name: string | null;
+    readonly call: CallKey;
+    readonly input: unknown;
+    readonly isError: boolean;
+  } | null;
   /** Distinguishes it from other events of its record, if the record may change. */
   readonly name?: string;
   /** Set on every row of a response; its tokens are shown once. */

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { agent, callSpawned, LATER, lifecycle, notebook, parentNamed, record, spawnCalled, thread } from "../../../test/support/observations.ts";
+import {
+  agent,
+  callSpawned,
+  LATER,
+  lifecycle,
+  notebook,
+  parentNamed,
+  record,
+  spawnCalled,
+  thread,
+} from "../../../test/support/observations.ts";
 import { link } from "../link/link.ts";
 import { messagesIn } from "./messages.ts";
 
@@ -19,7 +29,8 @@ function team() {
   }
   return book;
 }
-const messages = (book: ReturnType<typeof notebook>) => messagesIn(link(book.observations, LATER), main).map(({ from, to, revives }) => [from, to, revives]);
+const messages = (book: ReturnType<typeof notebook>) =>
+  messagesIn(link(book.observations, LATER), main).map(({ from, to, revives }) => [from, to, revives]);
 
 describe("messages between agents", () => {
   it("find the recipient by name, id, path or key", () => {

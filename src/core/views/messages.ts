@@ -24,12 +24,18 @@ export function messagesIn(forest: Forest, root: AgentKey): Message[] {
   const woken = agents.flatMap((agent) =>
     agent.statements.flatMap(({ state, speaker, at }): Message[] => {
       const from = forest.agents.get(speaker)?.uri;
-      return state !== "revived" || from === undefined || from === agent.uri ? [] : [{ from, to: agent.uri, at, revives: true }];
+      return state !== "revived" || from === undefined || from === agent.uri
+        ? []
+        : [{ from, to: agent.uri, at, revives: true }];
     }),
   );
-  const again = agents.flatMap((agent) => calledAgain(forest, agent)).filter((message) => !woken.some((other) => isOneOf(message, other)));
+  const again = agents
+    .flatMap((agent) => calledAgain(forest, agent))
+    .filter((message) => !woken.some((other) => isOneOf(message, other)));
   const reviving = [...woken, ...again];
-  return [...written.filter((message) => !reviving.some((other) => isOneOf(message, other))), ...reviving].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  return [...written.filter((message) => !reviving.some((other) => isOneOf(message, other))), ...reviving].sort(
+    (a, b) => (a.at ?? 0) - (b.at ?? 0),
+  );
 }
 
 /** A later call to the same agent. */
@@ -43,8 +49,13 @@ function calledAgain(forest: Forest, agent: LinkedAgent): Message[] {
 }
 
 /** The calls of its parent to this agent, oldest first. */
-export function callsOf({ evidence, parent }: LinkedAgent): readonly { readonly call: CallKey; readonly at: number | null }[] {
-  const known = evidence.flatMap(({ call, at, confidence, parent: of }) => (call !== null && confidence === 1 && of === parent ? [{ call, at }] : []));
+export function callsOf({
+  evidence,
+  parent,
+}: LinkedAgent): readonly { readonly call: CallKey; readonly at: number | null }[] {
+  const known = evidence.flatMap(({ call, at, confidence, parent: of }) =>
+    call !== null && confidence === 1 && of === parent ? [{ call, at }] : [],
+  );
   const oldestFirst = known.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0) || (a.call < b.call ? -1 : 1));
   return oldestFirst.filter(({ call }, i) => oldestFirst.findIndex((one) => one.call === call) === i);
 }
@@ -52,7 +63,8 @@ export function callsOf({ evidence, parent }: LinkedAgent): readonly { readonly 
 /** Maximum time between a call and its result that describe the same message. */
 const SAME_MS = 5_000;
 
-const isOneOf = (a: Message, b: Message) => a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
+const isOneOf = (a: Message, b: Message) =>
+  a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
 
 /**
  * Finds agents by the names they use for each other; a path may be relative to the speaker. The path of the thread

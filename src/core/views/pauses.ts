@@ -38,7 +38,10 @@ export class Pauses {
     const isIdle = isRunning && Number.isFinite(last) && last >= (asked.at(-1) ?? Number.NEGATIVE_INFINITY);
     const awaited = isIdle ? children.filter((child) => child.isRunning).map(({ uri }) => uri) : [];
     const agents = [...new Set(awaited)];
-    this.#list.set(this.#openWait, agents.length === 0 ? null : { ...BLANK, kind: "wait", from: last, to: null, name: AGENTS, end: null, agents });
+    this.#list.set(
+      this.#openWait,
+      agents.length === 0 ? null : { ...BLANK, kind: "wait", from: last, to: null, name: AGENTS, end: null, agents },
+    );
   }
 
   /** The earliest end that changed. */
@@ -76,6 +79,14 @@ export class Pauses {
     );
     const last = ended.at(-1);
     if (last === undefined) return null;
-    return { ...BLANK, kind: "wait", from, to: last.end, name: AGENTS, end: "done", agents: [...new Set(ended.map(({ uri }) => uri))] } as const;
+    return {
+      ...BLANK,
+      kind: "wait",
+      from,
+      to: last.end,
+      name: AGENTS,
+      end: "done",
+      agents: [...new Set(ended.map(({ uri }) => uri))],
+    } as const;
   }
 }

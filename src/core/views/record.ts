@@ -41,7 +41,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
   const own = isWholeItsOwn ? withUndivided(called) : called;
   const onItsBehalf = [...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed];
-  const hasInternal = agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
+  const hasInternal =
+    agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
   const ofProduct = usageOf(onItsBehalf, price, provider);
   const internal = hasInternal ? (isWholeItsOwn ? ofProduct : withUndivided(ofProduct)) : null;
   return {
@@ -71,7 +72,10 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     usage: {
       own,
       internal,
-      subtree: children.reduce((sum, child) => addUsage(sum, child.usage.subtree), internal === null ? own : addUsage(own, internal)),
+      subtree: children.reduce(
+        (sum, child) => addUsage(sum, child.usage.subtree),
+        internal === null ? own : addUsage(own, internal),
+      ),
       reported: agent.statements.findLast((s) => s.reported !== undefined)?.reported ?? null,
     },
     counts: {
@@ -82,7 +86,10 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
       byStatus: countStatuses(children),
     },
-    result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
+    result:
+      agent.verdict.status === "completed"
+        ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null)
+        : null,
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [
       ...agent.warnings,
@@ -93,7 +100,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   };
 }
 
-const UNDIVIDED = "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
+const UNDIVIDED =
+  "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
 
 const ABSURD = `a record has an impossible number of tokens: ${MOST} is counted instead`;
 
@@ -144,6 +152,8 @@ function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, n
 
 /** A refused spawn never had a transcript. */
 function missingTranscript(agent: LinkedAgent): string[] {
-  const refused = agent.evidence[0]?.rule === UNANSWERED_RULE && (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
+  const refused =
+    agent.evidence[0]?.rule === UNANSWERED_RULE &&
+    (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
   return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["its transcript was not found"];
 }

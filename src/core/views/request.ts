@@ -73,7 +73,11 @@ export interface RequestContent {
   /**
    * Of the previous request: the names of its system prompt and tools, and messages that this one no longer contains.
    */
-  readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
+  readonly previous: {
+    readonly system: string | null;
+    readonly tools: string | null;
+    readonly gone: readonly string[];
+  } | null;
   readonly settings: JsonObject;
   readonly answer: readonly JsonObject[];
 }

@@ -102,7 +102,13 @@ const isWork = (group: Slot["group"]) => group < GROUP.wait;
 
 function byOrder(a: Slot, b: Slot): number {
   const [x, y] = [a.span as Span, b.span as Span];
-  return x.from - y.from || SPAN_KINDS.indexOf(x.kind) - SPAN_KINDS.indexOf(y.kind) || (x.to ?? 0) - (y.to ?? 0) || a.group - b.group || a.number - b.number;
+  return (
+    x.from - y.from ||
+    SPAN_KINDS.indexOf(x.kind) - SPAN_KINDS.indexOf(y.kind) ||
+    (x.to ?? 0) - (y.to ?? 0) ||
+    a.group - b.group ||
+    a.number - b.number
+  );
 }
 
 /** The first position of a sorted list that is not before the target. */

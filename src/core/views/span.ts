@@ -41,6 +41,8 @@ export function busyMs(spans: readonly Span[], now: number): number {
 
 export function isSame(a: Span, b: Span): boolean {
   return (Object.keys(a) as (keyof Span)[]).every((field) =>
-    field === "agents" ? a.agents.length === b.agents.length && a.agents.every((uri, i) => uri === b.agents[i]) : a[field] === b[field],
+    field === "agents"
+      ? a.agents.length === b.agents.length && a.agents.every((uri, i) => uri === b.agents[i])
+      : a[field] === b[field],
   );
 }

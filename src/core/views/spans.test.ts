@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { agent, answer, call, callSpawned, LATER, lifecycle, notebook, parentNamed, record, spawnCalled, thread } from "../../../test/support/observations.ts";
+import {
+  agent,
+  answer,
+  call,
+  callSpawned,
+  LATER,
+  lifecycle,
+  notebook,
+  parentNamed,
+  record,
+  spawnCalled,
+  thread,
+} from "../../../test/support/observations.ts";
 import { agentOf, link } from "../link/link.ts";
 import { type CriticalPart, criticalPath, withLast } from "./critical-path.ts";
 import { busyMs, type Span } from "./span.ts";
@@ -55,7 +67,10 @@ describe("spans", () => {
   it("take the times of calls and results where these have their own, and do not count a tool as thinking", () => {
     const book = notebook();
     book.see(asks(0), record({ role: "user", state: "open" }));
-    book.see(asks(5, "m"), record({ calls: [{ ...tool("c"), at: 12 }], results: [{ call: call("c"), isError: false, at: 90 }] }));
+    book.see(
+      asks(5, "m"),
+      record({ calls: [{ ...tool("c"), at: 12 }], results: [{ call: call("c"), isError: false, at: 90 }] }),
+    );
     expect(brief(spansIn(book))).toEqual([
       ["model", null, 0, 12, "done"],
       ["tool", "Read", 12, 90, "done"],
@@ -160,7 +175,8 @@ describe("the critical path", () => {
   const wait = (from: number, to: number, ...agents: string[]): Span => {
     return { kind: "wait", from, to, name: "agents", callId: null, tokens: 0, outputTokens: 0, end: "done", agents };
   };
-  const pathOf = (lives: Record<string, { from: number; to: number; spans: Span[] }>, root = "main") => criticalPath(root, (uri) => lives[uri]);
+  const pathOf = (lives: Record<string, { from: number; to: number; spans: Span[] }>, root = "main") =>
+    criticalPath(root, (uri) => lives[uri]);
   const parts = (path: readonly CriticalPart[]) => path.map(({ uri, from, to }) => [uri, from, to]);
 
   it("goes through the child that ended last, and the children of that one", () => {
@@ -195,7 +211,10 @@ describe("the critical path", () => {
   });
 
   it("omits agents that had ended before the wait", () => {
-    const path = pathOf({ main: { from: 0, to: 50, spans: [wait(30, 31, "early")] }, early: { from: 1, to: 20, spans: [] } });
+    const path = pathOf({
+      main: { from: 0, to: 50, spans: [wait(30, 31, "early")] },
+      early: { from: 1, to: 20, spans: [] },
+    });
     expect(parts(path)).toEqual([["main", 0, 50]]);
   });
 

@@ -106,7 +106,12 @@ export class Timeline {
     const { inputs } = this.#answers;
     this.#answers.assign(agent.calls);
     this.#answers.compute();
-    this.#tools.compute({ children, isRunning, end: isRunning ? null : (endOf(agent) ?? agent.lastAt), waiting: agent.waiting });
+    this.#tools.compute({
+      children,
+      isRunning,
+      end: isRunning ? null : (endOf(agent) ?? agent.lastAt),
+      waiting: agent.waiting,
+    });
     this.#pauses.compute(inputs, children.length === 0 ? [] : [...children, ...lateOnes(forest, agent)], isRunning);
     this.#list.set(this.#now, isRunning && !this.#pauses.isWaiting ? this.#thinking() : null);
   }
@@ -121,10 +126,17 @@ export class Timeline {
 
 function lifeOf(child: LinkedAgent): Life {
   const to = endOf(child);
-  const reported = child.statements.filter((s) => s.state !== "launched" && s.state !== "revived").flatMap((s) => s.at ?? []);
+  const reported = child.statements
+    .filter((s) => s.state !== "launched" && s.state !== "revived")
+    .flatMap((s) => s.at ?? []);
   return {
     uri: child.uri,
-    calls: [...new Set([...(child.spawnCall === undefined ? [] : [child.spawnCall.call]), ...callsOf(child).map(({ call }) => call)])],
+    calls: [
+      ...new Set([
+        ...(child.spawnCall === undefined ? [] : [child.spawnCall.call]),
+        ...callsOf(child).map(({ call }) => call),
+      ]),
+    ],
     to,
     ends: to === null ? reported : [...reported, to],
     isRunning: child.verdict.status === "running",

@@ -21,7 +21,12 @@ export interface SpendingPart {
   readonly usage: Usage;
 }
 
-const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({ usage, models: new Set(models), parts: new Map(parts), hasAbsurd });
+const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({
+  usage,
+  models: new Set(models),
+  parts: new Map(parts),
+  hasAbsurd,
+});
 const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
 const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
 

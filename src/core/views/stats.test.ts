@@ -26,7 +26,9 @@ describe("what was spent", () => {
   ];
 
   it("is summed up with the dearest first, and each agent counted once", () => {
-    expect(statsBy(rows, "model").map((l) => [l.key, l.agents, l.usage.calls, l.usage.costUsd, l.byStatus, l.durationMs])).toEqual([
+    expect(
+      statsBy(rows, "model").map((l) => [l.key, l.agents, l.usage.calls, l.usage.costUsd, l.byStatus, l.durationMs]),
+    ).toEqual([
       ["dear", 1, 2, 10, { errored: 1 }, 10],
       ["cheap", 1, 1, 0.5, { completed: 1 }, 10],
       ["unpriced", 1, 1, null, { completed: 1 }, 10],
@@ -52,7 +54,9 @@ describe("a line of what was spent", () => {
 
   it("tells what went to agents that failed, and what was delegated", () => {
     const { failed, delegated, knownCostUsd } = statsTotal(rows);
-    expect([knownCostUsd, failed.knownCostUsd, failed.agents, delegated.knownCostUsd, delegated.agents]).toEqual([31, 2, 1, 30, 3]);
+    expect([knownCostUsd, failed.knownCostUsd, failed.agents, delegated.knownCostUsd, delegated.agents]).toEqual([
+      31, 2, 1, 30, 3,
+    ]);
   });
   it("tells how long agents took, each counted once", () => {
     expect(statsTotal(rows).durations).toEqual({ least: 10, quarter: 20, median: 40, threeQuarters: 40, most: 100 });
@@ -60,8 +64,12 @@ describe("a line of what was spent", () => {
   });
   it("has threads behind it", () => {
     expect(statsTotal(rows).threads).toBe(2);
-    expect(threadsBehind(rows, "status", "errored").map(({ key, knownCostUsd }) => [key, knownCostUsd])).toEqual([["toy://one", 2]]);
-    expect(threadsBehind(rows, "type", "t").map(({ key, agents, knownCostUsd }) => [key, agents, knownCostUsd])).toEqual([
+    expect(threadsBehind(rows, "status", "errored").map(({ key, knownCostUsd }) => [key, knownCostUsd])).toEqual([
+      ["toy://one", 2],
+    ]);
+    expect(
+      threadsBehind(rows, "type", "t").map(({ key, agents, knownCostUsd }) => [key, agents, knownCostUsd]),
+    ).toEqual([
       ["toy://one", 2, 22],
       ["toy://two", 1, 8],
     ]);
@@ -75,7 +83,10 @@ describe("the shape of a task", () => {
     ["Fix issue 123 in 2 files", "Fix issue 7 in 14 files"],
     ['Rename "foo" to "bar"', "Rename 'a b' to `c`"],
     ["See https://example.invalid/a?b=1 and go on", "See https://example.invalid/other and go on"],
-    ["Look at commit 3f2a9bc and 833fc0f4-0b5d-4c2e-9d3f-6c1de7a1b2c3", "Look at commit 0011223 and 11111111-2222-4333-8444-555555555555"],
+    [
+      "Look at commit 3f2a9bc and 833fc0f4-0b5d-4c2e-9d3f-6c1de7a1b2c3",
+      "Look at commit 0011223 and 11111111-2222-4333-8444-555555555555",
+    ],
     ["Do\n\n  this", "Do this"],
   ])("%s is the same as %s", (a, b) => {
     expect(templateOf(a)).toBe(templateOf(b));

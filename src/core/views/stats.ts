@@ -95,7 +95,8 @@ function durationsOf(list: readonly number[]): Durations | null {
 export const statsTotal = (rows: Iterable<SpentRow>): StatsLine => lineOf(null, [...rows]);
 
 const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
-const byWeight = (a: StatsLine, b: StatsLine) => b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
+const byWeight = (a: StatsLine, b: StatsLine) =>
+  b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
 
 /** Sums rows by one field: highest cost first, days in order. */
 export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
@@ -146,7 +147,15 @@ function rowsOf(record: AgentTree, thread: string, { parts }: Spending): SpentRo
     agents: 0,
     durationMs: 0,
   }));
-  const own = { ...base, day: began, model: null, usage: NO_USAGE, ...first, agents: 1, durationMs: record.durationMs ?? 0 };
+  const own = {
+    ...base,
+    day: began,
+    model: null,
+    usage: NO_USAGE,
+    ...first,
+    agents: 1,
+    durationMs: record.durationMs ?? 0,
+  };
   return [own, ...more];
 }
 

@@ -65,7 +65,8 @@ export class ToolUses {
 
   /** By the provider's id of each call. */
   *times(): Generator<readonly [string, { readonly from: number; readonly to: number | null }]> {
-    for (const { call, slot: at } of this.#uses.values()) if (at.span !== null) yield [nativeCall(call), { from: at.span.from, to: at.span.to }];
+    for (const { call, slot: at } of this.#uses.values())
+      if (at.span !== null) yield [nativeCall(call), { from: at.span.from, to: at.span.to }];
   }
 
   add(step: ObservationOf<"record">): void {
@@ -74,7 +75,17 @@ export class ToolUses {
       if (known !== undefined) known.waitsFor = waitsFor;
       else if (at !== null) {
         const number = this.#uses.size;
-        this.#begin({ slot: slot(GROUP.tool, number), call, name, from: at, madeAt: step.at, to: null, isError: false, waitsFor, awaitsAgents });
+        this.#begin({
+          slot: slot(GROUP.tool, number),
+          call,
+          name,
+          from: at,
+          madeAt: step.at,
+          to: null,
+          isError: false,
+          waitsFor,
+          awaitsAgents,
+        });
       }
       this.#changed.add(call);
     }
@@ -148,10 +159,15 @@ export class ToolUses {
     const { call, from } = use;
     // A call without a result ended with its agent, unless a result may still come.
     const to = use.to ?? (this.#open.has(call) ? null : (end ?? from));
-    const awaited = use.awaitsAgents ? children.filter((child) => isAwaited(child, from, to)) : (this.#made.get(call) ?? []);
+    const awaited = use.awaitsAgents
+      ? children.filter((child) => isAwaited(child, from, to))
+      : (this.#made.get(call) ?? []);
     const isWaiting =
       awaited.length > 0 &&
-      (use.awaitsAgents || awaited.some((child) => (to === null ? !child.background : child.ends.some((ended) => ended > from && ended <= to))));
+      (use.awaitsAgents ||
+        awaited.some((child) =>
+          to === null ? !child.background : child.ends.some((ended) => ended > from && ended <= to),
+        ));
     const heldFor = waiting?.call === call ? waiting.for : use.waitsFor;
     const held = to !== null || isWaiting ? null : heldFor;
     return {
@@ -182,9 +198,15 @@ function madeBy(children: readonly Life[]): ReadonlyMap<CallKey, readonly Life[]
   return made;
 }
 
-export const isSameFamily = (a: readonly Life[], b: readonly Life[]) => a.length === b.length && a.every((one, i) => isSameLife(one, b[i] as Life));
+export const isSameFamily = (a: readonly Life[], b: readonly Life[]) =>
+  a.length === b.length && a.every((one, i) => isSameLife(one, b[i] as Life));
 
 const isSameLife = (a: Life, b: Life) =>
-  a.uri === b.uri && a.to === b.to && a.isRunning === b.isRunning && a.background === b.background && isEqual(a.calls, b.calls) && isEqual(a.ends, b.ends);
+  a.uri === b.uri &&
+  a.to === b.to &&
+  a.isRunning === b.isRunning &&
+  a.background === b.background &&
+  isEqual(a.calls, b.calls) &&
+  isEqual(a.ends, b.ends);
 
 const isEqual = <T>(a: readonly T[], b: readonly T[]) => a.length === b.length && a.every((one, i) => one === b[i]);

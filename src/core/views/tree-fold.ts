@@ -1,7 +1,11 @@
 /**
  * Folds a tree, leaves first, without recursion, because the depth is unlimited. `childrenOf` is called once per node.
  */
-export function foldTree<Node, Made>(root: Node, childrenOf: (node: Node) => readonly Node[], make: (node: Node, below: readonly Made[]) => Made): Made {
+export function foldTree<Node, Made>(
+  root: Node,
+  childrenOf: (node: Node) => readonly Node[],
+  make: (node: Node, below: readonly Made[]) => Made,
+): Made {
   interface Place {
     readonly node: Node;
     readonly parent: Place | null;

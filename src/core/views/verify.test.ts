@@ -2,7 +2,21 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { history } from "../../../test/support/history.ts";
 import { LATER, notebook, record, thread } from "../../../test/support/observations.ts";
-import { AGREES, type Book, brief, differs, explained, family, forestOf, fork, main, say, total, verify, worker } from "../../../test/support/thread-totals.ts";
+import {
+  AGREES,
+  type Book,
+  brief,
+  differs,
+  explained,
+  family,
+  forestOf,
+  fork,
+  main,
+  say,
+  total,
+  verify,
+  worker,
+} from "../../../test/support/thread-totals.ts";
 import { addAmounts, COMPARED, NO_AMOUNTS, subtractAmounts } from "../facts/usage.ts";
 import { link } from "../link/link.ts";
 import { verifyAll } from "./verify.ts";
@@ -12,7 +26,11 @@ describe("a total", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }));
     expect(brief(verify(book))).toEqual(AGREES);
-    expect(verify(book)).toMatchObject({ uri: "toy://t", stated: { inputTokens: 30, outputTokens: 200 }, counted: { inputTokens: 30, outputTokens: 200 } });
+    expect(verify(book)).toMatchObject({
+      uri: "toy://t",
+      stated: { inputTokens: 30, outputTokens: 200 },
+      counted: { inputTokens: 30, outputTokens: 200 },
+    });
   });
 
   it("is the thread's, whichever of its agents is asked for", () => {
@@ -37,7 +55,10 @@ describe("a total", () => {
     const book = family();
     const [big] = total({ big: [30, 200] }).byModel;
     if (big === undefined) throw new Error("no model");
-    book.see({ by: main }, { ...total({}), byModel: [{ ...big, amounts: { ...big.amounts, cacheWrite1hTokens: null } }] });
+    book.see(
+      { by: main },
+      { ...total({}), byModel: [{ ...big, amounts: { ...big.amounts, cacheWrite1hTokens: null } }] },
+    );
     expect(brief(verify(book))).toEqual(AGREES);
   });
 
@@ -159,7 +180,10 @@ describe("a fork", () => {
   });
 
   it("differs like any other thread", () => {
-    expect(brief(verify(forked("before", [14, 200]), fork))).toMatchObject({ verdict: "differs", differences: ["big inputTokens 4 3"] });
+    expect(brief(verify(forked("before", [14, 200]), fork))).toMatchObject({
+      verdict: "differs",
+      differences: ["big inputTokens 4 3"],
+    });
   });
 });
 
@@ -190,7 +214,10 @@ it("always adds up: stated less counted is what the reasons and the differences 
         if (v.stated === null) continue;
         const explained = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
         const off = subtractAmounts(subtractAmounts(v.stated, v.counted), explained);
-        for (const kind of COMPARED) expect(off[kind]).toBe(v.differences.filter((d) => d.kind === kind).reduce((sum, d) => sum + d.stated - d.counted, 0));
+        for (const kind of COMPARED)
+          expect(off[kind]).toBe(
+            v.differences.filter((d) => d.kind === kind).reduce((sum, d) => sum + d.stated - d.counted, 0),
+          );
       }
     }),
     { numRuns: 500 },

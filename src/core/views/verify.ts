@@ -1,5 +1,13 @@
 import { type AgentKey, partsOf, threadOf } from "../facts/ids.ts";
-import { type Amounts, addAmounts, COMPARED, type Compared, isNothing, NO_AMOUNTS, subtractAmounts } from "../facts/usage.ts";
+import {
+  type Amounts,
+  addAmounts,
+  COMPARED,
+  type Compared,
+  isNothing,
+  NO_AMOUNTS,
+  subtractAmounts,
+} from "../facts/usage.ts";
 import type { Explained, OfModel } from "../link/account.ts";
 import type { ModelCall } from "../link/gather.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../link/link.ts";
@@ -85,7 +93,10 @@ function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly Linked
   const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => [...g.calls])]);
   const { settled } = thread;
   const last = settled?.settlements.at(-1);
-  const found = settled === null ? { reasons: [noTotal(thread, calls)], differences: [] } : findingsOf(forest, thread, settled, calls, price);
+  const found =
+    settled === null
+      ? { reasons: [noTotal(thread, calls)], differences: [] }
+      : findingsOf(forest, thread, settled, calls, price);
   return {
     schema: "retinue/verification@1",
     uri: thread.uri,
@@ -105,7 +116,13 @@ function verdictOf(settled: Settled | null, { reasons, differences }: Finding): 
   return reasons.some((reason) => reason.code !== "copied") ? "explained" : "agrees";
 }
 
-function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }: Settled, calls: readonly ModelCall[], price: Price): Finding {
+function findingsOf(
+  forest: Forest,
+  thread: LinkedAgent,
+  { settlements, since }: Settled,
+  calls: readonly ModelCall[],
+  price: Price,
+): Finding {
   const last = settlements.at(-1)?.total ?? null;
   const reasons = [
     ...copied(forest, thread),
@@ -140,7 +157,10 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
     ),
   ];
   const differences = differencesIn(settlements);
-  return { differences, reasons: [...reasons, ...(differences.length > 0 ? [] : prices(settlements, price, partsOf(thread.key).provider))] };
+  return {
+    differences,
+    reasons: [...reasons, ...(differences.length > 0 ? [] : prices(settlements, price, partsOf(thread.key).provider))],
+  };
 }
 
 const noTotal = ({ verdict }: LinkedAgent, calls: readonly ModelCall[]): Reason => ({
@@ -167,7 +187,15 @@ function fromTotals(calls: readonly ModelCall[]): Reason[] {
 
 function copied(forest: Forest, { forkedFrom }: LinkedAgent): Reason[] {
   const origin = forkedFrom === null ? undefined : forest.agents.get(forkedFrom);
-  return origin === undefined ? [] : [{ code: "copied", says: `it began as a copy of ${origin.uri}: the copied part counts there`, tokens: NO_AMOUNTS }];
+  return origin === undefined
+    ? []
+    : [
+        {
+          code: "copied",
+          says: `it began as a copy of ${origin.uri}: the copied part counts there`,
+          tokens: NO_AMOUNTS,
+        },
+      ];
 }
 
 function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly Settlement[]): Reason[] {
@@ -176,7 +204,13 @@ function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly 
     if (base === null || base.thread === thread.key || total.began !== began) return [];
     const tokens = sumOf(base.total.byModel);
     const whose = forest.agents.get(base.thread)?.uri ?? base.thread;
-    return [{ code: "carried-over", says: `its total continues that of ${whose}, which used ${words(tokens)}`, tokens } as const];
+    return [
+      {
+        code: "carried-over",
+        says: `its total continues that of ${whose}, which used ${words(tokens)}`,
+        tokens,
+      } as const,
+    ];
   });
 }
 
@@ -184,7 +218,9 @@ function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly 
 function restarted(settlements: readonly Settlement[], last: StatedTotal | null): Reason[] {
   const past = settlements.filter(({ total }) => total.began !== last?.began);
   const tokens = past.map(({ stated }) => sumOf(stated)).reduce(addAmounts, NO_AMOUNTS);
-  return isNothing(tokens) ? [] : [{ code: "restarted", says: `its counting restarted after ${words(tokens)}`, tokens: negative(tokens) }];
+  return isNothing(tokens)
+    ? []
+    : [{ code: "restarted", says: `its counting restarted after ${words(tokens)}`, tokens: negative(tokens) }];
 }
 
 function without(code: ReasonCode, calls: readonly ModelCall[], says: (answers: string) => string): Reason[] {
@@ -201,25 +237,35 @@ function explanation({ why, model, amounts, traces, answers }: Explained, isReve
     case "not-final":
       return reason(`${plural(answers, "response")} on ${model} recorded before completion: ${words(amounts)} missing`);
     case "own-behalf":
-      return reason(`no agent used ${model}: ${words(amounts)} are internal${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`);
+      return reason(
+        `no agent used ${model}: ${words(amounts)} are internal${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`,
+      );
     case "unrecorded":
-      return reason(`${tracesIn(traces)}: ${words(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`);
+      return reason(
+        `${tracesIn(traces)}: ${words(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`,
+      );
     case "not-itemized":
-      return reason(`${plural(answers, "response")} on ${model} recorded with output tokens only: ${words(amounts)} known from the total alone`);
+      return reason(
+        `${plural(answers, "response")} on ${model} recorded with output tokens only: ${words(amounts)} known from the total alone`,
+      );
     default:
       return why satisfies never;
   }
 }
 
 function tracesIn(traces: Explained["traces"]): string {
-  return [...Map.groupBy(traces, (trace) => trace.what)].map(([what, list]) => (list.length === 1 ? what : `${list.length} × ${what}`)).join(", ");
+  return [...Map.groupBy(traces, (trace) => trace.what)]
+    .map(([what, list]) => (list.length === 1 ? what : `${list.length} × ${what}`))
+    .join(", ");
 }
 
 function differencesIn(settlements: readonly Settlement[]): Difference[] {
   const models = [...new Set(settlements.flatMap((s) => s.unexplained.map((u) => u.model)))];
   return models.flatMap((model) => {
     const of = (pick: (s: Settlement) => readonly OfModel[]) =>
-      settlements.flatMap((s) => pick(s).filter((m) => m.model === model)).reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
+      settlements
+        .flatMap((s) => pick(s).filter((m) => m.model === model))
+        .reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
     const stated = of((s) => s.stated);
     const by = of((s) => s.unexplained);
     // Explained amounts count as known, so that only open differences are shown.
@@ -236,7 +282,8 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
   for (const { total, base, covered, explained, revealed } of settlements) {
     const before = base === null ? 0 : base.total.costUsd;
     const cost = costOf([...covered, ...(revealed === null ? [] : [revealed.call])], price, provider);
-    if (total.costUsd === null || before === null || cost === null || explained.length > (revealed === null ? 0 : 1)) return [];
+    if (total.costUsd === null || before === null || cost === null || explained.length > (revealed === null ? 0 : 1))
+      return [];
     stated += total.costUsd - before;
     ours += cost;
   }
@@ -253,13 +300,19 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
 function hintsFor(members: readonly LinkedAgent[]): string[] {
   const missing = members.filter((agent) => agent.records === 0 && agent.agentId !== null).length;
   return [
-    ...(missing === 0 ? [] : [`${plural(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: their usage cannot be counted`]),
+    ...(missing === 0
+      ? []
+      : [
+          `${plural(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: their usage cannot be counted`,
+        ]),
     "retinue doctor lists what could not be read",
   ];
 }
 
-const sumOf = (models: readonly OfModel[]): Amounts => models.reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
-const sumOfCalls = (calls: readonly ModelCall[]): Amounts => calls.reduce((sum, call) => addAmounts(sum, call.tokens), NO_AMOUNTS);
+const sumOf = (models: readonly OfModel[]): Amounts =>
+  models.reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
+const sumOfCalls = (calls: readonly ModelCall[]): Amounts =>
+  calls.reduce((sum, call) => addAmounts(sum, call.tokens), NO_AMOUNTS);
 const negative = (amounts: Amounts) => subtractAmounts(NO_AMOUNTS, amounts);
 
 function costOf(calls: readonly ModelCall[], price: Price, provider: string): number | null {
@@ -278,6 +331,8 @@ export const KIND_WORDS: Readonly<Record<Compared, string>> = {
 };
 
 function words(amounts: Amounts): string {
-  const parts = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map((kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`);
+  const parts = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map(
+    (kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`,
+  );
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }

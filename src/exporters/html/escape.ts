@@ -1,6 +1,12 @@
 import { escapeHidden } from "../../core/tools/visible.ts";
 
-const MEANING: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const MEANING: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
 
 /** Escapes text for elements and attributes. Control and invisible characters are shown as escape sequences. */
 export function escaped(text: string): string {

@@ -18,9 +18,13 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
   const { record, steps } = story;
   const { own } = record.usage;
   const used = `${own.calls} calls, ${count(totalTokens(own))} tokens, ${money(own.costUsd)}`;
-  const about = [record.model.join(", "), used, record.uri].filter((words) => words !== "").map((words) => `<span>${escaped(words)}</span>`);
+  const about = [record.model.join(", "), used, record.uri]
+    .filter((words) => words !== "")
+    .map((words) => `<span>${escaped(words)}</span>`);
   const results = new Map(
-    steps.flatMap((step) => (step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [])),
+    steps.flatMap((step) =>
+      step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [],
+    ),
   );
   const body = steps.map((step) => stepHtml(step, results)).join("");
   const warnings = record.warnings.map((warning) => `<p class="dim">${escaped(warning)}</p>`).join("");
@@ -37,7 +41,8 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
 function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
   const { kind, tool, at } = event;
   const when = at === null ? "" : ` · ${clock(at, "UTC")} UTC`;
-  const entry = (name: string, by: string, body: string) => `<div class="step ${name}"><div class="by">${escaped(by)}${when}</div>${body}</div>`;
+  const entry = (name: string, by: string, body: string) =>
+    `<div class="step ${name}"><div class="by">${escaped(by)}${when}</div>${body}</div>`;
   switch (kind) {
     case "user":
     case "assistant":
@@ -52,7 +57,11 @@ function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
         result === undefined
           ? '<p class="none">no result was recorded</p>'
           : `<div class="by">${result.tool?.isError === true ? "error" : "result"}</div>${textHtml(result.text, "")}`;
-      return entry(result?.tool?.isError === true ? "toolCall failed" : kind, tool?.name ?? "tool", `${textHtml(input, "")}${response}`);
+      return entry(
+        result?.tool?.isError === true ? "toolCall failed" : kind,
+        tool?.name ?? "tool",
+        `${textHtml(input, "")}${response}`,
+      );
     }
     case "toolResult":
     case "note":

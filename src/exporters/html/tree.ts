@@ -48,7 +48,9 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
 
 /** Omitted if it equals the name. */
 export const typeHtml = (record: Story["record"]) =>
-  record.type === null || record.type === displayName(record) ? "" : ` <span class="dim">${escaped(record.type)}</span>`;
+  record.type === null || record.type === displayName(record)
+    ? ""
+    : ` <span class="dim">${escaped(record.type)}</span>`;
 
 interface Range {
   readonly from: number;
@@ -65,9 +67,13 @@ function bar({ record }: Story, spans: readonly Span[], { from, length }: Range)
   const rect = (name: string, start: number, end: number, y: number, height: number) =>
     `<rect class="${name}" x="${across((start - from) / length)}" width="${across(Math.max(0.002, (end - start) / length))}" y="${y}" height="${height}"/>`;
   const until = ({ start, end, ownEnd }: Span) => ownEnd ?? end ?? start;
-  const lives = spans.filter(({ kind }) => kind === "agent" || kind === "turn").map((span) => rect(`life ${record.status}`, span.start, until(span), 2, 10));
+  const lives = spans
+    .filter(({ kind }) => kind === "agent" || kind === "turn")
+    .map((span) => rect(`life ${record.status}`, span.start, until(span), 2, 10));
   const work = spans.flatMap((span) =>
-    span.kind === "call" || span.kind === "tool" ? [rect(span.kind, span.start, until(span), span.kind === "call" ? 3 : 7, 4)] : [],
+    span.kind === "call" || span.kind === "tool"
+      ? [rect(span.kind, span.start, until(span), span.kind === "call" ? 3 : 7, 4)]
+      : [],
   );
   return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${duration(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
 }

@@ -43,7 +43,14 @@ describe("a request", () => {
     const { is, parts } = patchOf(RUN);
     expect(is).toBe("patch");
     expect(Object.keys(parts)).toEqual(["", ".outputs", ".error", ".extra"]);
-    expect(parts[""]).toEqual({ id: ID, trace_id: ID, dotted_order: RUN.dotted_order, end_time: RUN.end_time, session_name: "lab", tags: ["a"] });
+    expect(parts[""]).toEqual({
+      id: ID,
+      trace_id: ID,
+      dotted_order: RUN.dotted_order,
+      end_time: RUN.end_time,
+      session_name: "lab",
+      tags: ["a"],
+    });
   });
 
   it("has a boundary that nothing inside can be", () => {

@@ -3,7 +3,8 @@ import type { Span } from "../trace/span.ts";
 import { Places, placeIn, uuid7 } from "./names.ts";
 
 const START = Date.parse("2025-12-16T17:44:04.397Z");
-const span = (key: string, parent: Span | null, start: number, kind: Span["kind"] = "turn") => ({ key, kind, parent, start, born: start }) as Span;
+const span = (key: string, parent: Span | null, start: number, kind: Span["kind"] = "turn") =>
+  ({ key, kind, parent, start, born: start }) as Span;
 const places = (outer: ReturnType<typeof placeIn> = null, shift = 0) => new Places("p", outer, shift);
 
 describe("ids", () => {
@@ -64,7 +65,10 @@ describe("dotted orders", () => {
   });
 
   it("are moved as a whole, under the same ids", () => {
-    const [here, there] = [places().of(span("root", null, START)), places(null, 86_400_000).of(span("root", null, START))];
+    const [here, there] = [
+      places().of(span("root", null, START)),
+      places(null, 86_400_000).of(span("root", null, START)),
+    ];
     expect([there.id, there.startTime]).toEqual([here.id, "2025-12-17T17:44:04.397000Z"]);
   });
 });

@@ -39,7 +39,15 @@ export function placeIn(dottedOrder: string): RunPlace | null {
 }
 
 /** Order within the same millisecond. */
-const RANK: Readonly<Record<Span["kind"], number>> = { turn: 0, agent: 0, prompt: 0, call: 1, message: 1, tool: 2, compaction: 3 };
+const RANK: Readonly<Record<Span["kind"], number>> = {
+  turn: 0,
+  agent: 0,
+  prompt: 0,
+  call: 1,
+  message: 1,
+  tool: 2,
+  compaction: 3,
+};
 const PER_RANK = 100;
 const LAST_MICRO = 999;
 

@@ -50,16 +50,24 @@ export interface PlacedRun {
 }
 
 /** The runs of one turn, parents first. */
-export const runsOf = (trace: Trace, options: LangSmithOptions): Run[] => placedRuns(trace, options).map(({ run }) => run);
+export const runsOf = (trace: Trace, options: LangSmithOptions): Run[] =>
+  placedRuns(trace, options).map(({ run }) => run);
 
 /** The same; runs that were posted before keep the place that `find` returns. */
 export function placedRuns({ root, spans }: Trace, options: LangSmithOptions, find?: FindPlace): PlacedRun[] {
   const places = new Places(options.project, options.outer, options.shiftMs, find);
   const turn = places.of(root).id;
-  const spawning = new Set(spans.flatMap(({ kind, parent }) => (kind === "agent" && parent?.kind === "tool" ? [parent] : [])));
+  const spawning = new Set(
+    spans.flatMap(({ kind, parent }) => (kind === "agent" && parent?.kind === "tool" ? [parent] : [])),
+  );
   return spans.map((span) => {
     const [place, isSpawning] = [places.of(span), spawning.has(span)];
-    return { span, place, run: runOf(span, place, options, { turn, isSpawning }), holdsOthers: isSpawning || span.kind === "turn" || span.kind === "agent" };
+    return {
+      span,
+      place,
+      run: runOf(span, place, options, { turn, isSpawning }),
+      holdsOthers: isSpawning || span.kind === "turn" || span.kind === "agent",
+    };
   });
 }
 
@@ -80,14 +88,22 @@ function runOf(span: Span, place: RunPlace, options: LangSmithOptions, around: A
     run_type: RUN_TYPE[span.kind],
     start_time: place.startTime,
     // Not before the start, which may be some microseconds into the millisecond.
-    ...(end === null ? {} : { end_time: end === Date.parse(place.startTime) ? place.startTime : new Date(end).toISOString() }),
+    ...(end === null
+      ? {}
+      : { end_time: end === Date.parse(place.startTime) ? place.startTime : new Date(end).toISOString() }),
     session_name: project,
     tags: tagsOf(span, around.isSpawning),
     inputs: cutTexts(inputsOf(span), MAX_TEXT) as JsonObject,
     ...(end === null ? {} : { outputs: cutTexts(outputsOf(span), MAX_TEXT) as JsonObject }),
     ...(span.marks.length === 0 || end === null
       ? {}
-      : { events: span.marks.map(({ at, text }) => ({ name: "error", time: new Date(at + shiftMs).toISOString(), message: cut(text, MAX_ERROR) })) }),
+      : {
+          events: span.marks.map(({ at, text }) => ({
+            name: "error",
+            time: new Date(at + shiftMs).toISOString(),
+            message: cut(text, MAX_ERROR),
+          })),
+        }),
     ...(span.error === null || end === null ? {} : { error: cut(span.error, MAX_ERROR) }),
     extra: { metadata: metadataOf(span, options, around) },
   };
@@ -168,15 +184,26 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
       : {}),
     ...(tool === null ? {} : { ls_tool_name: tool.name, tool_call_id: tool.callId }),
     ...(kind === "agent" || kind === "turn"
-      ? { status: record.status, status_reason: record.statusReason, warnings: record.warnings.length > 0 ? record.warnings : null }
+      ? {
+          status: record.status,
+          status_reason: record.statusReason,
+          warnings: record.warnings.length > 0 ? record.warnings : null,
+        }
       : {}),
-    ...(kind === "tool" && span.end !== span.ownEnd && span.ownEnd !== null ? { returned_at: new Date(span.ownEnd).toISOString() } : {}),
+    ...(kind === "tool" && span.end !== span.ownEnd && span.ownEnd !== null
+      ? { returned_at: new Date(span.ownEnd).toISOString() }
+      : {}),
     ...(kind === "turn" && story.undivided.length > 0 ? { stated_usage_without_calls: story.undivided } : {}),
     ...(span.reportedAgents.length === 0 ? {} : { answers_agents: span.reportedAgents }),
     ...(options.shiftMs === 0
       ? {}
-      : { true_start_time: new Date(span.start).toISOString(), true_end_time: span.end === null ? null : new Date(span.end).toISOString() }),
-    ...(call === null ? {} : { ls_provider: call.vendor, ls_model_name: call.model, ls_model_type: "chat", usage_metadata: usageOf(call) }),
+      : {
+          true_start_time: new Date(span.start).toISOString(),
+          true_end_time: span.end === null ? null : new Date(span.end).toISOString(),
+        }),
+    ...(call === null
+      ? {}
+      : { ls_provider: call.vendor, ls_model_name: call.model, ls_model_type: "chat", usage_metadata: usageOf(call) }),
   };
   return {
     ...options.metadata,
@@ -219,7 +246,8 @@ function outputsOf({ kind, output, tool }: Span): JsonObject {
 }
 
 function messageOf({ role, text, reasoning, toolCalls, callId }: Message): JsonObject {
-  if (role !== "assistant") return { role, content: text ?? "", ...(callId === undefined ? {} : { tool_call_id: callId }) };
+  if (role !== "assistant")
+    return { role, content: text ?? "", ...(callId === undefined ? {} : { tool_call_id: callId }) };
   return {
     role,
     content: [

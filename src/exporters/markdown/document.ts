@@ -27,7 +27,12 @@ interface Placed {
 
 function item({ one: { record }, depth }: Placed): string {
   const { subtree } = record.usage;
-  const facts = [`\`${record.status}\``, duration(record.durationMs), `${count(totalTokens(subtree))} tokens`, money(subtree.costUsd)].join(", ");
+  const facts = [
+    `\`${record.status}\``,
+    duration(record.durationMs),
+    `${count(totalTokens(subtree))} tokens`,
+    money(subtree.costUsd),
+  ].join(", ");
   const level = depth > DEEPEST_ITEM ? `level ${depth}: ` : "";
   return `${"  ".repeat(Math.min(depth, DEEPEST_ITEM))}- ${level}${plain(displayName(record))} (${facts})`;
 }
@@ -36,7 +41,13 @@ function section({ one: story, depth }: Placed): string[] {
   const { record, steps } = story;
   const heading = "#".repeat(Math.min(depth + 2, DEEPEST_HEADING));
   const entries = steps.flatMap(entryOf);
-  return [`${heading} ${plain(displayName(record))}`, "", ...facts(story), "", ...(entries.length === 0 ? ["_No records found._", ""] : entries)];
+  return [
+    `${heading} ${plain(displayName(record))}`,
+    "",
+    ...facts(story),
+    "",
+    ...(entries.length === 0 ? ["_No records found._", ""] : entries),
+  ];
 }
 
 function facts({ record }: Story): string[] {
@@ -66,9 +77,17 @@ function entryOf({ event: { kind, text, summary, tool, at } }: Step): string[] {
     case "error":
       return [`**${kind}**${when}`, "", ...quote(summary ?? text), ""];
     case "toolCall":
-      return [`**${plain(tool?.name ?? "tool")}**${when}`, "", ...fence(tool?.input == null ? null : jsonText(tool.input), "json")];
+      return [
+        `**${plain(tool?.name ?? "tool")}**${when}`,
+        "",
+        ...fence(tool?.input == null ? null : jsonText(tool.input), "json"),
+      ];
     case "toolResult":
-      return [`**${tool?.isError === true ? "error" : "result"} of ${plain(tool?.name ?? "tool")}**${when}`, "", ...fence(text, "text")];
+      return [
+        `**${tool?.isError === true ? "error" : "result"} of ${plain(tool?.name ?? "tool")}**${when}`,
+        "",
+        ...fence(text, "text"),
+      ];
     case "note":
     case "spawn":
     case "status":
@@ -92,4 +111,5 @@ function quote(text: string | null): string[] {
     .map((line) => `> ${line.replace(/^(\s*)#/, "$1\\#")}`);
 }
 
-const fence = (text: string | null, language: string): string[] => (text === null ? [] : [fencedMarkdown(text, language), ""]);
+const fence = (text: string | null, language: string): string[] =>
+  text === null ? [] : [fencedMarkdown(text, language), ""];

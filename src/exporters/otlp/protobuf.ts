@@ -8,7 +8,9 @@ export function protobuf(request: ExportRequest): Uint8Array {
   const resourceSpans = request.resourceSpans.map(({ resource, scopeSpans }) =>
     message(1, [
       message(1, resource.attributes.map(keyValue(1))),
-      ...scopeSpans.map(({ scope, spans }) => message(2, [message(1, [text(1, scope.name), text(2, scope.version)]), ...spans.map(spanMessage)])),
+      ...scopeSpans.map(({ scope, spans }) =>
+        message(2, [message(1, [text(1, scope.name), text(2, scope.version)]), ...spans.map(spanMessage)]),
+      ),
     ]),
   );
   return Buffer.concat(resourceSpans);
@@ -24,9 +26,16 @@ function spanMessage(span: OtlpSpan): Buffer {
     fixed64(7, span.startTimeUnixNano),
     fixed64(8, span.endTimeUnixNano),
     ...span.attributes.map(keyValue(9)),
-    ...span.events.map((event) => message(11, [fixed64(1, event.timeUnixNano), text(2, event.name), ...event.attributes.map(keyValue(3))])),
-    ...span.links.map((link) => message(13, [hex(1, link.traceId), hex(2, link.spanId), ...link.attributes.map(keyValue(4))])),
-    message(15, [...(span.status.message === undefined ? [] : [text(2, span.status.message)]), number(3, BigInt(span.status.code))]),
+    ...span.events.map((event) =>
+      message(11, [fixed64(1, event.timeUnixNano), text(2, event.name), ...event.attributes.map(keyValue(3))]),
+    ),
+    ...span.links.map((link) =>
+      message(13, [hex(1, link.traceId), hex(2, link.spanId), ...link.attributes.map(keyValue(4))]),
+    ),
+    message(15, [
+      ...(span.status.message === undefined ? [] : [text(2, span.status.message)]),
+      number(3, BigInt(span.status.code)),
+    ]),
   ]);
 }
 

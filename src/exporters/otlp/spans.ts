@@ -19,7 +19,9 @@ export const spanIdOf = (span: Span) => digest(`span ${span.key}`).slice(0, 16);
  */
 export function otlpSpans(traces: readonly Trace[], isSelected: (trace: Trace) => boolean = () => true): OtlpSpan[] {
   const agents = new Map(
-    traces.flatMap(({ root, spans }) => spans.flatMap((span) => (span.kind === "agent" ? [[span.story.record.uri, { root, span }] as const] : []))),
+    traces.flatMap(({ root, spans }) =>
+      spans.flatMap((span) => (span.kind === "agent" ? [[span.story.record.uri, { root, span }] as const] : [])),
+    ),
   );
   return traces.filter(isSelected).flatMap(({ root, spans }) =>
     spans.flatMap((span): OtlpSpan[] => {
@@ -43,7 +45,10 @@ export function otlpSpans(traces: readonly Trace[], isSelected: (trace: Trace) =
           links: reported.map((one) => ({
             traceId: traceIdOf(one.root),
             spanId: spanIdOf(one.span),
-            attributes: attributes({ "retinue.link": "notification", "gen_ai.agent.id": one.span.story.record.agentId }),
+            attributes: attributes({
+              "retinue.link": "notification",
+              "gen_ai.agent.id": one.span.story.record.agentId,
+            }),
           })),
           status: span.error === null ? { code: UNSET } : { code: ERROR, message: cut(span.error, MAX_ERROR) },
         },
@@ -73,9 +78,25 @@ function nameOf(span: Span): string {
   }
 }
 
-const OPERATION: Partial<Record<Span["kind"], string>> = { turn: "invoke_agent", agent: "invoke_agent", call: "chat", tool: "execute_tool" };
-const OPEN_INFERENCE: Partial<Record<Span["kind"], string>> = { turn: "AGENT", agent: "AGENT", call: "LLM", tool: "TOOL" };
-const LANGFUSE: Partial<Record<Span["kind"], string>> = { turn: "agent", agent: "agent", call: "generation", tool: "tool", compaction: "chain" };
+const OPERATION: Partial<Record<Span["kind"], string>> = {
+  turn: "invoke_agent",
+  agent: "invoke_agent",
+  call: "chat",
+  tool: "execute_tool",
+};
+const OPEN_INFERENCE: Partial<Record<Span["kind"], string>> = {
+  turn: "AGENT",
+  agent: "AGENT",
+  call: "LLM",
+  tool: "TOOL",
+};
+const LANGFUSE: Partial<Record<Span["kind"], string>> = {
+  turn: "agent",
+  agent: "agent",
+  call: "generation",
+  tool: "tool",
+  compaction: "chain",
+};
 /** GenAI's provider names, where they differ from those of price lists. */
 const PROVIDER = new Map([
   ["google", "gcp.gen_ai"],
@@ -100,12 +121,23 @@ function attributesOf(span: Span, isRoot: boolean): Record<string, Attribute> {
     "langfuse.observation.type": LANGFUSE[kind] ?? "span",
     "retinue.uri": record.uri,
     "retinue.turn": span.turn,
-    ...(isRoot ? { "langfuse.trace.name": `${story.product} turn`, "langfuse.trace.tags": [story.tracedAs], "retinue.project": record.project } : {}),
+    ...(isRoot
+      ? {
+          "langfuse.trace.name": `${story.product} turn`,
+          "langfuse.trace.tags": [story.tracedAs],
+          "retinue.project": record.project,
+        }
+      : {}),
     ...(kind === "agent" || kind === "turn" ? agentAttributes(span) : {}),
     ...(span.call === null ? {} : callAttributes(span.call)),
     ...(span.tool === null ? {} : toolAttributes(span.tool)),
     ...(span.tool === null ? contentAttributes(span) : {}),
-    ...(span.error === null ? {} : { "error.type": span.error.startsWith("interrupted") ? "interrupted" : "error", "langfuse.observation.level": "ERROR" }),
+    ...(span.error === null
+      ? {}
+      : {
+          "error.type": span.error.startsWith("interrupted") ? "interrupted" : "error",
+          "langfuse.observation.level": "ERROR",
+        }),
   };
 }
 
@@ -181,7 +213,9 @@ function contentAttributes({ input, output, kind }: Span): Record<string, Attrib
   const words = (messages: readonly Message[]) => messages.flatMap(({ text }) => text ?? []).join("\n");
   const [asked, reported] = [words(input), words(output)];
   return {
-    ...(kind === "call" ? { "gen_ai.input.messages": messagesText(input), "gen_ai.output.messages": messagesText(output) } : {}),
+    ...(kind === "call"
+      ? { "gen_ai.input.messages": messagesText(input), "gen_ai.output.messages": messagesText(output) }
+      : {}),
     "input.value": asked === "" ? null : shortened(asked),
     "output.value": reported === "" ? null : shortened(reported),
   };
@@ -195,7 +229,13 @@ function messagesText(messages: readonly Message[]): string | null {
     role,
     parts: [
       ...(reasoning === undefined ? [] : [{ type: "reasoning", content: reasoning }]),
-      ...(text === null ? [] : [callId === undefined ? { type: "text", content: text } : { type: "tool_call_response", id: callId, response: text }]),
+      ...(text === null
+        ? []
+        : [
+            callId === undefined
+              ? { type: "text", content: text }
+              : { type: "tool_call_response", id: callId, response: text },
+          ]),
       ...(toolCalls ?? []).map(({ id, name, input }) => ({ type: "tool_call", id, name, arguments: input })),
     ],
   }));

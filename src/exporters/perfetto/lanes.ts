@@ -32,7 +32,11 @@ export class Lanes {
 
   #fits(lane: number, start: number, end: number): boolean {
     return (this.#taken.get(lane) ?? []).every(
-      (other) => end <= other.start || start >= other.end || (start >= other.start && end <= other.end) || (start <= other.start && end >= other.end),
+      (other) =>
+        end <= other.start ||
+        start >= other.end ||
+        (start >= other.start && end <= other.end) ||
+        (start <= other.start && end >= other.end),
     );
   }
 }

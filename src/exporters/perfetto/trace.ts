@@ -53,7 +53,8 @@ function sliceOf(span: Span, last: number, lanes: Lanes): Slice {
 }
 
 /** A spawn call ends when it returned; the agent has its own track. */
-const endOf = ({ kind, ownEnd, end }: Span, last: number) => (kind === "tool" ? (ownEnd ?? end ?? last) : (end ?? last));
+const endOf = ({ kind, ownEnd, end }: Span, last: number) =>
+  kind === "tool" ? (ownEnd ?? end ?? last) : (end ?? last);
 
 function nameOf({ kind, call, tool, story, turn }: Span): string {
   if (kind === "turn") return `turn ${turn}`;
@@ -80,7 +81,9 @@ function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonOb
           costUsd: call.costUsd,
           internal: call.isInternal,
         }),
-    ...(tool === null ? { input: textOf(input), output: textOf(output) } : { callId: tool.callId, output: tool.output?.slice(0, 1_000) ?? null }),
+    ...(tool === null
+      ? { input: textOf(input), output: textOf(output) }
+      : { callId: tool.callId, output: tool.output?.slice(0, 1_000) ?? null }),
     ...(error === null ? {} : { error }),
   };
 }
@@ -97,7 +100,16 @@ function named({ record }: Story, order: number, lanes: Lanes): JsonObject[] {
 }
 
 function instant(span: Span, lanes: Lanes): JsonObject {
-  return { ph: "i", s: "t", pid: PID, tid: lanes.first(span.story.record.uri), ts: micros(span.start), name: span.kind, cat: span.kind, args: argsOf(span) };
+  return {
+    ph: "i",
+    s: "t",
+    pid: PID,
+    tid: lanes.first(span.story.record.uri),
+    ts: micros(span.start),
+    name: span.kind,
+    cat: span.kind,
+    args: argsOf(span),
+  };
 }
 
 /** From the call to its agent, and back. An arrow is attached to the slices that it starts and ends in. */
@@ -106,7 +118,12 @@ function flows(slices: readonly Slice[]): JsonObject[] {
   return slices.flatMap((agent, i): JsonObject[] => {
     const from = agent.span.kind === "agent" && agent.span.parent !== null ? bySpan.get(agent.span.parent) : undefined;
     if (from === undefined) return [];
-    const arrow = (name: string, id: number, [a, aAt]: readonly [Slice, number], [b, bAt]: readonly [Slice, number]) => [
+    const arrow = (
+      name: string,
+      id: number,
+      [a, aAt]: readonly [Slice, number],
+      [b, bAt]: readonly [Slice, number],
+    ) => [
       { ph: "s", pid: PID, tid: a.track, ts: micros(aAt), id, name, cat: "agent" },
       { ph: "f", bp: "e", pid: PID, tid: b.track, ts: Math.max(micros(bAt), micros(aAt)), id, name, cat: "agent" },
     ];
@@ -119,7 +136,9 @@ function flows(slices: readonly Slice[]): JsonObject[] {
 
 /** Tokens so far, and the number of running agents. */
 function counters(spans: readonly Span[], last: number): JsonObject[] {
-  const calls = spans.flatMap(({ call, end, start }) => (call === null ? [] : [{ at: end ?? start, tokens: call.tokens }])).sort((a, b) => a.at - b.at);
+  const calls = spans
+    .flatMap(({ call, end, start }) => (call === null ? [] : [{ at: end ?? start, tokens: call.tokens }]))
+    .sort((a, b) => a.at - b.at);
   const sum = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   const tokens = calls.map(({ at, tokens: used }) => {
     sum.input += used.inputTokens;

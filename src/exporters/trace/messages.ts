@@ -12,11 +12,19 @@ export function messagesOf(steps: readonly Step[]): Message[] {
 /** The response of a model as one message, however many records it is spread over. */
 export function outputOf(steps: readonly Step[]): Message[] {
   if (steps.length === 0) return [];
-  const texts = (kind: string) => steps.flatMap(({ event }) => (event.kind === kind && event.text !== null ? [event.text] : []));
+  const texts = (kind: string) =>
+    steps.flatMap(({ event }) => (event.kind === kind && event.text !== null ? [event.text] : []));
   const reasoning = texts("reasoning").join("\n");
   const toolCalls = steps.flatMap(({ event: { kind, tool } }) =>
     kind === "toolCall" && tool !== null ? [{ id: tool.callId, name: tool.name ?? "tool", input: tool.input }] : [],
   );
   const text = texts("assistant").join("\n");
-  return [{ role: "assistant", text: text === "" ? null : text, ...(reasoning === "" ? {} : { reasoning }), ...(toolCalls.length === 0 ? {} : { toolCalls }) }];
+  return [
+    {
+      role: "assistant",
+      text: text === "" ? null : text,
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    },
+  ];
 }

@@ -19,14 +19,22 @@ export function tracesOf(thread: Story): Trace[] {
 
 /** The turn of each tool call and model call. */
 const callsIn = (turns: readonly Turn[]) => ({
-  tools: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ event }) => (event.tool === null ? [] : [[event.tool.callId, turn.number] as const])))),
-  calls: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ call }) => (call === null ? [] : [[call, turn.number] as const])))),
+  tools: new Map(
+    turns.flatMap((turn) =>
+      turn.steps.flatMap(({ event }) => (event.tool === null ? [] : [[event.tool.callId, turn.number] as const])),
+    ),
+  ),
+  calls: new Map(
+    turns.flatMap((turn) => turn.steps.flatMap(({ call }) => (call === null ? [] : [[call, turn.number] as const]))),
+  ),
 });
 
 /** The agent that made each tool call. A fork may contain the result of a call that it did not make. */
 function callersIn(thread: Story): ReadonlyMap<string, string> {
   const calls = [...everyone(thread)].flatMap(({ record, steps }) =>
-    steps.flatMap(({ event: { kind, tool } }) => (kind === "toolCall" && tool !== null ? [[tool.callId, record.uri] as const] : [])),
+    steps.flatMap(({ event: { kind, tool } }) =>
+      kind === "toolCall" && tool !== null ? [[tool.callId, record.uri] as const] : [],
+    ),
   );
   return new Map(calls.reverse());
 }
@@ -71,13 +79,21 @@ class TraceBuilder {
       reportedAgents: turn.inputs.flatMap(({ reports }) => reports),
       error: isLast ? failureOf(record.status, record.statusReason) : null,
     });
-    const isOwnCall = ({ key, at }: StoryCall) => (calls.get(key) ?? (isOfTime(at) ? turn.number : null)) === turn.number;
+    const isOwnCall = ({ key, at }: StoryCall) =>
+      (calls.get(key) ?? (isOfTime(at) ? turn.number : null)) === turn.number;
     const isOwnChild = ({ record: { link, startedAt } }: Story) => {
       const of = link?.toolCallId == null ? undefined : tools.get(link.toolCallId);
       return (of ?? (isOfTime(startedAt === null ? null : Date.parse(startedAt)) ? turn.number : null)) === turn.number;
     };
     const steps = turn.steps.slice(turn.inputs.length);
-    this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && !thread.isOver);
+    this.#work(
+      root,
+      steps,
+      turn.inputs,
+      thread.calls.filter(isOwnCall),
+      thread.children.filter(isOwnChild),
+      isLast && !thread.isOver,
+    );
     this.#agents();
     root.output = lastOutput(steps);
     if (!isLast) root.error = brokenOff(steps, this.#spans);
@@ -85,19 +101,33 @@ class TraceBuilder {
   }
 
   /** The spans directly below a turn or an agent. */
-  #work(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], children: readonly Story[], open: boolean) {
+  #work(
+    parent: Draft,
+    steps: readonly Step[],
+    before: readonly Step[],
+    calls: readonly StoryCall[],
+    children: readonly Story[],
+    open: boolean,
+  ) {
     const latest = (at: number | null) => {
       if (at !== null) parent.ownEnd = Math.max(parent.ownEnd ?? at, at);
     };
     for (const step of steps) latest(timeOf(step));
-    if (parent.kind === "agent") for (const step of steps.filter(({ event }) => event.kind === "user")) this.#add(promptOf(step, parent));
+    if (parent.kind === "agent")
+      for (const step of steps.filter(({ event }) => event.kind === "user")) this.#add(promptOf(step, parent));
     this.#calls(parent, steps, before, calls, open);
     const tools = this.#tools(parent, steps, open);
     for (const step of steps.filter(({ event }) => event.kind === "compaction")) this.#add(compactionOf(step, parent));
-    parent.marks = steps.flatMap((step) => (step.event.kind === "error" ? [{ at: timeOf(step) ?? parent.start, text: step.event.text ?? "error" }] : []));
+    parent.marks = steps.flatMap((step) =>
+      step.event.kind === "error" ? [{ at: timeOf(step) ?? parent.start, text: step.event.text ?? "error" }] : [],
+    );
     for (const child of children.toReversed()) {
       const spawn = child.record.link?.toolCallId == null ? undefined : tools.get(child.record.link.toolCallId);
-      this.#pending.push({ child, parent: spawn ?? parent, isPlaced: (spawn !== undefined && child.isPlaced) || (child.isOver && parent.story.isOver) });
+      this.#pending.push({
+        child,
+        parent: spawn ?? parent,
+        isPlaced: (spawn !== undefined && child.isPlaced) || (child.isOver && parent.story.isOver),
+      });
     }
   }
 
@@ -129,7 +159,9 @@ class TraceBuilder {
 
   #calls(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], open: boolean) {
     const byCall = Map.groupBy(
-      steps.filter(({ event }) => event.kind === "assistant" || event.kind === "reasoning" || event.kind === "toolCall"),
+      steps.filter(
+        ({ event }) => event.kind === "assistant" || event.kind === "reasoning" || event.kind === "toolCall",
+      ),
       ({ call, key }) => call ?? `~${key}`,
     );
     const known = new Map(calls.map((call) => [call.key, call]));
@@ -150,7 +182,8 @@ class TraceBuilder {
       // A response may still grow until something follows it.
       const grows = open && step.call !== null && step.call === lastCall?.call && steps.at(-1)?.call === step.call;
       const call = known.get(name) ?? null;
-      if (call !== null || response.some(({ event }) => event.kind === "assistant")) this.#add(callOf(parent, call, name, response, { input, since, grows }));
+      if (call !== null || response.some(({ event }) => event.kind === "assistant"))
+        this.#add(callOf(parent, call, name, response, { input, since, grows }));
       input = [];
       since = Math.max(since, ...response.map((one) => timeOf(one) ?? since));
     }
@@ -194,7 +227,14 @@ export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, s
 const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
 
 function failureOf(status: Story["record"]["status"], reason: string): string | null {
-  const failure = { errored: "failed", shutdown: "interrupted", notFound: "no record of it", running: null, pendingInit: null, completed: null }[status];
+  const failure = {
+    errored: "failed",
+    shutdown: "interrupted",
+    notFound: "no record of it",
+    running: null,
+    pendingInit: null,
+    completed: null,
+  }[status];
   return failure === null ? null : reason === "" ? failure : `${failure}: ${reason}`;
 }
 
@@ -202,7 +242,10 @@ function failureOf(status: Story["record"]["status"], reason: string): string | 
 function brokenOff(steps: readonly Step[], spans: readonly Span[]): string | null {
   const last = steps.at(-1)?.event;
   if (last?.kind === "error") return last.text ?? "failed";
-  return spans.some(({ kind, parent, error }) => parent?.kind === "turn" && kind !== "agent" && error?.startsWith("interrupted") === true)
+  return spans.some(
+    ({ kind, parent, error }) =>
+      parent?.kind === "turn" && kind !== "agent" && error?.startsWith("interrupted") === true,
+  )
     ? "interrupted"
     : null;
 }
@@ -232,12 +275,26 @@ function blank(story: Story, parent: Span | null, turn: number, start: number): 
 
 function promptOf(step: Step, parent: Span): Draft {
   const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
-  return { ...span, key: `prompt:${step.key}`, kind: "prompt", isCertain: isCertainIn(parent, [step]), input: messagesOf([step]), ownEnd: span.start };
+  return {
+    ...span,
+    key: `prompt:${step.key}`,
+    kind: "prompt",
+    isCertain: isCertainIn(parent, [step]),
+    input: messagesOf([step]),
+    ownEnd: span.start,
+  };
 }
 
 function compactionOf(step: Step, parent: Span): Draft {
   const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
-  return { ...span, key: `compaction:${step.key}`, kind: "compaction", isCertain: isCertainIn(parent, [step]), output: messagesOf([step]), ownEnd: span.start };
+  return {
+    ...span,
+    key: `compaction:${step.key}`,
+    kind: "compaction",
+    isCertain: isCertainIn(parent, [step]),
+    output: messagesOf([step]),
+    ownEnd: span.start,
+  };
 }
 
 /** Spans are final once the product's own records contain them; others once the agent is complete. */
@@ -250,7 +307,13 @@ interface Asked {
   readonly grows: boolean;
 }
 
-function callOf(parent: Span, call: StoryCall | null, name: string, response: readonly Step[], { input, since, grows }: Asked): Draft {
+function callOf(
+  parent: Span,
+  call: StoryCall | null,
+  name: string,
+  response: readonly Step[],
+  { input, since, grows }: Asked,
+): Draft {
   const times = response.flatMap((step) => timeOf(step) ?? []);
   const last = call?.time?.to ?? Math.max(call?.at ?? since, ...times);
   const start = call?.time?.from ?? Math.min(since, last);
@@ -259,7 +322,9 @@ function callOf(parent: Span, call: StoryCall | null, name: string, response: re
     key: `call:${name}`,
     kind: call === null ? "message" : "call",
     // A step that names its model call is not a plain message, even if the call has not been counted yet.
-    isCertain: isCertainIn(parent, response) && (call !== null || parent.story.isOver || response.every((step) => step.call === null)),
+    isCertain:
+      isCertainIn(parent, response) &&
+      (call !== null || parent.story.isOver || response.every((step) => step.call === null)),
     born: call?.at ?? times[0] ?? start,
     ownEnd: grows ? null : Math.max(last, parent.start),
     input: messagesOf(input),
@@ -272,7 +337,12 @@ function callOf(parent: Span, call: StoryCall | null, name: string, response: re
 function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft {
   const { event } = step;
   const { record } = parent.story;
-  const span = blank(parent.story, parent, parent.turn, parent.story.toolTimes.get(callId)?.from ?? timeOf(step) ?? parent.start);
+  const span = blank(
+    parent.story,
+    parent,
+    parent.turn,
+    parent.story.toolTimes.get(callId)?.from ?? timeOf(step) ?? parent.start,
+  );
   return {
     ...span,
     key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
@@ -280,7 +350,12 @@ function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft 
     isCertain: isCertainIn(parent, [step]),
     // The result may still come while its agent runs.
     ownEnd: open ? null : span.start,
-    tool: { name: event.tool?.name ?? "tool", callId, input: event.kind === "toolCall" ? (event.tool?.input ?? null) : null, output: null },
+    tool: {
+      name: event.tool?.name ?? "tool",
+      callId,
+      input: event.kind === "toolCall" ? (event.tool?.input ?? null) : null,
+      output: null,
+    },
     error: open ? null : "interrupted: no result was recorded",
   };
 }
@@ -289,7 +364,11 @@ function lastOutput(steps: readonly Step[]) {
   const last = steps.findLast(({ event }) => event.kind === "assistant");
   return last === undefined
     ? []
-    : outputOf(steps.filter((step) => step === last || (step.call !== null && step.call === last.call && step.event.kind === "assistant")));
+    : outputOf(
+        steps.filter(
+          (step) => step === last || (step.call !== null && step.call === last.call && step.event.kind === "assistant"),
+        ),
+      );
 }
 
 /**
@@ -299,7 +378,8 @@ function lastOutput(steps: readonly Step[]) {
 function finished(root: Draft, spans: readonly Draft[], open: ReadonlySet<Draft>): Trace {
   const latest = new Map<Span, number | null>();
   for (const span of spans.toReversed()) {
-    const waits = open.has(span) || (span.kind === "agent" && !span.story.isOver) || (span.ownEnd === null && span.kind !== "turn");
+    const waits =
+      open.has(span) || (span.kind === "agent" && !span.story.isOver) || (span.ownEnd === null && span.kind !== "turn");
     const below = latest.has(span) ? (latest.get(span) as number | null) : span.start;
     span.end = waits || below === null ? null : Math.max(span.start, below, span.ownEnd ?? span.start);
     if (span.parent === null) continue;

@@ -13,11 +13,18 @@ function storyOf(...words: readonly string[]): Story {
       text: word,
       tool: tool === null ? null : { name: "t", callId: tool, input: null, isError: false },
     };
-    return { event: event as AgentEvent, key: String(i), call: call === "" ? null : call, reports: [], isProvisional: false };
+    return {
+      event: event as AgentEvent,
+      key: String(i),
+      call: call === "" ? null : call,
+      reports: [],
+      isProvisional: false,
+    };
   });
   return { record: { uri: "toy://t", startedAt: null }, steps, calls: [], children: [] } as unknown as Story;
 }
-const split = (...words: readonly string[]) => turnsOf(storyOf(...words)).map(({ steps }) => steps.map(({ event }) => event.text).join(" "));
+const split = (...words: readonly string[]) =>
+  turnsOf(storyOf(...words)).map(({ steps }) => steps.map(({ event }) => event.text).join(" "));
 
 describe("turns", () => {
   it("begin with what a person says", () => {
@@ -25,16 +32,21 @@ describe("turns", () => {
   });
   it("begin with a note that is answered when nothing else was to be done, and not with one in the middle of work", () => {
     expect(split("user", "assistant:1", "note", "assistant:2")).toEqual(["user assistant:1", "note assistant:2"]);
-    expect(split("user", "toolCall:1:a", "note", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a note toolResult::a assistant:2"]);
+    expect(split("user", "toolCall:1:a", "note", "toolResult::a", "assistant:2")).toEqual([
+      "user toolCall:1:a note toolResult::a assistant:2",
+    ]);
     expect(split("user", "assistant:1", "note")).toEqual(["user assistant:1"]);
   });
   it("keep simultaneous messages and responses of several records together", () => {
-    expect(split("user", "user", "reasoning:1", "assistant:1", "toolCall:1:a", "toolResult::a", "assistant:2")).toEqual([
-      "user user reasoning:1 assistant:1 toolCall:1:a toolResult::a assistant:2",
-    ]);
+    expect(split("user", "user", "reasoning:1", "assistant:1", "toolCall:1:a", "toolResult::a", "assistant:2")).toEqual(
+      ["user user reasoning:1 assistant:1 toolCall:1:a toolResult::a assistant:2"],
+    );
   });
   it("keep results with their calls, whatever comes in between", () => {
-    expect(split("user", "toolCall:1:a", "user", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a toolResult::a", "user assistant:2"]);
+    expect(split("user", "toolCall:1:a", "user", "toolResult::a", "assistant:2")).toEqual([
+      "user toolCall:1:a toolResult::a",
+      "user assistant:2",
+    ]);
   });
   it("are one where there is nothing", () => {
     expect(split()).toEqual([""]);

@@ -53,7 +53,8 @@ function split(steps: readonly Step[]): Step[][] {
     if (home !== undefined) home.push(step);
     else if (kind === "note" && isIdle) held.push(step);
     else if (kind === "user" && turns.at(-1)?.every(isInput)) turns.at(-1)?.push(...held.splice(0), step);
-    else if (kind === "user" || turns.length === 0 || (isOutput(step) && isIdle && held.length > 0)) turns.push([...held.splice(0), step]);
+    else if (kind === "user" || turns.length === 0 || (isOutput(step) && isIdle && held.length > 0))
+      turns.push([...held.splice(0), step]);
     else turns.at(-1)?.push(step);
     const turn = home ?? turns.at(-1);
     for (const name of names) if (turn !== undefined && !homes.has(name)) homes.set(name, turn);
@@ -65,5 +66,8 @@ function split(steps: readonly Step[]): Step[][] {
   return turns;
 }
 
-const namesOf = ({ call, event: { tool } }: Step) => [...(call === null ? [] : [`call ${call}`]), ...(tool === null ? [] : [`tool ${tool.callId}`])];
+const namesOf = ({ call, event: { tool } }: Step) => [
+  ...(call === null ? [] : [`call ${call}`]),
+  ...(tool === null ? [] : [`tool ${tool.callId}`]),
+];
 const isOutput = ({ event: { kind } }: Step) => kind === "assistant" || kind === "reasoning" || kind === "toolCall";

@@ -45,8 +45,12 @@ export class Conversation {
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       state: after?.state ?? null,
       certain: after?.certain ?? true,
-      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [])),
-      results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
+      calls: row.blocks.flatMap((b) =>
+        b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [],
+      ),
+      results: row.blocks.flatMap((b) =>
+        b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [],
+      ),
       // Only a final response can be the agent's result; texts between tool calls are read from the transcript on
       // demand.
       text: text === "" || after?.state !== "answered" ? null : text,
@@ -101,4 +105,5 @@ export class Conversation {
 const LEADS = new Set(["main", "team-lead"]);
 
 /** The tool waits for a background agent; 2.0.60 has a separate tool for this. */
-const awaits = (tool: string): { readonly awaitsAgents?: true } => (tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {});
+const awaits = (tool: string): { readonly awaitsAgents?: true } =>
+  tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {};

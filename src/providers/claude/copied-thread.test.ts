@@ -36,7 +36,8 @@ describe("an agent that still ran when its thread was resumed or forked as anoth
     const copies = first.map((record) => ({ ...record, sessionId: OTHER_SESSION }));
     return { [THREAD_FILE]: first, [OTHER_FILE]: [...copies, ...next(main).map(later)] };
   }
-  const shown = (all: Parameters<typeof forestOf>[0]) => [...forestOf(all).agents.values()].map(({ uri, verdict }) => `${uri} ${verdict.status}`).sort();
+  const shown = (all: Parameters<typeof forestOf>[0]) =>
+    [...forestOf(all).agents.values()].map(({ uri, verdict }) => `${uri} ${verdict.status}`).sort();
   const once = (status: string) => [
     expect.stringMatching(`^claude://${SESSION} `),
     `claude://${SESSION}/a0b1 ${status}`,
@@ -48,7 +49,9 @@ describe("an agent that still ran when its thread was resumed or forked as anoth
     main.assistant([text("All done.")]),
   ];
   const notified = (main: ReturnType<typeof mainWriter>) => [
-    main.user('<task-notification>\n<task-id>a0b1</task-id>\n<status>failed</status>\n<summary>Agent "Work" failed</summary>\n</task-notification>'),
+    main.user(
+      '<task-notification>\n<task-id>a0b1</task-id>\n<status>failed</status>\n<summary>Agent "Work" failed</summary>\n</task-notification>',
+    ),
     main.assistant([text("All done.")]),
   ];
 
@@ -58,13 +61,20 @@ describe("an agent that still ran when its thread was resumed or forked as anoth
     const ofCopy = finishedAgent().map((record) => ({ ...record, sessionId: OTHER_SESSION }));
     const all = { ...files(ended), [agentFile("a0b1").replace(SESSION, OTHER_SESSION)]: ofCopy };
     expect(shown(all)).toEqual(once("completed"));
-    expect(forestOf(all).agents.get(key.agent(SESSION, "a0b1"))).toMatchObject({ parent: key.thread(SESSION), answer: "Done." });
+    expect(forestOf(all).agents.get(key.agent(SESSION, "a0b1"))).toMatchObject({
+      parent: key.thread(SESSION),
+      answer: "Done.",
+    });
   });
 
   it("ended as the copy was notified, though the notification names no call", () => {
     const agent = agentWriter("a0b1");
     const open = [agent.user("Do it."), agent.assistant([toolUse(SECOND_CALL, "Bash")], { stop_reason: "tool_use" })];
-    const all = { ...files(notified), [agentFile("a0b1")]: open, [metaFile("a0b1")]: { agentType: "worker", toolUseId: CALL } };
+    const all = {
+      ...files(notified),
+      [agentFile("a0b1")]: open,
+      [metaFile("a0b1")]: { agentType: "worker", toolUseId: CALL },
+    };
     expect(shown(all)).toEqual(once("errored"));
   });
 });

@@ -32,13 +32,24 @@ describe("an agent's meta file", () => {
     expect(tree.children).toMatchObject([
       {
         agentId: "outer",
-        children: [{ agentId: "inner", type: "Explore", description: "Look", link: { rule: "meta.parentAgentId", source: "protocol", confidence: 1 } }],
+        children: [
+          {
+            agentId: "inner",
+            type: "Explore",
+            description: "Look",
+            link: { rule: "meta.parentAgentId", source: "protocol", confidence: 1 },
+          },
+        ],
       },
     ]);
   });
 
   it("says that the thread itself is the parent, by the depth", () => {
-    const tree = treeFrom({ [THREAD_FILE]: thread(), [agentFile("a")]: agent("a"), [metaFile("a")]: { agentType: "Explore", spawnDepth: 1 } });
+    const tree = treeFrom({
+      [THREAD_FILE]: thread(),
+      [agentFile("a")]: agent("a"),
+      [metaFile("a")]: { agentType: "Explore", spawnDepth: 1 },
+    });
     expect(tree.children[0]?.link).toMatchObject({ rule: "meta.spawnDepth", source: "protocol" });
   });
 
@@ -46,10 +57,15 @@ describe("an agent's meta file", () => {
     const outer = agentWriter("outer");
     const tree = treeFrom({
       [THREAD_FILE]: thread(),
-      [agentFile("outer")]: [outer.user("Do it."), outer.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" })],
+      [agentFile("outer")]: [
+        outer.user("Do it."),
+        outer.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
+      ],
       [metaFile("inner")]: { agentType: "Explore", toolUseId: CALL, requestShape: "background" },
     });
-    expect(tree.children[0]?.children).toMatchObject([{ agentId: "inner", background: true, link: { rule: "meta.toolUseId", toolCallId: CALL } }]);
+    expect(tree.children[0]?.children).toMatchObject([
+      { agentId: "inner", background: true, link: { rule: "meta.toolUseId", toolCallId: CALL } },
+    ]);
   });
 
   it("is enough for an agent to be known", () => {
@@ -58,8 +74,17 @@ describe("an agent's meta file", () => {
   });
 
   it("gives a team mate's name and its real type", () => {
-    const meta = { taskKind: "in_process_teammate", agentType: "bob", spawnedAgentType: "general-purpose", name: "bob" };
-    const tree = treeFrom({ [THREAD_FILE]: thread(), [agentFile("abob-1")]: agent("abob-1"), [metaFile("abob-1")]: meta });
+    const meta = {
+      taskKind: "in_process_teammate",
+      agentType: "bob",
+      spawnedAgentType: "general-purpose",
+      name: "bob",
+    };
+    const tree = treeFrom({
+      [THREAD_FILE]: thread(),
+      [agentFile("abob-1")]: agent("abob-1"),
+      [metaFile("abob-1")]: meta,
+    });
     expect(tree.children).toMatchObject([{ kind: "teammate", name: "bob", type: "general-purpose" }]);
   });
 
@@ -69,7 +94,9 @@ describe("an agent's meta file", () => {
   });
 
   it("that is no object is reported", () => {
-    expect(read({ [metaFile("a")]: ["not an object"] }).problems).toMatchObject([{ code: "line-not-json", where: metaFile("a") }]);
+    expect(read({ [metaFile("a")]: ["not an object"] }).problems).toMatchObject([
+      { code: "line-not-json", where: metaFile("a") },
+    ]);
   });
 });
 
@@ -94,16 +121,23 @@ describe("a workflow", () => {
         { type: "result", agentId: "w1", result: { ok: true } },
         { type: "started", agentId: "w2", label: "second" },
       ],
-      [`${folder}/workflows/wf_1.json`]: { workflowProgress: [{ agentId: "w2", state: "killed" }, { agentId: "w3", state: "queued" }, null] },
+      [`${folder}/workflows/wf_1.json`]: {
+        workflowProgress: [{ agentId: "w2", state: "killed" }, { agentId: "w3", state: "queued" }, null],
+      },
     });
-    expect(tree.children.map((c) => [c.agentId, c.kind, c.description, c.status, c.link?.toolCallId, c.result])).toEqual([
+    expect(
+      tree.children.map((c) => [c.agentId, c.kind, c.description, c.status, c.link?.toolCallId, c.result]),
+    ).toEqual([
       ["w1", "workflow", "first", "completed", CALL, '{"ok":true}'],
       ["w2", "workflow", "second", "shutdown", CALL, null],
     ]);
   });
 
   it("has no agent by a journal line that names none", () => {
-    expect(read({ [journal]: [{ type: "note" }, { type: "started", agentId: " " }] })).toEqual({ observations: [], problems: [] });
+    expect(read({ [journal]: [{ type: "note" }, { type: "started", agentId: " " }] })).toEqual({
+      observations: [],
+      problems: [],
+    });
   });
 });
 
@@ -133,7 +167,9 @@ describe("the mark of a process", () => {
       problems: [{ code: "record-malformed", where: "sessions/42.json", detail: "no pid" }],
     });
     const onWindows = { pid: 42, sessionId: SESSION, procStartFt: "134335934283456780", pidDomain: "win32:desk" };
-    expect(read({ "sessions/42.json": onWindows }).observations).toMatchObject([{ process: { birth: "134335934283456780", domain: "win32:desk" } }]);
+    expect(read({ "sessions/42.json": onWindows }).observations).toMatchObject([
+      { process: { birth: "134335934283456780", domain: "win32:desk" } },
+    ]);
     expect(read({ "sessions/42.json": { pid: 42 } })).toEqual({ observations: [], problems: [] });
   });
 });

@@ -2,7 +2,18 @@ import type { AgentKey } from "../../core/facts/ids.ts";
 import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/facts/observation.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
-import { asList, asNonBlank, asNumber, asObject, asText, asTime, decodeText, type JsonObject, jsonText, parseJson } from "../../core/tools/json.ts";
+import {
+  asList,
+  asNonBlank,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  decodeText,
+  type JsonObject,
+  jsonText,
+  parseJson,
+} from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 /** A small JSON file next to the transcripts, rewritten as a whole; or a line of a journal. */
@@ -11,7 +22,11 @@ class JsonRecords implements Parser {
   readonly #speaker: (json: JsonObject) => AgentKey | null;
   readonly #read: (json: JsonObject, out: FindingsOf) => void;
 
-  constructor(file: SourceFile, speaker: (json: JsonObject) => AgentKey | null, read: (json: JsonObject, out: FindingsOf) => void) {
+  constructor(
+    file: SourceFile,
+    speaker: (json: JsonObject) => AgentKey | null,
+    read: (json: JsonObject, out: FindingsOf) => void,
+  ) {
     this.#file = file;
     this.#speaker = speaker;
     this.#read = read;
@@ -52,9 +67,14 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
       const named = (parent: AgentKey, rule: string, says: string) =>
         out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
       const parent = asNonBlank(meta.parentAgentId);
-      if (parent !== null) named(key.agent(session, parent), "meta.parentAgentId", `its meta file names agent ${parent} as its parent`);
+      if (parent !== null)
+        named(key.agent(session, parent), "meta.parentAgentId", `its meta file names agent ${parent} as its parent`);
       else if (meta.spawnDepth === 1 || meta.spawnDepth === 0)
-        named(key.thread(session), "meta.spawnDepth", `its meta file says depth ${meta.spawnDepth} and names no parent agent`);
+        named(
+          key.thread(session),
+          "meta.spawnDepth",
+          `its meta file says depth ${meta.spawnDepth} and names no parent agent`,
+        );
       const call = asNonBlank(meta.toolUseId);
       if (call !== null)
         out.add({
@@ -66,9 +86,23 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           says: `its meta file names call ${call}`,
         });
       if (meta.stoppedByUser === true)
-        out.add({ type: "lifecycle", of: agent, state: "shutdown", source: "protocol", says: "its meta file says that the user stopped it", result: null });
+        out.add({
+          type: "lifecycle",
+          of: agent,
+          state: "shutdown",
+          source: "protocol",
+          says: "its meta file says that the user stopped it",
+          result: null,
+        });
       if (meta.finished === true)
-        out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "its meta file says finished", result: null });
+        out.add({
+          type: "lifecycle",
+          of: agent,
+          state: "completed",
+          source: "protocol",
+          says: "its meta file says finished",
+          result: null,
+        });
     },
   );
 }
@@ -99,7 +133,12 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
       const agent = key.agent(session, id);
       if (entry.type === "started") {
         const label = asNonBlank(entry.label);
-        out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
+        out.add({
+          type: "agent-described",
+          agent,
+          kind: "workflow",
+          ...(label === null ? {} : { description: label }),
+        });
         out.add({
           type: "parent-named",
           child: agent,
@@ -120,7 +159,14 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
       }
       if (entry.type === "result") {
         const result = typeof entry.result === "string" ? entry.result : jsonText(entry.result ?? null);
-        out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "the workflow's journal holds its result", result });
+        out.add({
+          type: "lifecycle",
+          of: agent,
+          state: "completed",
+          source: "protocol",
+          says: "the workflow's journal holds its result",
+          result,
+        });
       }
     },
   );
@@ -168,7 +214,14 @@ export function workflowAgents(out: FindingsOf, progress: unknown, session: stri
     out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
     if (call === null) continue;
     const says = `the progress of workflow call ${call} names it`;
-    out.add({ type: "call-spawned", call: key.call(session, call), child: agent, rule: "workflow_progress", source: "protocol", says });
+    out.add({
+      type: "call-spawned",
+      call: key.call(session, call),
+      child: agent,
+      rule: "workflow_progress",
+      source: "protocol",
+      says,
+    });
   }
   readWorkflowStates(out, progress, session);
 }

@@ -9,7 +9,8 @@ import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
 /** The events of a record: one for each message, tool call and result. */
 export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDraft[] {
   const base = { speaker, keys: keysOf(row, session), at: row.at, tool: null, response: responseOf(row, session) };
-  const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text === "" ? [] : [{ ...base, kind, text }]);
+  const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] =>
+    text === null || text === "" ? [] : [{ ...base, kind, text }];
   switch (row.type) {
     case "assistant":
       if (row.json.isApiErrorMessage === true) return one("error", textOf(row));
@@ -19,7 +20,8 @@ export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDra
     case "attachment":
       return one("note", asNonBlank(asObject(row.json.attachment)?.prompt));
     case "system":
-      if (row.json.subtype === "compact_boundary") return one("compaction", asText(row.json.content) ?? "Conversation compacted");
+      if (row.json.subtype === "compact_boundary")
+        return one("compaction", asText(row.json.content) ?? "Conversation compacted");
       if (row.json.subtype === "api_error") return one("error", apiError(row));
       return one("note", asNonBlank(row.json.content));
     default:
@@ -31,7 +33,9 @@ function blocksOf(row: Row, session: string, base: Omit<EventDraft, "kind" | "te
   return row.blocks.flatMap((block): EventDraft[] => {
     switch (block.is) {
       case "text":
-        return block.text.trim() === "" ? [] : [{ ...base, kind: row.type === "user" ? "user" : "assistant", text: block.text }];
+        return block.text.trim() === ""
+          ? []
+          : [{ ...base, kind: row.type === "user" ? "user" : "assistant", text: block.text }];
       case "thinking":
         return block.text === "" ? [] : [{ ...base, kind: "reasoning", text: block.text }];
       case "tool-use":
@@ -40,12 +44,22 @@ function blocksOf(row: Row, session: string, base: Omit<EventDraft, "kind" | "te
             ...base,
             kind: "toolCall",
             text: null,
-            tool: { name: block.name, call: key.call(session, block.id), input: isTooDeep(block.input) ? null : block.input, isError: false },
+            tool: {
+              name: block.name,
+              call: key.call(session, block.id),
+              input: isTooDeep(block.input) ? null : block.input,
+              isError: false,
+            },
           },
         ];
       case "tool-result":
         return [
-          { ...base, kind: "toolResult", text: block.text, tool: { name: null, call: key.call(session, block.id), input: null, isError: block.isError } },
+          {
+            ...base,
+            kind: "toolResult",
+            text: block.text,
+            tool: { name: null, call: key.call(session, block.id), input: null, isError: block.isError },
+          },
         ];
       case "other":
         return [];

@@ -10,10 +10,19 @@ export function isHook(field: PayloadField): boolean {
   const event = field("hook_event_name");
   if (event === null || field("session_id") === null) return false;
   if (FOREIGN_FIELDS.some((name) => field(name) !== null) || FOREIGN_EVENT.test(event)) return false;
-  return [field("transcript_path"), field("agent_transcript_path")].every((path) => path === null || !FOREIGN_FOLDER.test(path) || rootOf(path) !== null);
+  return [field("transcript_path"), field("agent_transcript_path")].every(
+    (path) => path === null || !FOREIGN_FOLDER.test(path) || rootOf(path) !== null,
+  );
 }
 
-const FOREIGN_FIELDS = ["hookEventName", "sessionId", "workspaceRoot", "conversation_id", "generation_id", "cursor_version"];
+const FOREIGN_FIELDS = [
+  "hookEventName",
+  "sessionId",
+  "workspaceRoot",
+  "conversation_id",
+  "generation_id",
+  "cursor_version",
+];
 /** `preToolUse`, `session_start`; `BeforeTool`, `AfterAgent`, `PreCompress`. */
 const FOREIGN_EVENT = /^(?:[^A-Z]|(?:Before|After)[A-Z]|PreCompress$)/;
 const FOREIGN_FOLDER =
@@ -23,4 +32,5 @@ const FOREIGN_FOLDER =
  * The configuration folder of a transcript: `<root>/projects/<project>/<session>.jsonl`, where the project is a path
  * with `-` for every `/`.
  */
-export const rootOf = (transcript: string) => /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;
+export const rootOf = (transcript: string) =>
+  /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;

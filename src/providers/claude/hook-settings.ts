@@ -28,7 +28,10 @@ export const hookSettings: HookSettings = {
     if (hooks === null) return { wrong: "its hooks are not an object" };
     const clean = withoutOurs(hooks);
     const added = EVENTS.map(({ event, matcher }) => {
-      const ours = { ...(matcher === undefined ? {} : { matcher }), hooks: [{ type: "command", command, timeout: TIMEOUT }] };
+      const ours = {
+        ...(matcher === undefined ? {} : { matcher }),
+        hooks: [{ type: "command", command, timeout: TIMEOUT }],
+      };
       return [event, [...asList(clean[event]), ours]] as const;
     });
     return written({ ...settings, hooks: { ...clean, ...Object.fromEntries(added) } }, text);
@@ -40,16 +43,24 @@ export const hookSettings: HookSettings = {
     const { hooks: _, ...rest } = settings;
     return written(Object.keys(hooks).length === 0 ? rest : { ...settings, hooks }, text);
   },
-  commands: (text) => Object.values(asObject(asObject(parseJson(text)?.value)?.hooks) ?? {}).flatMap((groups) => asList(groups).flatMap(commandsOf)),
+  commands: (text) =>
+    Object.values(asObject(asObject(parseJson(text)?.value)?.hooks) ?? {}).flatMap((groups) =>
+      asList(groups).flatMap(commandsOf),
+    ),
 };
 
-const commandsOf = (group: unknown) => asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
+const commandsOf = (group: unknown) =>
+  asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
 
 /** Our groups contain nothing else. */
 function withoutOurs(hooks: JsonObject): JsonObject {
   const isOurs = (group: unknown) => commandsOf(group).some(isOwnHook);
-  const kept = Object.entries(hooks).map(([event, groups]) => [event, asList(groups).filter((group) => !isOurs(group)), groups] as const);
-  return Object.fromEntries(kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])));
+  const kept = Object.entries(hooks).map(
+    ([event, groups]) => [event, asList(groups).filter((group) => !isOurs(group)), groups] as const,
+  );
+  return Object.fromEntries(
+    kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])),
+  );
 }
 
 /** Keeps the file's indentation and final newline. */

@@ -37,13 +37,21 @@ export class ClaudeHooks extends HookReader {
       case "PostToolUseFailure":
         return readTool(out.part({ speaker }), payload, session);
       case "SubagentStop":
-        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)));
+        return out.add(
+          turnEnded(speaker, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)),
+        );
       case "Stop":
         readBackground(out, payload.background_tasks, session);
         return this.stopped(out, payload, thread);
       case "StopFailure":
         if (agent === null) this.isPrompted = false;
-        return out.add(turnEnded(speaker, "errored", `a hook says that it failed: ${asNonBlank(payload.error) ?? "no reason is given"}`));
+        return out.add(
+          turnEnded(
+            speaker,
+            "errored",
+            `a hook says that it failed: ${asNonBlank(payload.error) ?? "no reason is given"}`,
+          ),
+        );
       case "SessionEnd":
         return this.sessionEnded(out, payload, thread);
     }
@@ -55,7 +63,12 @@ export class ClaudeHooks extends HookReader {
     if (isNotification(text)) return readNotifications(out, text, session);
     const asked = readUserText(text);
     const prompt = asked.is === "prompt" ? asNonBlank(asked.text) : null;
-    out.add({ type: "agent-described", agent: thread, ...(prompt === null ? {} : { prompt }), ...(cwd === null ? {} : { cwd }) });
+    out.add({
+      type: "agent-described",
+      agent: thread,
+      ...(prompt === null ? {} : { prompt }),
+      ...(cwd === null ? {} : { cwd }),
+    });
   }
 }
 
@@ -67,17 +80,31 @@ function readStart(out: FindingsOf, agent: AgentKey, agentType: string | null) {
 /** Spawn calls: by which agent, and the agent spawned. */
 function readTool(out: FindingsOf, payload: JsonObject, session: string) {
   const [id, name] = [asNonBlank(payload.tool_use_id), asNonBlank(payload.tool_name)];
-  const spawn = id === null || name === null ? null : spawnCalled({ is: "tool-use", id, name, input: payload.tool_input }, readRow({}), session);
+  const spawn =
+    id === null || name === null
+      ? null
+      : spawnCalled({ is: "tool-use", id, name, input: payload.tool_input }, readRow({}), session);
   if (id === null || spawn === null) return;
   out.add(spawn);
   if (payload.hook_event_name === "PreToolUse") return;
   const isError = payload.hook_event_name === "PostToolUseFailure";
   const text = isError ? (asText(payload.error) ?? "") : plainText(asObject(payload.tool_response)?.content);
   const shutdown = payload.is_interrupt === true ? { toolDenialKind: "interrupted" } : {};
-  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: payload.tool_response, ...shutdown }), session, spawn.makes);
+  readToolResult(
+    out,
+    { is: "tool-result", id, isError, text },
+    readRow({ toolUseResult: payload.tool_response, ...shutdown }),
+    session,
+    spawn.makes,
+  );
 }
 
-const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };
+const STATES: Readonly<Record<string, LifecycleState>> = {
+  completed: "completed",
+  failed: "errored",
+  killed: "shutdown",
+  stopped: "shutdown",
+};
 
 /** The agents that are still running when the thread stops. */
 function readBackground(out: FindingsOf, tasks: unknown, session: string) {
@@ -95,6 +122,7 @@ function readBackground(out: FindingsOf, tasks: unknown, session: string) {
       ...(description === null ? {} : { description }),
     });
     const state = STATES[asText(task.status) ?? ""];
-    if (state === "completed" || state === "errored" || state === "shutdown") out.add(turnEnded(agent, state, `a hook says ${asText(task.status)}`));
+    if (state === "completed" || state === "errored" || state === "shutdown")
+      out.add(turnEnded(agent, state, `a hook says ${asText(task.status)}`));
   }
 }

@@ -41,9 +41,21 @@ export const claude: Provider = {
     const of = (shape: FileStream["shape"], open: FileStream["open"]): FileStream => ({ shape, open });
     switch (found.is) {
       case "thread":
-        return of("lines", (file: SourceFile, saved) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file, saved));
+        return of(
+          "lines",
+          (file: SourceFile, saved) =>
+            new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file, saved),
+        );
       case "agent":
-        return of("lines", (file, saved) => new Transcript({ session: found.thread, fallback: found.folder, agent: found.agent, run: found.run }, file, saved));
+        return of(
+          "lines",
+          (file, saved) =>
+            new Transcript(
+              { session: found.thread, fallback: found.folder, agent: found.agent, run: found.run },
+              file,
+              saved,
+            ),
+        );
       case "agent-meta":
         return of("document", (file) => agentMeta(found.thread, found.agent, file));
       case "journal":
@@ -60,7 +72,11 @@ export const claude: Provider = {
   beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,
-  printed: { form: "claude -p --output-format stream-json --verbose", recognise: isPrinted, stream: printedStream(STREAM) },
+  printed: {
+    form: "claude -p --output-format stream-json --verbose",
+    recognise: isPrinted,
+    stream: printedStream(STREAM),
+  },
   hooks: hookSettings,
   telemetry: SERVICE,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),

@@ -92,7 +92,11 @@ export class Introduction {
       }
       this.#place(out, row, speaker, session);
       if (this.#of.agent !== null && INTERNAL_IDS.test(this.#of.agent))
-        out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "its name says that it is the product's own work", unlessSpawned: false } });
+        out.addOfFile({
+          type: "agent-described",
+          agent: speaker,
+          internal: { why: "its name says that it is the product's own work", unlessSpawned: false },
+        });
     }
     this.#surroundings(out, row, speaker, session);
     if (this.#of.agent !== null && !this.begun && CONVERSATION.has(row.type)) {
@@ -120,7 +124,11 @@ export class Introduction {
     this.#placed.add(agent);
     this.#describe(
       out,
-      { type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } },
+      {
+        type: "agent-described",
+        agent,
+        file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null },
+      },
       session,
     );
   }
@@ -129,7 +137,14 @@ export class Introduction {
   #surroundings(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     const { cwd, gitBranch, version } = row.json;
     const last = this.#last;
-    if (last !== null && last.speaker === speaker && last.cwd === cwd && last.gitBranch === gitBranch && last.version === version) return;
+    if (
+      last !== null &&
+      last.speaker === speaker &&
+      last.cwd === cwd &&
+      last.gitBranch === gitBranch &&
+      last.version === version
+    )
+      return;
     this.#last = { speaker, cwd, gitBranch, version };
     const [folder, branch, productVersion] = [asNonBlank(cwd), asNonBlank(gitBranch), asNonBlank(version)];
     const described: AgentDescribed = {
@@ -140,7 +155,12 @@ export class Introduction {
       ...(productVersion === null ? {} : { productVersion }),
     };
     this.#describe(out, described, session);
-    if (this.#file.isForeign !== true && productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
+    if (
+      this.#file.isForeign !== true &&
+      productVersion !== null &&
+      session !== null &&
+      atLeast(productVersion, MARKS_PROCESS_SINCE)
+    )
       this.#describe(out, { type: "agent-described", agent: key.thread(session), marksProcess: true }, session);
   }
 
@@ -154,7 +174,15 @@ export class Introduction {
     if (speaker === parent) return;
     const inline = this.#of.agent === null;
     const says = inline ? "its records are in the thread's transcript" : `its file belongs to session ${session}`;
-    out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
+    out.add({
+      type: "parent-named",
+      child: speaker,
+      parent,
+      rule: inline ? "isSidechain" : "sessionId",
+      source: "inferred",
+      confidence: 0.5,
+      says,
+    });
     if (this.#of.run !== null) {
       out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
       out.add({
@@ -174,7 +202,11 @@ export class Introduction {
     // If the beginning is damaged, the first readable record is not the first one.
     if (row.parentUuid !== null && !this.damaged) {
       this.#lacksBeginning = true;
-      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessVouched: true } as const;
+      const internal = {
+        why: "it begins in the middle of another conversation",
+        unlessSpawned: true,
+        unlessVouched: true,
+      } as const;
       out.addOfFile({ type: "agent-described", agent: speaker, internal });
     }
     if (session !== null) this.#matchKeys(out, row, speaker, session);
@@ -193,7 +225,12 @@ export class Introduction {
         exclusive: true,
         says: "its first prompt equals the prompt of the call",
       });
-      if (isWarmUp(prompt)) out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
+      if (isWarmUp(prompt))
+        out.add({
+          type: "agent-described",
+          agent: speaker,
+          internal: { why: "a warm-up of the product", unlessSpawned: true },
+        });
     } else if (row.type === "assistant") {
       // A warm-up is one complete response. A completed agent is named by its call; only a running one has to be
       // matched.
@@ -208,7 +245,11 @@ export class Introduction {
           says: "it began after the call, and its file holds no prompt",
         });
       else if (row.parentUuid === null && !this.damaged)
-        out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
+        out.add({
+          type: "agent-described",
+          agent: speaker,
+          internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true },
+        });
     }
   }
 

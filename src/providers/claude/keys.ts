@@ -20,7 +20,8 @@ export const NO_SESSION = "";
 export const UNASSIGNED = threadKey("unassigned", NAME);
 export const unassignedAgent = (id: string) => agentKey("unassigned", NAME, id);
 export const thread = (session: string) => (session === NO_SESSION ? UNASSIGNED : threadKey(NAME, session));
-export const agent = (session: string, id: string) => (session === NO_SESSION ? unassignedAgent(id) : agentKey(NAME, session, id));
+export const agent = (session: string, id: string) =>
+  session === NO_SESSION ? unassignedAgent(id) : agentKey(NAME, session, id);
 export const sessionOf = (of: AgentKey) => (threadOf(of) === UNASSIGNED ? NO_SESSION : partsOf(of).thread);
 /** Up to 2.0.24 agents have no id: an agent is the chain of records that begins with this one. */
 export const inlineAgent = (session: string, firstRecord: string) => agentKey(NAME, session, ANONYMOUS + firstRecord);

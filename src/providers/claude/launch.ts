@@ -19,7 +19,11 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const format = optionIn(command.args, FORMAT);
   const speaks = isPrint(command) && format === STREAM;
   const withOutput = speaks ? argv : isPrint(command) && format === null ? [...argv, ...outputOptions(command)] : null;
-  return { printsJson: speaks, withJsonOutput: withOutput, control: withOutput === null ? null : controlOf(withOutput, command) };
+  return {
+    printsJson: speaks,
+    withJsonOutput: withOutput,
+    control: withOutput === null ? null : controlOf(withOutput, command),
+  };
 }
 
 const outputOptions = ({ args }: Command) => [FORMAT, STREAM, ...(hasFlag(args, "--verbose") ? [] : ["--verbose"])];
@@ -34,7 +38,9 @@ function controlOf(withOutput: readonly string[], command: Command): Control {
     return { id, line: JSON.stringify({ type: "control_request", request_id: id, request: body }) };
   };
   return {
-    withJsonInput: isListening ? withOutput : [...(prompt === null ? withOutput : withOutput.toSpliced(promptAt(withOutput), 1)), INPUT, STREAM],
+    withJsonInput: isListening
+      ? withOutput
+      : [...(prompt === null ? withOutput : withOutput.toSpliced(promptAt(withOutput), 1)), INPUT, STREAM],
     first: prompt,
     send: (text) => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content: text } }) }),
     interrupt: () => request({ subtype: "interrupt" }),
@@ -48,7 +54,9 @@ function responseOf(line: string): ReturnType<Control["responseIn"]> {
   if (!line.includes('"control_response"')) return null;
   const response = asObject(asObject(parseJson(line)?.value)?.response);
   const id = asNonBlank(response?.request_id);
-  return id === null ? null : { id, error: response?.subtype === "error" ? (asNonBlank(response.error) ?? "the request was refused") : null };
+  return id === null
+    ? null
+    : { id, error: response?.subtype === "error" ? (asNonBlank(response.error) ?? "the request was refused") : null };
 }
 
 /** The prompt after `-p`. In other positions it cannot be distinguished from values of unknown options. */

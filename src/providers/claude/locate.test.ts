@@ -10,13 +10,28 @@ describe("a file below the configuration folder", () => {
     // Up to 2.1.1.
     ["projects/-repo/agent-0a1b2c3d.jsonl", { is: "agent", thread: null, folder: null, agent: "0a1b2c3d", run: null }],
     // Since 2.1.2.
-    [`projects/-repo/${ID}/subagents/agent-a0b1.jsonl`, { is: "agent", thread: ID, folder: ID, agent: "a0b1", run: null }],
-    [`projects/-repo/${ID}/subagents/agent-acompact-a0b1.jsonl`, { is: "agent", thread: ID, folder: ID, agent: "acompact-a0b1", run: null }],
-    ["projects/-repo/a copy/subagents/agent-a0b1.jsonl", { is: "agent", thread: null, folder: "a copy", agent: "a0b1", run: null }],
+    [
+      `projects/-repo/${ID}/subagents/agent-a0b1.jsonl`,
+      { is: "agent", thread: ID, folder: ID, agent: "a0b1", run: null },
+    ],
+    [
+      `projects/-repo/${ID}/subagents/agent-acompact-a0b1.jsonl`,
+      { is: "agent", thread: ID, folder: ID, agent: "acompact-a0b1", run: null },
+    ],
+    [
+      "projects/-repo/a copy/subagents/agent-a0b1.jsonl",
+      { is: "agent", thread: null, folder: "a copy", agent: "a0b1", run: null },
+    ],
     // Since 2.1.70.
     [`projects/-repo/${ID}/subagents/agent-a0b1.meta.json`, { is: "agent-meta", thread: ID, agent: "a0b1" }],
-    [`projects/-repo/${ID}/subagents/workflows/wf_1-x/agent-a0b1.jsonl`, { is: "agent", thread: ID, folder: ID, agent: "a0b1", run: "wf_1-x" }],
-    [`projects/-repo/${ID}/subagents/workflows/wf_1-x/agent-a0b1.meta.json`, { is: "agent-meta", thread: ID, agent: "a0b1" }],
+    [
+      `projects/-repo/${ID}/subagents/workflows/wf_1-x/agent-a0b1.jsonl`,
+      { is: "agent", thread: ID, folder: ID, agent: "a0b1", run: "wf_1-x" },
+    ],
+    [
+      `projects/-repo/${ID}/subagents/workflows/wf_1-x/agent-a0b1.meta.json`,
+      { is: "agent-meta", thread: ID, agent: "a0b1" },
+    ],
     [`projects/-repo/${ID}/subagents/workflows/wf_1-x/journal.jsonl`, { is: "journal", thread: ID, run: "wf_1-x" }],
     [`projects/-repo/${ID}/workflows/wf_1-x.json`, { is: "workflow", thread: ID, run: "wf_1-x" }],
     ["sessions/4242.json", { is: "process" }],

@@ -5,7 +5,13 @@ export type ClaudeFile =
   /** The transcript of a thread. `thread` is null if the file name is not a session id; the records then name it. */
   | { readonly is: "thread"; readonly thread: string | null; readonly stem: string }
   /** Up to 2.1.1 agent files are next to the thread's; their records name the thread. */
-  | { readonly is: "agent"; readonly thread: string | null; readonly folder: string | null; readonly agent: string; readonly run: string | null }
+  | {
+      readonly is: "agent";
+      readonly thread: string | null;
+      readonly folder: string | null;
+      readonly agent: string;
+      readonly run: string | null;
+    }
   | { readonly is: "agent-meta"; readonly thread: string; readonly agent: string }
   | { readonly is: "journal"; readonly thread: string; readonly run: string }
   | { readonly is: "workflow"; readonly thread: string; readonly run: string }
@@ -36,14 +42,16 @@ export function besideTranscript(file: string, session: string): Beside {
 
 export function locate(path: string): ClaudeFile | null {
   const parts = path.split("/");
-  if (parts[0] === "sessions" && parts.length === 2) return /^\d+\.json$/.test(parts[1] ?? "") ? { is: "process" } : null;
+  if (parts[0] === "sessions" && parts.length === 2)
+    return /^\d+\.json$/.test(parts[1] ?? "") ? { is: "process" } : null;
   if (parts[0] !== "projects" || parts.length < 3) return null;
   const [, , first = "", second, ...deeper] = parts;
   const name = parts.at(-1) ?? "";
   if (parts.length === 3) {
     if (!first.endsWith(".jsonl")) return null;
     const stem = first.slice(0, -".jsonl".length);
-    if (stem.startsWith("agent-")) return { is: "agent", thread: null, folder: null, agent: stem.slice("agent-".length), run: null };
+    if (stem.startsWith("agent-"))
+      return { is: "agent", thread: null, folder: null, agent: stem.slice("agent-".length), run: null };
     return { is: "thread", thread: isSessionId(stem) ? stem : null, stem };
   }
   // Copied transcripts may be in renamed folders; then only the records name the thread.

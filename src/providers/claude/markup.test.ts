@@ -7,15 +7,30 @@ const notification = (summary: string, rest = "", name = "task") =>
 
 describe("markup in words", () => {
   it.each([
-    [notification('Agent "Run the full test suite" finished', "<result>All 42 pass.</result>\n"), "Run the full test suite finished: All 42 pass."],
+    [
+      notification('Agent "Run the full test suite" finished', "<result>All 42 pass.</result>\n"),
+      "Run the full test suite finished: All 42 pass.",
+    ],
     [notification('Agent "Old" completed', "<result>Done.</result>\n", "agent"), "Old completed: Done."],
-    [notification('Background agent "Outer" didn\'t finish before the previous session ended'), "Outer didn't finish before the previous session ended"],
-    [notification('Background command "npm test" completed (exit code 0)'), 'Background command "npm test" completed (exit code 0)'],
+    [
+      notification('Background agent "Outer" didn\'t finish before the previous session ended'),
+      "Outer didn't finish before the previous session ended",
+    ],
+    [
+      notification('Background command "npm test" completed (exit code 0)'),
+      'Background command "npm test" completed (exit code 0)',
+    ],
     [notification(""), "Task a1 completed"],
     [`${notification('Agent "A" finished')}\n${notification('Agent "B" finished')}`, "A finished\nB finished"],
-    ['<teammate-message teammate_id="alice" summary="s">The API is ready.</teammate-message>', "Message from alice: The API is ready."],
+    [
+      '<teammate-message teammate_id="alice" summary="s">The API is ready.</teammate-message>',
+      "Message from alice: The API is ready.",
+    ],
     ['<teammate-message teammate_id="bob">{"type":"idle_notification","from":"bob"}</teammate-message>', "bob is idle"],
-    ["<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args>briefly</command-args>", "Ran /compact briefly"],
+    [
+      "<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args>briefly</command-args>",
+      "Ran /compact briefly",
+    ],
     ["<local-command-stdout>Compacted</local-command-stdout>", "Printed: Compacted"],
     ["<local-command-stdout></local-command-stdout>", "Printed nothing"],
     ["<bash-input>ls</bash-input>", "Ran ls"],
@@ -25,9 +40,12 @@ describe("markup in words", () => {
     expect(asSentence(text)).toBe(sentence);
   });
 
-  it.each(["Please fix <b>this</b>.", "What does <system-reminder> mean?", "", "a < b"])("are not made from user input: %s", (text) => {
-    expect(asSentence(text)).toBeNull();
-  });
+  it.each(["Please fix <b>this</b>.", "What does <system-reminder> mean?", "", "a < b"])(
+    "are not made from user input: %s",
+    (text) => {
+      expect(asSentence(text)).toBeNull();
+    },
+  );
 
   it("are short, whatever the text is", () => {
     const tags = [
@@ -41,7 +59,9 @@ describe("markup in words", () => {
       "<system-reminder>",
       "x",
     ];
-    fc.assert(fc.property(fc.array(fc.constantFrom(...tags)), (pieces) => (asSentence(pieces.join(""))?.length ?? 0) <= 601));
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...tags)), (pieces) => (asSentence(pieces.join(""))?.length ?? 0) <= 601),
+    );
     expect(asSentence(notification("S", `<result>${"x".repeat(5_000)}</result>`))).toHaveLength(601);
   });
 });

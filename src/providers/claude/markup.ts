@@ -34,7 +34,9 @@ function messages(text: string): string {
       const from = /teammate_id="([^"]*)"/.exec(piece.slice(0, Math.max(0, end)))?.[1] ?? "a team member";
       const body = (piece.slice(end + 1).split("</teammate-message>", 1)[0] ?? "").trim();
       const json = asObject(parseJson(body)?.value);
-      return json?.type === "idle_notification" ? `${asText(json.from) ?? from} is idle` : `Message from ${from}: ${body}`;
+      return json?.type === "idle_notification"
+        ? `${asText(json.from) ?? from} is idle`
+        : `Message from ${from}: ${body}`;
     })
     .join("\n");
 }
@@ -44,7 +46,8 @@ function command(text: string): string {
   const start = text.trimStart();
   if (!/^<(?:command-|local-command-|bash-)/.test(start)) return "";
   const field = (name: string) => between(text, `<${name}>`, `</${name}>`)?.trim() ?? "";
-  const ran = [field("command-name"), field("command-args")].filter((word) => word !== "").join(" ") || field("bash-input");
+  const ran =
+    [field("command-name"), field("command-args")].filter((word) => word !== "").join(" ") || field("bash-input");
   const printed = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"]
     .map(field)
     .filter((text) => text !== "")

@@ -42,7 +42,13 @@ describe("a task notification", () => {
         '<task-id>a0b1</task-id>\n<task-id>a2c3</task-id>\n<status>stopped</status>\n<summary>2 background agents didn\'t finish before the previous session ended: "A" (a0b1), "B" (a2c3).</summary>',
       ),
     );
-    expect(found).toMatchObject({ tasks: ["a0b1", "a2c3"], toolUse: null, state: "shutdown", result: null, isAgent: true });
+    expect(found).toMatchObject({
+      tasks: ["a0b1", "a2c3"],
+      toolUse: null,
+      state: "shutdown",
+      result: null,
+      isAgent: true,
+    });
   });
 
   it("keeps a result whole that holds the same tags", () => {
@@ -51,7 +57,10 @@ describe("a task notification", () => {
         "<task-id>a</task-id><status>completed</status><summary>Agent done</summary><result>It said <result>42</result> and <status>failed</status>.</result>",
       ),
     );
-    expect(found).toMatchObject({ state: "completed", result: "It said <result>42</result> and <status>failed</status>." });
+    expect(found).toMatchObject({
+      state: "completed",
+      result: "It said <result>42</result> and <status>failed</status>.",
+    });
   });
 
   it("does not speak of the agents that its result speaks of", () => {
@@ -61,7 +70,8 @@ describe("a task notification", () => {
   });
 
   it("may be one of several in a text", () => {
-    const text = note("<task-id>a</task-id><status>completed</status>") + note("<task-id>b</task-id><status>failed</status>");
+    const text =
+      note("<task-id>a</task-id><status>completed</status>") + note("<task-id>b</task-id><status>failed</status>");
     expect([...notificationsIn(text)].map((n) => [n.tasks, n.state])).toEqual([
       [["a"], "completed"],
       [["b"], "errored"],
@@ -69,13 +79,18 @@ describe("a task notification", () => {
   });
 
   it("tells agents from background shells", () => {
-    expect(only(note('<task-id>b1</task-id><status>completed</status><summary>Background command "sleep 5" completed (exit code 0)</summary>'))?.isAgent).toBe(
-      false,
-    );
+    expect(
+      only(
+        note(
+          '<task-id>b1</task-id><status>completed</status><summary>Background command "sleep 5" completed (exit code 0)</summary>',
+        ),
+      )?.isAgent,
+    ).toBe(false);
   });
 
   it("was called an agent's before it was called a task's", () => {
-    const text = "<agent-notification><agent-id>0a1b2c3d</agent-id><status>completed</status><summary>Agent done</summary></agent-notification>";
+    const text =
+      "<agent-notification><agent-id>0a1b2c3d</agent-id><status>completed</status><summary>Agent done</summary></agent-notification>";
     expect(only(text)).toMatchObject({ tasks: ["0a1b2c3d"], state: "completed", isAgent: true });
   });
 
@@ -87,7 +102,9 @@ describe("a task notification", () => {
   it("that is never closed is none, and thousands of them are no work", () => {
     const open = "<task-notification><agent-notification>".repeat(200_000);
     expect([...notificationsIn(open)]).toEqual([]);
-    expect([...notificationsIn(`${open}<task-id>a</task-id></agent-notification>`)].map((n) => n.tasks)).toEqual([["a"]]);
+    expect([...notificationsIn(`${open}<task-id>a</task-id></agent-notification>`)].map((n) => n.tasks)).toEqual([
+      ["a"],
+    ]);
     expect(only(note(`<task-id>a</task-id>${"<summary>".repeat(200_000)}`))?.summary).toBe("");
   });
 });

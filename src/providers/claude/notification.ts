@@ -23,7 +23,8 @@ const STATES: ReadonlyMap<string, LifecycleState> = new Map(
 );
 
 /** 2.0.65 to 2.0.76 call it an agent-notification, with an agent-id. */
-export const isNotification = (text: string) => text.includes("<task-notification>") || text.includes("<agent-notification>");
+export const isNotification = (text: string) =>
+  text.includes("<task-notification>") || text.includes("<agent-notification>");
 
 export function* notificationsIn(text: string): Generator<Notification> {
   if (!isNotification(text)) return;
@@ -56,7 +57,9 @@ function agentsIn(tail: string): Notification["agents"] {
     return digits === undefined ? null : Number(digits);
   };
   const count = number("agent_count");
-  return count === null || count === 0 ? null : { count: Math.min(count, MAX_AGENTS), tokens: number("subagent_tokens") };
+  return count === null || count === 0
+    ? null
+    : { count: Math.min(count, MAX_AGENTS), tokens: number("subagent_tokens") };
 }
 
 /** More than any workflow can have. */
@@ -67,7 +70,11 @@ const MAX_AGENTS = 1_000;
  * thousands of unclosed tags.
  */
 function* bodiesIn(text: string): Generator<string> {
-  const kinds = ["task-notification", "agent-notification"].map((name) => ({ open: `<${name}>`, close: `</${name}>`, at: 0 }));
+  const kinds = ["task-notification", "agent-notification"].map((name) => ({
+    open: `<${name}>`,
+    close: `</${name}>`,
+    at: 0,
+  }));
   for (let from = 0; ; ) {
     for (const kind of kinds) if (kind.at >= 0 && kind.at <= from) kind.at = text.indexOf(kind.open, from);
     const [next] = kinds.filter((kind) => kind.at >= 0).sort((a, b) => a.at - b.at);

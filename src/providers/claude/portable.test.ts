@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { agentWriter, mainWriter, SESSION, text, writer } from "../../../test/support/claude-records.ts";
 import { portable } from "./portable.ts";
 
-const head = (...records: readonly unknown[]) => new TextEncoder().encode(records.map((r) => (typeof r === "string" ? r : JSON.stringify(r))).join("\n"));
+const head = (...records: readonly unknown[]) =>
+  new TextEncoder().encode(records.map((r) => (typeof r === "string" ? r : JSON.stringify(r))).join("\n"));
 const thread = () => [mainWriter().user("hello"), mainWriter().assistant([text("hi")])];
 const placeOf = (name: string, bytes: Uint8Array) => {
   const found = portable.recognise(name, bytes);
@@ -11,11 +12,19 @@ const placeOf = (name: string, bytes: Uint8Array) => {
 
 describe("a transcript from elsewhere", () => {
   const place = `projects/${SESSION}/${SESSION}.jsonl`;
-  it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])("%s is its thread's", (name) => {
-    expect(placeOf(name, head(...thread()))).toBe(place);
-  });
+  it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])(
+    "%s is its thread's",
+    (name) => {
+      expect(placeOf(name, head(...thread()))).toBe(place);
+    },
+  );
   it("is recognised after other lines, and with a truncated last line", () => {
-    const before = [{ type: "summary", summary: "x", leafUuid: "y" }, { type: "mode", mode: "normal", sessionId: SESSION }, "{ junk", ""];
+    const before = [
+      { type: "summary", summary: "x", leafUuid: "y" },
+      { type: "mode", mode: "normal", sessionId: SESSION },
+      "{ junk",
+      "",
+    ];
     expect(placeOf("a.jsonl", head(...before, ...thread(), '{"type":"assistant","mess'))).toBe(place);
   });
   it("keeps the name it has if that is a session's, whatever a copied first record says", () => {
@@ -66,10 +75,15 @@ describe("none of ours", () => {
   ])("%s", (_what, content) => {
     expect(portable.recognise(`${SESSION}.jsonl`, head(content))).toBeNull();
   });
-  it.each(["../../../etc/passwd", "..", ".", ".hidden", "a/b", "a\\b", "a\u0000b", "", "x".repeat(200)])("a session called %j makes no path", (sessionId) => {
-    expect(portable.recognise("a.jsonl", head(writer("x", { isSidechain: false, sessionId }).user("Go.")))).toBeNull();
-    expect(portable.recognise("a.jsonl", head(agentWriter("a0b1", { sessionId }).user("Go.")))).toBeNull();
-  });
+  it.each(["../../../etc/passwd", "..", ".", ".hidden", "a/b", "a\\b", "a\u0000b", "", "x".repeat(200)])(
+    "a session called %j makes no path",
+    (sessionId) => {
+      expect(
+        portable.recognise("a.jsonl", head(writer("x", { isSidechain: false, sessionId }).user("Go."))),
+      ).toBeNull();
+      expect(portable.recognise("a.jsonl", head(agentWriter("a0b1", { sessionId }).user("Go.")))).toBeNull();
+    },
+  );
   it.each(["../x", "..", "a/b"])("nor does an agent called %j", (agentId) => {
     expect(portable.recognise("a.jsonl", head(agentWriter(agentId).user("Go.")))).toBeNull();
   });

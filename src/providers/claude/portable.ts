@@ -13,7 +13,10 @@ export const portable: Portable = {
     const session = isSessionId(stem) ? stem : first.sessionId;
     if (session === null || !isName(session)) return null;
     // Up to 2.0.24 a thread may begin with a sidechain record, too; such records name no agent.
-    const agent = isSessionId(stem) || first.isSidechain !== true ? null : (first.agentId ?? /^agent-(.+)$/.exec(stem)?.[1] ?? null);
+    const agent =
+      isSessionId(stem) || first.isSidechain !== true
+        ? null
+        : (first.agentId ?? /^agent-(.+)$/.exec(stem)?.[1] ?? null);
     return agent === null ? threadFile(session, stem) : isName(agent) ? agentFile(session, agent, stem) : null;
   },
 };

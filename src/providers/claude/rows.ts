@@ -1,6 +1,15 @@
 import type { RecordKey } from "../../core/facts/ids.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
-import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/tools/json.ts";
+import {
+  asCount,
+  asList,
+  asNonBlank,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  jsonText,
+} from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 /** Types of records that are part of a conversation. */
@@ -59,7 +68,9 @@ function readBlocks(content: unknown): Block[] {
       }
       case "tool_result": {
         const id = asNonBlank(block.tool_use_id);
-        return id === null ? { is: "other" } : { is: "tool-result", id, isError: block.is_error === true, text: plainText(block.content) };
+        return id === null
+          ? { is: "other" }
+          : { is: "tool-result", id, isError: block.is_error === true, text: plainText(block.content) };
       }
       default:
         return { is: "other" };
@@ -109,7 +120,9 @@ export function tokensOf(row: Row): Tokens {
     reasoningTokens: asCount(asObject(usage?.output_tokens_details)?.thinking_tokens),
     cacheReadTokens: asCount(usage?.cache_read_input_tokens),
     cacheWriteTokens:
-      usage?.cache_creation_input_tokens == null ? asCount(byAge?.ephemeral_5m_input_tokens) + oneHour : asCount(usage.cache_creation_input_tokens),
+      usage?.cache_creation_input_tokens == null
+        ? asCount(byAge?.ephemeral_5m_input_tokens) + oneHour
+        : asCount(usage.cache_creation_input_tokens),
     cacheWrite1hTokens: oneHour,
   };
 }
@@ -123,7 +136,13 @@ export const hasEnded = (row: Row) => typeof row.message?.stop_reason === "strin
 /** Number of characters of model output in the row. */
 export function writtenChars(row: Row): number {
   return row.blocks.reduce(
-    (sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (jsonText(b.input)?.length ?? 0) : 0),
+    (sum, b) =>
+      sum +
+      (b.is === "text" || b.is === "thinking"
+        ? b.text.length
+        : b.is === "tool-use"
+          ? (jsonText(b.input)?.length ?? 0)
+          : 0),
     0,
   );
 }

@@ -30,7 +30,10 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
     description: asNonBlank(input.description) ?? asNonBlank(input.skill),
     name,
     ...(name !== null && team !== null ? { unseen: mateOf(`${name}@${team}`) } : {}),
-    offers: makes === "one" ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate] : [],
+    offers:
+      makes === "one"
+        ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate]
+        : [],
   };
 }
 
@@ -41,7 +44,13 @@ const LAUNCHED = /^(Async agent launched|Spawned successfully)/;
 const mateOf = (id: string): Unseen => ({ id, kind: "teammate" });
 
 /** What a tool result says about an agent: which one the call spawned, and how it began or ended. */
-export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, makes: SpawnCalled["makes"] | null): void {
+export function readToolResult(
+  out: FindingsOf,
+  result: ToolResult,
+  row: Row,
+  session: string,
+  makes: SpawnCalled["makes"] | null,
+): void {
   const call = key.call(session, result.id);
   const details = asObject(row.json.toolUseResult);
   const reported = reportedIn(details);
@@ -50,7 +59,15 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   const spawned = (id: string, rule: string, says: string) =>
     out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
   const lifecycle = (state: LifecycleState, says: string, text: string | null = null) =>
-    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: text, ...(reported === null ? {} : { reported }) });
+    out.add({
+      type: "lifecycle",
+      of: { call },
+      state,
+      source: "parent_rollout",
+      says,
+      result: text,
+      ...(reported === null ? {} : { reported }),
+    });
 
   const revived = asNonBlank(details?.resumedAgentId) ?? asNonBlank(details?.revivedAgentId);
   if (revived !== null) {
@@ -72,13 +89,17 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   if (details !== null && child !== null) {
     spawned(child, "toolUseResult.agentId", `the result of its call names agent ${child}`);
     describeChild(out, details, child, session);
-    if (status === "completed" || status === "forked") lifecycle("completed", `the result of its call says ${status}`, finalReport(details, result));
+    if (status === "completed" || status === "forked")
+      lifecycle("completed", `the result of its call says ${status}`, finalReport(details, result));
     else lifecycle("launched", `the result of its call says ${status ?? "launched"}`);
     return;
   }
   if (details !== null && status === "teammate_spawned") {
     const [name, team] = [asNonBlank(details.name), asNonBlank(details.team_name)];
-    const id = asNonBlank(details.teammate_id) ?? asNonBlank(details.agent_id) ?? (name !== null && team !== null ? `${name}@${team}` : null);
+    const id =
+      asNonBlank(details.teammate_id) ??
+      asNonBlank(details.agent_id) ??
+      (name !== null && team !== null ? `${name}@${team}` : null);
     const [, ofName, ofTeam] = /^(.+)@([^@]+)$/.exec(id ?? "") ?? [];
     const match = key.memberMatch(name ?? ofName ?? "", team ?? ofTeam ?? "");
     if (id !== null) out.add({ type: "call-offers", call, match, unseen: mateOf(id) });
@@ -86,7 +107,9 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
     return;
   }
   if (result.isError) {
-    const shutdown = row.json.toolDenialKind !== undefined || /^(The user doesn't want|\[Request interrupted|\[Tool call interrupted)/.test(result.text);
+    const shutdown =
+      row.json.toolDenialKind !== undefined ||
+      /^(The user doesn't want|\[Request interrupted|\[Tool call interrupted)/.test(result.text);
     lifecycle(shutdown ? "shutdown" : "errored", `its call failed: ${firstLine(result.text)}`);
     return;
   }
@@ -112,14 +135,22 @@ function describeChild(out: FindingsOf, details: JsonObject, child: string, sess
     asNonBlank(details.agentType) ?? asNonBlank(details.subagent_type),
     asNonBlank(details.description),
   ];
-  const described = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
+  const described = {
+    ...(prompt === null ? {} : { prompt }),
+    ...(agentType === null ? {} : { agentType }),
+    ...(description === null ? {} : { description }),
+  };
   if (Object.keys(described).length > 0) out.add({ type: "agent-described", agent, ...described });
 }
 
 /** Claude Code reports the context of the last request plus output, not the sum over requests. */
 function reportedIn(details: JsonObject | null): ReportedUsage | null {
   if (details === null) return null;
-  const [totalTokens, toolUses, durationMs] = [asAmount(details.totalTokens), asAmount(details.totalToolUseCount), asAmount(details.totalDurationMs)];
+  const [totalTokens, toolUses, durationMs] = [
+    asAmount(details.totalTokens),
+    asAmount(details.totalToolUseCount),
+    asAmount(details.totalDurationMs),
+  ];
   return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
 }
 
@@ -127,7 +158,9 @@ function reportedIn(details: JsonObject | null): ReportedUsage | null {
 export function reportedUsage(value: unknown): ReportedUsage | null {
   const usage = asObject(value);
   const totalTokens = asAmount(usage?.total_tokens);
-  return totalTokens === null ? null : { totalTokens, toolUses: asAmount(usage?.tool_uses), durationMs: asAmount(usage?.duration_ms) };
+  return totalTokens === null
+    ? null
+    : { totalTokens, toolUses: asAmount(usage?.tool_uses), durationMs: asAmount(usage?.duration_ms) };
 }
 
 function finalReport(details: JsonObject | null, result: ToolResult): string | null {
@@ -135,7 +168,12 @@ function finalReport(details: JsonObject | null, result: ToolResult): string | n
     .map((block) => asText(asObject(block)?.text) ?? "")
     .filter((text) => text !== "" && !text.startsWith("<tools-used-before-summary>"))
     .join("\n");
-  return asNonBlank(details?.result) ?? asNonBlank(texts) ?? asNonBlank(plainText(details?.content)) ?? asNonBlank(result.text);
+  return (
+    asNonBlank(details?.result) ??
+    asNonBlank(texts) ??
+    asNonBlank(plainText(details?.content)) ??
+    asNonBlank(result.text)
+  );
 }
 
 const firstLine = (text: string) => (text.length > 160 ? `${text.slice(0, 160)}…` : text).split("\n")[0] ?? "";
@@ -161,7 +199,9 @@ function readNotification(out: FindingsOf, note: Notification, task: string, ses
     const agents = Array.from({ length: count }, (_, i) => key.agent(session, `${note.toolUse}.${i + 1}`));
     out.add({ type: "agents-stated", call: key.call(session, note.toolUse), agents, kind: "workflow", tokens });
     const says = `a notification says how their workflow ended: ${JSON.stringify(firstLine(note.summary))}`;
-    for (const of of agents) if (note.state !== null) out.add({ type: "lifecycle", of, state: note.state, source: "parent_rollout", says, result: null });
+    for (const of of agents)
+      if (note.state !== null)
+        out.add({ type: "lifecycle", of, state: note.state, source: "parent_rollout", says, result: null });
   }
   if (note.state !== null)
     out.add({

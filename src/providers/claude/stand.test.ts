@@ -9,13 +9,37 @@ const call = toolUse("toolu_1", "Bash");
 describe("the state of an agent after a record", () => {
   it.each([
     ["an answer that ends the turn", assistant([text("Done.")]), "answered", true],
-    ["an answer that was cut at the limit", assistant([text("And then")], { stop_reason: "max_tokens" }), "answered", true],
+    [
+      "an answer that was cut at the limit",
+      assistant([text("And then")], { stop_reason: "max_tokens" }),
+      "answered",
+      true,
+    ],
     ["an answer that calls a tool", assistant([text("Let me see."), call], { stop_reason: "tool_use" }), "open", true],
-    ["a row of an answer whose call stands in another row", assistant([text("Let me see.")], { stop_reason: "tool_use" }), "open", true],
+    [
+      "a row of an answer whose call stands in another row",
+      assistant([text("Let me see.")], { stop_reason: "tool_use" }),
+      "open",
+      true,
+    ],
     ["a call in a version that records no reason", assistant([call], { stop_reason: null }), "open", true],
     ["words in a version that records no reason", assistant([text("Done.")], { stop_reason: null }), "answered", false],
-    ["thinking in a version that records no reason", assistant([{ type: "thinking", thinking: "Hm." }], { stop_reason: null }), "open", true],
-    ["an API error", assistant([text("API Error: 500")], { model: "<synthetic>", stop_reason: "stop_sequence" }, { isApiErrorMessage: true }), "failed", true],
+    [
+      "thinking in a version that records no reason",
+      assistant([{ type: "thinking", thinking: "Hm." }], { stop_reason: null }),
+      "open",
+      true,
+    ],
+    [
+      "an API error",
+      assistant(
+        [text("API Error: 500")],
+        { model: "<synthetic>", stop_reason: "stop_sequence" },
+        { isApiErrorMessage: true },
+      ),
+      "failed",
+      true,
+    ],
     ["an answer broken off", assistant([text("I w")], {}, { isAbortedMidStream: true }), "interrupted", true],
     ["a prompt", user("Do it."), "open", true],
     ["a tool's result", result("toolu_1", "a.txt"), "open", true],

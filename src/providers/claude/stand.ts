@@ -25,7 +25,8 @@ function afterResponse(row: Row) {
 
 function afterUser(row: Row) {
   if (row.blocks.some((b) => b.is === "tool-result")) return sure(row.json.toolEndsTurn === true ? "answered" : "open");
-  if (row.json.isMeta === true || row.json.isCompactSummary === true || row.json.isVisibleInTranscriptOnly === true) return null;
+  if (row.json.isMeta === true || row.json.isCompactSummary === true || row.json.isVisibleInTranscriptOnly === true)
+    return null;
   const text = readUserText(textOf(row));
   if (text.is === "interrupt") return sure("interrupted");
   return text.is === "local" ? null : sure("open");

@@ -22,12 +22,29 @@ const assistant = (content: readonly object[], more: object = {}) =>
   printed({
     type: "assistant",
     parent_tool_use_id: null,
-    message: { id: `msg_000000000000${nextId()}`, role: "assistant", model: "m", content, usage: { input_tokens: 5, output_tokens: 1 } },
+    message: {
+      id: `msg_000000000000${nextId()}`,
+      role: "assistant",
+      model: "m",
+      content,
+      usage: { input_tokens: 5, output_tokens: 1 },
+    },
     ...more,
   });
-const user = (content: unknown, more: object = {}) => printed({ type: "user", parent_tool_use_id: null, message: { role: "user", content }, ...more });
-const task = (id: string, prompt: string, name = "Task") => ({ type: "tool_use", id, name, input: { description: "Look", prompt, subagent_type: "Explore" } });
-const result = (id: string, content: unknown, isError = false) => ({ type: "tool_result", tool_use_id: id, content, is_error: isError });
+const user = (content: unknown, more: object = {}) =>
+  printed({ type: "user", parent_tool_use_id: null, message: { role: "user", content }, ...more });
+const task = (id: string, prompt: string, name = "Task") => ({
+  type: "tool_use",
+  id,
+  name,
+  input: { description: "Look", prompt, subagent_type: "Explore" },
+});
+const result = (id: string, content: unknown, isError = false) => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content,
+  is_error: isError,
+});
 const system = (subtype: string, more: object = {}) => printed({ type: "system", subtype, ...more });
 const started = (id: string, call: string | null, more: object = {}) =>
   system("task_started", {
@@ -64,7 +81,11 @@ function treeFrom(lines: readonly (object | string)[]): AgentTree {
   return treeOf(forest, threadKey("claude", SESSION), () => 0);
 }
 
-const shape = ({ agentId, status, children }: AgentTree): unknown => ({ agentId, status, ...(children.length === 0 ? {} : { children: children.map(shape) }) });
+const shape = ({ agentId, status, children }: AgentTree): unknown => ({
+  agentId,
+  status,
+  ...(children.length === 0 ? {} : { children: children.map(shape) }),
+});
 
 describe("a stream without task_started", () => {
   it("has an agent as soon as it is asked for, which gets its id from the result of its call", () => {
@@ -79,7 +100,9 @@ describe("a stream without task_started", () => {
         tool_use_result: { status: "completed", agentId: "a1", content: [{ type: "text", text: "done" }] },
       }),
     ]);
-    expect(done.children).toMatchObject([{ agentId: "a1", status: "completed", prompt: "Schau – 看 🌲", result: "done", link: { toolCallId: A } }]);
+    expect(done.children).toMatchObject([
+      { agentId: "a1", status: "completed", prompt: "Schau – 看 🌲", result: "done", link: { toolCallId: A } },
+    ]);
   });
 
   it("may give results as plain strings, and several in one message", () => {
@@ -119,8 +142,13 @@ describe("a stream with task_started", () => {
       system("task_updated", { task_id: "inner", patch: { status: "killed" } }),
       system("task_notification", { task_id: "outer", status: "failed", summary: "no" }),
     ]);
-    expect(ended.children.map(shape)).toEqual([{ agentId: "outer", status: "errored", children: [{ agentId: "inner", status: "shutdown" }] }]);
-    expect(ended.children[0]?.children[0]).toMatchObject({ background: true, link: { rule: "task_started.parent_task_id", confidence: 1 } });
+    expect(ended.children.map(shape)).toEqual([
+      { agentId: "outer", status: "errored", children: [{ agentId: "inner", status: "shutdown" }] },
+    ]);
+    expect(ended.children[0]?.children[0]).toMatchObject({
+      background: true,
+      link: { rule: "task_started.parent_task_id", confidence: 1 },
+    });
   });
 
   it("has neither shells nor workflows for agents, and workflow agents below their call", () => {
@@ -135,7 +163,9 @@ describe("a stream with task_started", () => {
         workflow_progress: [{ type: "workflow_agent", agentId: "wa", label: "first", state: "done" }, null],
       }),
     ]);
-    expect(tree.children).toMatchObject([{ agentId: "wa", kind: "workflow", description: "first", status: "completed", link: { toolCallId: A } }]);
+    expect(tree.children).toMatchObject([
+      { agentId: "wa", kind: "workflow", description: "first", status: "completed", link: { toolCallId: A } },
+    ]);
   });
 
   it("knows an agent that a message set to work again", () => {
@@ -172,11 +202,26 @@ describe("commands", () => {
     [["/opt/claude", "--print", "x", "--output-format=stream-json"], { printsJson: true }],
     [
       ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x"],
-      { printsJson: false, withJsonOutput: ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x", "--output-format", "stream-json", "--verbose"] },
+      {
+        printsJson: false,
+        withJsonOutput: [
+          "npx",
+          "-y",
+          "@anthropic-ai/claude-code@2.1.325",
+          "-p",
+          "x",
+          "--output-format",
+          "stream-json",
+          "--verbose",
+        ],
+      },
     ],
     [
       ["env", "A=b", "claude", "-p", "x", "--verbose"],
-      { printsJson: false, withJsonOutput: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"] },
+      {
+        printsJson: false,
+        withJsonOutput: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"],
+      },
     ],
     [["claude", "-p", "x", "--output-format", "json"], { printsJson: false, withJsonOutput: null, control: null }],
     [["claude"], { printsJson: false, withJsonOutput: null, control: null }],
@@ -185,7 +230,12 @@ describe("commands", () => {
   });
 
   it("of others are left to others", () => {
-    expect([["claudette"], ["echo", "claude"], [], ["env"]].map((command) => claude.wrap?.(command))).toEqual([null, null, null, null]);
+    expect([["claudette"], ["echo", "claude"], [], ["env"]].map((command) => claude.wrap?.(command))).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 
   it("get JSON input without the prompt of the command line, which is sent as a message", () => {
@@ -202,7 +252,9 @@ describe("commands", () => {
       "--input-format",
       "stream-json",
     ]);
-    expect(control?.responseIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}')).toEqual({ id: "r1", error: "no" });
+    expect(
+      control?.responseIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}'),
+    ).toEqual({ id: "r1", error: "no" });
     expect(control?.responseIn('{"type":"assistant"}')).toBeNull();
   });
 });

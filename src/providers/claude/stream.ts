@@ -47,7 +47,12 @@ export class ClaudeStream implements LiveReader {
   }
 
   save(): Memory {
-    return { conversation: this.#conversation.save(), tasks: [...this.#tasks], messages: [...this.#messages], agents: [...this.#agents] };
+    return {
+      conversation: this.#conversation.save(),
+      tasks: [...this.#tasks],
+      messages: [...this.#messages],
+      agents: [...this.#agents],
+    };
   }
 
   threadIn(line: JsonObject): AgentKey | null {
@@ -93,7 +98,8 @@ export class ClaudeStream implements LiveReader {
       return speaker === null ? [] : eventsOf(rowOf(line, session, at), speaker, session);
     }
     const task = asNonBlank(line.task_id);
-    const words = line.subtype === "task_progress" && task !== null && this.#agents.has(task) ? asNonBlank(line.description) : null;
+    const words =
+      line.subtype === "task_progress" && task !== null && this.#agents.has(task) ? asNonBlank(line.description) : null;
     if (words !== null && task !== null) return [note(key.agent(session, task), session, line, at, words)];
     const error = line.type === "result" && line.is_error === true ? resultText(line) : null;
     return error === null ? [] : [{ ...note(thread, session, line, at, error), kind: "error" }];
@@ -111,13 +117,15 @@ export class ClaudeStream implements LiveReader {
     const speaker = this.#speakerOf(line, session);
     if (speaker === null) return;
     const row = rowOf(line, session, at);
-    for (const block of row.blocks) if (block.is === "tool-use" && block.name === "SendMessage") this.#messages.add(block.id);
+    for (const block of row.blocks)
+      if (block.is === "tool-use" && block.name === "SendMessage") this.#messages.add(block.id);
     const part = out.part({ speaker, at: row.at, keys: keysOf(row, session) });
     if (speaker !== key.thread(session)) this.#introduce(part, line, speaker, session);
     this.#conversation.read(part, row, session);
     if (row.type !== "user" || row.blocks.some((b) => b.is === "tool-result") || line.isSynthetic === true) return;
     const words = readUserText(textOf(row));
-    if (words.is === "prompt" && words.text !== "" && !isNotification(words.text)) part.add({ type: "agent-described", agent: speaker, prompt: words.text });
+    if (words.is === "prompt" && words.text !== "" && !isNotification(words.text))
+      part.add({ type: "agent-described", agent: speaker, prompt: words.text });
   }
 
   #introduce(out: FindingsOf, line: JsonObject, agent: AgentKey, session: string) {
@@ -141,15 +149,28 @@ export class ClaudeStream implements LiveReader {
     if (line.subtype !== "task_started" && isKnown) return;
     const background = typeof line.is_backgrounded === "boolean" ? { background: line.is_backgrounded } : {};
     const prompt = asNonBlank(line.prompt);
-    out.add({ type: "agent-described", agent, ...described(line.subagent_type, line.description), ...(prompt === null ? {} : { prompt }), ...background });
+    out.add({
+      type: "agent-described",
+      agent,
+      ...described(line.subagent_type, line.description),
+      ...(prompt === null ? {} : { prompt }),
+      ...background,
+    });
     if (line.subtype === "task_started") out.part({ speaker: agent }).add(AT_WORK);
     const parent = asNonBlank(line.parent_task_id);
     const named = (of: AgentKey, rule: string, says: string) =>
       out.add({ type: "parent-named", child: agent, parent: of, rule, source: "protocol", confidence: 1, says });
-    if (parent !== null) named(key.agent(session, parent), "task_started.parent_task_id", `the product names agent ${parent} as its parent`);
-    else if (line.spawn_depth === 1) named(key.thread(session), "task_started.spawn_depth", "the product says depth 1 and names no parent agent");
+    if (parent !== null)
+      named(
+        key.agent(session, parent),
+        "task_started.parent_task_id",
+        `the product names agent ${parent} as its parent`,
+      );
+    else if (line.spawn_depth === 1)
+      named(key.thread(session), "task_started.spawn_depth", "the product says depth 1 and names no parent agent");
     if (call === null) return;
-    if (this.#messages.has(call) || (isKnown && this.#tasks.get(call) !== task)) return out.add(lifecycle(agent, "revived", "a message set it to work again"));
+    if (this.#messages.has(call) || (isKnown && this.#tasks.get(call) !== task))
+      return out.add(lifecycle(agent, "revived", "a message set it to work again"));
     this.#tasks.set(call, task);
     out.add(spawnedBy(call, task, session, "task_started.tool_use_id"));
   }
@@ -170,7 +191,11 @@ export class ClaudeStream implements LiveReader {
     if (call !== null && !this.#messages.has(call)) out.add(spawnedBy(call, task, session, "task_notification"));
     const result = state === "completed" && !/^Agent "/.test(summary ?? "") ? summary : null;
     const reported = reportedUsage(line.usage);
-    out.add({ ...lifecycle(key.agent(session, task), state, `the product says that it ${line.status}`), result, ...(reported === null ? {} : { reported }) });
+    out.add({
+      ...lifecycle(key.agent(session, task), state, `the product says that it ${line.status}`),
+      result,
+      ...(reported === null ? {} : { reported }),
+    });
   }
 }
 
@@ -184,14 +209,20 @@ export function isPrinted(line: JsonObject): boolean | null {
   const hasSession = asNonBlank(line.session_id) !== null;
   switch (line.type) {
     case "system":
-      if (line.subtype !== "init") return hasSession && /^(hook_|task_|background_tasks_changed$|api_retry$)/.test(asText(line.subtype) ?? "") ? true : null;
+      if (line.subtype !== "init")
+        return hasSession && /^(hook_|task_|background_tasks_changed$|api_retry$)/.test(asText(line.subtype) ?? "")
+          ? true
+          : null;
       if (asNonBlank(line.claude_code_version) !== null) return true;
       if ("permission_mode" in line || "conversation_id" in line || "qwen_code_version" in line) return false;
       return "apiKeySource" in line ? Array.isArray(line.tools) : null;
     case "assistant":
       return isMessage(line) && (hasSession || "parent_tool_use_id" in line || spawnsIn(line)) ? true : null;
     case "user":
-      return isMessage(line) && (hasSession || "parent_tool_use_id" in line || asNonBlank(asObject(line.tool_use_result)?.agentId) !== null) ? true : null;
+      return isMessage(line) &&
+        (hasSession || "parent_tool_use_id" in line || asNonBlank(asObject(line.tool_use_result)?.agentId) !== null)
+        ? true
+        : null;
     case "result":
       return hasSession && asNonBlank(line.subtype) !== null && "num_turns" in line ? true : null;
     default:
@@ -200,7 +231,8 @@ export function isPrinted(line: JsonObject): boolean | null {
 }
 
 const isMessage = (line: JsonObject) => asObject(line.message)?.content !== undefined;
-const spawnsIn = (line: JsonObject) => readRow(line).blocks.some((block) => block.is === "tool-use" && AGENT_TOOLS.has(block.name));
+const spawnsIn = (line: JsonObject) =>
+  readRow(line).blocks.some((block) => block.is === "tool-use" && AGENT_TOOLS.has(block.name));
 
 /** The same record as in the transcript. */
 function rowOf(line: JsonObject, session: string, at: number | null): Row {
@@ -215,7 +247,12 @@ function described(type: unknown, description: unknown) {
 
 function readInit(out: FindingsOf, line: JsonObject, thread: AgentKey) {
   const [cwd, productVersion] = [asNonBlank(line.cwd), asNonBlank(line.claude_code_version)];
-  out.add({ type: "agent-described", agent: thread, ...(cwd === null ? {} : { cwd }), ...(productVersion === null ? {} : { productVersion }) });
+  out.add({
+    type: "agent-described",
+    agent: thread,
+    ...(cwd === null ? {} : { cwd }),
+    ...(productVersion === null ? {} : { productVersion }),
+  });
   out.add(AT_WORK);
 }
 
@@ -225,7 +262,11 @@ function readUpdate(out: FindingsOf, line: JsonObject, session: string) {
   const agent = key.agent(session, task);
   const state = STATES.get(asText(patch.status) ?? "");
   const error = asNonBlank(patch.error);
-  if (state !== undefined) out.addAt(asTime(patch.end_time), lifecycle(agent, state, `the product says ${patch.status}${error === null ? "" : `: ${error}`}`));
+  if (state !== undefined)
+    out.addAt(
+      asTime(patch.end_time),
+      lifecycle(agent, state, `the product says ${patch.status}${error === null ? "" : `: ${error}`}`),
+    );
 }
 
 function readResult(out: FindingsOf, line: JsonObject, thread: AgentKey) {
@@ -256,5 +297,13 @@ const spawnedBy = (call: string, agent: string, session: string, rule: string) =
 
 function note(speaker: AgentKey, session: string, line: JsonObject, at: number | null, text: string): EventDraft {
   const id = asNonBlank(line.uuid);
-  return { speaker, keys: id === null ? [] : [key.record(session, id)], at, kind: "note", text, tool: null, response: null };
+  return {
+    speaker,
+    keys: id === null ? [] : [key.record(session, id)],
+    at,
+    kind: "note",
+    text,
+    tool: null,
+    response: null,
+  };
 }

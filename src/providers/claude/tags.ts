@@ -12,6 +12,12 @@ export function between(text: string, open: string, close: string): string | nul
 export function inside(text: string, open: RegExp, close: string): string | null {
   const trimmed = text.trim();
   const [tag] = open.exec(trimmed) ?? [];
-  if (tag === undefined || !trimmed.startsWith(tag) || !trimmed.endsWith(close) || tag.length + close.length > trimmed.length) return null;
+  if (
+    tag === undefined ||
+    !trimmed.startsWith(tag) ||
+    !trimmed.endsWith(close) ||
+    tag.length + close.length > trimmed.length
+  )
+    return null;
   return trimmed.slice(tag.length, -close.length).trim();
 }

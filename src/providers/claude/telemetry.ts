@@ -43,39 +43,78 @@ export class ClaudeTelemetry implements LiveReader {
       if (session === null) continue;
       const agent = asNonBlank(attributes.agent_id);
       const speaker = agent === null ? key.thread(session) : key.agent(session, agent);
-      const at = asTime(attributes["event.timestamp"]) ?? nanoTime(item.startTimeUnixNano) ?? nanoTime(item.timeUnixNano) ?? arrived;
+      const at =
+        asTime(attributes["event.timestamp"]) ??
+        nanoTime(item.startTimeUnixNano) ??
+        nanoTime(item.timeUnixNano) ??
+        arrived;
       const part = out.part({ speaker, at });
       const name = asText(item.name) ?? `claude_code.${asText(attributes["event.name"])}`;
-      if (isWork(name, attributes)) this.#describe(part, attributes, session, agent, asNonBlank(resource["service.version"]));
+      if (isWork(name, attributes))
+        this.#describe(part, attributes, session, agent, asNonBlank(resource["service.version"]));
       readItem(part, name, item, attributes, session, speaker);
     }
   }
 
   /** Describes each agent once. */
-  #describe(out: FindingsOf, attributes: JsonObject, session: string, agent: string | null, productVersion: string | null) {
+  #describe(
+    out: FindingsOf,
+    attributes: JsonObject,
+    session: string,
+    agent: string | null,
+    productVersion: string | null,
+  ) {
     const name = `${session}/${agent ?? ""}`;
     if (this.#met.has(name)) return;
     this.#met.add(name);
     out.add(AT_WORK);
     const thread = key.thread(session);
-    if (agent === null) return out.add({ type: "agent-described", agent: thread, ...(productVersion === null ? {} : { productVersion }) });
+    if (agent === null)
+      return out.add({
+        type: "agent-described",
+        agent: thread,
+        ...(productVersion === null ? {} : { productVersion }),
+      });
     const child = key.agent(session, agent);
     const type = asNonBlank(attributes["agent.name"]) ?? asNonBlank(attributes.agent_type);
     out.add({ type: "agent-described", agent: child, ...(type === null ? {} : { agentType: type }) });
     const parent = asNonBlank(attributes.parent_agent_id);
-    const says = parent === null ? "its telemetry names no parent agent" : `its telemetry names agent ${parent} as its parent`;
+    const says =
+      parent === null ? "its telemetry names no parent agent" : `its telemetry names agent ${parent} as its parent`;
     const rule = "telemetry.parent_agent_id";
-    out.add({ type: "parent-named", child, parent: parent === null ? thread : key.agent(session, parent), rule, source: "protocol", confidence: 1, says });
+    out.add({
+      type: "parent-named",
+      child,
+      parent: parent === null ? thread : key.agent(session, parent),
+      rule,
+      source: "protocol",
+      confidence: 1,
+      says,
+    });
   }
 }
 
-const WORK = new Set(["claude_code.llm_request", "claude_code.api_request", "claude_code.tool", "claude_code.tool_result", "claude_code.subagent_completed"]);
+const WORK = new Set([
+  "claude_code.llm_request",
+  "claude_code.api_request",
+  "claude_code.tool",
+  "claude_code.tool_result",
+  "claude_code.subagent_completed",
+]);
 
 /** A session without work is not recorded. */
 const isWork = (name: string, attributes: JsonObject) => WORK.has(name) && isByAgents(attributes);
-const isByAgents = (attributes: JsonObject) => BY_AGENTS.test(asText(attributes.query_source) ?? asText(attributes.query_source_safe) ?? "main");
+const isByAgents = (attributes: JsonObject) =>
+  BY_AGENTS.test(asText(attributes.query_source) ?? asText(attributes.query_source_safe) ?? "main");
 
-function readItem(out: FindingsOf, name: string, item: JsonObject, attributes: JsonObject, session: string, speaker: AgentKey) {
+function readItem(
+  out: FindingsOf,
+  name: string,
+  item: JsonObject,
+  attributes: JsonObject,
+  session: string,
+  speaker: AgentKey,
+) {
   switch (name) {
     case "claude_code.llm_request":
     case "claude_code.api_request":
@@ -83,7 +122,10 @@ function readItem(out: FindingsOf, name: string, item: JsonObject, attributes: J
     case "claude_code.subagent_completed":
       return out.add(turnEnded(speaker, "completed", "its telemetry says that it completed"));
     case "claude_code.interaction":
-      return out.addAt(nanoTime(item.endTimeUnixNano), turnEnded(speaker, "completed", "its telemetry says that its turn is over"));
+      return out.addAt(
+        nanoTime(item.endTimeUnixNano),
+        turnEnded(speaker, "completed", "its telemetry says that its turn is over"),
+      );
     case "claude_code.user_prompt": {
       const prompt = asNonBlank(attributes.prompt);
       if (prompt !== null && prompt !== "<REDACTED>") out.add({ type: "agent-described", agent: speaker, prompt });

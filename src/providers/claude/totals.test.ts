@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { agentFile, agentWriter, mainWriter, OTHER_SESSION, read, SESSION, THREAD_FILE, text, toolUse } from "../../../test/support/claude-records.ts";
+import {
+  agentFile,
+  agentWriter,
+  mainWriter,
+  OTHER_SESSION,
+  read,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+} from "../../../test/support/claude-records.ts";
 import * as key from "./keys.ts";
 
 const CALL = "toolu_0123456789abcdef";
@@ -29,7 +39,8 @@ const totals = (record: object, path = THREAD_FILE) => {
   const first = path === THREAD_FILE ? mainWriter().user("Begin.") : agentWriter("a0b1").user("Begin.");
   return read({ [path]: [first, record] }).observations.filter((o) => o.type === "total-stated");
 };
-const traces = (...records: readonly unknown[]) => read({ [THREAD_FILE]: records }).observations.flatMap((o) => (o.type === "model-call-missing" ? [o] : []));
+const traces = (...records: readonly unknown[]) =>
+  read({ [THREAD_FILE]: records }).observations.flatMap((o) => (o.type === "model-call-missing" ? [o] : []));
 
 describe("cost-state", () => {
   it("is what the session has used so far", () => {
@@ -41,7 +52,13 @@ describe("cost-state", () => {
         byModel: [
           {
             model: "claude-opus-5-5",
-            amounts: { inputTokens: 705, outputTokens: 255, cacheReadTokens: 17_415, cacheWriteTokens: 618, cacheWrite1hTokens: 478 },
+            amounts: {
+              inputTokens: 705,
+              outputTokens: 255,
+              cacheReadTokens: 17_415,
+              cacheWriteTokens: 618,
+              cacheWrite1hTokens: 478,
+            },
           },
         ],
       },
@@ -49,12 +66,16 @@ describe("cost-state", () => {
   });
 
   it("names the model as its answers do", () => {
-    expect(totals(costState({ modelUsage: { "claude-opus-5-5[1m]": USAGE } }))).toMatchObject([{ byModel: [{ model: "claude-opus-5-5" }] }]);
+    expect(totals(costState({ modelUsage: { "claude-opus-5-5[1m]": USAGE } }))).toMatchObject([
+      { byModel: [{ model: "claude-opus-5-5" }] },
+    ]);
   });
 
   it("does not tell how long cache writes live, before 2.1.325", () => {
     const { cacheCreationEphemeral1hInputTokens: _, ...older } = USAGE;
-    expect(totals(costState({ modelUsage: { m: older } }))).toMatchObject([{ byModel: [{ amounts: { cacheWriteTokens: 618, cacheWrite1hTokens: null } }] }]);
+    expect(totals(costState({ modelUsage: { m: older } }))).toMatchObject([
+      { byModel: [{ amounts: { cacheWriteTokens: 618, cacheWrite1hTokens: null } }] },
+    ]);
   });
 
   it("has no cost where a model has no known price", () => {
@@ -73,12 +94,21 @@ describe("cost-state", () => {
 describe("a call that no record holds shows", () => {
   const asked = (tool: string, isError = false) => {
     const main = mainWriter();
-    return [main.assistant([toolUse(CALL, tool)], { stop_reason: "tool_use" }), main.result(CALL, "Found.", {}, isError)];
+    return [
+      main.assistant([toolUse(CALL, tool)], { stop_reason: "tool_use" }),
+      main.result(CALL, "Found.", {}, isError),
+    ];
   };
 
   it("in a compaction, which can be copied and counts once", () => {
-    const boundary = mainWriter().write({ type: "system", subtype: "compact_boundary", content: "Conversation compacted" });
-    expect(traces(boundary)).toMatchObject([{ what: "compaction", on: "own", one: true, keys: [key.record(SESSION, String(boundary.uuid))] }]);
+    const boundary = mainWriter().write({
+      type: "system",
+      subtype: "compact_boundary",
+      content: "Conversation compacted",
+    });
+    expect(traces(boundary)).toMatchObject([
+      { what: "compaction", on: "own", one: true, keys: [key.record(SESSION, String(boundary.uuid))] },
+    ]);
   });
 
   it.each([
@@ -91,7 +121,9 @@ describe("a call that no record holds shows", () => {
 
   it("in a title, once for each", () => {
     const titled = (aiTitle: string) => ({ type: "ai-title", aiTitle, sessionId: SESSION });
-    expect(traces(mainWriter().user("Begin."), titled("One"), titled("One"), titled("Two")).map((t) => t.what)).toEqual(["title", "title"]);
+    expect(traces(mainWriter().user("Begin."), titled("One"), titled("One"), titled("Two")).map((t) => t.what)).toEqual(
+      ["title", "title"],
+    );
   });
 
   it("in no other tool's result", () => {

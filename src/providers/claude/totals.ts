@@ -11,7 +11,10 @@ import type { Row } from "./rows.ts";
 export function totalStated({ json }: Row): TotalStated | null {
   const models = asObject(json.modelUsage);
   if (models === null) return null;
-  const used = Object.entries(models).map(([model, usage]) => ({ model: plainName(model), usage: asObject(usage) ?? {} }));
+  const used = Object.entries(models).map(([model, usage]) => ({
+    model: plainName(model),
+    usage: asObject(usage) ?? {},
+  }));
   return {
     type: "total-stated",
     byModel: used.map(({ model, usage }) => ({ model, amounts: amountsOf(usage) })),

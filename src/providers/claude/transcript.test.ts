@@ -36,24 +36,33 @@ function finishedAgent(id = "a0b1", prompt = "Do it.") {
   return [agent.user(prompt), agent.assistant([text("Done.")])];
 }
 
-const codes = (files: Parameters<typeof read>[0]) => read(files).problems.map((p) => `${p.code} ${p.where}: ${p.detail}`);
+const codes = (files: Parameters<typeof read>[0]) =>
+  read(files).problems.map((p) => `${p.code} ${p.where}: ${p.detail}`);
 
 describe("an agent's file", () => {
   it("is shown under the thread that called it", () => {
     const tree = treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: finishedAgent() });
-    expect(tree.children).toMatchObject([{ agentId: "a0b1", status: "completed", link: { rule: "toolUseResult.agentId", toolCallId: CALL } }]);
+    expect(tree.children).toMatchObject([
+      { agentId: "a0b1", status: "completed", link: { rule: "toolUseResult.agentId", toolCallId: CALL } },
+    ]);
   });
 
   it("that does not say it is one is reported, and not shown", () => {
     const stray = mainWriter();
-    const files = { [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: [stray.user("Do it."), stray.assistant([text("Done.")])] };
+    const files = {
+      [THREAD_FILE]: [mainWriter().user("Begin.")],
+      [agentFile("a9")]: [stray.user("Do it."), stray.assistant([text("Done.")])],
+    };
     expect(codes(files)).toEqual([`agent-file-not-sidechain ${agentFile("a9")}:1: agent a9`]);
     expect(treeFrom(files).children).toEqual([]);
   });
 
   it("that names another session is reported, and shown under neither", () => {
     const foreign = agentWriter("a9", { sessionId: OTHER_SESSION });
-    const files = { [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: [foreign.user("Do it."), foreign.assistant([text("Done.")])] };
+    const files = {
+      [THREAD_FILE]: [mainWriter().user("Begin.")],
+      [agentFile("a9")]: [foreign.user("Do it."), foreign.assistant([text("Done.")])],
+    };
     expect(codes(files)).toEqual([`agent-file-foreign ${agentFile("a9")}:1: it names session ${OTHER_SESSION}`]);
     expect([...forestOf(files).agents.keys()]).toEqual([key.thread(SESSION)]);
   });
@@ -61,9 +70,14 @@ describe("an agent's file", () => {
   it("that was refused takes its meta file with it, but not what its parent says of it", () => {
     const stray = [mainWriter().user("Do it.")];
     const meta = { agentType: "general-purpose", spawnDepth: 1 };
-    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: stray, [metaFile("a9")]: meta }).children).toEqual([]);
+    expect(
+      treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: stray, [metaFile("a9")]: meta })
+        .children,
+    ).toEqual([]);
     const named = treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: stray, [metaFile("a0b1")]: meta });
-    expect(named.children).toMatchObject([{ agentId: "a0b1", status: "completed", statusSource: "parent_rollout", usage: { own: { calls: 0 } } }]);
+    expect(named.children).toMatchObject([
+      { agentId: "a0b1", status: "completed", statusSource: "parent_rollout", usage: { own: { calls: 0 } } },
+    ]);
   });
 
   it("is placed in its thread if that is named but missing, and the thread is reported as missing", () => {
@@ -79,23 +93,35 @@ describe("an agent's file", () => {
 
   it("that names no thread at all is unassigned, not lost", () => {
     const agent = agentWriter("0a1b2c3d", { sessionId: null });
-    const forest = forestOf({ "projects/-repo/agent-0a1b2c3d.jsonl": [agent.user("Do it."), agent.assistant([text("Done.")])] });
-    expect([...forest.agents.values()].map((a) => a.uri).sort()).toEqual(["unassigned://claude", "unassigned://claude/0a1b2c3d"]);
+    const forest = forestOf({
+      "projects/-repo/agent-0a1b2c3d.jsonl": [agent.user("Do it."), agent.assistant([text("Done.")])],
+    });
+    expect([...forest.agents.values()].map((a) => a.uri).sort()).toEqual([
+      "unassigned://claude",
+      "unassigned://claude/0a1b2c3d",
+    ]);
   });
 });
 
 describe("the product's own work", () => {
   const usage = { usage: { input_tokens: 7, output_tokens: 5 } };
 
-  it.each(["acompact-0a1b", "aprompt_suggestion-0a1b", "asession_memory-0a1b"])("in the file of %s is no agent, and its calls are internal", (id) => {
-    const work = agentWriter(id);
-    const tree = treeFrom({
-      [THREAD_FILE]: [mainWriter().user("Begin.")],
-      [agentFile(id)]: [work.user("Summarise."), work.assistant([text("Short.")], usage)],
-    });
-    expect(tree.children).toEqual([]);
-    expect(tree.usage).toMatchObject({ own: { calls: 0 }, internal: { calls: 1, inputTokens: 7, outputTokens: 5 }, subtree: { calls: 1 } });
-  });
+  it.each(["acompact-0a1b", "aprompt_suggestion-0a1b", "asession_memory-0a1b"])(
+    "in the file of %s is no agent, and its calls are internal",
+    (id) => {
+      const work = agentWriter(id);
+      const tree = treeFrom({
+        [THREAD_FILE]: [mainWriter().user("Begin.")],
+        [agentFile(id)]: [work.user("Summarise."), work.assistant([text("Short.")], usage)],
+      });
+      expect(tree.children).toEqual([]);
+      expect(tree.usage).toMatchObject({
+        own: { calls: 0 },
+        internal: { calls: 1, inputTokens: 7, outputTokens: 5 },
+        subtree: { calls: 1 },
+      });
+    },
+  );
 
   it("is none of the agents, even where a call seems to name it", () => {
     const work = agentWriter("acompact-0a1b");
@@ -111,7 +137,9 @@ describe("the product's own work", () => {
       const work = agentWriter("a0b1");
       return [work.user("Warmup"), work.assistant([text("Ready.")], usage)];
     };
-    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: warm() }).children).toEqual([]);
+    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: warm() }).children).toEqual(
+      [],
+    );
     expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: warm() }).children).toMatchObject([
       { agentId: "a0b1", usage: { own: { calls: 1 } } },
     ]);
@@ -125,8 +153,12 @@ describe("a file that begins in the middle of a conversation", () => {
   };
 
   it("is the product's own work where no call made it, and an agent where one did", () => {
-    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: middle() }).children).toEqual([]);
-    expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: middle() }).children).toMatchObject([{ agentId: "a0b1" }]);
+    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: middle() }).children).toEqual(
+      [],
+    );
+    expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: middle() }).children).toMatchObject([
+      { agentId: "a0b1" },
+    ]);
   });
 
   it("is an agent where its meta file names a call, though the call itself is lost", () => {
@@ -153,13 +185,17 @@ describe("a damaged file", () => {
   });
 
   it("of an agent whose lines are out of order is an agent's still", () => {
-    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: [third, second, first] }).children).toMatchObject([{ agentId: "a0b1", result: "Done." }]);
+    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: [third, second, first] }).children).toMatchObject([
+      { agentId: "a0b1", result: "Done." },
+    ]);
   });
 
   it("of an agent whose beginning is lost is an agent's still, if its meta file has the words of a call", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [second, third] };
     expect(treeFrom(files).children).toEqual([]);
-    expect(treeFrom({ ...files, [metaFile("a0b1")]: { agentType: "Explore", description: "Look" } }).children).toMatchObject([{ agentId: "a0b1" }]);
+    expect(
+      treeFrom({ ...files, [metaFile("a0b1")]: { agentType: "Explore", description: "Look" } }).children,
+    ).toMatchObject([{ agentId: "a0b1" }]);
   });
 
   it("of an agent is not refused for a record that says nothing of itself", () => {
@@ -171,14 +207,18 @@ describe("a damaged file", () => {
   it("of an agent at work, whose call is lost, is an agent's: a warm-up would have ended with its answer", () => {
     const agent = agentWriter("a0b1");
     const atWork = [agent.assistant([toolUse(CALL, "Read")], { stop_reason: "tool_use" })];
-    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: atWork }).children).toMatchObject([{ agentId: "a0b1" }]);
+    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: atWork }).children).toMatchObject([
+      { agentId: "a0b1" },
+    ]);
   });
 
   it("gives the record that was written behind one that a crash cut off", () => {
     const cut = JSON.stringify(first).slice(0, 50);
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [first, cut + JSON.stringify(second)] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Nearly." }]);
-    expect(codes(files)).toEqual([expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the complete record at its end was read$/)]);
+    expect(codes(files)).toEqual([
+      expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the complete record at its end was read$/),
+    ]);
   });
 
   it.each([
@@ -196,7 +236,9 @@ describe("a damaged file", () => {
     bytes[bytes.indexOf("@")] = 0xff;
     const found = parser?.push(bytes, 1);
     expect(found?.problems.map((p) => [p.code, p.where])).toEqual([["text-not-utf8", `${THREAD_FILE}:1`]]);
-    expect(found?.observations).toContainEqual(expect.objectContaining({ type: "agent-described", prompt: "Beg\ufffdn." }));
+    expect(found?.observations).toContainEqual(
+      expect.objectContaining({ type: "agent-described", prompt: "Beg\ufffdn." }),
+    );
   });
 
   it("with a value nested deeper than any stack loses nothing else", () => {
@@ -211,15 +253,30 @@ describe("a damaged file", () => {
   });
 
   it("with a negative count has none", () => {
-    const [record] = [mainWriter().assistant([text("Done.")], { usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 } })];
-    expect(treeFrom({ [THREAD_FILE]: [record] }).usage.own).toMatchObject({ inputTokens: 0, outputTokens: 5, cacheWriteTokens: 0 });
+    const [record] = [
+      mainWriter().assistant([text("Done.")], {
+        usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 },
+      }),
+    ];
+    expect(treeFrom({ [THREAD_FILE]: [record] }).usage.own).toMatchObject({
+      inputTokens: 0,
+      outputTokens: 5,
+      cacheWriteTokens: 0,
+    });
   });
 });
 
 describe("records that are not as they should be", () => {
   it("are reported with their place, and what follows is read", () => {
     const main = mainWriter();
-    const records = [main.user("Begin."), '{"type":"user",', "[1]", { type: "brand-new" }, { uuid: "x" }, main.assistant([text("Done.")])];
+    const records = [
+      main.user("Begin."),
+      '{"type":"user",',
+      "[1]",
+      { type: "brand-new" },
+      { uuid: "x" },
+      main.assistant([text("Done.")]),
+    ];
     expect(codes({ [THREAD_FILE]: records })).toEqual([
       `line-not-json ${THREAD_FILE}:2: 15 bytes`,
       `record-malformed ${THREAD_FILE}:3: not an object`,
@@ -233,7 +290,15 @@ describe("records that are not as they should be", () => {
 describe("short ids, as gateways and hand-made transcripts have them", () => {
   it("mean something only in their own thread", () => {
     const simple = (sessionId: string) => [
-      { type: "user", uuid: "1", parentUuid: null, sessionId, isSidechain: false, timestamp: "2026-01-01T00:00:00Z", message: { content: "Begin." } },
+      {
+        type: "user",
+        uuid: "1",
+        parentUuid: null,
+        sessionId,
+        isSidechain: false,
+        timestamp: "2026-01-01T00:00:00Z",
+        message: { content: "Begin." },
+      },
       {
         type: "assistant",
         uuid: "2",
@@ -244,7 +309,10 @@ describe("short ids, as gateways and hand-made transcripts have them", () => {
         message: { id: "msg_1", stop_reason: "end_turn", content: [toolUse("call_1", "Agent", { prompt: "Do it." })] },
       },
     ];
-    const forest = forestOf({ [THREAD_FILE]: simple(SESSION), [THREAD_FILE.replace(SESSION, OTHER_SESSION)]: simple(OTHER_SESSION) });
+    const forest = forestOf({
+      [THREAD_FILE]: simple(SESSION),
+      [THREAD_FILE.replace(SESSION, OTHER_SESSION)]: simple(OTHER_SESSION),
+    });
     const threads = [SESSION, OTHER_SESSION].map((id) => forest.agents.get(key.thread(id)));
     expect(threads.map((t) => [t?.calls.length, t?.children.length, t?.forkedFrom])).toEqual([
       [1, 1, null],
@@ -261,9 +329,21 @@ describe("tokens", () => {
     const tree = treeFrom({
       [THREAD_FILE]: [
         main.user("Begin."),
-        main.assistant([{ type: "thinking", thinking: "Hm." }], { ...answer, stop_reason: null, usage: { input_tokens: 30, output_tokens: 2 } }),
-        main.assistant([text("Let me see.")], { ...answer, stop_reason: null, usage: { input_tokens: 30, output_tokens: 2 } }),
-        main.assistant([toolUse(CALL, "Bash")], { ...answer, stop_reason: "tool_use", usage: { input_tokens: 30, output_tokens: 87 } }),
+        main.assistant([{ type: "thinking", thinking: "Hm." }], {
+          ...answer,
+          stop_reason: null,
+          usage: { input_tokens: 30, output_tokens: 2 },
+        }),
+        main.assistant([text("Let me see.")], {
+          ...answer,
+          stop_reason: null,
+          usage: { input_tokens: 30, output_tokens: 2 },
+        }),
+        main.assistant([toolUse(CALL, "Bash")], {
+          ...answer,
+          stop_reason: "tool_use",
+          usage: { input_tokens: 30, output_tokens: 87 },
+        }),
       ],
     });
     expect(tree.usage.own).toMatchObject({ calls: 1, inputTokens: 30, outputTokens: 87 });
@@ -279,7 +359,12 @@ describe("tokens", () => {
       cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 },
     };
     const tree = treeFrom({ [THREAD_FILE]: [main.user("Begin."), main.assistant([text("Done.")], { usage })] });
-    expect(tree.usage.own).toMatchObject({ inputTokens: 1, cacheReadTokens: 300, cacheWriteTokens: 50, cacheWrite1hTokens: 30 });
+    expect(tree.usage.own).toMatchObject({
+      inputTokens: 1,
+      cacheReadTokens: 300,
+      cacheWriteTokens: 50,
+      cacheWrite1hTokens: 30,
+    });
   });
 
   it("are none for what the product made up itself", () => {
@@ -287,7 +372,11 @@ describe("tokens", () => {
     const tree = treeFrom({
       [THREAD_FILE]: [
         main.user("Begin."),
-        main.assistant([text("API Error")], { model: "<synthetic>", usage: { input_tokens: 9, output_tokens: 9 } }, { isApiErrorMessage: true }),
+        main.assistant(
+          [text("API Error")],
+          { model: "<synthetic>", usage: { input_tokens: 9, output_tokens: 9 } },
+          { isApiErrorMessage: true },
+        ),
       ],
     });
     expect(tree).toMatchObject({ status: "errored", usage: { own: { calls: 0, inputTokens: 0 } } });
@@ -307,9 +396,14 @@ describe("an agent that a message set to work again", () => {
       ];
     };
     const status = (records: readonly unknown[]) =>
-      treeFrom({ [THREAD_FILE]: records, [agentFile("a0b1")]: finishedAgent() }).children.map((c) => [c.status, c.statusReason]);
+      treeFrom({ [THREAD_FILE]: records, [agentFile("a0b1")]: finishedAgent() }).children.map((c) => [
+        c.status,
+        c.statusReason,
+      ]);
     expect(status(message({ success: true }))).toEqual([["completed", expect.any(String)]]);
-    expect(status(message({ success: true, [field]: "a0b1" }))).toEqual([["shutdown", expect.stringContaining("set it to work again")]]);
+    expect(status(message({ success: true, [field]: "a0b1" }))).toEqual([
+      ["shutdown", expect.stringContaining("set it to work again")],
+    ]);
   });
 });
 
@@ -317,11 +411,18 @@ describe("an agent of which no file is known", () => {
   it("is errored where its call failed, and shut down where a person refused it", () => {
     const ask = (more: Readonly<Record<string, unknown>>, words: string) => {
       const main = mainWriter();
-      return [main.user("Begin."), main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }), main.result(CALL, words, more, true)];
+      return [
+        main.user("Begin."),
+        main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
+        main.result(CALL, words, more, true),
+      ];
     };
-    const status = (records: readonly unknown[]) => treeFrom({ [THREAD_FILE]: records }).children.map((c) => [c.agentId, c.status, c.description]);
+    const status = (records: readonly unknown[]) =>
+      treeFrom({ [THREAD_FILE]: records }).children.map((c) => [c.agentId, c.status, c.description]);
     expect(status(ask({}, "Agent type 'x' not found"))).toEqual([[CALL, "errored", "Work"]]);
-    expect(status(ask({}, "The user doesn't want to proceed with this tool use."))).toEqual([[CALL, "shutdown", "Work"]]);
+    expect(status(ask({}, "The user doesn't want to proceed with this tool use."))).toEqual([
+      [CALL, "shutdown", "Work"],
+    ]);
     expect(status(ask({ toolDenialKind: "user" }, "No."))).toEqual([[CALL, "shutdown", "Work"]]);
   });
 

@@ -20,7 +20,8 @@ const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"
 /** Number of requests remembered; a response follows soon after its request. */
 const OPEN_REQUESTS = 8;
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
-const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
+const ATTACHMENT =
+  /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
 /** Attachments that contain messages. */
 const SPOKEN_ATTACHMENTS = new Set(["queued_command", "task_status"]);
 
@@ -100,10 +101,12 @@ export class Transcript implements Parser {
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
     if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
-    if (startsWith(record, REQUEST_PREFIX) && !RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES)))) return NOTHING;
+    if (startsWith(record, REQUEST_PREFIX) && !RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES))))
+      return NOTHING;
     const { text, isUtf8 } = decodeText(record);
     const attachment = ATTACHMENT.exec(text)?.[1];
-    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0) return NOTHING;
+    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0)
+      return NOTHING;
     const parsed = parseJson(text);
     if (parsed !== null) {
       const found = this.#readJson(parsed.value, line, isUtf8);
@@ -128,14 +131,21 @@ export class Transcript implements Parser {
       this.#introduction.damaged = true;
       return problemAt(this.#file.path, line, "record-malformed", row === null ? "not an object" : "no type");
     }
-    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type)) return problemAt(this.#file.path, line, "record-unknown", row.type);
+    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type))
+      return problemAt(this.#file.path, line, "record-unknown", row.type);
 
     const refusal = this.#refusal(row, line, isUtf8);
     if (refusal !== null) return refusal;
     this.#session ??= row.sessionId ?? this.#of.fallback;
     const speaker = this.#speakerOf(row);
     this.#last = { line, row, speaker };
-    const out = new FindingsOf({ path: this.#file.path, line, at: row.at, speaker, keys: keysOf(row, this.#session ?? "") });
+    const out = new FindingsOf({
+      path: this.#file.path,
+      line,
+      at: row.at,
+      speaker,
+      keys: keysOf(row, this.#session ?? ""),
+    });
     this.#introduction.of(out, row, speaker, this.#session);
     if (CONVERSATION.has(row.type)) this.#readConversation(out, row, speaker);
     else this.#readBookkeeping(out, row);
@@ -164,9 +174,16 @@ export class Transcript implements Parser {
    * is checked.
    */
   #refusal(row: Row, line: number, isUtf8: boolean): Findings | null {
-    if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
+    if (
+      this.#of.agent === null ||
+      this.#introduction.begun ||
+      row.type === "fork-context-ref" ||
+      !CONVERSATION.has(row.type)
+    )
+      return null;
     // If the session id itself is damaged, the path is more reliable.
-    const isForeign = isUtf8 && this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session;
+    const isForeign =
+      isUtf8 && this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session;
     if (row.isSidechain === true && !isForeign) return null;
     if (!isUtf8 || (row.isSidechain === null && row.uuid === null)) {
       this.#introduction.damaged = true;
@@ -179,7 +196,8 @@ export class Transcript implements Parser {
   #refuse(row: Row, line: number, code: ProblemCode, detail: string): Findings {
     this.#refused = true;
     const session = this.#of.session ?? row.sessionId;
-    const agent = session === null ? key.unassignedAgent(this.#of.agent ?? "") : key.agent(session, this.#of.agent ?? "");
+    const agent =
+      session === null ? key.unassignedAgent(this.#of.agent ?? "") : key.agent(session, this.#of.agent ?? "");
     const out = new FindingsOf({ path: this.#file.path, line, at: null, speaker: agent, keys: [] });
     out.problem(code, detail);
     out.add({ type: "file-refused", agent });
@@ -209,19 +227,26 @@ export class Transcript implements Parser {
   }
 
   #readUser(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
-    if (row.blocks.some((b) => b.is === "tool-result") || row.json.isMeta === true || row.json.isCompactSummary === true) return;
+    if (
+      row.blocks.some((b) => b.is === "tool-result") ||
+      row.json.isMeta === true ||
+      row.json.isCompactSummary === true
+    )
+      return;
     const text = textOf(row);
     const isNote = isNotification(text);
     if (isNote) readNotifications(out, text, session);
     const user = readUserText(text);
-    if (!isNote && user.is === "prompt" && user.text !== "") out.add({ type: "agent-described", agent: speaker, prompt: user.text });
+    if (!isNote && user.is === "prompt" && user.text !== "")
+      out.add({ type: "agent-described", agent: speaker, prompt: user.text });
   }
 
   /** 2.1.42 to 2.1.80 repeat a child's progress in the parent's transcript. */
   #readProgress(out: FindingsOf, row: Row, session: string) {
     const data = asObject(row.json.data);
     const [child, call] = [asNonBlank(data?.agentId), asNonBlank(row.json.parentToolUseID)];
-    if (data?.type !== "agent_progress" || child === null || call === null || !this.#once(`progress ${call} ${child}`)) return;
+    if (data?.type !== "agent_progress" || child === null || call === null || !this.#once(`progress ${call} ${child}`))
+      return;
     out.add({
       type: "call-spawned",
       call: key.call(session, call),
@@ -259,10 +284,23 @@ export class Transcript implements Parser {
       case "summary":
         return title(row.json.summary, 2);
       case "fork-context-ref":
-        return out.addOfFile({ type: "agent-described", agent: key.agent(session, this.#of.agent ?? ""), kind: "fork" });
+        return out.addOfFile({
+          type: "agent-described",
+          agent: key.agent(session, this.#of.agent ?? ""),
+          kind: "fork",
+        });
       case "queue-operation": {
         // Not a conversation record, but it shows activity and may report the end of a background agent first.
-        out.add({ type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false });
+        out.add({
+          type: "record",
+          role: "other",
+          state: null,
+          certain: true,
+          calls: [],
+          results: [],
+          text: null,
+          message: false,
+        });
         return readNotifications(out, asText(row.json.content) ?? "", session);
       }
     }
@@ -276,7 +314,8 @@ export class Transcript implements Parser {
 }
 
 /** 2.0.19 warms up in the thread's transcript before the user has typed anything. */
-const beginsWarmUp = (row: Row) => row.type === "user" && row.parentUuid === null && isWarmUp(readUserText(textOf(row)));
+const beginsWarmUp = (row: Row) =>
+  row.type === "user" && row.parentUuid === null && isWarmUp(readUserText(textOf(row)));
 
 /** Prefix and suffix of every conversation record. */
 const RECORD_START = '{"parentUuid":';
@@ -290,7 +329,10 @@ function tornOff(text: string): { readonly value: unknown } | null {
 }
 
 function withProblem(found: Findings, path: string, line: number, code: ProblemCode, detail: string): Findings {
-  return { observations: found.observations, problems: [...found.problems, ...problemAt(path, line, code, detail).problems] };
+  return {
+    observations: found.observations,
+    problems: [...found.problems, ...problemAt(path, line, code, detail).problems],
+  };
 }
 
 function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {

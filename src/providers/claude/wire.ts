@@ -15,7 +15,11 @@ export const wire: Dialect = {
     const { headers } = request;
     const session = headers["x-claude-code-session-id"] ?? (isClaude(request) ? sessionIn(request) : null);
     if (session === undefined || session === null) return null;
-    const [thread, id, above] = [key.thread(session), headers["x-claude-code-agent-id"], headers["x-claude-code-parent-agent-id"]];
+    const [thread, id, above] = [
+      key.thread(session),
+      headers["x-claude-code-agent-id"],
+      headers["x-claude-code-parent-agent-id"],
+    ];
     const mate = id?.includes("@") === true;
     return {
       session,
@@ -54,13 +58,16 @@ const FORK = /^<fork-boilerplate>[\s\S]*<\/fork-boilerplate>\s*Your directive: /
 const sessionOf = (thread: AgentKey) => partsOf(thread).thread;
 
 /** Other clients set `metadata.user_id`, too. */
-const isClaude = ({ headers }: RequestRow) => /^claude-(cli|code)/.test(headers["user-agent"] ?? "") || headers["x-app"] !== undefined;
+const isClaude = ({ headers }: RequestRow) =>
+  /^claude-(cli|code)/.test(headers["user-agent"] ?? "") || headers["x-app"] !== undefined;
 
 /** Up to 2.1.70 `user_<hash>_account_<uuid>_session_<uuid>`, then JSON. */
 function sessionIn({ rest }: RequestRow): string | null {
   const user = asNonBlank(asObject(rest.metadata)?.user_id);
   if (user === null) return null;
-  return asNonBlank(asObject(parseJson(user)?.value)?.session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user)?.[1] ?? null;
+  return (
+    asNonBlank(asObject(parseJson(user)?.value)?.session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user)?.[1] ?? null
+  );
 }
 
 const isWorkflow = ({ headers, first }: RequestRow) =>
@@ -74,7 +81,8 @@ function tagOf(request: RequestRow): RequestTag | null {
   const stated = request.headers["x-claude-code-request-class"];
   if (stated === "compaction" || stated === "auxiliary") return stated;
   const last = request.tail.at(-1)?.texts.at(-1) ?? "";
-  if (/^Your task is to create a detailed summary of (?:the|this) conversation/.test(last.trimStart())) return "compaction";
+  if (/^Your task is to create a detailed summary of (?:the|this) conversation/.test(last.trimStart()))
+    return "compaction";
   if (request.first.length === 1 && request.chain.length === 1 && last === "Warmup") return "warmup";
   if (request.offered > 0) return null;
   if (request.rest.max_tokens === 1 && /^\s*quota\s*$/.test(last)) return "quota";
@@ -100,7 +108,8 @@ class ClaudeVoice implements Interpreter {
   toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { texts, results } of tail) {
       for (const { id, isError, text } of results) {
-        if (this.#spawns.delete(id)) readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, "maybe");
+        if (this.#spawns.delete(id))
+          readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, "maybe");
       }
       // Before reminders are removed, because notifications are inside them.
       for (const text of texts) readNotifications(out, text, this.#session);

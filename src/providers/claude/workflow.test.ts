@@ -1,5 +1,13 @@
 import { expect, it } from "vitest";
-import { agentWriter, mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom } from "../../../test/support/claude-records.ts";
+import {
+  agentWriter,
+  mainWriter,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+  treeFrom,
+} from "../../../test/support/claude-records.ts";
 
 const CALL = "toolu_0123456789abcdef";
 const RUN = "wf_0123abcd-ef0";
@@ -17,7 +25,9 @@ function thread() {
   return [
     main.user("Begin."),
     main.assistant([toolUse(CALL, "Workflow", { name: "two" })], { stop_reason: "tool_use" }),
-    main.result(CALL, "Launched.", { toolUseResult: { status: "async_launched", taskId: "wabc", taskType: "local_workflow", runId: RUN } }),
+    main.result(CALL, "Launched.", {
+      toolUseResult: { status: "async_launched", taskId: "wabc", taskType: "local_workflow", runId: RUN },
+    }),
     main.assistant([text("Waiting.")]),
     main.user(NOTE, { origin: { kind: "task-notification" } }),
     main.user(NOTE, { origin: { kind: "task-notification" } }),
@@ -27,14 +37,19 @@ function thread() {
 
 it("a workflow whose folder is gone has the agents that its notification states, and a warning with their tokens", () => {
   const tree = treeFrom({ [THREAD_FILE]: thread() });
-  expect(tree.children).toMatchObject([1, 2].map((n) => ({ agentId: `${CALL}.${n}`, kind: "workflow", status: "completed", link: { toolCallId: CALL } })));
+  expect(tree.children).toMatchObject(
+    [1, 2].map((n) => ({ agentId: `${CALL}.${n}`, kind: "workflow", status: "completed", link: { toolCallId: CALL } })),
+  );
   expect(tree.warnings).toContainEqual(expect.stringContaining("2 agents, which used 3"));
 });
 
 it("a workflow whose folder is there has the agents of its folder alone", () => {
   const agent = agentWriter("a0b1");
   const folder = `projects/-home-dev-repo/${SESSION}/subagents/workflows/${RUN}`;
-  const tree = treeFrom({ [THREAD_FILE]: thread(), [`${folder}/agent-a0b1.jsonl`]: [agent.user("Do it."), agent.assistant([text("Done.")])] });
+  const tree = treeFrom({
+    [THREAD_FILE]: thread(),
+    [`${folder}/agent-a0b1.jsonl`]: [agent.user("Do it."), agent.assistant([text("Done.")])],
+  });
   expect(tree.children).toMatchObject([{ agentId: "a0b1", kind: "workflow" }]);
   expect(tree.children).toHaveLength(1);
   expect(tree.warnings.filter((words) => words.includes("their transcripts are missing"))).toEqual([]);

@@ -29,7 +29,17 @@ interface SpawnInput {
 
 type Child = { readonly thread: string } | { readonly call: string };
 
-const TOOLS = new Set(["spawn_agent", "wait", "wait_agent", "send_input", "close_agent", "resume_agent", "followup_task", "assign_task", "interrupt_agent"]);
+const TOOLS = new Set([
+  "spawn_agent",
+  "wait",
+  "wait_agent",
+  "send_input",
+  "close_agent",
+  "resume_agent",
+  "followup_task",
+  "assign_task",
+  "interrupt_agent",
+]);
 /** Tools that send a message to an existing agent. */
 const MESSAGES = new Set(["send_input", "send_message", "followup_task", "assign_task"]);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -64,11 +74,20 @@ export class Collab {
     this.#recorded = new Set(memory?.mail);
   }
 
-  save = (): Memory => ({ open: [...this.#open], spawns: [...this.#spawns], paths: [...this.#paths], mail: [...this.#recorded] });
+  save = (): Memory => ({
+    open: [...this.#open],
+    spawns: [...this.#spawns],
+    paths: [...this.#paths],
+    mail: [...this.#recorded],
+  });
 
   /** A tool call; `path` is the calling agent's own. Tools of MCP servers may have the same names. */
   called(out: FindingsOf, payload: JsonObject, path: string): void {
-    const [name, id, namespace] = [asNonBlank(payload.name), asNonBlank(payload.call_id), asNonBlank(payload.namespace)];
+    const [name, id, namespace] = [
+      asNonBlank(payload.name),
+      asNonBlank(payload.call_id),
+      asNonBlank(payload.namespace),
+    ];
     if (name === null || id === null || namespace?.startsWith("mcp__")) return;
     const input = asObject(argumentsOf(payload.arguments));
     const to = MESSAGES.has(name) ? (asNonBlank(input?.target) ?? asNonBlank(input?.id)) : null;
@@ -76,7 +95,12 @@ export class Collab {
     if (!TOOLS.has(name)) return;
     this.#open.set(id, { tool: name, target: asThread(input?.target) ?? asThread(input?.id) });
     if (name === "spawn_agent")
-      this.#spawn(out, id, { prompt: promptIn(input), type: asNonBlank(input?.agent_type), task: asNonBlank(input?.task_name) }, path);
+      this.#spawn(
+        out,
+        id,
+        { prompt: promptIn(input), type: asNonBlank(input?.agent_type), task: asNonBlank(input?.task_name) },
+        path,
+      );
   }
 
   #spawn(out: FindingsOf, id: string, { prompt, type, task }: SpawnInput = {}, path = "") {
@@ -107,24 +131,44 @@ export class Collab {
     if (open.tool === "spawn_agent") this.#spawned(out, id, json);
     else if (this.#recorded.delete(id)) return;
     else if (open.tool === "wait" || open.tool === "wait_agent")
-      for (const [thread, status] of Object.entries(asObject(json?.status) ?? {})) this.#state(out, asThread(thread), stateIn(status), "waited for it");
+      for (const [thread, status] of Object.entries(asObject(json?.status) ?? {}))
+        this.#state(out, asThread(thread), stateIn(status), "waited for it");
     else if (open.tool === "close_agent" && json !== null) this.#closed(out, open.target);
-    else if ((open.tool === "resume_agent" || open.tool === "send_input") && json !== null) this.#revived(out, open.target, open.tool);
+    else if ((open.tool === "resume_agent" || open.tool === "send_input") && json !== null)
+      this.#revived(out, open.target, open.tool);
   }
 
   #spawned(out: FindingsOf, id: string, json: JsonObject | null) {
     const [thread, path] = [asThread(json?.agent_id), asNonBlank(json?.task_name)];
-    if (thread !== null) return this.#made(out, id, thread, "spawn_agent output", `the result of spawn_agent ${id} names thread ${thread}`);
+    if (thread !== null)
+      return this.#made(
+        out,
+        id,
+        thread,
+        "spawn_agent output",
+        `the result of spawn_agent ${id} names thread ${thread}`,
+      );
     if (path !== null) {
       if (!this.#paths.has(path)) this.#paths.set(path, { call: id });
-      return out.add({ type: "call-offers", call: key.call(this.#thread, id), match: key.pathMatch(this.#thread, path) });
+      return out.add({
+        type: "call-offers",
+        call: key.call(this.#thread, id),
+        match: key.pathMatch(this.#thread, path),
+      });
     }
     // Too deep, too many, no such tool: an error text instead of an agent.
     out.add({ type: "call-refused", call: key.call(this.#thread, id) });
   }
 
   #made(out: FindingsOf, id: string, thread: string, rule: string, says: string) {
-    out.add({ type: "call-spawned", call: key.call(this.#thread, id), child: key.thread(thread), rule, source: "parent_rollout", says });
+    out.add({
+      type: "call-spawned",
+      call: key.call(this.#thread, id),
+      child: key.thread(thread),
+      rule,
+      source: "parent_rollout",
+      says,
+    });
   }
 
   /** The product's own record of a sub-agent tool; the only one for calls from JavaScript (code mode). */
@@ -140,7 +184,13 @@ export class Collab {
     for (const { thread, role, state } of receivers) {
       if (tool === "spawn_agent") {
         if (!this.#spawns.has(call)) this.#spawn(out, call, { prompt, type: role });
-        this.#made(out, call, thread, "CollabAgentToolCall", `the record of spawn_agent ${call} names thread ${thread}`);
+        this.#made(
+          out,
+          call,
+          thread,
+          "CollabAgentToolCall",
+          `the record of spawn_agent ${call} names thread ${thread}`,
+        );
       } else if (tool === "wait") this.#state(out, thread, stateIn(state), "waited for it");
       else if (tool === "close_agent") this.#closed(out, thread);
       else this.#revived(out, thread, tool);
@@ -154,11 +204,27 @@ export class Collab {
       case "started":
         if (id === null) return;
         if (!this.#spawns.has(id)) this.#spawn(out, id);
-        return this.#made(out, id, thread, "SubAgentActivity", `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`);
+        return this.#made(
+          out,
+          id,
+          thread,
+          "SubAgentActivity",
+          `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`,
+        );
       case "interrupted":
-        return this.#lifecycle(out, key.thread(thread), { state: "shutdown", result: null }, "its parent interrupted it");
+        return this.#lifecycle(
+          out,
+          key.thread(thread),
+          { state: "shutdown", result: null },
+          "its parent interrupted it",
+        );
       case "completed":
-        return this.#lifecycle(out, key.thread(thread), { state: "completed", result: null }, "its parent's records say that its turn completed");
+        return this.#lifecycle(
+          out,
+          key.thread(thread),
+          { state: "completed", result: null },
+          "its parent's records say that its turn completed",
+        );
     }
   }
 
@@ -176,7 +242,8 @@ export class Collab {
   }
 
   notified(out: FindingsOf, text: string): void {
-    for (const { agent, status } of notificationsIn(text)) this.#state(out, asThread(agent) ?? agent, stateIn(status), "was notified");
+    for (const { agent, status } of notificationsIn(text))
+      this.#state(out, asThread(agent) ?? agent, stateIn(status), "was notified");
   }
 
   /** `agent` is a thread or a path. */
@@ -188,14 +255,26 @@ export class Collab {
   }
 
   #closed(out: FindingsOf, thread: string | null) {
-    if (thread !== null) this.#lifecycle(out, key.thread(thread), { state: "shutdown", result: null }, "its parent closed it");
+    if (thread !== null)
+      this.#lifecycle(out, key.thread(thread), { state: "shutdown", result: null }, "its parent closed it");
   }
 
   #revived(out: FindingsOf, thread: string | null, tool: string) {
-    if (thread !== null) this.#lifecycle(out, key.thread(thread), { state: "revived", result: null }, `its parent went on with it (${tool})`);
+    if (thread !== null)
+      this.#lifecycle(
+        out,
+        key.thread(thread),
+        { state: "revived", result: null },
+        `its parent went on with it (${tool})`,
+      );
   }
 
-  #lifecycle(out: FindingsOf, of: AgentKey | Exclude<Lifecycle["of"], AgentKey>, { state, result }: AgentState, says: string) {
+  #lifecycle(
+    out: FindingsOf,
+    of: AgentKey | Exclude<Lifecycle["of"], AgentKey>,
+    { state, result }: AgentState,
+    says: string,
+  ) {
     out.add({ type: "lifecycle", of, state, source: "parent_rollout", says, result });
   }
 }
@@ -210,7 +289,9 @@ const STATE_TEXT: Readonly<Record<AgentState["state"], string>> = {
 
 /** Tool calls that only wait for agents. */
 export const awaits = ({ name, namespace }: JsonObject): { readonly awaitsAgents?: true } =>
-  (name === "wait" || name === "wait_agent") && asNonBlank(namespace)?.startsWith("mcp__") !== true ? { awaitsAgents: true } : {};
+  (name === "wait" || name === "wait_agent") && asNonBlank(namespace)?.startsWith("mcp__") !== true
+    ? { awaitsAgents: true }
+    : {};
 
 /** v1 has a message or a list of items; v2 encrypts it. */
 function promptIn(input: JsonObject | null): string | null {
@@ -230,7 +311,11 @@ const EVENT_TOOLS: Readonly<Record<string, string>> = {
 function notedIn(row: Row): Noted | null {
   const item = itemOf(row);
   if (item?.type === "CollabAgentToolCall" && item.id !== null) {
-    const roles = new Map(asList(item.json.receiver_agents).map((a) => [asThread(asObject(a)?.thread_id), asNonBlank(asObject(a)?.agent_role)] as const));
+    const roles = new Map(
+      asList(item.json.receiver_agents).map(
+        (a) => [asThread(asObject(a)?.thread_id), asNonBlank(asObject(a)?.agent_role)] as const,
+      ),
+    );
     const states = asObject(item.json.agents_states) ?? {};
     const threads = asList(item.json.receiver_thread_ids).flatMap((id) => asThread(id) ?? []);
     const receivers = threads.map((thread) => ({ thread, role: roles.get(thread) ?? null, state: states[thread] }));
@@ -245,7 +330,12 @@ function notedIn(row: Row): Noted | null {
     return thread === null ? [] : [{ thread, role: null, state }];
   });
   const role = asNonBlank(payload.new_agent_role) ?? asNonBlank(payload.receiver_agent_role);
-  return { tool, call, receivers: one === null ? many : [{ thread: one, role, state: payload.status }], prompt: readable(payload.prompt) };
+  return {
+    tool,
+    call,
+    receivers: one === null ? many : [{ thread: one, role, state: payload.status }],
+    prompt: readable(payload.prompt),
+  };
 }
 
 interface Activity {
@@ -258,9 +348,15 @@ interface Activity {
 /** v2: `SubAgentActivity` in paginated files, `sub_agent_activity` in legacy ones since 0.140. */
 function activityIn(row: Row): Activity | null {
   const item = itemOf(row);
-  const json = item?.type === "SubAgentActivity" ? item.json : row.type === "event_msg/sub_agent_activity" ? row.payload : null;
+  const json =
+    item?.type === "SubAgentActivity" ? item.json : row.type === "event_msg/sub_agent_activity" ? row.payload : null;
   const thread = asThread(json?.agent_thread_id);
   return json === null || thread === null
     ? null
-    : { id: asNonBlank(json.id) ?? asNonBlank(json.event_id), kind: asNonBlank(json.kind) ?? "", thread, path: asNonBlank(json.agent_path) };
+    : {
+        id: asNonBlank(json.id) ?? asNonBlank(json.event_id),
+        kind: asNonBlank(json.kind) ?? "",
+        thread,
+        path: asNonBlank(json.agent_path),
+      };
 }

@@ -19,7 +19,8 @@ interface EventContext {
  */
 export function eventsOf(row: Row, { thread, keys, response }: EventContext): EventDraft[] {
   const base = { speaker: key.thread(thread), keys, at: row.at, tool: null, response };
-  const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text.trim() === "" ? [] : [{ ...base, kind, text }]);
+  const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] =>
+    text === null || text.trim() === "" ? [] : [{ ...base, kind, text }];
   const mail = mailIn(row);
   if (mail !== null) {
     if (mail.is === "result") return one("note", notificationText(mail.text ?? "") ?? `${mail.author}: ${mail.text}`);
@@ -58,7 +59,9 @@ function spoken(row: Row, one: (kind: EventDraft["kind"], text: string | null) =
     case "event_msg/item_completed": {
       const item = itemOf(row);
       if (item?.type === "UserMessage") return one("user", textOf(item.json.content));
-      return item?.type === "EnteredReviewMode" ? one("note", `A review began: ${asNonBlank(item.json.user_facing_hint) ?? "changes"}`) : [];
+      return item?.type === "EnteredReviewMode"
+        ? one("note", `A review began: ${asNonBlank(item.json.user_facing_hint) ?? "changes"}`)
+        : [];
     }
     default:
       return [];
@@ -66,7 +69,10 @@ function spoken(row: Row, one: (kind: EventDraft["kind"], text: string | null) =
 }
 
 /** Of the context before a user's message only notifications about children are of interest. */
-function messageEvents({ payload }: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
+function messageEvents(
+  { payload }: Row,
+  one: (kind: EventDraft["kind"], text: string | null) => EventDraft[],
+): EventDraft[] {
   const text = textOf(payload.content);
   if (payload.role === "assistant") return one("assistant", text);
   return payload.role === "user" ? one("note", notificationText(text)) : [];

@@ -5,7 +5,13 @@ import type { Row } from "./rows.ts";
 /** UUIDs of version 7, by the millisecond they were made in. */
 const id = (ms: number) => `00000000-${ms.toString(16).padStart(4, "0")}-7000-8000-000000000000`;
 const THREAD = id(100);
-const row = (type: string, payload: object = {}, more: Partial<Row> = {}): Row => ({ type, at: 0, ordinal: null, payload: payload as Row["payload"], ...more });
+const row = (type: string, payload: object = {}, more: Partial<Row> = {}): Row => ({
+  type,
+  at: 0,
+  ordinal: null,
+  payload: payload as Row["payload"],
+  ...more,
+});
 const turn = (ms: number, more?: Partial<Row>) => row("event_msg/task_started", { turn_id: id(ms) }, more);
 const begun = (meta: object) => {
   const history = new History(THREAD);
@@ -29,11 +35,17 @@ describe("the own part of a rollout", () => {
   it("begins at the ordinal that is named, or before, where that lies behind the end", () => {
     const at = (ordinal: number) => row("compacted", {}, { ordinal });
     expect(own(begun({ subagent_history_start_ordinal: 7 }), [at(6), at(7), at(8)])).toEqual([false, true, true]);
-    expect(own(begun({ subagent_history_start_ordinal: 99 }), [at(6), turn(101, { ordinal: 7 }), at(8)])).toEqual([false, true, true]);
+    expect(own(begun({ subagent_history_start_ordinal: 99 }), [at(6), turn(101, { ordinal: 7 }), at(8)])).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 
   it("is all of a fork that keeps its history elsewhere", () => {
-    expect(own(begun({ forked_from_id: id(1), history_base: { thread_id: id(1) } }), [row("compacted")])).toEqual([true]);
+    expect(own(begun({ forked_from_id: id(1), history_base: { thread_id: id(1) } }), [row("compacted")])).toEqual([
+      true,
+    ]);
   });
 
   it("is what comes later, where turns have no ids", () => {

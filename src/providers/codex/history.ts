@@ -37,13 +37,19 @@ export class History {
     this.#hasTurnIds = memory?.hasTurnIds ?? false;
   }
 
-  save = (): Memory => ({ inherited: this.#inherited, startOrdinal: this.#startOrdinal, firstAt: this.#firstAt, hasTurnIds: this.#hasTurnIds });
+  save = (): Memory => ({
+    inherited: this.#inherited,
+    startOrdinal: this.#startOrdinal,
+    firstAt: this.#firstAt,
+    hasTurnIds: this.#hasTurnIds,
+  });
 
   /** The first line of the file. A fork that keeps its history in another file (`history_base`) contains no copies. */
   begin({ at, payload }: Row): void {
     this.#firstAt = at;
     this.#startOrdinal = asNumber(payload.subagent_history_start_ordinal);
-    this.#inherited = this.#startOrdinal !== null || (asNonBlank(payload.forked_from_id) !== null && payload.history_base == null);
+    this.#inherited =
+      this.#startOrdinal !== null || (asNonBlank(payload.forked_from_id) !== null && payload.history_base == null);
   }
 
   isOwn(row: Row): boolean {
@@ -53,7 +59,8 @@ export class History {
       return false;
     }
     // If the first line is missing, a turn older than the thread indicates a fork.
-    if (this.#firstAt === null && TURNS.has(row.type) && this.isForeignTurn(asNonBlank(row.payload.turn_id))) this.#inherited = true;
+    if (this.#firstAt === null && TURNS.has(row.type) && this.isForeignTurn(asNonBlank(row.payload.turn_id)))
+      this.#inherited = true;
     if (this.#inherited && this.#beginsOwnPart(row)) this.#inherited = false;
     return !this.#inherited;
   }
@@ -73,6 +80,12 @@ export class History {
       if (turn !== null) return this.#bornAt !== null && turn >= this.#bornAt;
     }
     // Up to 0.99 turns have no ids.
-    return !this.#hasTurnIds && this.#startOrdinal === null && at !== null && this.#firstAt !== null && at - this.#firstAt > COPYING_MS;
+    return (
+      !this.#hasTurnIds &&
+      this.#startOrdinal === null &&
+      at !== null &&
+      this.#firstAt !== null &&
+      at - this.#firstAt > COPYING_MS
+    );
   }
 }

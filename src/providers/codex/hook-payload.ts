@@ -4,7 +4,10 @@ import type { PayloadField } from "../kit/hook-payload.ts";
 /** Codex calls its transcripts rollouts. */
 export const isHook = (field: PayloadField) =>
   field("hook_event_name") !== null &&
-  [field("transcript_path"), field("agent_transcript_path")].some((path) => path !== null && /rollout-[^\\/]*\.jsonl/.test(path));
+  [field("transcript_path"), field("agent_transcript_path")].some(
+    (path) => path !== null && /rollout-[^\\/]*\.jsonl/.test(path),
+  );
 
 /** The home of a rollout: `<root>/sessions/<year>/<month>/<day>/rollout-….jsonl`. */
-export const rootOf = (transcript: string) => /^([\s\S]+)[\\/](?:archived_)?sessions[\\/](?:\d+[\\/]){0,3}rollout-[^\\/]+$/.exec(transcript)?.[1] ?? null;
+export const rootOf = (transcript: string) =>
+  /^([\s\S]+)[\\/](?:archived_)?sessions[\\/](?:\d+[\\/]){0,3}rollout-[^\\/]+$/.exec(transcript)?.[1] ?? null;

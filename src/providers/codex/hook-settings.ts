@@ -13,12 +13,17 @@ export const hookSettings: HookSettings = {
     const [top = ""] = before.split(/^[ \t]*\[/m, 1);
     if (/^[ \t]*hooks[ \t]*=/m.test(top)) return { wrong: "its hooks are an inline value, which cannot be extended" };
     const gap = before === "" || before.endsWith("\n") ? "" : "\n";
-    const tables = EVENTS.map((event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${tomlText(command)}\n`);
+    const tables = EVENTS.map(
+      (event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${tomlText(command)}\n`,
+    );
     // Marks a file without a final newline, so that it can be restored exactly.
     return `${before}${gap}${gap === "" ? BEGIN : BEGIN.replace("\n", " (no newline before)\n")}${tables.join("")}${END}`;
   },
   uninstall: without,
-  commands: (text) => [...text.matchAll(/^[ \t]*command[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*')/gm)].map(([, quoted = ""]) => untoml(quoted)),
+  commands: (text) =>
+    [...text.matchAll(/^[ \t]*command[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*')/gm)].map(([, quoted = ""]) =>
+      untoml(quoted),
+    ),
 };
 
 function without(text: string): string {

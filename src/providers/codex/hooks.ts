@@ -20,7 +20,12 @@ export class CodexHooks extends HookReader {
       case "UserPromptSubmit":
         this.isPrompted = true;
         out.add(AT_WORK);
-        return out.add({ type: "agent-described", agent: thread, ...textField("prompt", payload.prompt), ...textField("cwd", payload.cwd) });
+        return out.add({
+          type: "agent-described",
+          agent: thread,
+          ...textField("prompt", payload.prompt),
+          ...textField("cwd", payload.cwd),
+        });
       case "SubagentStart":
         return child === null ? undefined : readStart(out, payload, child, thread);
       case "SubagentStop":
@@ -37,14 +42,32 @@ function readStart(out: FindingsOf, payload: JsonObject, child: AgentKey, thread
   out.add({ type: "agent-described", agent: child, ...textField("agentType", payload.agent_type) });
   out.part({ speaker: child }).add(AT_WORK);
   const says = "a hook names the session that it belongs to";
-  out.add({ type: "parent-named", child, parent: thread, rule: "hook.session_id", source: "inferred", confidence: 0.3, says });
+  out.add({
+    type: "parent-named",
+    child,
+    parent: thread,
+    rule: "hook.session_id",
+    source: "inferred",
+    confidence: 0.3,
+    says,
+  });
 }
 
 /** The transcript named besides the child's own is the direct parent's. */
 function readStop(out: FindingsOf, payload: JsonObject, child: AgentKey) {
   out.add(turnEnded(child, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)));
-  const parent = /rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl/.exec(asText(payload.transcript_path) ?? "")?.[1];
+  const parent = /rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl/.exec(
+    asText(payload.transcript_path) ?? "",
+  )?.[1];
   if (parent === undefined || key.thread(parent) === child) return;
   const says = `a hook names the rollout of thread ${parent} as its parent's`;
-  out.add({ type: "parent-named", child, parent: key.thread(parent), rule: "hook.transcript_path", source: "protocol", confidence: 1, says });
+  out.add({
+    type: "parent-named",
+    child,
+    parent: key.thread(parent),
+    rule: "hook.transcript_path",
+    source: "protocol",
+    confidence: 1,
+    says,
+  });
 }

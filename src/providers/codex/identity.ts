@@ -22,7 +22,11 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
   const agent = key.thread(id);
   const origin = originOf(meta);
   const { parent, path, nickname, type, ownWork } = origin;
-  out.addOfFile({ type: "agent-described", agent, file: { path: file.path, bytes: file.bytes, bornMs: file.bornMs ?? null } });
+  out.addOfFile({
+    type: "agent-described",
+    agent,
+    file: { path: file.path, bytes: file.bytes, bornMs: file.bornMs ?? null },
+  });
   const forkedFrom = parent === null ? asNonBlank(meta.forked_from_id) : null;
   out.addOfFile({
     type: "agent-described",
@@ -36,7 +40,9 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
     ...textField("description", path),
     ...(forkedFrom === null ? {} : { forkedFrom: key.thread(forkedFrom) }),
     ...(ownWork === null ? {} : { internal: { why: `its source is ${ownWork}`, unlessSpawned: false } }),
-    ...(file.isForeign !== true && meta.history_mode === "paginated" && isAtLeast(asText(meta.cli_version) ?? "") ? { marksProcess: true as const } : {}),
+    ...(file.isForeign !== true && meta.history_mode === "paginated" && isAtLeast(asText(meta.cli_version) ?? "")
+      ? { marksProcess: true as const }
+      : {}),
   });
   if (parent === null || parent === id) return origin;
   const says = `the first line of its file names thread ${parent} as its parent`;
@@ -93,7 +99,12 @@ export function originOf(meta: JsonObject): Origin {
     parent: (asNonBlank(meta.parent_thread_id) ?? asNonBlank(spawn?.parent_thread_id))?.toLowerCase() ?? null,
     path: asNonBlank(meta.agent_path) ?? asNonBlank(spawn?.agent_path),
     nickname: asNonBlank(meta.agent_nickname) ?? asNonBlank(spawn?.agent_nickname),
-    type: asNonBlank(meta.agent_role) ?? asNonBlank(meta.agent_type) ?? asNonBlank(spawn?.agent_role) ?? asNonBlank(spawn?.agent_type) ?? word,
+    type:
+      asNonBlank(meta.agent_role) ??
+      asNonBlank(meta.agent_type) ??
+      asNonBlank(spawn?.agent_role) ??
+      asNonBlank(spawn?.agent_type) ??
+      word,
     ownWork: internal ?? (word !== null && OWN_WORK.has(word) ? word : null),
   };
 }

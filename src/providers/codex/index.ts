@@ -25,7 +25,8 @@ export const codex: Provider = {
   vendor: "openai",
   rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],
-  idForm: "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
+  idForm:
+    "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
   roots(env, home) {
     const given = (env.CODEX_HOME ?? "").split(",").map((dir) => dir.trim());
     const dirs = given.filter((dir) => dir !== "");
@@ -35,7 +36,8 @@ export const codex: Provider = {
     const found = locate(path);
     if (found === null) return null;
     if (found.is === "state") return STATE_STREAM;
-    if (found.is === "lock") return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
+    if (found.is === "lock")
+      return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
     return {
       shape: "lines",
       elsewhere: placesOf(found).filter((place) => place !== path),

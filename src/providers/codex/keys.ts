@@ -11,7 +11,8 @@ export const line = (rollout: string, number: string) => recordKey(NAME, `${roll
 export const responseLines = (rollout: string, number: number) => recordKey(NAME, `${rollout}/answer/${number}`);
 export const response = (id: string) => recordKey(NAME, id);
 /** Up to 0.150 a response is identified only by the thread's total after it. */
-export const total = (threadId: string, tokens: readonly number[]) => recordKey(NAME, `${threadId}/total/${tokens.join("-")}`);
+export const total = (threadId: string, tokens: readonly number[]) =>
+  recordKey(NAME, `${threadId}/total/${tokens.join("-")}`);
 /**
  * From 0.119 to 0.139 a parent knows its child only by path. If a process died between spawning a child and recording
  * it, the child's task or path is matched to the call.

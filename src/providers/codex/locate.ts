@@ -8,7 +8,10 @@ export type CodexFile =
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 /** After a revert a thread continues in another file, with an additional id after the thread's. */
-const ROLLOUT = new RegExp(`^(?:sessions|archived_sessions)/(?:.+/)?(rollout-.+?-(${UUID})(?:_[^/]+)?)\\.jsonl(\\.zst)?$`, "i");
+const ROLLOUT = new RegExp(
+  `^(?:sessions|archived_sessions)/(?:.+/)?(rollout-.+?-(${UUID})(?:_[^/]+)?)\\.jsonl(\\.zst)?$`,
+  "i",
+);
 const LOCK = new RegExp(`^thread-writer-locks/(${UUID})\\.lock$`, "i");
 
 const STATE = /^state(?:_\d+)?\.sqlite$/;
@@ -16,7 +19,8 @@ const STATE = /^state(?:_\d+)?\.sqlite$/;
 export function locate(path: string): CodexFile | null {
   if (STATE.test(path)) return { is: "state" };
   const [, name, thread, packed] = ROLLOUT.exec(path) ?? [];
-  if (name !== undefined && thread !== undefined) return { is: "rollout", thread: thread.toLowerCase(), name, packed: packed !== undefined };
+  if (name !== undefined && thread !== undefined)
+    return { is: "rollout", thread: thread.toLowerCase(), name, packed: packed !== undefined };
   const [, locked] = LOCK.exec(path) ?? [];
   return locked === undefined ? null : { is: "lock", thread: locked.toLowerCase() };
 }

@@ -3,12 +3,20 @@ import { mailIn, notificationsIn } from "./mail.ts";
 import type { Row } from "./rows.ts";
 
 const CIPHER = `gAAAA${"x".repeat(60)}==`;
-const row = (type: string, payload: object): Row => ({ type, at: 0, ordinal: null, payload: payload as Row["payload"] });
+const row = (type: string, payload: object): Row => ({
+  type,
+  at: 0,
+  ordinal: null,
+  payload: payload as Row["payload"],
+});
 const letter = (kind: string, ...parts: object[]) =>
   row("response_item/agent_message", {
     author: "/root",
     recipient: "/root/a",
-    content: [{ type: "input_text", text: `Message Type: ${kind}\nTask name: /root/a\nSender: /root\nPayload:\n` }, ...parts],
+    content: [
+      { type: "input_text", text: `Message Type: ${kind}\nTask name: /root/a\nSender: /root\nPayload:\n` },
+      ...parts,
+    ],
   });
 
 describe("what one agent wrote to another", () => {
@@ -19,14 +27,22 @@ describe("what one agent wrote to another", () => {
     ["an answer", letter("FINAL_ANSWER", { text: "done" }), { is: "result", text: "done" }],
     [
       "a task of 0.140",
-      row("inter_agent_communication", { author: "/root", recipient: "/root/a", content: "", encrypted_content: "do it", trigger_turn: true }),
+      row("inter_agent_communication", {
+        author: "/root",
+        recipient: "/root/a",
+        content: "",
+        encrypted_content: "do it",
+        trigger_turn: true,
+      }),
       { is: "task", text: "do it" },
     ],
     [
       "a task of 0.135, as the assistant's words",
       row("response_item/message", {
         role: "assistant",
-        content: [{ text: JSON.stringify({ author: "/root", recipient: "/root/a", content: "do it", trigger_turn: true }) }],
+        content: [
+          { text: JSON.stringify({ author: "/root", recipient: "/root/a", content: "do it", trigger_turn: true }) },
+        ],
       }),
       { is: "task", text: "do it" },
     ],
@@ -35,13 +51,24 @@ describe("what one agent wrote to another", () => {
   });
 
   it("is not what an assistant says in JSON", () => {
-    expect(mailIn(row("response_item/message", { role: "assistant", content: [{ text: '{"author":"Kafka","recipient":"Milena"}' }] }))).toBeNull();
+    expect(
+      mailIn(
+        row("response_item/message", {
+          role: "assistant",
+          content: [{ text: '{"author":"Kafka","recipient":"Milena"}' }],
+        }),
+      ),
+    ).toBeNull();
   });
 });
 
 it("finds the product's words about agents, by thread or by path", () => {
   const text = (agent: object) => `<subagent_notification>\n${JSON.stringify(agent)}\n</subagent_notification>`;
-  expect(notificationsIn(text({ agent_id: "t1", status: "shutdown" }) + text({ agent_path: "/root/a", status: { completed: "x" } }))).toEqual([
+  expect(
+    notificationsIn(
+      text({ agent_id: "t1", status: "shutdown" }) + text({ agent_path: "/root/a", status: { completed: "x" } }),
+    ),
+  ).toEqual([
     { agent: "t1", status: "shutdown" },
     { agent: "/root/a", status: { completed: "x" } },
   ]);

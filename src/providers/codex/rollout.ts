@@ -134,15 +134,20 @@ export class Rollout implements Parser {
     const { text, isUtf8 } = decodeText(record);
     const whole = parseJson(text);
     const json = asObject((whole ?? tornOff(text))?.value);
-    if (json === null && whole === null) return this.#damaged(problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`), line);
+    if (json === null && whole === null)
+      return this.#damaged(problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`), line);
     const row = json === null ? null : readRow(json);
     if (row === null)
-      return this.#damaged(problemAt(this.#file.path, line, "record-malformed", json === null ? "not an object" : "no type or no payload"), line);
+      return this.#damaged(
+        problemAt(this.#file.path, line, "record-malformed", json === null ? "not an object" : "no type or no payload"),
+        line,
+      );
     if (!isKnown(row)) return this.#damaged(problemAt(this.#file.path, line, "record-unknown", row.type), line);
     // A number that may be damaged is not counted; the next total includes it.
     const isDoubtful = !isUtf8 && COUNTS.has(row.type);
     const found = isDoubtful ? this.#findings(line, null, []) : this.#read(row, line);
-    if (whole === null) found.problem("line-not-json", `${record.length} bytes; the complete record at its end was read`);
+    if (whole === null)
+      found.problem("line-not-json", `${record.length} bytes; the complete record at its end was read`);
     if (!isUtf8) found.problem("text-not-utf8", `${record.length} bytes`);
     return found;
   }
@@ -151,7 +156,11 @@ export class Rollout implements Parser {
     if (this.#last?.line !== line) this.push(record, line, name);
     if (this.#last?.line !== line) return [];
     const { row } = this.#last;
-    return eventsOf(row, { thread: this.#thread, keys: this.#keysOf(row), response: isResponseRow(row) ? this.#responseKey() : null });
+    return eventsOf(row, {
+      thread: this.#thread,
+      keys: this.#keysOf(row),
+      response: isResponseRow(row) ? this.#responseKey() : null,
+    });
   }
 
   /** Even an unreadable file names its thread by its file name. */
@@ -207,7 +216,10 @@ export class Rollout implements Parser {
   #isOfAnother(row: Row): boolean {
     const whose = asNonBlank(row.payload.thread_id);
     if (itemOf(row) !== null && whose !== null) return whose.toLowerCase() !== this.#thread;
-    return (row.type === "event_msg/task_complete" || row.type === "event_msg/turn_aborted") && this.#history.isForeignTurn(asNonBlank(row.payload.turn_id));
+    return (
+      (row.type === "event_msg/task_complete" || row.type === "event_msg/turn_aborted") &&
+      this.#history.isForeignTurn(asNonBlank(row.payload.turn_id))
+    );
   }
 
   /** Lines of one response share no id; they only follow each other. */
@@ -284,18 +296,30 @@ export class Rollout implements Parser {
   #prompt(out: FindingsOf, text: string | null) {
     const agent = key.thread(this.#thread);
     if (text !== null) return out.add({ type: "agent-described", agent, prompt: text });
-    if (!this.#isEncryptionStated) out.addOfFile({ type: "agent-described", agent, warning: "its task text is encrypted by Codex and cannot be shown" });
+    if (!this.#isEncryptionStated)
+      out.addOfFile({
+        type: "agent-described",
+        agent,
+        warning: "its task text is encrypted by Codex and cannot be shown",
+      });
     this.#isEncryptionStated = true;
   }
 
   #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, input, text, isError }: ToolUse) {
     if (is === "call") {
       statePlan(out, input);
-      out.add({ ...SIGN_OF_LIFE, role: "assistant", state: this.#state("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
+      out.add({
+        ...SIGN_OF_LIFE,
+        role: "assistant",
+        state: this.#state("open"),
+        calls: [{ call, name: name ?? "", ...awaits(payload) }],
+        message: true,
+      });
       this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {
       out.add({ ...SIGN_OF_LIFE, role: "user", state: this.#state("open"), results: [{ call, isError }] });
-      if (type === "response_item/function_call_output") this.#collab.toolResult(out, asText(payload.call_id) ?? "", text ?? "");
+      if (type === "response_item/function_call_output")
+        this.#collab.toolResult(out, asText(payload.call_id) ?? "", text ?? "");
     } else out.add({ ...SIGN_OF_LIFE, calls: [{ call, name: name ?? "" }], results: [{ call, isError }] });
   }
 
@@ -305,7 +329,14 @@ export class Rollout implements Parser {
     if (payload.role === "user") return this.#collab.notified(out, text);
     if (payload.role !== "assistant") return;
     this.#lastText = text;
-    out.add({ ...SIGN_OF_LIFE, role: "assistant", certain: false, state: this.#state("answered"), text: this.#hasTurns ? null : text, message: true });
+    out.add({
+      ...SIGN_OF_LIFE,
+      role: "assistant",
+      certain: false,
+      state: this.#state("answered"),
+      text: this.#hasTurns ? null : text,
+      message: true,
+    });
   }
 
   #userMessage(out: FindingsOf, text: string) {
@@ -322,7 +353,15 @@ export class Rollout implements Parser {
     const match = key.promptMatch(this.#parent, text);
     this.#parent = null;
     const says = "its first task is the prompt of the call";
-    out.add({ type: "spawn-match", agent: key.thread(this.#thread), match, rule: "prompt", source: "inferred", exclusive: true, says });
+    out.add({
+      type: "spawn-match",
+      agent: key.thread(this.#thread),
+      match,
+      rule: "prompt",
+      source: "inferred",
+      exclusive: true,
+      says,
+    });
   }
 
   /** If turns are recorded, only they decide the state. */
@@ -340,7 +379,8 @@ export class Rollout implements Parser {
    */
   #began(out: FindingsOf) {
     if (this.#isOpen) this.#tokens.resumed();
-    if (this.#isOpen && this.#counted < this.#responses) out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
+    if (this.#isOpen && this.#counted < this.#responses)
+      out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
     this.#turn(out, "open", "its last turn has not ended");
   }
 
@@ -351,7 +391,8 @@ export class Rollout implements Parser {
   }
 
   #aborted(out: FindingsOf, reason: string) {
-    if (reason === "interrupted" || reason === "budget_limited") return this.#turn(out, "interrupted", `its last turn was cut short (${reason})`);
+    if (reason === "interrupted" || reason === "budget_limited")
+      return this.#turn(out, "interrupted", `its last turn was cut short (${reason})`);
     this.#turn(out, "failed", `its last turn was aborted (${reason})`);
   }
 
@@ -377,12 +418,31 @@ type FindingsKeys = ConstructorParameters<typeof FindingsOf>[0]["keys"];
 
 const LOST_COUNT = "it was killed before Codex recorded the usage of its last response: tokens and cost are too low";
 
-const SIGN_OF_LIFE: RecordRead = { type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false };
+const SIGN_OF_LIFE: RecordRead = {
+  type: "record",
+  role: "other",
+  state: null,
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+};
 
 const COUNTS = new Set(["event_msg/token_count", "token_usage_record"]);
 /** Lines that may occur between those of one response. */
-const BETWEEN = new Set(["event_msg/item_completed", "event_msg/agent_message", "event_msg/agent_reasoning", "event_msg/token_count", "token_usage_record"]);
+const BETWEEN = new Set([
+  "event_msg/item_completed",
+  "event_msg/agent_message",
+  "event_msg/agent_reasoning",
+  "event_msg/token_count",
+  "token_usage_record",
+]);
 
 function isResponseRow({ type, payload }: Row): boolean {
-  return type === "response_item/reasoning" || (type === "response_item/message" && payload.role === "assistant") || /^response_item\/\w+_call$/.test(type);
+  return (
+    type === "response_item/reasoning" ||
+    (type === "response_item/message" && payload.role === "assistant") ||
+    /^response_item\/\w+_call$/.test(type)
+  );
 }

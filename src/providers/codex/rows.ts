@@ -1,4 +1,13 @@
-import { asList, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import {
+  asList,
+  asNonBlank,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  parseJson,
+} from "../../core/tools/json.ts";
 
 /** One line of a rollout. */
 export interface Row {
@@ -40,7 +49,8 @@ export function textOf(content: unknown): string {
 }
 
 /** A tool result: a string, a list of parts, or an object around either. */
-export const outputText = (output: unknown): string => textOf(asObject(output)?.content ?? asObject(output)?.output ?? output);
+export const outputText = (output: unknown): string =>
+  textOf(asObject(output)?.content ?? asObject(output)?.output ?? output);
 
 /** Arguments are JSON in a string; other strings are returned unchanged. */
 export function argumentsOf(value: unknown): unknown {
@@ -59,5 +69,7 @@ export function readable(value: unknown): string | null {
 
 /** Creation time of a version 7 UUID; null for other ids. */
 export function timeInId(id: string | null): number | null {
-  return id !== null && /^[0-9a-f]{8}-[0-9a-f]{4}-7/i.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
+  return id !== null && /^[0-9a-f]{8}-[0-9a-f]{4}-7/i.test(id)
+    ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+    : null;
 }

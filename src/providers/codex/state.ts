@@ -11,22 +11,45 @@ export const STATE_STREAM: Pick<DatabaseStream, "shape" | "plan" | "open"> = {
   open: (file) => stateParser(file),
 };
 
-const WANTED = ["title", "name", "first_user_message", "source", "cwd", "git_branch", "cli_version", "agent_nickname", "agent_role", "agent_path"];
+const WANTED = [
+  "title",
+  "name",
+  "first_user_message",
+  "source",
+  "cwd",
+  "git_branch",
+  "cli_version",
+  "agent_nickname",
+  "agent_role",
+  "agent_path",
+];
 const REVISED = ["updated_at", "updated_at_ms", "title", "name", "cwd"];
 
 /** Queries only existing columns, which were added by different versions. */
 export function planOf({ tables }: DatabaseSchema): DatabasePlan | { readonly unknown: string } {
   const columns = tables.get("threads");
-  if (columns?.includes("id") !== true) return { unknown: `has no table of threads, but ${[...tables.keys()].sort().join(", ") || "none at all"}` };
+  if (columns?.includes("id") !== true)
+    return { unknown: `has no table of threads, but ${[...tables.keys()].sort().join(", ") || "none at all"}` };
   const has = (names: readonly string[]) => names.filter((name) => columns.includes(name));
-  const hasEdges = ["parent_thread_id", "child_thread_id", "status"].every((name) => tables.get("thread_spawn_edges")?.includes(name));
-  const edge = (column: string) => (hasEdges ? `(SELECT ${column} FROM thread_spawn_edges WHERE child_thread_id = t.id)` : "NULL");
+  const hasEdges = ["parent_thread_id", "child_thread_id", "status"].every((name) =>
+    tables.get("thread_spawn_edges")?.includes(name),
+  );
+  const edge = (column: string) =>
+    hasEdges ? `(SELECT ${column} FROM thread_spawn_edges WHERE child_thread_id = t.id)` : "NULL";
   // Children without a row of their own appear only here.
   const others = hasEdges
     ? "(SELECT json_group_array(child_thread_id) FROM thread_spawn_edges e WHERE e.parent_thread_id = t.id AND NOT EXISTS (SELECT 1 FROM threads c WHERE c.id = e.child_thread_id))"
     : "'[]'";
-  const fields = [...has(WANTED).map((name) => `'${name}', t.${name}`), `'parent', ${edge("parent_thread_id")}`, `'edge', ${edge("status")}`];
-  const revision = [...has(REVISED).map((name) => `coalesce(t.${name}, '')`), `coalesce(${edge("status")}, '')`, others].join(" || ' ' || ");
+  const fields = [
+    ...has(WANTED).map((name) => `'${name}', t.${name}`),
+    `'parent', ${edge("parent_thread_id")}`,
+    `'edge', ${edge("status")}`,
+  ];
+  const revision = [
+    ...has(REVISED).map((name) => `coalesce(t.${name}, '')`),
+    `coalesce(${edge("status")}, '')`,
+    others,
+  ].join(" || ' ' || ");
   const record = `SELECT 'thread' AS row, 1 AS position, json_object('id', t.id, ${fields.join(", ")}, 'others', json(${others})) AS record FROM threads t WHERE t.id = ?`;
   return {
     objects: { sql: `SELECT t.id AS object, ${revision} AS revision FROM threads t`, values: [] },
@@ -43,7 +66,14 @@ function stateParser(file: SourceFile): Parser {
       const json = asObject(parseJson(text)?.value);
       const id = asNonBlank(json?.id)?.toLowerCase() ?? null;
       if (json === null || id === null) return problemAt(file.path, line, "record-malformed", "a row without an id");
-      const out = new FindingsOf({ path: file.path, line, ...(row === undefined ? {} : { row }), at: null, speaker: key.thread(id), keys: [] });
+      const out = new FindingsOf({
+        path: file.path,
+        line,
+        ...(row === undefined ? {} : { row }),
+        at: null,
+        speaker: key.thread(id),
+        keys: [],
+      });
       readThread(out, json, id);
       return out;
     },
@@ -77,13 +107,31 @@ function readThread(out: FindingsOf, json: JsonObject, id: string) {
   // `open` means nothing: it stays open whatever happens to the agent. Only with v1 a user or the parent closes an
   // agent for good.
   if (json.edge === "closed")
-    out.add({ type: "lifecycle", of: agent, state: "shutdown", source: "protocol", says: "Codex's list of spawned threads says closed", result: null });
+    out.add({
+      type: "lifecycle",
+      of: agent,
+      state: "shutdown",
+      source: "protocol",
+      says: "Codex's list of spawned threads says closed",
+      result: null,
+    });
   if (parent === null) readTitle(out, json, id);
 }
 
 function named(out: FindingsOf, child: string, parent: string, rule: "thread_spawn_edges" | "threads.source") {
-  const says = rule === "threads.source" ? `Codex's list of threads names ${parent} as its parent` : `Codex's list of spawned threads has it under ${parent}`;
-  out.add({ type: "parent-named", child: key.thread(child), parent: key.thread(parent), rule, source: "protocol", confidence: 1, says });
+  const says =
+    rule === "threads.source"
+      ? `Codex's list of threads names ${parent} as its parent`
+      : `Codex's list of spawned threads has it under ${parent}`;
+  out.add({
+    type: "parent-named",
+    child: key.thread(child),
+    parent: key.thread(parent),
+    rule,
+    source: "protocol",
+    confidence: 1,
+    says,
+  });
 }
 
 /** Without a title, the column contains the first message, which for a fork is an ancestor's. */
@@ -91,5 +139,6 @@ function readTitle(out: FindingsOf, json: JsonObject, id: string) {
   const [name, title] = [asNonBlank(json.name), asNonBlank(json.title)];
   const of = key.thread(id);
   if (name !== null) out.add({ type: "thread-titled", of, title: name, rank: 0 });
-  if (title !== null && title !== asNonBlank(json.first_user_message)) out.add({ type: "thread-titled", of, title, rank: 1 });
+  if (title !== null && title !== asNonBlank(json.first_user_message))
+    out.add({ type: "thread-titled", of, title, rank: 1 });
 }

@@ -35,15 +35,18 @@ export class CodexStream implements LiveReader {
 
   read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
     if (line.type === "thread.started") out.add(AT_WORK);
-    if (line.type === "turn.completed") out.add(turnEnded(thread, "completed", "its stream says that its turn completed"));
-    if (line.type === "turn.failed") out.add(turnEnded(thread, "errored", `its stream says that its turn failed: ${errorText(line.error)}`));
+    if (line.type === "turn.completed")
+      out.add(turnEnded(thread, "completed", "its stream says that its turn completed"));
+    if (line.type === "turn.failed")
+      out.add(turnEnded(thread, "errored", `its stream says that its turn failed: ${errorText(line.error)}`));
     const item = asObject(line.item);
     if (item?.type === "collab_tool_call") readCollab(out, item);
   }
 }
 
 /** Whether Codex printed a line: the first one names the thread. */
-export const isPrinted = (line: JsonObject): boolean | null => (line.type === "thread.started" && asNonBlank(line.thread_id) !== null ? true : null);
+export const isPrinted = (line: JsonObject): boolean | null =>
+  line.type === "thread.started" && asNonBlank(line.thread_id) !== null ? true : null;
 
 function readCollab(out: FindingsOf, item: JsonObject) {
   const [sender, prompt] = [asNonBlank(item.sender_thread_id), asNonBlank(item.prompt)];
@@ -52,7 +55,15 @@ function readCollab(out: FindingsOf, item: JsonObject) {
     const child = key.thread(id);
     out.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }) });
     const says = `the stream of thread ${sender} says that it spawned it`;
-    out.add({ type: "parent-named", child, parent: key.thread(sender ?? ""), rule: "collab_tool_call", source: "protocol", confidence: 1, says });
+    out.add({
+      type: "parent-named",
+      child,
+      parent: key.thread(sender ?? ""),
+      rule: "collab_tool_call",
+      source: "protocol",
+      confidence: 1,
+      says,
+    });
     out.part({ speaker: child }).add(AT_WORK);
   }
   for (const [id, value] of Object.entries(asObject(item.agents_states) ?? {})) {
@@ -61,6 +72,13 @@ function readCollab(out: FindingsOf, item: JsonObject) {
     if (state === undefined) continue;
     const message = asNonBlank(agent?.message);
     const why = state === "errored" && message !== null ? `: ${errorText(message)}` : "";
-    out.add(turnEnded(key.thread(id), state, `its parent's stream says ${agent?.status}${why}`, state === "completed" ? message : null));
+    out.add(
+      turnEnded(
+        key.thread(id),
+        state,
+        `its parent's stream says ${agent?.status}${why}`,
+        state === "completed" ? message : null,
+      ),
+    );
   }
 }

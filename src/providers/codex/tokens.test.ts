@@ -1,10 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { TokenCounter } from "./tokens.ts";
 
-const usage = (input: number, cached: number, output: number) => ({ input_tokens: input, cached_input_tokens: cached, output_tokens: output });
+const usage = (input: number, cached: number, output: number) => ({
+  input_tokens: input,
+  cached_input_tokens: cached,
+  output_tokens: output,
+});
 const total = (all: object, last: object = all) => ({ info: { total_token_usage: all, last_token_usage: last } });
-const record = (id: string, own: object, all: object, thread = "t") => ({ response_id: id, thread_id: thread, usage: own, thread_token_usage: all });
-const tokens = (inputTokens: number, cacheReadTokens: number, outputTokens: number) => ({ inputTokens, cacheReadTokens, outputTokens });
+const record = (id: string, own: object, all: object, thread = "t") => ({
+  response_id: id,
+  thread_id: thread,
+  usage: own,
+  thread_token_usage: all,
+});
+const tokens = (inputTokens: number, cacheReadTokens: number, outputTokens: number) => ({
+  inputTokens,
+  cacheReadTokens,
+  outputTokens,
+});
 
 describe("running totals", () => {
   it("count what they say beyond the last one, however often they are written", () => {
@@ -53,7 +66,13 @@ describe("records of single answers", () => {
   });
 
   it("know cache writes and reasoning, which are parts of input and output", () => {
-    const own = { input_tokens: 100, cached_input_tokens: 10, cache_write_input_tokens: 30, output_tokens: 50, reasoning_output_tokens: 20 };
+    const own = {
+      input_tokens: 100,
+      cached_input_tokens: 10,
+      cache_write_input_tokens: 30,
+      output_tokens: 50,
+      reasoning_output_tokens: 20,
+    };
     expect(new TokenCounter("t").record(record("r", own, own))?.tokens).toEqual({
       inputTokens: 60,
       cacheReadTokens: 10,
@@ -94,17 +113,20 @@ describe("totals to compare with", () => {
   it.each([
     ["goes on", usage(220, 10, 18)],
     ["goes on from the last count", usage(170, 10, 12)],
-  ])("keep an answer that was in no count when the process was killed, where the total in the records %s", (_how, afterwards) => {
-    const counter = new TokenCounter("t");
-    const read = reading(counter);
-    read.record("r1", first, usage(100, 10, 5));
-    read.count(usage(100, 10, 5));
-    expect(read.record("r2", second, usage(150, 10, 11))).toEqual([140, 10, 11]);
-    counter.resumed();
-    const resumed = reading(new TokenCounter("t", JSON.parse(JSON.stringify(counter.save()))));
-    const inRecord = resumed.record("r3", third, afterwards);
-    expect(resumed.count(usage(170, 10, 12)) ?? inRecord).toEqual([210, 10, 18]);
-  });
+  ])(
+    "keep an answer that was in no count when the process was killed, where the total in the records %s",
+    (_how, afterwards) => {
+      const counter = new TokenCounter("t");
+      const read = reading(counter);
+      read.record("r1", first, usage(100, 10, 5));
+      read.count(usage(100, 10, 5));
+      expect(read.record("r2", second, usage(150, 10, 11))).toEqual([140, 10, 11]);
+      counter.resumed();
+      const resumed = reading(new TokenCounter("t", JSON.parse(JSON.stringify(counter.save()))));
+      const inRecord = resumed.record("r3", third, afterwards);
+      expect(resumed.count(usage(170, 10, 12)) ?? inRecord).toEqual([210, 10, 18]);
+    },
+  );
 
   it("do not exist before there are records; later ones include what was counted until then", () => {
     const read = reading(new TokenCounter("t"));

@@ -5,7 +5,13 @@ import { ALL_MODELS } from "../../core/link/totals.ts";
 import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
-const FIELDS = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens"] as const;
+const FIELDS = [
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_input_tokens",
+  "output_tokens",
+  "reasoning_output_tokens",
+] as const;
 /** Input including caches, cache reads, cache writes, output including reasoning, reasoning. */
 type Counts = readonly [number, number, number, number, number];
 
@@ -78,12 +84,19 @@ export class TokenCounter {
 
   /** `token_usage_record`. May belong to another thread, because forks copy them. */
   record(payload: JsonObject): Counted | null {
-    const [usage, id, whose] = [asObject(payload.usage), asNonBlank(payload.response_id), asNonBlank(payload.thread_id)];
+    const [usage, id, whose] = [
+      asObject(payload.usage),
+      asNonBlank(payload.response_id),
+      asNonBlank(payload.thread_id),
+    ];
     if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
     this.#hasRecords = true;
     const total = asObject(payload.thread_token_usage);
     this.#total = total === null ? plus(this.#total, countsIn(usage)) : countsIn(total);
-    return { response: id === null ? key.total(this.#thread, this.#total) : key.response(id), tokens: tokensOf(countsIn(usage)) };
+    return {
+      response: id === null ? key.total(this.#thread, this.#total) : key.response(id),
+      tokens: tokensOf(countsIn(usage)),
+    };
   }
 
   /** `token_count`: its growth beyond what is already known. */
@@ -101,11 +114,16 @@ export class TokenCounter {
    * state.
    */
   totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
-    const [usage, total, whose] = [asObject(payload.usage), asObject(payload.thread_token_usage), asNonBlank(payload.thread_id)];
+    const [usage, total, whose] = [
+      asObject(payload.usage),
+      asObject(payload.thread_token_usage),
+      asNonBlank(payload.thread_id),
+    ];
     if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
     const { count, record, used, pending } = this.#stated;
     const now = total === null ? null : countsIn(total);
-    const more = now === null ? countsIn(usage) : (growth(now, record ?? count, usage) ?? growth(now, count, usage) ?? NONE);
+    const more =
+      now === null ? countsIn(usage) : (growth(now, record ?? count, usage) ?? growth(now, count, usage) ?? NONE);
     this.#stated = { count, record: now ?? record, used, pending: addTokens(pending, tokensOf(more)) };
     return this.#totalSoFar(goesOn);
   }
@@ -128,9 +146,19 @@ export class TokenCounter {
 
   /** One sum for all models: Codex does not separate them here. */
   #totalSoFar(goesOn: boolean): TotalStated {
-    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = addTokens(this.#stated.used, this.#stated.pending);
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = addTokens(
+      this.#stated.used,
+      this.#stated.pending,
+    );
     const amounts = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens: null };
-    return { type: "total-stated", byModel: [{ model: ALL_MODELS, amounts }], costUsd: null, began: null, activeMs: null, running: { goesOn } };
+    return {
+      type: "total-stated",
+      byModel: [{ model: ALL_MODELS, amounts }],
+      costUsd: null,
+      began: null,
+      activeMs: null,
+      running: { goesOn },
+    };
   }
 
   #count(now: Counts, tokens: Counts): Counted {

@@ -1,5 +1,14 @@
 import type { CallKey } from "../../core/facts/ids.ts";
-import { asList, asNonBlank, asNumber, asObject, asText, isTooDeep, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import {
+  asList,
+  asNonBlank,
+  asNumber,
+  asObject,
+  asText,
+  isTooDeep,
+  type JsonObject,
+  parseJson,
+} from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { argumentsOf, isCiphertext, itemOf, outputText, type Row } from "./rows.ts";
 
@@ -17,7 +26,9 @@ export function toolUseIn(row: Row, thread: string): ToolUse | null {
   const { payload } = row;
   const id = asNonBlank(payload.call_id) ?? asNonBlank(payload.id);
   const called = (name: string | null, input: unknown): ToolUse | null =>
-    id === null || name === null ? null : { is: "call", call: key.call(thread, id), name, input: shown(input), text: null, isError: false };
+    id === null || name === null
+      ? null
+      : { is: "call", call: key.call(thread, id), name, input: shown(input), text: null, isError: false };
   switch (row.type) {
     case "response_item/function_call":
       return called(asNonBlank(payload.name), argumentsOf(payload.arguments));
@@ -35,7 +46,16 @@ export function toolUseIn(row: Row, thread: string): ToolUse | null {
     case "response_item/custom_tool_call_output":
     case "response_item/tool_search_output": {
       const text = outputText(payload.output);
-      return id === null ? null : { is: "result", call: key.call(thread, id), name: null, input: null, text, isError: isFailure(text, payload.output) };
+      return id === null
+        ? null
+        : {
+            is: "result",
+            call: key.call(thread, id),
+            name: null,
+            input: null,
+            text,
+            isError: isFailure(text, payload.output),
+          };
     }
     default:
       return commandIn(row, thread);
@@ -62,7 +82,11 @@ function commandIn(row: Row, thread: string): ToolUse | null {
 function shown(input: unknown): unknown {
   if (isTooDeep(input)) return null;
   const object = asObject(input);
-  return object === null ? input : Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isSecret(value) ? "(encrypted by Codex)" : value]));
+  return object === null
+    ? input
+    : Object.fromEntries(
+        Object.entries(object).map(([name, value]) => [name, isSecret(value) ? "(encrypted by Codex)" : value]),
+      );
 }
 
 const isSecret = (value: unknown) => typeof value === "string" && isCiphertext(value);
@@ -70,11 +94,16 @@ const isSecret = (value: unknown) => typeof value === "string" && isCiphertext(v
 /** Commands state their exit code as text or, up to 0.5x, as JSON; other tools have a flag. */
 function isFailure(text: string, output: unknown): boolean {
   if (asObject(output)?.success === false) return true;
-  const exit = /^(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code|Exit code:) (-?\d+)/.exec(text)?.[1] ?? exitCode(text);
-  return (exit !== null && exit !== undefined && Number(exit) !== 0) || /^(?:unsupported call: |failed to |err: )/.test(text);
+  const exit =
+    /^(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code|Exit code:) (-?\d+)/.exec(text)?.[1] ??
+    exitCode(text);
+  return (
+    (exit !== null && exit !== undefined && Number(exit) !== 0) || /^(?:unsupported call: |failed to |err: )/.test(text)
+  );
 }
 
 function exitCode(text: string): number | null {
-  const json: JsonObject | null = text.startsWith("{") && text.includes('"exit_code"') ? asObject(parseJson(text)?.value) : null;
+  const json: JsonObject | null =
+    text.startsWith("{") && text.includes('"exit_code"') ? asObject(parseJson(text)?.value) : null;
   return asNumber(asObject(json?.metadata)?.exit_code);
 }

@@ -46,7 +46,10 @@ export const wire: Dialect = {
   namedIn: () => null,
   matches({ thread, parent, path }, prompt) {
     const above = partsOf(parent ?? thread).thread;
-    return [...(path === null || parent === null ? [] : [key.pathMatch(above, path)]), ...(prompt === null ? [] : [key.promptMatch(above, prompt)])];
+    return [
+      ...(path === null || parent === null ? [] : [key.pathMatch(above, path)]),
+      ...(prompt === null ? [] : [key.promptMatch(above, prompt)]),
+    ];
   },
 };
 
@@ -64,14 +67,20 @@ function mailIn(tail: readonly TailPart[]): Mail | null {
 
 /** In a header, and since 0.14x in the body as well. */
 function turnOf({ headers, rest }: RequestRow): JsonObject | null {
-  const text = headers["x-codex-turn-metadata"] ?? asNonBlank(asObject(rest.client_metadata)?.["x-codex-turn-metadata"]);
+  const text =
+    headers["x-codex-turn-metadata"] ?? asNonBlank(asObject(rest.client_metadata)?.["x-codex-turn-metadata"]);
   return asObject(parseJson(text ?? "")?.value);
 }
 
 /** The id headers are not unique to Codex: Pi sends `session_id`, too. Every version also identifies itself. */
 function isCodex({ headers, rest }: RequestRow): boolean {
   const named = [headers["user-agent"], headers.originator].some((name) => /codex/i.test(name ?? ""));
-  return named || [...Object.keys(headers), ...Object.keys(asObject(rest.client_metadata) ?? {})].some((name) => name.startsWith("x-codex-"));
+  return (
+    named ||
+    [...Object.keys(headers), ...Object.keys(asObject(rest.client_metadata) ?? {})].some((name) =>
+      name.startsWith("x-codex-"),
+    )
+  );
 }
 
 /** The root thread's id, in the requests of all its agents. */
@@ -99,7 +108,8 @@ class CodexVoice implements Interpreter {
         if (letter === null) this.#collab.notified(out, text);
         else this.#collab.mail(out, letter);
         const [, author, result] = FINAL.exec(text) ?? [];
-        if (author !== undefined) this.#collab.mail(out, { author, recipient: this.#path, is: "result", text: result ?? null });
+        if (author !== undefined)
+          this.#collab.mail(out, { author, recipient: this.#path, is: "result", text: result ?? null });
       }
     }
   }

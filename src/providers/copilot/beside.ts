@@ -57,6 +57,7 @@ export function workspace(session: string, file: SourceFile): Parser {
 export function processMark(session: string, pid: number, file: SourceFile): Parser {
   return new Beside(session, file, (_, out) => {
     const process = { pid, birth: null, domain: null, startedAt: file.bornMs ?? null };
-    if (file.isForeign !== true) out.add({ type: "process-seen", thread: key.thread(session), process, waitingFor: null });
+    if (file.isForeign !== true)
+      out.add({ type: "process-seen", thread: key.thread(session), process, waitingFor: null });
   });
 }

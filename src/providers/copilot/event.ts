@@ -16,7 +16,13 @@ export function readEvent(json: JsonObject): CopilotEvent | null {
   const type = asNonBlank(json.type);
   if (type === null) return null;
   const data = asObject(json.data) ?? {};
-  return { type, id: asNonBlank(json.id), at: asTime(json.timestamp), agent: asNonBlank(json.agentId) ?? agentByCall(type, data), data };
+  return {
+    type,
+    id: asNonBlank(json.id),
+    at: asTime(json.timestamp),
+    agent: asNonBlank(json.agentId) ?? agentByCall(type, data),
+    data,
+  };
 }
 
 /** Up to 1.0.40 events name no agent: the id of the spawn call is used, as 1.0.64 does itself. */
@@ -54,7 +60,8 @@ export const requestsIn = ({ data }: CopilotEvent): readonly ToolRequest[] =>
 
 /** The result of a tool, or its error. */
 export function answerIn({ data }: CopilotEvent): string {
-  const output = data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
+  const output =
+    data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
   return asText(output) ?? jsonText(output ?? null) ?? "";
 }
 

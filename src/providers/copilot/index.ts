@@ -20,10 +20,13 @@ export const copilot: Provider = {
     const [, flat] = /^session-state\/([^/.]+)\.jsonl$/.exec(path) ?? [];
     if (flat !== undefined) return { shape: "lines", open: (file, saved) => new Transcript(flat, file, false, saved) };
     if (session === undefined || name === undefined) return null;
-    if (name === "events.jsonl") return { shape: "lines", open: (file, saved) => new Transcript(session, file, true, saved) };
+    if (name === "events.jsonl")
+      return { shape: "lines", open: (file, saved) => new Transcript(session, file, true, saved) };
     if (name === "workspace.yaml") return { shape: "document", open: (file) => workspace(session, file) };
     const [, pid] = /^inuse\.(\d+)\.lock$/.exec(name) ?? [];
-    return pid === undefined ? null : { shape: "document", fleeting: true, open: (file) => processMark(session, Number(pid), file) };
+    return pid === undefined
+      ? null
+      : { shape: "document", fleeting: true, open: (file) => processMark(session, Number(pid), file) };
   },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

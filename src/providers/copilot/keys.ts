@@ -1,4 +1,12 @@
-import { ANONYMOUS, agentKey, type CallKey, callKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import {
+  ANONYMOUS,
+  agentKey,
+  type CallKey,
+  callKey,
+  type RecordKey,
+  recordKey,
+  threadKey,
+} from "../../core/facts/ids.ts";
 
 /** Builds keys from Copilot CLI's ids. */
 export const NAME = "copilot";

@@ -34,17 +34,20 @@ const usage = (second: number, response: string, agentId?: string, more: object 
   );
 
 function shown(records: readonly object[], more: readonly (readonly [string, string])[] = []) {
-  const open = (path: string) => copilot.stream(path)?.open({ path, bytes: 1, bornMs: Date.parse("2026-11-15T21:29:00Z") });
+  const open = (path: string) =>
+    copilot.stream(path)?.open({ path, bytes: 1, bornMs: Date.parse("2026-11-15T21:29:00Z") });
   const parser = open(PATH);
   const bytes = (text: string) => new TextEncoder().encode(text);
   const observations = [
     ...records.flatMap((record, i) => parser?.push(bytes(JSON.stringify(record)), i + 1).observations ?? []),
     ...more.flatMap(([path, text]) => open(path)?.push(bytes(text), 0).observations ?? []),
   ];
-  return (liveness: "alive" | "gone" = "gone") => link(observations, { now: Date.parse("2026-11-15T21:29:30Z"), liveness: () => liveness });
+  return (liveness: "alive" | "gone" = "gone") =>
+    link(observations, { now: Date.parse("2026-11-15T21:29:30Z"), liveness: () => liveness });
 }
 
-const byId = (forest: ReturnType<ReturnType<typeof shown>>) => new Map([...forest.agents.values()].map((agent) => [agent.agentId, agent]));
+const byId = (forest: ReturnType<ReturnType<typeof shown>>) =>
+  new Map([...forest.agents.values()].map((agent) => [agent.agentId, agent]));
 
 describe("events of all agents in one file", () => {
   const nested = [
@@ -60,10 +63,18 @@ describe("events of all agents in one file", () => {
     event(
       "assistant.message",
       4,
-      { content: "", toolRequests: [{ toolCallId: "call-of-agent-a-01", name: "task", arguments: { prompt: "b", agent_type: "y" } }] },
+      {
+        content: "",
+        toolRequests: [{ toolCallId: "call-of-agent-a-01", name: "task", arguments: { prompt: "b", agent_type: "y" } }],
+      },
       "a",
     ),
-    event("subagent.started", 5, { toolCallId: "call-of-agent-a-01", agentType: "y", executionMode: "background", parentId: "a" }, "b"),
+    event(
+      "subagent.started",
+      5,
+      { toolCallId: "call-of-agent-a-01", agentType: "y", executionMode: "background", parentId: "a" },
+      "b",
+    ),
     usage(6, "response-of-agent-b", "b"),
     event("subagent.failed", 7, { toolCallId: "call-of-agent-a-01", error: "400 no", totalTokens: 999 }, "b"),
     event("subagent.completed", 8, { toolCallId: "call-of-the-root-1", totalTokens: 2000 }, "a"),
@@ -73,13 +84,23 @@ describe("events of all agents in one file", () => {
     const agents = byId(shown(nested)());
     expect([agents.get("a")?.parent, agents.get("b")?.parent]).toEqual([`copilot:${SESSION}`, `copilot:${SESSION}/a`]);
     expect([agents.get("a")?.verdict.status, agents.get("b")?.verdict.status]).toEqual(["completed", "errored"]);
-    expect([agents.get(null)?.calls.length, agents.get("a")?.calls.length, agents.get("b")?.calls.length]).toEqual([1, 0, 1]);
-    expect([...(agents.get("b")?.calls ?? [])][0]?.tokens).toMatchObject({ inputTokens: 50, cacheReadTokens: 30, cacheWriteTokens: 20, outputTokens: 10 });
+    expect([agents.get(null)?.calls.length, agents.get("a")?.calls.length, agents.get("b")?.calls.length]).toEqual([
+      1, 0, 1,
+    ]);
+    expect([...(agents.get("b")?.calls ?? [])][0]?.tokens).toMatchObject({
+      inputTokens: 50,
+      cacheReadTokens: 30,
+      cacheWriteTokens: 20,
+      outputTokens: 10,
+    });
     expect(agents.get("b")?.background).toBe(true);
   });
 
   it("that no agent asked for are the product's own", () => {
-    const forest = shown([...nested, usage(9, "response-of-nobody", undefined, { interactionType: "conversation-title" })])();
+    const forest = shown([
+      ...nested,
+      usage(9, "response-of-nobody", undefined, { interactionType: "conversation-title" }),
+    ])();
     expect(
       byId(forest)
         .get(null)
@@ -103,7 +124,9 @@ describe("a session whose process is marked", () => {
 
 it("a name that a person gave is the title, whatever quotes it has", () => {
   const title = (yaml: string) =>
-    byId(shown([event("user.message", 1, { content: "go" })], [[`session-state/${SESSION}/workspace.yaml`, yaml]])()).get(null)?.title;
+    byId(
+      shown([event("user.message", 1, { content: "go" })], [[`session-state/${SESSION}/workspace.yaml`, yaml]])(),
+    ).get(null)?.title;
   expect(title(`id: ${SESSION}\nname: 'it''s mine'\nuser_named: true\n`)).toBe("it's mine");
   expect(title(`id: ${SESSION}\nname: go\nuser_named: false\n`)).toBeNull();
 });
@@ -120,17 +143,34 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
     event("session.shutdown", second, {
       shutdownType: "routine",
       sessionStartTime: Date.parse("2026-11-15T21:29:00.000Z"),
-      modelMetrics: { "gpt-5.4": { requests: { count: 3, cost: 3 }, usage: { inputTokens, outputTokens, cacheReadTokens: 300, cacheWriteTokens: 0 } } },
+      modelMetrics: {
+        "gpt-5.4": {
+          requests: { count: 3, cost: 3 },
+          usage: { inputTokens, outputTokens, cacheReadTokens: 300, cacheWriteTokens: 0 },
+        },
+      },
     });
   const start = [
-    event("session.start", 0, { copilotVersion: "1.0.34", selectedModel: "gpt-5.4", context: { cwd: "/home/dev/demo" } }),
+    event("session.start", 0, {
+      copilotVersion: "1.0.34",
+      selectedModel: "gpt-5.4",
+      context: { cwd: "/home/dev/demo" },
+    }),
     event("user.message", 1, { content: "go" }),
   ];
-  const task = (mode: string) => ({ toolCallId: "call-of-the-root-1", name: "task", arguments: { prompt: "a", agent_type: "explore", mode } });
+  const task = (mode: string) => ({
+    toolCallId: "call-of-the-root-1",
+    name: "task",
+    arguments: { prompt: "a", agent_type: "explore", mode },
+  });
   const withAgent = [
     ...start,
     message(2, 40, { toolRequests: [task("background")] }),
-    event("subagent.started", 3, { toolCallId: "call-of-the-root-1", agentName: "explore", agentDisplayName: "Explore Agent" }),
+    event("subagent.started", 3, {
+      toolCallId: "call-of-the-root-1",
+      agentName: "explore",
+      agentDisplayName: "Explore Agent",
+    }),
     message(4, 25, { content: "found", parentToolCallId: "call-of-the-root-1" }),
     event("subagent.completed", 5, { toolCallId: "call-of-the-root-1", agentName: "explore" }),
     event("session.usage_checkpoint", 6, { totalNanoAiu: 1, totalPremiumRequests: 1 }),
@@ -150,20 +190,35 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
     const tree = treeOfSession(withAgent);
     expect(tree.usage.own).toMatchObject({ calls: 2, outputTokens: 45 });
     expect(tree.children).toMatchObject([
-      { agentId: "call-of-the-root-1", status: "completed", background: true, usage: { own: { calls: 1, outputTokens: 25 } } },
+      {
+        agentId: "call-of-the-root-1",
+        status: "completed",
+        background: true,
+        usage: { own: { calls: 1, outputTokens: 25 } },
+      },
     ]);
   });
 
   it("has the input of the total that the product states at the end: the thread's own, or of all agents together", () => {
     const alone = treeOfSession([...start, message(2, 40), shutdown(3, 1_300, 40)]);
-    expect(alone.usage).toMatchObject({ own: { calls: 1, inputTokens: 1_000, cacheReadTokens: 300, outputTokens: 40 }, internal: null });
+    expect(alone.usage).toMatchObject({
+      own: { calls: 1, inputTokens: 1_000, cacheReadTokens: 300, outputTokens: 40 },
+      internal: null,
+    });
     const tree = treeOfSession([...withAgent, shutdown(8, 2_300, 70), shutdown(9, 2_300, 70)]);
-    expect(tree.usage).toMatchObject({ own: { inputTokens: 0 }, subtree: { calls: 3, inputTokens: 2_000, cacheReadTokens: 300, outputTokens: 70 } });
+    expect(tree.usage).toMatchObject({
+      own: { inputTokens: 0 },
+      subtree: { calls: 3, inputTokens: 2_000, cacheReadTokens: 300, outputTokens: 70 },
+    });
     expect(tree.warnings).toContainEqual(expect.stringContaining("for all agents together"));
   });
 
   it("is verified by that total: what came out must agree", () => {
-    expect(verified([...withAgent, shutdown(8, 2_300, 70)])).toMatchObject({ verdict: "explained", reasons: [{ code: "not-itemized" }], differences: [] });
+    expect(verified([...withAgent, shutdown(8, 2_300, 70)])).toMatchObject({
+      verdict: "explained",
+      reasons: [{ code: "not-itemized" }],
+      differences: [],
+    });
     expect(verified([...withAgent, shutdown(8, 2_300, 71)])).toMatchObject({
       verdict: "differs",
       differences: [{ kind: "outputTokens", stated: 71, counted: 70 }],

@@ -74,7 +74,10 @@ export class Transcript implements Parser {
   /** The last key is shared by all records of one response. */
   #keysOf({ id, data }: CopilotEvent): readonly RecordKey[] {
     const response = asNonBlank(data.apiCallId);
-    return [...(id === null ? [] : [key.record(this.#session, id)]), ...(response === null ? [] : [key.response(this.#session, response)])];
+    return [
+      ...(id === null ? [] : [key.record(this.#session, id)]),
+      ...(response === null ? [] : [key.response(this.#session, response)]),
+    ];
   }
 
   #read(out: FindingsOf, event: CopilotEvent, speaker: AgentKey) {
@@ -87,7 +90,9 @@ export class Transcript implements Parser {
         return this.#surroundings(out, event, speaker);
       case "session.title_changed": {
         const title = asNonBlank(event.data.title);
-        return title === null ? undefined : out.addOfFile({ type: "thread-titled", of: key.thread(this.#session), title, rank: 1 });
+        return title === null
+          ? undefined
+          : out.addOfFile({ type: "thread-titled", of: key.thread(this.#session), title, rank: 1 });
       }
       case "session.usage_record":
         return this.#readUsage(out, event);
@@ -138,10 +143,23 @@ export class Transcript implements Parser {
 
   #surroundings(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
     const context = asObject(data.context);
-    const [cwd, branch, productVersion] = [asNonBlank(context?.cwd), asNonBlank(context?.branch), asNonBlank(data.copilotVersion)];
-    const known = { ...(cwd === null ? {} : { cwd }), ...(branch === null ? {} : { branch }), ...(productVersion === null ? {} : { productVersion }) };
+    const [cwd, branch, productVersion] = [
+      asNonBlank(context?.cwd),
+      asNonBlank(context?.branch),
+      asNonBlank(data.copilotVersion),
+    ];
+    const known = {
+      ...(cwd === null ? {} : { cwd }),
+      ...(branch === null ? {} : { branch }),
+      ...(productVersion === null ? {} : { productVersion }),
+    };
     // A lock file marks a running process; it is removed when the process ends.
-    out.addOfFile({ type: "agent-described", agent, ...known, ...(this.#marksProcess ? { marksProcess: true as const } : {}) });
+    out.addOfFile({
+      type: "agent-described",
+      agent,
+      ...known,
+      ...(this.#marksProcess ? { marksProcess: true as const } : {}),
+    });
   }
 
   #readRecord(out: FindingsOf, event: CopilotEvent) {
@@ -152,7 +170,8 @@ export class Transcript implements Parser {
     const content = asText(data.content) ?? "";
     out.add({
       type: "record",
-      role: type === "assistant.message" ? "assistant" : type === "user.message" || resultOf !== null ? "user" : "other",
+      role:
+        type === "assistant.message" ? "assistant" : type === "user.message" || resultOf !== null ? "user" : "other",
       state,
       certain: true,
       calls: type === "assistant.message" ? requestsIn(event).map(({ id, name }) => ({ call: call(id), name })) : [],
@@ -173,13 +192,22 @@ export class Transcript implements Parser {
   #onOwnBehalf(out: FindingsOf, call: ModelCalled) {
     const agent = key.itself(this.#session);
     const part = out.part({ speaker: agent, keys: [] });
-    part.add({ type: "agent-described", agent, internal: { why: "the product asked on its own behalf", unlessSpawned: false } });
+    part.add({
+      type: "agent-described",
+      agent,
+      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
+    });
     part.add(call);
   }
 
   #readOutput(out: FindingsOf, event: CopilotEvent, agent: AgentKey) {
     const isAll = !this.#stated.has("usage");
-    const call = outputIn(event, this.#session, isAll, this.#models.get(agent) ?? this.#models.get(key.thread(this.#session)) ?? "");
+    const call = outputIn(
+      event,
+      this.#session,
+      isAll,
+      this.#models.get(agent) ?? this.#models.get(key.thread(this.#session)) ?? "",
+    );
     if (call === null) return;
     out.add(call);
     if (isAll && this.#once(`output ${agent}`)) out.addOfFile({ type: "agent-described", agent, warning: OUTPUT_ONLY });
@@ -191,7 +219,15 @@ export class Transcript implements Parser {
     if (id === null || from === undefined || !this.#once(`from ${id}`)) return;
     const parent = from === this.#session ? key.thread(this.#session) : key.agent(this.#session, from);
     const says = `its first message says that it is from ${from}`;
-    out.add({ type: "parent-named", child: agent, parent, rule: "user.message.source", source: "child_rollout", confidence: 1, says });
+    out.add({
+      type: "parent-named",
+      child: agent,
+      parent,
+      rule: "user.message.source",
+      source: "child_rollout",
+      confidence: 1,
+      says,
+    });
   }
 
   #readSpawns(out: FindingsOf, event: CopilotEvent) {
@@ -215,9 +251,22 @@ export class Transcript implements Parser {
   /** A spawn call that failed before the agent began; agents that began have their own events. */
   #readFailedSpawn(out: FindingsOf, event: CopilotEvent) {
     const call = asNonBlank(event.data.toolCallId);
-    if (call === null || event.data.success !== false || !this.#stated.has(`spawn ${call}`) || this.#stated.has(`began ${call}`)) return;
+    if (
+      call === null ||
+      event.data.success !== false ||
+      !this.#stated.has(`spawn ${call}`) ||
+      this.#stated.has(`began ${call}`)
+    )
+      return;
     const says = `its call failed: ${answerIn(event).split("\n")[0]}`;
-    out.add({ type: "lifecycle", of: { call: key.call(this.#session, call) }, state: "errored", source: "parent_rollout", says, result: null });
+    out.add({
+      type: "lifecycle",
+      of: { call: key.call(this.#session, call) },
+      state: "errored",
+      source: "parent_rollout",
+      says,
+      result: null,
+    });
   }
 
   #began(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
@@ -227,7 +276,8 @@ export class Transcript implements Parser {
     const isBackground = this.#stated.has(`background ${asNonBlank(data.toolCallId) ?? ""}`);
     const background = mode === null ? isBackground || null : mode === "background";
     // Without a mode (1.0.64) these fields describe the agent type, not this agent.
-    const [name, description] = mode === null ? [null, null] : [asNonBlank(data.agentDisplayName), asNonBlank(data.agentDescription)];
+    const [name, description] =
+      mode === null ? [null, null] : [asNonBlank(data.agentDisplayName), asNonBlank(data.agentDescription)];
     out.add({
       type: "agent-described",
       agent,
@@ -241,7 +291,13 @@ export class Transcript implements Parser {
     const named = { type: "parent-named", child: agent, rule: "subagent.started.parentId" } as const;
     // 1.0.64 never names a parent.
     if (above === null)
-      out.add({ ...named, parent: key.thread(this.#session), source: "inferred", confidence: 0.5, says: "it began, and no agent is named as its parent" });
+      out.add({
+        ...named,
+        parent: key.thread(this.#session),
+        source: "inferred",
+        confidence: 0.5,
+        says: "it began, and no agent is named as its parent",
+      });
     else
       out.add({
         ...named,
@@ -253,7 +309,12 @@ export class Transcript implements Parser {
     const call = asNonBlank(data.toolCallId);
     if (call === null) return;
     this.#once(`began ${call}`);
-    const made = { call: key.call(this.#session, call), child: agent, rule: "subagent.started.toolCallId", source: "protocol" } as const;
+    const made = {
+      call: key.call(this.#session, call),
+      child: agent,
+      rule: "subagent.started.toolCallId",
+      source: "protocol",
+    } as const;
     out.add({ type: "call-spawned", ...made, says: `the product says that call ${call} made it` });
   }
 
@@ -273,20 +334,34 @@ export class Transcript implements Parser {
   #eventsOf(event: CopilotEvent, speaker: AgentKey): EventDraft[] {
     const { type, data, at } = event;
     const response = asNonBlank(data.apiCallId);
-    const base = { speaker, keys: this.#keysOf(event), at, tool: null, response: response === null ? null : key.response(this.#session, response) };
+    const base = {
+      speaker,
+      keys: this.#keysOf(event),
+      at,
+      tool: null,
+      response: response === null ? null : key.response(this.#session, response),
+    };
     const say = (kind: EventDraft["kind"], text: unknown): EventDraft[] => {
       const trimmed = asNonBlank(text);
       return trimmed === null ? [] : [{ ...base, kind, text: trimmed }];
     };
     switch (type) {
       case "user.message":
-        return say(data.source === undefined || /^(agent-|user)/.test(asText(data.source) ?? "") ? "user" : "note", data.content);
+        return say(
+          data.source === undefined || /^(agent-|user)/.test(asText(data.source) ?? "") ? "user" : "note",
+          data.content,
+        );
       case "assistant.message":
         return [
           ...say("reasoning", data.reasoningText),
           ...say("assistant", data.content),
           ...requestsIn(event).map(({ id, name, args }): EventDraft => {
-            const tool = { name, call: key.call(this.#session, id), input: isTooDeep(args) ? null : args, isError: false };
+            const tool = {
+              name,
+              call: key.call(this.#session, id),
+              input: isTooDeep(args) ? null : args,
+              isError: false,
+            };
             return { ...base, kind: "toolCall", text: null, tool };
           }),
         ];
@@ -297,7 +372,14 @@ export class Transcript implements Parser {
         const isError = data.success === false;
         return call === null
           ? []
-          : [{ ...base, kind: "toolResult", text: answerIn(event), tool: { name: null, call: key.call(this.#session, call), input: null, isError } }];
+          : [
+              {
+                ...base,
+                kind: "toolResult",
+                text: answerIn(event),
+                tool: { name: null, call: key.call(this.#session, call), input: null, isError },
+              },
+            ];
       }
       case "session.error":
         return say("error", data.message);

@@ -1,6 +1,15 @@
 import type { ModelCalled, TotalStated } from "../../core/facts/observation.ts";
 import { type Amounts, NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
-import { asAmount, asCount, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import {
+  asAmount,
+  asCount,
+  asNonBlank,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+} from "../../core/tools/json.ts";
 import type { CopilotEvent } from "./event.ts";
 import * as key from "./keys.ts";
 
@@ -38,15 +47,18 @@ export function compactionIn({ data, id }: CopilotEvent, session: string): reado
   const attempt = asNonBlank(data.compactionAttemptId) ?? id;
   if (used === null || attempt === null) return [];
   // Usage of all requests together is assigned to the first one.
-  return Array.from({ length: Math.min(MAX_REQUESTS, Math.max(1, Math.round(asCount(used.requestCount)))) }, (_, i) => ({
-    type: "model-call",
-    response: key.response(session, `${attempt}/${i}`),
-    model: asText(used.model) ?? "",
-    outsideTotals: true,
-    tokens: i === 0 ? tokensIn(used) : NO_TOKENS,
-    chars: 0,
-    ended: true,
-  }));
+  return Array.from(
+    { length: Math.min(MAX_REQUESTS, Math.max(1, Math.round(asCount(used.requestCount)))) },
+    (_, i) => ({
+      type: "model-call",
+      response: key.response(session, `${attempt}/${i}`),
+      model: asText(used.model) ?? "",
+      outsideTotals: true,
+      tokens: i === 0 ? tokensIn(used) : NO_TOKENS,
+      chars: 0,
+      ended: true,
+    }),
+  );
 }
 
 const MAX_REQUESTS = 100;
@@ -62,7 +74,15 @@ export function outputIn(event: CopilotEvent, session: string, isAll: boolean, m
   if (response === null || (output === null && !isAll)) return null;
   const tokens = { ...NO_TOKENS, outputTokens: Math.max(0, output ?? 0) };
   const only = isAll ? ({ costUsd: null, outputOnly: true } as const) : {};
-  return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? model, ...only, tokens, chars: 0, ended: true };
+  return {
+    type: "model-call",
+    response: key.response(session, response),
+    model: asText(data.model) ?? model,
+    ...only,
+    tokens,
+    chars: 0,
+    ended: true,
+  };
 }
 
 /** The response id. If other records contain the usage, it must be the id that they use. */
@@ -88,9 +108,15 @@ export function totalIn({ data }: CopilotEvent): TotalStated | null {
   if (models === null) return null;
   return {
     type: "total-stated",
-    byModel: Object.entries(models).map(([model, metrics]) => ({ model, amounts: amountsIn(asObject(asObject(metrics)?.usage)) })),
+    byModel: Object.entries(models).map(([model, metrics]) => ({
+      model,
+      amounts: amountsIn(asObject(asObject(metrics)?.usage)),
+    })),
     costUsd: null,
-    began: asNumber(data.sessionStartTime) === null ? asTime(asObject(data.accountingSnapshot)?.sessionStartTime) : asTime(data.sessionStartTime),
+    began:
+      asNumber(data.sessionStartTime) === null
+        ? asTime(asObject(data.accountingSnapshot)?.sessionStartTime)
+        : asTime(data.sessionStartTime),
     activeMs: null,
   };
 }

@@ -67,7 +67,9 @@ export class Conversation {
 
   get speaker(): AgentKey {
     if (this.#of.is === "agent") return key.agent(this.#of.thread, this.#of.agent);
-    return this.#isAgent && this.#nameless !== null ? key.namelessAgent(this.#scope, this.#nameless) : key.thread(this.#scope);
+    return this.#isAgent && this.#nameless !== null
+      ? key.namelessAgent(this.#scope, this.#nameless)
+      : key.thread(this.#scope);
   }
 
   /** The head of a file: its session and folder. */
@@ -105,7 +107,8 @@ export class Conversation {
         .find((dir) => dir !== null) ?? null;
     if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
     // Agents work in their session's folder, which only they name.
-    for (const agent of new Set([this.speaker, key.thread(this.#session)])) out.addOfFile({ type: "agent-described", agent, cwd });
+    for (const agent of new Set([this.speaker, key.thread(this.#session)]))
+      out.addOfFile({ type: "agent-described", agent, cwd });
   }
 
   #introduce(out: FindingsOf) {
@@ -117,8 +120,19 @@ export class Conversation {
     if (!this.#isAgent) return;
     const place = { type: "parent-named", child: agent, parent: key.thread(this.#scope), confidence: 1 } as const;
     if (this.#of.is === "agent")
-      out.addOfFile({ ...place, rule: "chats/<session>", source: "protocol", says: `its file lies in the folder of session ${this.#scope}` });
-    else out.addOfFile({ ...place, rule: "sessionId", source: "child_rollout", says: `its file says that it is an agent's, and names session ${this.#scope}` });
+      out.addOfFile({
+        ...place,
+        rule: "chats/<session>",
+        source: "protocol",
+        says: `its file lies in the folder of session ${this.#scope}`,
+      });
+    else
+      out.addOfFile({
+        ...place,
+        rule: "sessionId",
+        source: "child_rollout",
+        says: `its file says that it is an agent's, and names session ${this.#scope}`,
+      });
   }
 
   /**
@@ -136,7 +150,12 @@ export class Conversation {
     const isRepeated = !this.#once(`m ${message.id}`);
     if (isRepeated && isWhole) return true;
     this.#lastAt = message.at ?? this.#lastAt;
-    const part = out.part({ at: message.at, speaker: this.speaker, keys: [key.record(this.#scope, message.id)], order });
+    const part = out.part({
+      at: message.at,
+      speaker: this.speaker,
+      keys: [key.record(this.#scope, message.id)],
+      order,
+    });
     this.#introduce(part);
     this.#read(part, message);
     this.#addDrafts(message);
@@ -147,7 +166,8 @@ export class Conversation {
     const session = this.#scope;
     const call = (id: string) => key.call(session, id);
     const after = stateAfter(message, this.#isAgent);
-    const isMessage = message.type === "gemini" || (message.type === "user" && message.results.length === 0 && !message.isContext);
+    const isMessage =
+      message.type === "gemini" || (message.type === "user" && message.results.length === 0 && !message.isContext);
     out.add({
       type: "record",
       role: message.type === "gemini" ? "assistant" : message.type === "user" ? "user" : "other",
@@ -155,7 +175,9 @@ export class Conversation {
       certain: after?.certain ?? true,
       calls: message.calls.map(({ id, name }) => ({ call: call(id), name })),
       results: [
-        ...message.calls.filter((c) => c.isDone).map(({ id, isError, at }) => ({ call: call(id), isError, ...(at === null ? {} : { at }) })),
+        ...message.calls
+          .filter((c) => c.isDone)
+          .map(({ id, isError, at }) => ({ call: call(id), isError, ...(at === null ? {} : { at }) })),
         ...message.results.map(({ id, isError }) => ({ call: call(id), isError })),
       ],
       // An agent's result is what it submits, not its last text.
@@ -173,12 +195,27 @@ export class Conversation {
     if (message.type === "user") this.#prompt(out, message);
   }
 
-  #spawn(out: FindingsOf, { id, name, at }: ToolCall, { agent, agentType, prompt, end }: NonNullable<ToolCall["spawn"]>) {
+  #spawn(
+    out: FindingsOf,
+    { id, name, at }: ToolCall,
+    { agent, agentType, prompt, end }: NonNullable<ToolCall["spawn"]>,
+  ) {
     const session = this.#scope;
     const call = key.call(session, id);
     if (this.#once(`spawn ${id}`)) {
-      const offers = prompt === null ? [key.orderMatch(session)] : [key.promptMatch(session, prompt), key.orderMatch(session)];
-      out.add({ type: "spawn-called", call, tool: name, makes: "one", prompt, agentType, description: null, name: null, offers });
+      const offers =
+        prompt === null ? [key.orderMatch(session)] : [key.promptMatch(session, prompt), key.orderMatch(session)];
+      out.add({
+        type: "spawn-called",
+        call,
+        tool: name,
+        makes: "one",
+        prompt,
+        agentType,
+        description: null,
+        name: null,
+        offers,
+      });
     }
     if (agent !== null && this.#once(`made ${id} ${agent}`)) {
       if (this.#session === null) this.#held.push([id, agent]);
@@ -199,12 +236,18 @@ export class Conversation {
     const agent = this.speaker;
     const cwd = message.isContext ? (/Workspace Directories:\**\s*\n\s*- (.+)/.exec(message.text)?.[1] ?? null) : null;
     if (cwd !== null && this.#once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent, cwd });
-    if (message.isContext || message.results.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`)) return;
+    if (message.isContext || message.results.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`))
+      return;
     const task = this.#isAgent ? (WRAPPED.exec(message.text)?.[2] ?? message.text) : message.text;
     out.add({ type: "agent-described", agent, prompt: task });
     if (!this.#isAgent) return;
     const answers = { type: "spawn-match", agent, source: "inferred", exclusive: true } as const;
-    out.add({ ...answers, match: key.promptMatch(this.#scope, task), rule: "prompt", says: "its first prompt has the prompt of the call" });
+    out.add({
+      ...answers,
+      match: key.promptMatch(this.#scope, task),
+      rule: "prompt",
+      says: "its first prompt has the prompt of the call",
+    });
     // Recorded calls name agents with ids of this length.
     if (this.#of.is === "session" || this.#of.agent.length < FULL_ID)
       out.add({ ...answers, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
@@ -242,20 +285,44 @@ export class Conversation {
   rewind(out: FindingsOf, line: number): void {
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
     this.#introduce(part);
-    part.add({ type: "record", role: "other", state: "answered", certain: false, calls: [], results: [], text: null, message: false });
+    part.add({
+      type: "record",
+      role: "other",
+      state: "answered",
+      certain: false,
+      calls: [],
+      results: [],
+      text: null,
+      message: false,
+    });
     this.#draft("note", "The conversation was rewound to an earlier message.", line);
   }
 
   #draft(kind: EventDraft["kind"], text: string, line: number) {
-    this.drafts.push({ speaker: this.speaker, keys: [key.record(this.#scope, `line ${line}`)], at: this.#lastAt, kind, text, tool: null, response: null });
+    this.drafts.push({
+      speaker: this.speaker,
+      keys: [key.record(this.#scope, `line ${line}`)],
+      at: this.#lastAt,
+      kind,
+      text,
+      tool: null,
+      response: null,
+    });
   }
 
   /** The events of the message; repeated ones are omitted. */
   #addDrafts(message: Message) {
     const response = message.tokens === null ? null : key.record(this.#scope, message.id);
-    const base = { speaker: this.speaker, keys: [key.record(this.#scope, message.id)], at: message.at, tool: null, response };
+    const base = {
+      speaker: this.speaker,
+      keys: [key.record(this.#scope, message.id)],
+      at: message.at,
+      tool: null,
+      response,
+    };
     const say = (kind: EventDraft["kind"], text: string) => {
-      if (text.trim() !== "" && this.#once(`said ${message.id} ${kind} ${text.length}`)) this.drafts.push({ ...base, kind, text });
+      if (text.trim() !== "" && this.#once(`said ${message.id} ${kind} ${text.length}`))
+        this.drafts.push({ ...base, kind, text });
     };
     for (const thought of message.thoughts) say("reasoning", thought);
     say(KINDS.get(message.isContext ? "info" : message.type) ?? "note", message.text);
@@ -263,9 +330,13 @@ export class Conversation {
       const tool = { name, call: key.call(this.#scope, id), input: isTooDeep(args) ? null : args, isError: false };
       if (this.#once(`call ${id}`)) this.drafts.push({ ...base, kind: "toolCall", text: null, tool });
     }
-    for (const { id, text, isError, at } of [...message.calls.filter((c) => c.isDone), ...message.results.map((a) => ({ ...a, at: message.at }))]) {
+    for (const { id, text, isError, at } of [
+      ...message.calls.filter((c) => c.isDone),
+      ...message.results.map((a) => ({ ...a, at: message.at })),
+    ]) {
       const tool = { name: null, call: key.call(this.#scope, id), input: null, isError };
-      if (this.#once(`result ${id}`)) this.drafts.push({ ...base, at: at ?? message.at, kind: "toolResult", text, tool });
+      if (this.#once(`result ${id}`))
+        this.drafts.push({ ...base, at: at ?? message.at, kind: "toolResult", text, tool });
     }
   }
 
@@ -289,13 +360,18 @@ const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
 const HANDS_IN = "complete_task";
 
 /** A message is written without its calls, and again when they have ended, so a response may still turn into a call. */
-function stateAfter(message: Message, isAgent: boolean): { readonly state: RecordState; readonly certain: boolean } | null {
+function stateAfter(
+  message: Message,
+  isAgent: boolean,
+): { readonly state: RecordState; readonly certain: boolean } | null {
   switch (message.type) {
     case "user":
       return message.isContext ? null : { state: "open", certain: true };
     case "gemini":
-      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError)) return { state: "answered", certain: true };
-      if (isAgent || message.calls.length > 0 || message.requestsTools || message.text.trim() === "") return { state: "open", certain: true };
+      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError))
+        return { state: "answered", certain: true };
+      if (isAgent || message.calls.length > 0 || message.requestsTools || message.text.trim() === "")
+        return { state: "open", certain: true };
       return { state: "answered", certain: false };
     case "error":
       return { state: "failed", certain: true };

@@ -1,6 +1,15 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
-import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/tools/json.ts";
+import {
+  asCount,
+  asList,
+  asNonBlank,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  jsonText,
+} from "../../core/tools/json.ts";
 
 /** One message; it is written again when its tool calls have ended. */
 export interface Message {
@@ -93,7 +102,15 @@ function readCall(json: JsonObject | null): ToolCall | null {
   const text = asList(json.result)
     .map((part) => outputText(asObject(asObject(asObject(part)?.functionResponse)?.response)))
     .join("\n");
-  const call = { id, name, args: asObject(json.args) ?? {}, at: asTime(json.timestamp), isDone: DONE.has(status), isError: status === "error", text };
+  const call = {
+    id,
+    name,
+    args: asObject(json.args) ?? {},
+    at: asTime(json.timestamp),
+    isDone: DONE.has(status),
+    isError: status === "error",
+    text,
+  };
   return { ...call, spawn: readSpawn(json, call, status) };
 }
 
@@ -116,10 +133,14 @@ function readSpawn(json: JsonObject, call: Omit<ToolCall, "spawn">, status: stri
   const agent = asNonBlank(json.agentId);
   if (call.name !== SPAWN_TOOL && display?.isSubagentProgress !== true && agent === null) return null;
   const { agent_name, prompt, objective, request, query, question, ...others } = call.args;
-  const texts = [prompt, objective, request, query, question, ...Object.values(others)].map(asNonBlank).find((text) => text !== null) ?? null;
+  const texts =
+    [prompt, objective, request, query, question, ...Object.values(others)]
+      .map(asNonBlank)
+      .find((text) => text !== null) ?? null;
   return {
     agent,
-    agentType: asNonBlank(agent_name) ?? asNonBlank(display?.agentName) ?? (call.name === SPAWN_TOOL ? null : call.name),
+    agentType:
+      asNonBlank(agent_name) ?? asNonBlank(display?.agentName) ?? (call.name === SPAWN_TOOL ? null : call.name),
     prompt: texts,
     end: call.isDone ? endOf(display, status, call.text) : null,
   };
@@ -133,8 +154,12 @@ function endOf(display: JsonObject | null, status: string, text: string): Spawn[
     says,
     result: as === "completed" ? (asNonBlank(display?.result) ?? asNonBlank(text)) : null,
   });
-  if (reason === "ABORTED" || state === "cancelled" || status === "cancelled") return end("shutdown", "its call was cancelled");
-  if (reason !== null) return reason === "GOAL" ? end("completed", "its call returned its result") : end("errored", `its call ended with ${reason}`);
+  if (reason === "ABORTED" || state === "cancelled" || status === "cancelled")
+    return end("shutdown", "its call was cancelled");
+  if (reason !== null)
+    return reason === "GOAL"
+      ? end("completed", "its call returned its result")
+      : end("errored", `its call ended with ${reason}`);
   if (state === "error" || status === "error") return end("errored", `its call failed: ${firstLine(text)}`);
   // Still displayed as running when the call ended: the end is unknown.
   return state === "running" ? null : end("completed", "its call has returned");

@@ -56,12 +56,22 @@ export class GeminiStream implements LiveReader {
       const state = line.status === "error" ? "errored" : "completed";
       const of = { call: key.call(session, id) };
       // Without a time, so that better evidence wins: failed children are also reported as success.
-      out.addAt(null, { type: "lifecycle", of, state, source: "inferred", says: `its call returned: ${asText(line.status)}`, result: null, yields: true });
+      out.addAt(null, {
+        type: "lifecycle",
+        of,
+        state,
+        source: "inferred",
+        says: `its call returned: ${asText(line.status)}`,
+        result: null,
+        yields: true,
+      });
     }
     if (line.type === "result") {
       const isError = line.status !== "success";
       const why = isError ? `: ${asNonBlank(asObject(line.error)?.message) ?? asText(line.status)}` : "";
-      out.add(turnEnded(thread, isError ? "errored" : "completed", `its stream ends with ${asText(line.status)}${why}`));
+      out.add(
+        turnEnded(thread, isError ? "errored" : "completed", `its stream ends with ${asText(line.status)}${why}`),
+      );
     }
   }
 

@@ -9,7 +9,12 @@ const CHILD_FILE = `tmp/demo/chats/${SESSION}/${CHILD}.jsonl`;
 const at = (second: number) => `2026-11-15T21:28:${String(second).padStart(2, "0")}.000Z`;
 const head = { sessionId: SESSION, projectHash: "x", startTime: at(0), kind: "main" };
 const childHead = { ...head, sessionId: CHILD, kind: "subagent", directories: ["/home/dev/demo"] };
-const user = (id: string, second: number, text: string) => ({ id, timestamp: at(second), type: "user", content: [{ text }] });
+const user = (id: string, second: number, text: string) => ({
+  id,
+  timestamp: at(second),
+  type: "user",
+  content: [{ text }],
+});
 const answer = (id: string, second: number, more: object = {}) => ({
   id,
   timestamp: at(second),
@@ -37,7 +42,9 @@ function shown(...files: readonly (readonly [string, readonly object[]])[]) {
   const observations = files.flatMap(([path, records]) => {
     const parser = gemini.stream(path)?.open({ path, bytes: 1 });
     return records.flatMap(
-      (record, i) => parser?.push(new TextEncoder().encode(JSON.stringify(record)), path.endsWith(".json") ? 0 : i + 1).observations ?? [],
+      (record, i) =>
+        parser?.push(new TextEncoder().encode(JSON.stringify(record)), path.endsWith(".json") ? 0 : i + 1)
+          .observations ?? [],
     );
   });
   const forest = link(observations, { now: Date.parse(at(0)) + 3_600_000, liveness: () => "unknown" });
@@ -52,7 +59,16 @@ function shown(...files: readonly (readonly [string, readonly object[]])[]) {
 
 describe("a message", () => {
   it("that is written again when its calls have ended is one answer; caches, tools and thoughts are counted apart", () => {
-    const [thread] = shown([FILE, [head, user("u", 1, "go"), answer("a", 2), answer("a", 2, { toolCalls: [] }), answer("b", 3, { content: "done" })]]);
+    const [thread] = shown([
+      FILE,
+      [
+        head,
+        user("u", 1, "go"),
+        answer("a", 2),
+        answer("a", 2, { toolCalls: [] }),
+        answer("b", 3, { content: "done" }),
+      ],
+    ]);
     expect([...(thread?.calls ?? [])].map(({ tokens }) => tokens)).toEqual([
       expect.objectContaining({ inputTokens: 67, outputTokens: 10, reasoningTokens: 5, cacheReadTokens: 40 }),
       expect.objectContaining({ inputTokens: 67 }),
@@ -61,13 +77,19 @@ describe("a message", () => {
   });
 
   it("that was taken back, or emptied out, was served all the same", () => {
-    const [thread] = shown([FILE, [head, user("u", 1, "go"), answer("a", 2), { $rewindTo: "u" }, { $set: { messages: [] } }]]);
+    const [thread] = shown([
+      FILE,
+      [head, user("u", 1, "go"), answer("a", 2), { $rewindTo: "u" }, { $set: { messages: [] } }],
+    ]);
     expect(thread?.calls).toHaveLength(1);
   });
 
   it("counts once when all are written anew after a resume", () => {
     const all = [user("u", 1, "go"), answer("a", 2, { content: "done" })];
-    const [thread] = shown([FILE, [head, ...all, head, { $set: { messages: all } }, answer("b", 5, { content: "more" })]]);
+    const [thread] = shown([
+      FILE,
+      [head, ...all, head, { $set: { messages: all } }, answer("b", 5, { content: "more" })],
+    ]);
     expect(thread?.calls).toHaveLength(2);
   });
 });
@@ -75,7 +97,16 @@ describe("a message", () => {
 describe("an agent", () => {
   const child = [CHILD_FILE, [childHead, user("cu", 5, "look"), answer("ca", 6)]] as const;
   const parent = (display: object) =>
-    [FILE, [head, user("u", 1, "go"), answer("a", 2), answer("a", 2, spawn(display, { agentId: CHILD })), answer("b", 10, { content: "done" })]] as const;
+    [
+      FILE,
+      [
+        head,
+        user("u", 1, "go"),
+        answer("a", 2),
+        answer("a", 2, spawn(display, { agentId: CHILD })),
+        answer("b", 10, { content: "done" }),
+      ],
+    ] as const;
 
   it.each([
     [{ isSubagentProgress: true, state: "completed", terminateReason: "GOAL", result: "found" }, "completed"],
@@ -83,12 +114,20 @@ describe("an agent", () => {
     [{ isSubagentProgress: true, state: "error" }, "errored"],
     [{ isSubagentProgress: true, state: "cancelled" }, "shutdown"],
   ])("ended as its call shows it, not as the call did: %o", (display, status) => {
-    expect(shown(parent(display), child).find(({ agentId }) => agentId === CHILD)).toMatchObject({ status, isRoot: false });
+    expect(shown(parent(display), child).find(({ agentId }) => agentId === CHILD)).toMatchObject({
+      status,
+      isRoot: false,
+    });
   });
 
   it("whose file was emptied is still there, with what is left of it", () => {
-    const emptied = [CHILD_FILE, [childHead, user("cu", 5, "look"), answer("ca", 6), { $set: { messages: [] } }]] as const;
-    expect(shown(parent({ isSubagentProgress: true, state: "error" }), emptied).find(({ agentId }) => agentId === CHILD)).toMatchObject({ status: "errored" });
+    const emptied = [
+      CHILD_FILE,
+      [childHead, user("cu", 5, "look"), answer("ca", 6), { $set: { messages: [] } }],
+    ] as const;
+    expect(
+      shown(parent({ isSubagentProgress: true, state: "error" }), emptied).find(({ agentId }) => agentId === CHILD),
+    ).toMatchObject({ status: "errored" });
     const nothing = [CHILD_FILE, [childHead, { $set: { messages: [] } }]] as const;
     expect(shown(parent({ isSubagentProgress: true, state: "error" }), nothing)).toHaveLength(2);
   });

@@ -43,7 +43,8 @@ export class Transcript implements Parser {
       this.#conversation.begin(out, json);
       return this.#conversation.set(out, json, line);
     }
-    if (!this.#conversation.message(out, json, line, false)) out.problem("record-malformed", "neither a message nor a change");
+    if (!this.#conversation.message(out, json, line, false))
+      out.problem("record-malformed", "neither a message nor a change");
   }
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {

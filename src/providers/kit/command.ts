@@ -23,7 +23,8 @@ export function commandOf(argv: readonly string[]): Command | null {
   return { name: isPackage ? first.replace(/(?<=.)@.*$/, "") : baseName(first), args };
 }
 
-const baseName = (path: string | undefined) => (path?.split(/[\\/]/).at(-1) ?? "").replace(/\.(exe|cmd|c?js|mjs)$/i, "");
+const baseName = (path: string | undefined) =>
+  (path?.split(/[\\/]/).at(-1) ?? "").replace(/\.(exe|cmd|c?js|mjs)$/i, "");
 
 /** The value of an option: `--name value` or `--name=value`. Null if it is missing or has no value. */
 export function optionIn(args: readonly string[], ...names: readonly string[]): string | null {

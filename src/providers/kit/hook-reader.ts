@@ -27,12 +27,21 @@ export abstract class HookReader implements LiveReader {
 
   protected stopped(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
     this.isPrompted = false;
-    out.add(turnEnded(thread, "completed", "a hook says that its turn is over", asNonBlank(payload.last_assistant_message)));
+    out.add(
+      turnEnded(thread, "completed", "a hook says that its turn is over", asNonBlank(payload.last_assistant_message)),
+    );
   }
 
   /** Ends an open turn; a thread that had responded is not shut down by that. */
   protected sessionEnded(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
-    if (this.isPrompted) out.add(turnEnded(thread, "shutdown", `a hook says that the session ended: ${asNonBlank(payload.reason) ?? "no reason is given"}`));
+    if (this.isPrompted)
+      out.add(
+        turnEnded(
+          thread,
+          "shutdown",
+          `a hook says that the session ended: ${asNonBlank(payload.reason) ?? "no reason is given"}`,
+        ),
+      );
     this.isPrompted = false;
   }
 }

@@ -38,7 +38,8 @@ describe("a document", () => {
 });
 
 describe("several records in one line", () => {
-  const split = (text: string) => recordsIn(bytes(text))?.map(({ start, end }) => new TextDecoder().decode(bytes(text).subarray(start, end))) ?? null;
+  const split = (text: string) =>
+    recordsIn(bytes(text))?.map(({ start, end }) => new TextDecoder().decode(bytes(text).subarray(start, end))) ?? null;
 
   it.each([
     ['{"a":1}{"b":"}{"}', ['{"a":1}', '{"b":"}{"}']],
@@ -53,7 +54,8 @@ describe("several records in one line", () => {
     ['{"a":1},', ['{"a":1}', ","]],
   ])("%s: the whole ones are, and the rest is the last", (line, records) => expect(split(line)).toEqual(records));
 
-  it.each(['{"a":"}{"}', '{"a":[{"b":1},{"c":"} {"}]}', '{"a":1', '{"a":"torn{"b":1}', "", "[1]{", '{"a":1} '])("%s is one, or none that is whole", (line) =>
-    expect(split(line)).toBeNull(),
+  it.each(['{"a":"}{"}', '{"a":[{"b":1},{"c":"} {"}]}', '{"a":1', '{"a":"torn{"b":1}', "", "[1]{", '{"a":1} '])(
+    "%s is one, or none that is whole",
+    (line) => expect(split(line)).toBeNull(),
   );
 });

@@ -27,9 +27,16 @@ export function readJsonLine(record: Uint8Array, path: string, line: number, sta
   const problems: Problem[] = isUtf8 ? [] : [{ code: "text-not-utf8", where, detail: bytes }];
   const parsed = parseJson(text);
   if (parsed !== null) return { value: parsed.value, isRead: true, problems };
-  const [torn, what] = line === 0 ? [beforeCut(text), "the part before the cut"] : [behindTorn(text, start), "the complete record at its end"];
+  const [torn, what] =
+    line === 0
+      ? [beforeCut(text), "the part before the cut"]
+      : [behindTorn(text, start), "the complete record at its end"];
   const detail = torn === null ? bytes : `${bytes}; ${what} was read`;
-  return { value: torn?.value, isRead: torn !== null, problems: [...problems, { code: "line-not-json", where, detail }] };
+  return {
+    value: torn?.value,
+    isRead: torn !== null,
+    problems: [...problems, { code: "line-not-json", where, detail }],
+  };
 }
 
 function behindTorn(text: string, start: RegExp): { readonly value: unknown } | null {

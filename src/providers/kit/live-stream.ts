@@ -1,7 +1,14 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { Origin } from "../../core/facts/origin.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
-import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile, type Wrapping } from "../../core/ports/provider.ts";
+import {
+  type FileStream,
+  type Findings,
+  NOTHING,
+  type Parser,
+  type SourceFile,
+  type Wrapping,
+} from "../../core/ports/provider.ts";
 import { type Recorded, readRecorded } from "../../core/ports/recording.ts";
 import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
@@ -89,7 +96,13 @@ class LiveStream implements Parser {
   }
 
   save(): Memory {
-    return { thread: this.#thread, began: this.#began, introduced: [...this.#introduced], reader: this.#reader.save(), at: this.#at };
+    return {
+      thread: this.#thread,
+      began: this.#began,
+      introduced: [...this.#introduced],
+      reader: this.#reader.save(),
+      at: this.#at,
+    };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -108,7 +121,8 @@ class LiveStream implements Parser {
     const out = new FindingsOf({ path: this.#file.path, line, at, speaker: thread, keys: [], origin: this.#of.origin });
     this.#introduce(out, thread);
     this.#reader.read(out, json, thread, at);
-    for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : [])))) this.#place(out, speaker);
+    for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : []))))
+      this.#place(out, speaker);
     return out;
   }
 
@@ -122,7 +136,8 @@ class LiveStream implements Parser {
   }
 
   /** By the product's clock, else ours; in a log without times, the time of the line before. */
-  #timeOf = (json: JsonObject, receivedAt: number | null): number | null => this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
+  #timeOf = (json: JsonObject, receivedAt: number | null): number | null =>
+    this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
 
   /** What we know of the thread ourselves: its process, folder and prompt. */
   #introduce(out: FindingsOf, thread: AgentKey) {
@@ -140,16 +155,42 @@ class LiveStream implements Parser {
   #place(out: FindingsOf, agent: AgentKey) {
     if (this.#introduced.has(agent)) return;
     this.#introduced.add(agent);
-    out.addOfFile({ type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: null } });
+    out.addOfFile({
+      type: "agent-described",
+      agent,
+      file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: null },
+    });
   }
 }
 
 /** Activity without a message: it began, or continues. */
-export const AT_WORK = { type: "record", role: "other", state: "open", certain: true, calls: [], results: [], text: null, message: false } as const;
+export const AT_WORK = {
+  type: "record",
+  role: "other",
+  state: "open",
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+} as const;
 
 /** The end of a turn according to the stream. Records take precedence: an interruption ends a turn, too. */
-export const turnEnded = (of: AgentKey, state: "completed" | "errored" | "shutdown", says: string, result: string | null = null) =>
-  ({ type: "lifecycle", of, state, source: "protocol", says: says.split("\n")[0] ?? "", result, yields: true }) as const;
+export const turnEnded = (
+  of: AgentKey,
+  state: "completed" | "errored" | "shutdown",
+  says: string,
+  result: string | null = null,
+) =>
+  ({
+    type: "lifecycle",
+    of,
+    state,
+    source: "protocol",
+    says: says.split("\n")[0] ?? "",
+    result,
+    yields: true,
+  }) as const;
 
 /** A product without machine-readable input. */
 export const outputOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({

@@ -3,10 +3,15 @@ import { MAX_OTLP_DEPTH, MAX_OTLP_FIELDS, TooLarge } from "../../core/tools/limi
 import { attributesOf, decodeOtlp, itemsIn, nanoTime, parseOtlp } from "./otlp.ts";
 
 const varint = (n: bigint): number[] => (n < 128n ? [Number(n)] : [Number(n & 127n) | 128, ...varint(n >> 7n)]);
-const field = (number: number, type: number, bytes: readonly number[]) => [...varint(BigInt((number << 3) | type)), ...bytes];
-const block = (number: number, bytes: readonly number[]) => field(number, 2, [...varint(BigInt(bytes.length)), ...bytes]);
+const field = (number: number, type: number, bytes: readonly number[]) => [
+  ...varint(BigInt((number << 3) | type)),
+  ...bytes,
+];
+const block = (number: number, bytes: readonly number[]) =>
+  field(number, 2, [...varint(BigInt(bytes.length)), ...bytes]);
 const text = (number: number, words: string) => block(number, [...new TextEncoder().encode(words)]);
-const fixed = (number: number, value: bigint) => field(number, 1, [...new Uint8Array(new BigUint64Array([value]).buffer)]);
+const fixed = (number: number, value: bigint) =>
+  field(number, 1, [...new Uint8Array(new BigUint64Array([value]).buffer)]);
 const attribute = (key: string, value: readonly number[]) => block(9, [...text(1, key), ...block(2, value)]);
 
 const SPAN = [
@@ -24,20 +29,35 @@ const SPAN = [
   ...field(901, 5, [1, 2, 3, 4]),
 ];
 const TRACES = Uint8Array.from(
-  block(1, [...block(1, block(1, [...text(1, "service.name"), ...block(2, text(1, "claude-code"))])), ...block(2, [...text(3, "schema"), ...block(2, SPAN)])]),
+  block(1, [
+    ...block(1, block(1, [...text(1, "service.name"), ...block(2, text(1, "claude-code"))])),
+    ...block(2, [...text(3, "schema"), ...block(2, SPAN)]),
+  ]),
 );
 
 describe("a protobuf request", () => {
   it("becomes what OTLP writes as JSON", () => {
     const [found] = [...itemsIn(decodeOtlp("traces", TRACES))];
     expect(found?.resource).toEqual({ "service.name": "claude-code" });
-    expect(found?.item).toMatchObject({ traceId: "ab01", spanId: "0f", name: "claude_code.llm_request", startTimeUnixNano: "1794778490000000000" });
-    expect(attributesOf(found?.item ?? null)).toEqual({ agent_id: "a1ü", input_tokens: 300, negative: -5, success: true, ratio: 0.5 });
+    expect(found?.item).toMatchObject({
+      traceId: "ab01",
+      spanId: "0f",
+      name: "claude_code.llm_request",
+      startTimeUnixNano: "1794778490000000000",
+    });
+    expect(attributesOf(found?.item ?? null)).toEqual({
+      agent_id: "a1ü",
+      input_tokens: 300,
+      negative: -5,
+      success: true,
+      ratio: 0.5,
+    });
     expect(nanoTime(found?.item.startTimeUnixNano)).toBe(1794778490000);
   });
 
   it("that is cut off anywhere throws, and reads nothing beyond its end", () => {
-    for (let end = 1; end < TRACES.length; end += 1) expect(() => decodeOtlp("traces", TRACES.subarray(0, end))).toThrow();
+    for (let end = 1; end < TRACES.length; end += 1)
+      expect(() => decodeOtlp("traces", TRACES.subarray(0, end))).toThrow();
   });
 
   it("of bytes that mean something else throws or says little", () => {
@@ -86,7 +106,8 @@ describe("a request made to be large", () => {
   it("has a limit of levels", () => {
     // A span's attribute whose value is a list in a list in a list.
     const nested = (levels: number): number[] => (levels === 0 ? [] : block(5, block(1, nested(levels - 1))));
-    const request = (levels: number) => Uint8Array.from(block(1, block(2, block(2, attribute("deep", nested(levels))))));
+    const request = (levels: number) =>
+      Uint8Array.from(block(1, block(2, block(2, attribute("deep", nested(levels))))));
     expect(() => decodeOtlp("traces", request(40))).not.toThrow();
     expect(() => decodeOtlp("traces", request(MAX_OTLP_DEPTH))).toThrow(/levels/);
     expect(() => parseOtlp(`{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}`)).toThrow(/levels/);
@@ -97,8 +118,12 @@ describe("a request made to be large", () => {
     const long = Uint8Array.from({ length: 200_001 }, (_, i) => i % 256);
     const value = (bytes: Uint8Array) => [0x3a, ...varint(BigInt(bytes.length)), ...bytes];
     const log = decodeOtlp("logs", Uint8Array.from(block(1, block(2, block(2, block(5, value(long)))))));
-    expect(log).toMatchObject({ resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { bytesValue: Buffer.from(long).toString("base64") } }] }] }] });
-    expect(() => decodeOtlp("traces", Uint8Array.from(block(1, block(2, block(2, block(1, [...long.subarray(0, 99)]))))))).toThrow(/id of 99 bytes/);
+    expect(log).toMatchObject({
+      resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { bytesValue: Buffer.from(long).toString("base64") } }] }] }],
+    });
+    expect(() =>
+      decodeOtlp("traces", Uint8Array.from(block(1, block(2, block(2, block(1, [...long.subarray(0, 99)])))))),
+    ).toThrow(/id of 99 bytes/);
   });
 });
 

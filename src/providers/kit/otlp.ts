@@ -19,7 +19,10 @@ const VALUE: Message = {
   7: ["bytesValue", "bytes"],
 };
 const ATTRIBUTE: Message = { 1: ["key", "text"], 2: ["value", VALUE] };
-Object.assign(VALUE, { 5: ["arrayValue", { 1: ["values", VALUE, true] }], 6: ["kvlistValue", { 1: ["values", ATTRIBUTE, true] }] });
+Object.assign(VALUE, {
+  5: ["arrayValue", { 1: ["values", VALUE, true] }],
+  6: ["kvlistValue", { 1: ["values", ATTRIBUTE, true] }],
+});
 const RESOURCE: Message = { 1: ["attributes", ATTRIBUTE, true] };
 const SCOPE: Message = { 1: ["name", "text"], 2: ["version", "text"] };
 const SPAN: Message = {
@@ -122,7 +125,8 @@ const BASE64_PART = 3 << 12;
 
 function base64(bytes: Uint8Array): string {
   let text = "";
-  for (let at = 0; at < bytes.length; at += BASE64_PART) text += btoa(String.fromCharCode(...bytes.subarray(at, at + BASE64_PART)));
+  for (let at = 0; at < bytes.length; at += BASE64_PART)
+    text += btoa(String.fromCharCode(...bytes.subarray(at, at + BASE64_PART)));
   return text;
 }
 
@@ -214,13 +218,15 @@ function plainValue(value: JsonObject | null): unknown {
 
 /** Epoch milliseconds of nanoseconds, given as a string or a number. */
 export function nanoTime(value: unknown): number | null {
-  const nanos = typeof value === "string" && /^\d{1,19}$/.test(value) ? Number(value) : typeof value === "number" ? value : 0;
+  const nanos =
+    typeof value === "string" && /^\d{1,19}$/.test(value) ? Number(value) : typeof value === "number" ? value : 0;
   return nanos > 0 ? Math.round(nanos / 1e6) : null;
 }
 
 /** All items of a request, each with the attributes of its resource. */
 export function* itemsIn(request: JsonObject): Generator<{ readonly item: JsonObject; readonly resource: JsonObject }> {
-  const [resources, scopes, items] = "resourceSpans" in request ? ["resourceSpans", "scopeSpans", "spans"] : ["resourceLogs", "scopeLogs", "logRecords"];
+  const [resources, scopes, items] =
+    "resourceSpans" in request ? ["resourceSpans", "scopeSpans", "spans"] : ["resourceLogs", "scopeLogs", "logRecords"];
   for (const entry of asList(request[resources ?? ""])) {
     const from = asObject(entry);
     const resource = attributesOf(asObject(from?.resource));

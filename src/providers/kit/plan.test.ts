@@ -3,8 +3,16 @@ import { planIn } from "./plan.ts";
 
 describe("a plan", () => {
   it.each([
-    ["is a list of todos", { todos: [{ content: "a", status: "pending", activeForm: "doing a" }] }, [{ text: "a", state: "open" }]],
-    ["is a list of steps", { explanation: "why", plan: [{ step: "a", status: "in_progress" }] }, [{ text: "a", state: "doing" }]],
+    [
+      "is a list of todos",
+      { todos: [{ content: "a", status: "pending", activeForm: "doing a" }] },
+      [{ text: "a", state: "open" }],
+    ],
+    [
+      "is a list of steps",
+      { explanation: "why", plan: [{ step: "a", status: "in_progress" }] },
+      [{ text: "a", state: "doing" }],
+    ],
     ["may be emptied", { todos: [] }, []],
     ["is not what looks otherwise", { todos: ["a"] }, null],
     ["is not a plan in words", { plan: "first this, then that" }, null],

@@ -5,7 +5,13 @@ import { asList, asNonBlank, asObject } from "../../core/tools/json.ts";
 /** Field names of plans; products agree on the shape of a step. */
 const LISTS = ["todos", "plan"] as const;
 const TEXTS = ["content", "step", "description", "title"] as const;
-const STATES: Readonly<Record<string, PlanStep["state"]>> = { completed: "done", done: "done", cancelled: "done", in_progress: "doing", pending: "open" };
+const STATES: Readonly<Record<string, PlanStep["state"]>> = {
+  completed: "done",
+  done: "done",
+  cancelled: "done",
+  in_progress: "doing",
+  pending: "open",
+};
 
 /** The plan in a tool input; null if it is not one. */
 export function planIn(input: unknown): Plan | null {

@@ -16,38 +16,68 @@ export function eventsOf(message: Message): EventDraft[] {
   const whole = (draft: Draft): EventDraft => ({ speaker, keys, tool: null, response, ...draft });
   const of = (part: Part) => (draft: Draft) => whole({ ...draft, keys: [eventKey(part, draft), ...keys] });
   const { created } = message;
-  const drafts = message.parts.flatMap((part) => (message.role === "user" ? promptEvents(part, created) : responseEvents(part, message)).map(of(part)));
+  const drafts = message.parts.flatMap((part) =>
+    (message.role === "user" ? promptEvents(part, created) : responseEvents(part, message)).map(of(part)),
+  );
   const error = asObject(message.info.error);
   if (error === null) return drafts;
-  return [...drafts, whole({ kind: "error", text: errorText(error), at: message.completed ?? created, name: "error", keys: [errorKey(message.id), ...keys] })];
+  return [
+    ...drafts,
+    whole({
+      kind: "error",
+      text: errorText(error),
+      at: message.completed ?? created,
+      name: "error",
+      keys: [errorKey(message.id), ...keys],
+    }),
+  ];
 }
 
 /** The failure of a message, which the server reports again as the failure of its session. */
 export const errorKey = (message: string): RecordKey => key.record(`error ${message}`);
 
 /** The result of a call may come from another source than the call. */
-const eventKey = (part: Part, { kind }: Draft): RecordKey => (kind === "toolResult" ? key.record(`result of ${partKey(part)}`) : partKey(part));
+const eventKey = (part: Part, { kind }: Draft): RecordKey =>
+  kind === "toolResult" ? key.record(`result of ${partKey(part)}`) : partKey(part);
 
 /** A part without its message; only parts of a model have times. */
-export function eventsOfPart(part: Part, session: string, response: RecordKey, by: "model" | "anyone" = "anyone"): EventDraft[] {
+export function eventsOfPart(
+  part: Part,
+  session: string,
+  response: RecordKey,
+  by: "model" | "anyone" = "anyone",
+): EventDraft[] {
   const speaker = key.session(session);
   const isPrompt = part.start === null && by === "anyone";
   const draft = isPrompt ? promptEvents(part, null) : responseEvents(part, null, session);
-  return draft.map((one) => ({ speaker, keys: [eventKey(part, one)], tool: null, response: isPrompt ? null : response, ...one }));
+  return draft.map((one) => ({
+    speaker,
+    keys: [eventKey(part, one)],
+    tool: null,
+    response: isPrompt ? null : response,
+    ...one,
+  }));
 }
 
 function promptEvents(part: Part, at: number | null): Draft[] {
   const { id, type, json } = part;
-  const one = (kind: Draft["kind"], text: string): Draft[] => (text.trim() === "" ? [] : [{ kind, text, at, name: id }]);
+  const one = (kind: Draft["kind"], text: string): Draft[] =>
+    text.trim() === "" ? [] : [{ kind, text, at, name: id }];
   switch (type) {
     case "text":
       return one(isSynthetic(part) ? "note" : "user", textIn(part));
     case "subtask":
-      return one("user", `${asNonBlank(json.command) === null ? "" : `/${json.command} `}@${asText(json.agent) ?? "agent"}: ${asText(json.prompt) ?? ""}`);
+      return one(
+        "user",
+        `${asNonBlank(json.command) === null ? "" : `/${json.command} `}@${asText(json.agent) ?? "agent"}: ${asText(json.prompt) ?? ""}`,
+      );
     case "file":
       return one("note", `attached ${asNonBlank(json.filename) ?? asNonBlank(json.mime) ?? "a file"}`);
     case "compaction":
-      return one("compaction", json.auto === true ? "the conversation is shortened, since it is too long" : "the conversation is shortened");
+      return one(
+        "compaction",
+        json.auto === true ? "the conversation is shortened, since it is too long" : "the conversation is shortened",
+      );
     default:
       return [];
   }
@@ -60,7 +90,13 @@ function responseEvents(part: Part, message: Message | null, session = message?.
   const tool = toolOf(part);
   if (tool !== null) {
     const call = key.call(session, tool.callId);
-    const called: Draft = { kind: "toolCall", text: null, at, name: part.id, tool: { name: tool.tool, call, input: tool.input, isError: false } };
+    const called: Draft = {
+      kind: "toolCall",
+      text: null,
+      at,
+      name: part.id,
+      tool: { name: tool.tool, call, input: tool.input, isError: false },
+    };
     const result: Draft = {
       kind: "toolResult",
       text: tool.error ?? tool.output,
@@ -72,11 +108,15 @@ function responseEvents(part: Part, message: Message | null, session = message?.
   }
   if (text.trim() !== "" && isOver && part.type === "text")
     return [{ kind: message !== null && isCompaction(message) ? "compaction" : "assistant", text, at, name: part.id }];
-  if (text.trim() !== "" && isOver && part.type === "reasoning") return [{ kind: "reasoning", text, at, name: part.id }];
+  if (text.trim() !== "" && isOver && part.type === "reasoning")
+    return [{ kind: "reasoning", text, at, name: part.id }];
   if (part.type === "retry") {
     const why = asNonBlank(asObject(asObject(part.json.error)?.data)?.message) ?? "the model did not respond";
-    return [{ kind: "error", text: `${why} (attempt ${asNumber(part.json.attempt) ?? 1}, retried)`, at, name: part.id }];
+    return [
+      { kind: "error", text: `${why} (attempt ${asNumber(part.json.attempt) ?? 1}, retried)`, at, name: part.id },
+    ];
   }
-  if (part.type === "patch") return [{ kind: "note", text: `changed ${asList(part.json.files).length} files`, at, name: part.id }];
+  if (part.type === "patch")
+    return [{ kind: "note", text: `changed ${asList(part.json.files).length} files`, at, name: part.id }];
   return [];
 }

@@ -48,7 +48,13 @@ export class Fold {
   }
 
   save(): unknown {
-    const messages = [...this.#messages].map(([id, { session, order, info, parts }]) => ({ id, session, order, info, parts: [...parts.values()] }));
+    const messages = [...this.#messages].map(([id, { session, order, info, parts }]) => ({
+      id,
+      session,
+      order,
+      info,
+      parts: [...parts.values()],
+    }));
     return { messages, over: [...this.#over], removed: [...this.#removed] };
   }
 
@@ -69,12 +75,19 @@ export class Fold {
     if (this.#over.has(id) || this.#removed.has(id) || this.#removed.has(partId)) return null;
     const message = this.#at(id, session, order);
     const known = message.parts.get(partId);
-    if (known === undefined || partRank(part) >= partRank(known)) message.parts.set(partId, slimPart({ ...part, id: partId }));
+    if (known === undefined || partRank(part) >= partRank(known))
+      message.parts.set(partId, slimPart({ ...part, id: partId }));
     return message;
   }
 
   /** The complete message. */
-  whole(id: string, session: string, info: JsonObject, parts: readonly JsonObject[], order: number): FoldedMessage | null {
+  whole(
+    id: string,
+    session: string,
+    info: JsonObject,
+    parts: readonly JsonObject[],
+    order: number,
+  ): FoldedMessage | null {
     this.#over.delete(id);
     const message = this.info(id, session, info, order);
     if (message !== null) for (const part of parts) this.part(id, session, asText(part.id) ?? "", part, order);
@@ -96,7 +109,8 @@ export class Fold {
   newest(session: string): { readonly id: string; readonly info: JsonObject } | null {
     let newest: { readonly id: string; readonly info: JsonObject } | null = null;
     for (const [id, { session: of, info }] of this.#messages)
-      if (of === session && info !== null && (newest === null || createdIn(info) >= createdIn(newest.info))) newest = { id, info };
+      if (of === session && info !== null && (newest === null || createdIn(info) >= createdIn(newest.info)))
+        newest = { id, info };
     return newest;
   }
 
@@ -136,7 +150,9 @@ export class Fold {
 
 const createdIn = (info: JsonObject) => asNumber(asObject(info.time)?.created) ?? 0;
 const timesIn = (json: JsonObject | null) =>
-  [asObject(json?.time), asObject(asObject(json?.state)?.time)].flatMap((time) => Object.values(time ?? {}).flatMap((value) => asNumber(value) ?? []));
+  [asObject(json?.time), asObject(asObject(json?.state)?.time)].flatMap((time) =>
+    Object.values(time ?? {}).flatMap((value) => asNumber(value) ?? []),
+  );
 
 function remember(ids: Set<string>, id: string) {
   ids.add(id);
@@ -170,7 +186,22 @@ function partRank(json: JsonObject): number {
   return tool.status !== "running" ? 0 : tool.metadata === null ? 1 : 2;
 }
 
-const INFO = ["id", "sessionID", "role", "time", "agent", "mode", "modelID", "providerID", "model", "tokens", "cost", "finish", "error", "tools"] as const;
+const INFO = [
+  "id",
+  "sessionID",
+  "role",
+  "time",
+  "agent",
+  "mode",
+  "modelID",
+  "providerID",
+  "model",
+  "tokens",
+  "cost",
+  "finish",
+  "error",
+  "tools",
+] as const;
 
 /** The fields that are needed later. User messages may contain all changes of the project. */
 function slimInfo(info: JsonObject): JsonObject {
@@ -186,7 +217,11 @@ function slimPart(json: JsonObject): JsonObject {
   if (part.type === "file") return { id: part.id, type: part.type };
   if (tool === null || isSpawn(tool)) return json;
   const state = asObject(json.state);
-  const kept = { status: tool.status, ...(state?.time === undefined ? {} : { time: state.time }), ...(tool.metadata === null ? {} : { metadata: {} }) };
+  const kept = {
+    status: tool.status,
+    ...(state?.time === undefined ? {} : { time: state.time }),
+    ...(tool.metadata === null ? {} : { metadata: {} }),
+  };
   const plan = planIn(tool.input) === null ? {} : { input: tool.input };
   return { id: part.id, type: part.type, tool: tool.tool, callID: tool.callId, state: { ...kept, ...plan } };
 }

@@ -12,11 +12,14 @@ const RECENT_MS = 24 * 3_600_000;
 
 /** What is unknown if a server lacks a route, as older versions and forks do. */
 const LIMITS = {
-  "/session": "it does not list its sessions (GET /session): activity before the connection or during an interruption is unknown",
-  "/session/status": "it does not list running sessions (GET /session/status): after an interruption, a session's state is unknown until its next event",
+  "/session":
+    "it does not list its sessions (GET /session): activity before the connection or during an interruption is unknown",
+  "/session/status":
+    "it does not list running sessions (GET /session/status): after an interruption, a session's state is unknown until its next event",
   "/session/{id}/message":
     "it does not return the messages of a session (GET /session/{id}/message): messages before the connection or during an interruption are unknown",
-  "/permission": "it does not list permission requests (GET /permission): those made before the connection or during an interruption are not shown",
+  "/permission":
+    "it does not list permission requests (GET /permission): those made before the connection or during an interruption are not shown",
 } as const;
 
 type Requesting<T> = Generator<Step, T, RelayResponse | null>;
@@ -65,7 +68,8 @@ export class ServerFollower implements Follower {
     const type = asText(frame?.type);
     if (type === "server.heartbeat") return null;
     const directory = asNonBlank(json?.directory);
-    if (directory !== null && directory !== "global" && this.#directories.size < MANY_DIRECTORIES) this.#directories.add(directory);
+    if (directory !== null && directory !== "global" && this.#directories.size < MANY_DIRECTORIES)
+      this.#directories.add(directory);
     const session = sessionOfFrame(raw);
     if (session === null || !isSessionId(session)) return SERVER;
     const isNew = !this.#sessions.has(session);
@@ -97,7 +101,9 @@ export class ServerFollower implements Follower {
     let complete = stated !== null || this.#missing.has("/session");
     const status = yield* this.#everywhere("/session/status");
     const newest = Math.max(0, ...[...this.#sessions.values()].map(({ updated }) => updated ?? 0));
-    const due = [...this.#sessions].filter(([id, known]) => this.#isDue(id, known, stated, status?.all ?? {}, gap, newest)).map(([id]) => id);
+    const due = [...this.#sessions]
+      .filter(([id, known]) => this.#isDue(id, known, stated, status?.all ?? {}, gap, newest))
+      .map(([id]) => id);
     const seen = new Set(due);
     // Grows during the loop: parents and children of a session are added.
     for (const id of due) {
@@ -109,8 +115,16 @@ export class ServerFollower implements Follower {
       }
       complete = (yield* this.#read(id, isListed)) && complete;
       // The state of sessions in directories that were not queried is unknown; a query would start the server there.
-      const isAnswered = status !== null && (id in status.all || stated?.here.has(id) === true || this.#directories.has(this.#known(id).directory ?? ""));
-      if (isAnswered) yield this.#keep({ answered: RESPONSES.status, asked: status.asked, session: id, body: status.all[id] ?? null });
+      const isAnswered =
+        status !== null &&
+        (id in status.all || stated?.here.has(id) === true || this.#directories.has(this.#known(id).directory ?? ""));
+      if (isAnswered)
+        yield this.#keep({
+          answered: RESPONSES.status,
+          asked: status.asked,
+          session: id,
+          body: status.all[id] ?? null,
+        });
     }
     if (status !== null) yield* this.#atWork(status.all, status.asked, seen);
     yield* this.#requests("/permission", RESPONSES.permission);
@@ -118,7 +132,14 @@ export class ServerFollower implements Follower {
     return complete;
   }
 
-  #isDue(id: string, { gone, stirred, read, updated }: Known, stated: Stated | null, status: JsonObject, gap: boolean, newest: number): boolean {
+  #isDue(
+    id: string,
+    { gone, stirred, read, updated }: Known,
+    stated: Stated | null,
+    status: JsonObject,
+    gap: boolean,
+    newest: number,
+  ): boolean {
     if (gone) return false;
     if (updated === null || this.#begun.has(id) || stated?.missed.has(id) === true) return true;
     return gap && (stirred || id in status || (read === null ? updated >= newest - RECENT_MS : updated > read));
@@ -129,12 +150,15 @@ export class ServerFollower implements Follower {
     const stated = { listed: new Set<string>(), here: new Set<string>(), missed: new Set<string>() };
     const paths = [
       "/session",
-      ...(this.#listsAll ? ["/experimental/session"] : [...this.#directories].map((directory) => withDirectory("/session", directory))),
+      ...(this.#listsAll
+        ? ["/experimental/session"]
+        : [...this.#directories].map((directory) => withDirectory("/session", directory))),
     ];
     let answered = false;
     for (const path of paths) {
       const response = yield { ask: path };
-      if (path === "/experimental/session" && response !== null && response.status !== 200 && response.status < 500) this.#listsAll = false;
+      if (path === "/experimental/session" && response !== null && response.status !== 200 && response.status < 500)
+        this.#listsAll = false;
       if (path === "/session") this.#note("/session", response, Array.isArray(response?.body));
       if (response?.status !== 200 || !Array.isArray(response.body)) continue;
       answered = true;
@@ -146,7 +170,10 @@ export class ServerFollower implements Follower {
         if (path === "/session") stated.here.add(id);
         const known = this.#sessions.get(id);
         // The stream should have reported it, so the stream is incomplete.
-        if (known === undefined ? !gap : updatedOf(info) > (known.updated ?? 0) && (known.read !== null || known.stirred)) stated.missed.add(id);
+        if (
+          known === undefined ? !gap : updatedOf(info) > (known.updated ?? 0) && (known.read !== null || known.stirred)
+        )
+          stated.missed.add(id);
         this.#learn(info);
         yield* this.#described(id, info, response.asked);
       }
@@ -159,7 +186,8 @@ export class ServerFollower implements Follower {
     const doubted = [...this.#sessions].filter(([id, { busy }]) => busy && !(id in status)).map(([id]) => id);
     for (const id of [...Object.keys(status).filter(isSessionId), ...doubted]) {
       this.#known(id).busy = id in status;
-      if (!reported.has(id)) yield this.#keep({ answered: RESPONSES.status, asked, session: id, body: status[id] ?? null });
+      if (!reported.has(id))
+        yield this.#keep({ answered: RESPONSES.status, asked, session: id, body: status[id] ?? null });
     }
   }
 
@@ -232,7 +260,8 @@ export class ServerFollower implements Follower {
     known.read = known.updated;
     for (const item of messages) {
       const message = asNonBlank(asObject(asObject(item)?.info)?.id);
-      if (message !== null && this.#isNew(message, item)) yield this.#keep({ answered: RESPONSES.message, asked: response.asked, session: id, body: item });
+      if (message !== null && this.#isNew(message, item))
+        yield this.#keep({ answered: RESPONSES.message, asked: response.asked, session: id, body: item });
     }
     return true;
   }
@@ -263,7 +292,8 @@ export class ServerFollower implements Follower {
   /** Remembers whether the server has a route. A failure or timeout is no evidence. */
   #note(route: keyof typeof LIMITS, response: RelayResponse | null, isUsable: boolean) {
     if (response?.status === 200 && isUsable) this.#missing.delete(route);
-    else if (response !== null && response.status !== 401 && response.status !== 403 && response.status < 500) this.#missing.add(route);
+    else if (response !== null && response.status !== 401 && response.status !== 403 && response.status < 500)
+      this.#missing.add(route);
   }
 
   *#described(session: string, info: JsonObject, asked: number): Requesting<void> {
@@ -311,4 +341,5 @@ export class ServerFollower implements Follower {
 /** The server has the route, but no session with this id. A missing route returns HTML or plain text. */
 const isNoSession = (response: RelayResponse | null) => response?.status === 404 && asObject(response.body) !== null;
 const updatedOf = (info: JsonObject) => asNumber(asObject(info.time)?.updated) ?? 0;
-const withDirectory = (path: string, directory: string) => `${path}?directory=${encodeURIComponent(directory.toWellFormed())}`;
+const withDirectory = (path: string, directory: string) =>
+  `${path}?directory=${encodeURIComponent(directory.toWellFormed())}`;

@@ -6,9 +6,21 @@ export type Update =
   | { readonly is: "session-unknown"; readonly session: string }
   | { readonly is: "deleted"; readonly session: string }
   | { readonly is: "message"; readonly session: string; readonly id: string; readonly info: JsonObject }
-  | { readonly is: "whole-message"; readonly session: string; readonly id: string; readonly info: JsonObject; readonly parts: readonly JsonObject[] }
+  | {
+      readonly is: "whole-message";
+      readonly session: string;
+      readonly id: string;
+      readonly info: JsonObject;
+      readonly parts: readonly JsonObject[];
+    }
   | { readonly is: "message-removed"; readonly session: string; readonly id: string }
-  | { readonly is: "part"; readonly session: string; readonly message: string; readonly id: string; readonly part: JsonObject }
+  | {
+      readonly is: "part";
+      readonly session: string;
+      readonly message: string;
+      readonly id: string;
+      readonly part: JsonObject;
+    }
   | { readonly is: "part-removed"; readonly session: string; readonly message: string; readonly id: string }
   | {
       readonly is: "status";
@@ -20,7 +32,13 @@ export type Update =
   | { readonly is: "error"; readonly session: string; readonly error: JsonObject; readonly id: string | null }
   | { readonly is: "asks"; readonly session: string; readonly request: Request }
   | { readonly is: "answered"; readonly session: string; readonly request: string }
-  | { readonly is: "asking"; readonly session: string; readonly requests: readonly Request[]; readonly what: Request["for"]; readonly asked: number };
+  | {
+      readonly is: "asking";
+      readonly session: string;
+      readonly requests: readonly Request[];
+      readonly what: Request["for"];
+      readonly asked: number;
+    };
 
 /** A pending request to the user. */
 export interface Request {
@@ -40,7 +58,13 @@ export interface RecordedResponse {
   readonly body: unknown;
 }
 
-export const RESPONSES = { session: "session", message: "message", status: "status", permission: "permission", question: "question" } as const;
+export const RESPONSES = {
+  session: "session",
+  message: "message",
+  status: "status",
+  permission: "permission",
+  question: "question",
+} as const;
 
 export const isResponse = (raw: unknown) => asText(asObject(raw)?.answered) !== null;
 
@@ -62,7 +86,12 @@ export function sessionOfFrame(raw: unknown): string | null {
   const frame = asObject(json?.payload) ?? json;
   const properties = asObject(frame?.properties);
   const [info, part] = [asObject(properties?.info), asObject(properties?.part)];
-  const id = properties?.sessionID ?? info?.sessionID ?? part?.sessionID ?? asObject(frame?.syncEvent)?.aggregateID ?? (info === null ? null : info.id);
+  const id =
+    properties?.sessionID ??
+    info?.sessionID ??
+    part?.sessionID ??
+    asObject(frame?.syncEvent)?.aggregateID ??
+    (info === null ? null : info.id);
   const text = asNonBlank(id);
   return text?.startsWith("ses_") === true ? text : null;
 }
@@ -71,7 +100,10 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
   const [info, part] = [asObject(properties.info), asObject(properties.part)];
   const session = sessionOfFrame({ properties });
   if (session === null) return null;
-  const [message, partId] = [asNonBlank(properties.messageID) ?? asNonBlank(part?.messageID), asNonBlank(properties.partID) ?? asNonBlank(part?.id)];
+  const [message, partId] = [
+    asNonBlank(properties.messageID) ?? asNonBlank(part?.messageID),
+    asNonBlank(properties.partID) ?? asNonBlank(part?.id),
+  ];
   switch (type) {
     case "session.created":
     case "session.updated":
@@ -91,7 +123,9 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
     case "message.removed":
       return message === null ? null : { is: "message-removed", session, id: message };
     case "message.part.updated":
-      return part === null || message === null || partId === null ? null : { is: "part", session, message, id: partId, part };
+      return part === null || message === null || partId === null
+        ? null
+        : { is: "part", session, message, id: partId, part };
     case "message.part.removed":
       return message === null || partId === null ? null : { is: "part-removed", session, message, id: partId };
     // Called `updated` up to 1.1.
@@ -133,7 +167,13 @@ function fromResponse(what: string, json: JsonObject): Update | null {
     case RESPONSES.permission:
     case RESPONSES.question: {
       const kind = what === RESPONSES.permission ? "permission" : "answer";
-      return { is: "asking", session, what: kind, asked, requests: asList(json.body).flatMap((item) => requestIn(asObject(item), kind) ?? []) };
+      return {
+        is: "asking",
+        session,
+        what: kind,
+        asked,
+        requests: asList(json.body).flatMap((item) => requestIn(asObject(item), kind) ?? []),
+      };
     }
     default:
       return null;

@@ -51,7 +51,9 @@ export const opencode: Provider = {
     if (/^[^/]+\.(db|sqlite|sqlite3)$/.test(path)) return DATABASE;
     const document = DOCUMENTS.find(([name]) => name.test(path));
     // A part names its message, and only the message names the session.
-    return document === undefined ? null : { shape: "document", open: document[1], together: path.slice(0, path.indexOf("/")) };
+    return document === undefined
+      ? null
+      : { shape: "document", open: document[1], together: path.slice(0, path.indexOf("/")) };
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
   wrap,

@@ -4,7 +4,17 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
-import { errorText, isAbort, isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
+import {
+  errorText,
+  isAbort,
+  isDone,
+  isSynthetic,
+  type Message,
+  type Part,
+  type ToolPart,
+  textIn,
+  toolOf,
+} from "./shapes.ts";
 import { isSpawn, readNotices, readTask } from "./task.ts";
 import { isAnything, tokensOf } from "./tokens.ts";
 
@@ -23,7 +33,10 @@ export const speakerOf = (message: Message): AgentKey =>
 export function copyKey({ role, info, created, completed, parts }: Message): RecordKey {
   const tokens = asObject(info.tokens);
   const model = asText(info.modelID) ?? asText(asObject(info.model)?.modelID) ?? "";
-  const content = role === "user" ? parts.map(textIn).join("").slice(0, 64) : `${asNumber(tokens?.input) ?? ""} ${asNumber(tokens?.output) ?? ""}`;
+  const content =
+    role === "user"
+      ? parts.map(textIn).join("").slice(0, 64)
+      : `${asNumber(tokens?.input) ?? ""} ${asNumber(tokens?.output) ?? ""}`;
   return key.record([created, completed, role, asText(info.agent) ?? "", model, content].join(" "));
 }
 
@@ -34,19 +47,26 @@ export function readMessage(out: FindingsOf, message: Message): void {
   if (message.role === "user") readUser(out, message);
   else if (message.role === "assistant") readAssistant(out, message);
   else out.problem("record-unknown", `a message of the role ${message.role}`);
-  for (const part of message.parts) if (!KNOWN_PARTS.has(part.type)) out.problem("record-unknown", `a part of the type ${part.type}`);
+  for (const part of message.parts)
+    if (!KNOWN_PARTS.has(part.type)) out.problem("record-unknown", `a part of the type ${part.type}`);
 }
 
-const KNOWN_PARTS = new Set("text reasoning tool step-start step-finish subtask agent file patch snapshot retry compaction oversized".split(" "));
+const KNOWN_PARTS = new Set(
+  "text reasoning tool step-start step-finish subtask agent file patch snapshot retry compaction oversized".split(" "),
+);
 
 function readUser(out: FindingsOf, message: Message) {
   const agent = key.session(message.session);
   const texts = message.parts.filter((part) => part.type === "text");
   for (const part of texts.filter(isSynthetic)) readNotices(out, textIn(part));
-  const subtasks = message.parts.filter((part) => part.type === "subtask").map((part) => asText(part.json.prompt) ?? "");
+  const subtasks = message.parts
+    .filter((part) => part.type === "subtask")
+    .map((part) => asText(part.json.prompt) ?? "");
   const prompt = [...texts.filter((part) => !isSynthetic(part)).map(textIn), ...subtasks].join("\n");
   const type = asNonBlank(message.info.agent);
-  const denied = Object.entries(asObject(message.info.tools) ?? {}).flatMap(([name, on]) => (on === false ? [name] : []));
+  const denied = Object.entries(asObject(message.info.tools) ?? {}).flatMap(([name, on]) =>
+    on === false ? [name] : [],
+  );
   out.add({
     type: "agent-described",
     agent,
@@ -56,17 +76,33 @@ function readUser(out: FindingsOf, message: Message) {
   });
   // A request to compact is not a prompt.
   const state = message.parts.some((part) => part.type === "compaction") ? null : "open";
-  out.add({ type: "record", role: "user", state, certain: true, calls: [], results: [], text: null, message: prompt.trim() !== "" });
+  out.add({
+    type: "record",
+    role: "user",
+    state,
+    certain: true,
+    calls: [],
+    results: [],
+    text: null,
+    message: prompt.trim() !== "",
+  });
 }
 
 function readAssistant(out: FindingsOf, message: Message) {
-  const tools = message.parts.flatMap((part) => (toolOf(part) === null ? [] : [{ part, tool: toolOf(part) as ToolPart }]));
+  const tools = message.parts.flatMap((part) =>
+    toolOf(part) === null ? [] : [{ part, tool: toolOf(part) as ToolPart }],
+  );
   const state = standOf(
     message,
     tools.map(({ tool }) => tool),
   );
   const compacts = isCompaction(message);
-  if (compacts) out.add({ type: "agent-described", agent: speakerOf(message), internal: { why: "it shortens the conversation", unlessSpawned: false } });
+  if (compacts)
+    out.add({
+      type: "agent-described",
+      agent: speakerOf(message),
+      internal: { why: "it shortens the conversation", unlessSpawned: false },
+    });
   const text = message.parts
     .filter((part) => part.type === "text" && !isSynthetic(part))
     .map(textIn)
@@ -82,7 +118,11 @@ function readAssistant(out: FindingsOf, message: Message) {
     message: true,
   };
   out.add(record);
-  out.addAt(lastTime(message), { ...record, ...state, text: text.trim() === "" || state.state !== "answered" ? null : text });
+  out.addAt(lastTime(message), {
+    ...record,
+    ...state,
+    text: text.trim() === "" || state.state !== "answered" ? null : text,
+  });
   for (const call of modelCalls(message)) out.add(call);
   for (const { part, tool } of tools) {
     statePlan(out.part({ at: part.start ?? message.created }), tool.input);
@@ -91,11 +131,18 @@ function readAssistant(out: FindingsOf, message: Message) {
 }
 
 function calledIn({ start }: Part, tool: ToolPart, session: string): ToolCalled {
-  return { call: key.call(session, tool.callId), name: tool.tool, ...waitsFor(tool), ...(start === null ? {} : { at: start }) };
+  return {
+    call: key.call(session, tool.callId),
+    name: tool.tool,
+    ...waitsFor(tool),
+    ...(start === null ? {} : { at: start }),
+  };
 }
 
 function resultsIn({ end }: Part, tool: ToolPart, session: string): ToolResult[] {
-  return isDone(tool) ? [{ call: key.call(session, tool.callId), isError: tool.status === "error", ...(end === null ? {} : { at: end }) }] : [];
+  return isDone(tool)
+    ? [{ call: key.call(session, tool.callId), isError: tool.status === "error", ...(end === null ? {} : { at: end }) }]
+    : [];
 }
 
 /** The last time in the message: tools may run for hours. */
@@ -108,7 +155,8 @@ function lastTime({ created, completed, parts }: Message): number | null {
  * `question` waits for the user. Whether another running tool waits for a permission is not recorded; only the server
  * reports it.
  */
-const waitsFor = ({ tool, status }: ToolPart): { readonly waitsFor?: string } => (tool === "question" && status === "running" ? { waitsFor: "answer" } : {});
+const waitsFor = ({ tool, status }: ToolPart): { readonly waitsFor?: string } =>
+  tool === "question" && status === "running" ? { waitsFor: "answer" } : {};
 
 function standOf(
   { info, completed }: Message,
@@ -117,7 +165,8 @@ function standOf(
   const error = asObject(info.error);
   if (error !== null) return { ...stateAfter(error), certain: true };
   const finish = asNonBlank(info.finish);
-  if (completed === null || finish === "tool-calls" || tools.some((tool) => !isDone(tool))) return { state: "open", certain: true };
+  if (completed === null || finish === "tool-calls" || tools.some((tool) => !isDone(tool)))
+    return { state: "open", certain: true };
   // Before about 1.0.100 there is no finish reason.
   if (finish === null) return { state: tools.length > 0 ? "open" : "answered", certain: false };
   return { state: "answered", certain: true };
@@ -132,7 +181,9 @@ export const stateAfter = (error: JsonObject): { readonly state: RecordState; re
 /** Every finished step is one model response; usually a message has one. */
 function* modelCalls(message: Message) {
   const model = asText(message.info.modelID) ?? "";
-  const chars = message.parts.filter((part) => part.type === "text" || part.type === "reasoning").reduce((sum, part) => sum + textIn(part).length, 0);
+  const chars = message.parts
+    .filter((part) => part.type === "text" || part.type === "reasoning")
+    .reduce((sum, part) => sum + textIn(part).length, 0);
   const steps = message.parts.filter((part) => part.type === "step-finish").map((part) => part.json);
   const sources = steps.length > 0 ? steps : [message.info];
   for (const [step, source] of sources.entries()) {
@@ -141,7 +192,14 @@ function* modelCalls(message: Message) {
     if (steps.length === 0 && !isAnything(tokens)) continue;
     // 0 if the price is unknown.
     const costUsd = asAmount(source.cost) || null;
-    const call = { type: "model-call", response: responseOf(message, step), model, tokens, chars: step === 0 ? chars : 0, ended: true } as const;
+    const call = {
+      type: "model-call",
+      response: responseOf(message, step),
+      model,
+      tokens,
+      chars: step === 0 ? chars : 0,
+      ended: true,
+    } as const;
     yield costUsd === null ? call : { ...call, costUsd };
   }
 }
@@ -152,7 +210,16 @@ export function readLonePart(out: FindingsOf, part: Part, session: string, by: "
   const agent = key.session(session);
   if (tool !== null) {
     const [calls, results] = [[calledIn(part, tool, session)], resultsIn(part, tool, session)];
-    out.addAt(part.end ?? part.start, { type: "record", role: "assistant", state: null, certain: true, calls, results, text: null, message: false });
+    out.addAt(part.end ?? part.start, {
+      type: "record",
+      role: "assistant",
+      state: null,
+      certain: true,
+      calls,
+      results,
+      text: null,
+      message: false,
+    });
     if (isSpawn(tool)) readTask(out, part, tool, session);
     return;
   }
@@ -160,7 +227,16 @@ export function readLonePart(out: FindingsOf, part: Part, session: string, by: "
   const text = textIn(part);
   // Only parts of a model have times.
   if (part.start !== null || by === "model")
-    out.add({ type: "record", role: "assistant", state: null, certain: true, calls: [], results: [], text: text.trim() === "" ? null : text, message: false });
+    out.add({
+      type: "record",
+      role: "assistant",
+      state: null,
+      certain: true,
+      calls: [],
+      results: [],
+      text: text.trim() === "" ? null : text,
+      message: false,
+    });
   else if (isSynthetic(part)) readNotices(out, text);
   else if (text.trim() !== "") out.add({ type: "agent-described", agent, prompt: text });
 }
@@ -171,5 +247,10 @@ export const partKey = (part: Part) => (part.start === null ? key.record(`part $
 /** Copies of a part have the same times and texts. A tool call keeps its key from start to end. */
 export const partCopyKey = (part: Part) => {
   const tool = toolOf(part);
-  return key.record((tool === null ? [part.type, part.start, part.end, textIn(part).slice(0, 64)] : [part.type, part.start, tool.callId]).join(" "));
+  return key.record(
+    (tool === null
+      ? [part.type, part.start, part.end, textIn(part).slice(0, 64)]
+      : [part.type, part.start, tool.callId]
+    ).join(" "),
+  );
 };

@@ -70,12 +70,20 @@ export function planFor({ tables }: DatabaseSchema): DatabasePlan | { readonly u
   const second = SECOND.filter((table) => tables.has(table));
   if (missing.length > 0) {
     const names = [...tables.keys()].sort().join(", ");
-    const why = second.length > 0 ? "it belongs to OpenCode 2, whose schema is not supported yet" : `it has no ${missing.slice(0, 3).join(", no ")}`;
+    const why =
+      second.length > 0
+        ? "it belongs to OpenCode 2, whose schema is not supported yet"
+        : `it has no ${missing.slice(0, 3).join(", no ")}`;
     return { unknown: tables.size === 0 ? "it is empty" : `${why}; its tables: ${names}` };
   }
   const events = tables.has("event") && tables.has("event_sequence");
   const plan = planOfFirst(tables.get("session") ?? [], events);
-  return second.length === 0 ? plan : { ...plan, unread: `the sessions of OpenCode 2 in it (${second.join(", ")}) have a schema that is not supported yet` };
+  return second.length === 0
+    ? plan
+    : {
+        ...plan,
+        unread: `the sessions of OpenCode 2 in it (${second.join(", ")}) have a schema that is not supported yet`,
+      };
 }
 
 function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan {
@@ -98,7 +106,10 @@ function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan 
     rows: (session, saved) => {
       const cursor = cursorIn(saved);
       const isNew = 'updated >= ?2 AND NOT ("row" = ?3 AND size = ?4)';
-      return { sql: recordSql(columns, isNew), values: [session, cursor?.updated ?? -1, cursor?.edge ?? "", cursor?.edgeSize ?? -1] };
+      return {
+        sql: recordSql(columns, isNew),
+        values: [session, cursor?.updated ?? -1, cursor?.edge ?? "", cursor?.edgeSize ?? -1],
+      };
     },
     row: (session, row) => ({ sql: recordSql(columns, '"row" = ?2'), values: [session, row] }),
     extent: (session, saved) => extentSql(session, cursorIn(saved)?.extent ?? null),
@@ -127,9 +138,19 @@ function changedSql(since: Mark, now: Mark, events: boolean): Query | null {
     after("session", "id", "session"),
     ...(events ? [after("event", "aggregate_id", "event")] : []),
     // Without an event log a new title is only visible here.
-    ...(now.event === null ? [{ sql: "SELECT id AS object FROM session NOT INDEXED WHERE time_updated > ?", values: [Number(since.updated ?? 0)] }] : []),
+    ...(now.event === null
+      ? [
+          {
+            sql: "SELECT id AS object FROM session NOT INDEXED WHERE time_updated > ?",
+            values: [Number(since.updated ?? 0)],
+          },
+        ]
+      : []),
   ];
-  return { sql: queries.map((query) => query.sql).join(" UNION ALL "), values: queries.flatMap((query) => query.values) };
+  return {
+    sql: queries.map((query) => query.sql).join(" UNION ALL "),
+    values: queries.flatMap((query) => query.values),
+  };
 }
 
 function extentSql(session: string, known: Extent | null): Query {
@@ -151,7 +172,8 @@ function recordSql(columns: readonly string[], wanted: string): string {
   const column = (name: string) => (columns.includes(name) ? `s.${name}` : "NULL");
   const ofMessage = (what: string) => `(SELECT ${what} FROM part p WHERE p.message_id = m.id)`;
   const part = `'{"id":' || json_quote(p.id) || ',"data":' || iif(octet_length(p.data) > ${MAX_PART}, '{"type":"oversized","bytes":' || octet_length(p.data) || '}', ${json("p.data")}) || '}'`;
-  const last = (table: string, what: string) => `(SELECT ${what} FROM ${table} WHERE session_id = ?1 ORDER BY rowid DESC LIMIT 1)`;
+  const last = (table: string, what: string) =>
+    `(SELECT ${what} FROM ${table} WHERE session_id = ?1 ORDER BY rowid DESC LIMIT 1)`;
   const extent = `json_object('messages', (SELECT count(*) FROM message WHERE session_id = ?1), 'parts', (SELECT count(*) FROM part WHERE session_id = ?1),
       'message', ${last("message", "rowid")}, 'messageId', ${last("message", "id")}, 'part', ${last("part", "rowid")}, 'partId', ${last("part", "id")})`;
   return `WITH known AS MATERIALIZED (

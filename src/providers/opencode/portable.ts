@@ -13,7 +13,14 @@ export const portable: Portable = {
     const [id, parent] = [field(info, "id"), field(info, "parentID")];
     if (id === null || !isSessionId(id)) return null;
     const thread = parent !== null && isSessionId(parent) ? parent : id;
-    return { thread, agent: thread === id ? null : id, folder: `export/${thread}`, file: `${id}.json`, beside: [], parts: /\.json$/i };
+    return {
+      thread,
+      agent: thread === id ? null : id,
+      folder: `export/${thread}`,
+      file: `${id}.json`,
+      beside: [],
+      parts: /\.json$/i,
+    };
   },
 };
 

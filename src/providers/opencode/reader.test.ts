@@ -12,7 +12,14 @@ interface MessageParts {
 }
 
 function message({ info, parts = [] }: MessageParts) {
-  const record = { updated: 9, size: 1, extent: {}, id: "msg_1", sessionID: "ses_1", info: { time: { created: 1_000 }, ...info } };
+  const record = {
+    updated: 9,
+    size: 1,
+    extent: {},
+    id: "msg_1",
+    sessionID: "ses_1",
+    info: { time: { created: 1_000 }, ...info },
+  };
   return bytes({ ...record, parts: parts.map((data, i) => ({ id: `prt_${i}`, data })) });
 }
 
@@ -21,14 +28,23 @@ const facts = <T extends Fact["type"]>(record: Uint8Array, type: T) =>
   pushed(record).observations.filter((o): o is Extract<Observation, { type: T }> => o.type === type);
 const session = (more: object) => bytes({ updated: 1, session: { id: "ses_1", time: { created: 500 }, ...more } });
 const tool = (state: object, name = "task") => ({ type: "tool", tool: name, callID: "c1", state });
-const assistant = (more: object, parts: readonly object[] = []): MessageParts => ({ info: { role: "assistant", modelID: "m", ...more }, parts });
+const assistant = (more: object, parts: readonly object[] = []): MessageParts => ({
+  info: { role: "assistant", modelID: "m", ...more },
+  parts,
+});
 const DONE = { time: { created: 1_000, completed: 2_000 } };
 
 describe("a session", () => {
   it("is a thread of its own, or an agent below its parent", () => {
     expect(facts(session({}), "agent-described")).toMatchObject([{ agent: "opencode:ses_1", kind: "main" }]);
     expect(facts(session({ parentID: "ses_0" }), "parent-named")).toMatchObject([
-      { child: "opencode:ses_1", parent: "opencode:ses_0", rule: "session.parentID", source: "protocol", confidence: 1 },
+      {
+        child: "opencode:ses_1",
+        parent: "opencode:ses_0",
+        rule: "session.parentID",
+        source: "protocol",
+        confidence: 1,
+      },
     ]);
   });
 
@@ -37,13 +53,18 @@ describe("a session", () => {
     [{ title: "Tell (@a subagent) of (@b subagent)" }, ["b"]],
     [{ title: "Renamed" }, []],
   ])("has the type it says, else the last one of its title: %o", (more, types) => {
-    const described = facts(session({ parentID: "ses_0", ...more }), "agent-described").filter((d) => d.agentType !== undefined);
+    const described = facts(session({ parentID: "ses_0", ...more }), "agent-described").filter(
+      (d) => d.agentType !== undefined,
+    );
     // What comes first in time counts, and a user's message comes before a title.
     expect(described.sort((a, b) => (a.at ?? 0) - (b.at ?? 0)).map((d) => d.agentType)).toEqual(types);
   });
 
   it.each([
-    ['[{"permission":"task","pattern":"*","action":"deny"},{"permission":"bash","pattern":"rm *","action":"deny"}]', { allowed: null, denied: ["task"] }],
+    [
+      '[{"permission":"task","pattern":"*","action":"deny"},{"permission":"bash","pattern":"rm *","action":"deny"}]',
+      { allowed: null, denied: ["task"] },
+    ],
     [
       [
         { permission: "*", pattern: "*", action: "deny" },
@@ -90,7 +111,8 @@ describe("the state of a session after a message", () => {
 describe("a call that makes a child", () => {
   const of = (state: object, name?: string) => {
     const { observations } = pushed(message(assistant({}, [tool(state, name)])));
-    const pick = <T extends Fact["type"]>(type: T) => observations.filter((o): o is Extract<Observation, { type: T }> => o.type === type);
+    const pick = <T extends Fact["type"]>(type: T) =>
+      observations.filter((o): o is Extract<Observation, { type: T }> => o.type === type);
     return {
       spawns: pick("spawn-called").map((o) => o.makes),
       children: pick("call-spawned").map((o) => [o.child, o.rule]),
@@ -102,29 +124,57 @@ describe("a call that makes a child", () => {
 
   it.each([
     ["is being written", { status: "pending", input: {} }, { spawns: [], children: [], ends: [] }],
-    ["runs", { status: "running", metadata: child }, { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [] }],
+    [
+      "runs",
+      { status: "running", metadata: child },
+      { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [] },
+    ],
     [
       "has ended",
       { status: "completed", metadata: child, output: "<task_result>\nfound\n</task_result>" },
-      { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [["opencode:ses_2", "completed", "found", true]] },
+      {
+        spawns: ["one"],
+        children: [["opencode:ses_2", "task.metadata.sessionId"]],
+        ends: [["opencode:ses_2", "completed", "found", true]],
+      },
     ],
     [
       "goes on in the background",
       { status: "completed", metadata: { ...child, background: true }, output: '<task id="ses_2" state="running">' },
-      { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [["opencode:ses_2", "launched", null, false]] },
+      {
+        spawns: ["one"],
+        children: [["opencode:ses_2", "task.metadata.sessionId"]],
+        ends: [["opencode:ses_2", "launched", null, false]],
+      },
     ],
     [
       "was cancelled",
       { status: "error", metadata: child, error: "Task cancelled" },
-      { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [["opencode:ses_2", "shutdown", null, true]] },
+      {
+        spawns: ["one"],
+        children: [["opencode:ses_2", "task.metadata.sessionId"]],
+        ends: [["opencode:ses_2", "shutdown", null, true]],
+      },
     ],
-    ["was refused", { status: "error", error: "Unknown agent type" }, { spawns: ["one"], children: [], ends: [[CALL, "errored", null, false]] }],
+    [
+      "was refused",
+      { status: "error", error: "Unknown agent type" },
+      { spawns: ["one"], children: [], ends: [[CALL, "errored", null, false]] },
+    ],
     [
       "names its child in a text only",
       { status: "completed", output: "done\n\n<task_metadata>\nsession_id: ses_2\n</task_metadata>" },
-      { spawns: ["one"], children: [["opencode:ses_2", "task output"]], ends: [["opencode:ses_2", "completed", "done", true]] },
+      {
+        spawns: ["one"],
+        children: [["opencode:ses_2", "task output"]],
+        ends: [["opencode:ses_2", "completed", "done", true]],
+      },
     ],
-    ["was copied by a fork", { status: "completed", metadata: { ...child, parentSessionId: "ses_0" } }, { spawns: [], children: [], ends: [] }],
+    [
+      "was copied by a fork",
+      { status: "completed", metadata: { ...child, parentSessionId: "ses_0" } },
+      { spawns: [], children: [], ends: [] },
+    ],
   ])("%s", (_what, state, expected) => {
     expect(of(state)).toEqual(expected);
   });
@@ -135,7 +185,8 @@ describe("a call that makes a child", () => {
   });
 
   it("is answered by a notice when the child was in the background", () => {
-    const text = '<task id="ses_2" state="error">\n<summary>Background task failed: x</summary>\n<task_result>\nno\n</task_result>\n</task>';
+    const text =
+      '<task id="ses_2" state="error">\n<summary>Background task failed: x</summary>\n<task_result>\nno\n</task_result>\n</task>';
     const notice = message({ info: { role: "user" }, parts: [{ type: "text", text, synthetic: true }] });
     expect(facts(notice, "lifecycle").map((o) => [o.of, o.state])).toEqual([["opencode:ses_2", "errored"]]);
     expect(facts(notice, "agent-described").map((o) => o.prompt)).toEqual([undefined]);
@@ -144,8 +195,16 @@ describe("a call that makes a child", () => {
 
 describe("tokens", () => {
   it.each([
-    ["apart from reasoning, as now", { total: 2050, input: 1500, output: 45, reasoning: 5, cache: { read: 500, write: 0 } }, 50],
-    ["with reasoning, as up to 1.2.27", { total: 2050, input: 1500, output: 50, reasoning: 5, cache: { read: 500, write: 0 } }, 50],
+    [
+      "apart from reasoning, as now",
+      { total: 2050, input: 1500, output: 45, reasoning: 5, cache: { read: 500, write: 0 } },
+      50,
+    ],
+    [
+      "with reasoning, as up to 1.2.27",
+      { total: 2050, input: 1500, output: 50, reasoning: 5, cache: { read: 500, write: 0 } },
+      50,
+    ],
     ["without a total, as in 1.0", { input: 1500, output: 50, reasoning: 5, cache: { read: 500, write: 0 } }, 50],
     ["that make no sense", { total: "many", input: -5, output: null, cache: 7 }, 0],
   ])("%s", (_what, stored, outputTokens) => {
@@ -154,7 +213,8 @@ describe("tokens", () => {
 
   it("count once a step, and not where no model answered", () => {
     const step = { type: "step-finish", tokens: { input: 5, output: 1 }, cost: 0.5 };
-    const calls = (parts: MessageParts) => facts(message(parts), "model-call").map((c) => [c.response, c.tokens.inputTokens, c.costUsd]);
+    const calls = (parts: MessageParts) =>
+      facts(message(parts), "model-call").map((c) => [c.response, c.tokens.inputTokens, c.costUsd]);
     expect(calls(assistant({ tokens: { input: 5, output: 1 } }, [step, { ...step, cost: 1 }]))).toEqual([
       ["opencode:msg_1 0", 5, 0.5],
       ["opencode:msg_1 1", 5, 1],
@@ -164,7 +224,9 @@ describe("tokens", () => {
   });
 
   it("of a conversation that is shortened are the product's own", () => {
-    const summary = pushed(message(assistant({ ...DONE, summary: true, finish: "stop", tokens: { input: 5, output: 1 } })));
+    const summary = pushed(
+      message(assistant({ ...DONE, summary: true, finish: "stop", tokens: { input: 5, output: 1 } })),
+    );
     expect(new Set(summary.observations.map((o) => o.speaker))).toEqual(new Set(["opencode:ses_1/compaction"]));
   });
 });
@@ -188,7 +250,8 @@ describe("a copy", () => {
 });
 
 describe("events", () => {
-  const events = (parts: MessageParts) => new SessionRows(FILE).events(message(parts)).map((e) => [e.kind, e.text ?? e.tool?.name, e.name]);
+  const events = (parts: MessageParts) =>
+    new SessionRows(FILE).events(message(parts)).map((e) => [e.kind, e.text ?? e.tool?.name, e.name]);
 
   it("are returned once complete, each under a stable name", () => {
     const call = (state: object) => events(assistant({}, [tool({ input: { a: 1 }, ...state }, "bash")]));
@@ -203,7 +266,9 @@ describe("events", () => {
   });
 
   it("tell errors, subtasks and what the product says itself", () => {
-    expect(events(assistant({ error: { name: "APIError", data: { message: "no" } } }))).toEqual([["error", "APIError: no", "error"]]);
+    expect(events(assistant({ error: { name: "APIError", data: { message: "no" } } }))).toEqual([
+      ["error", "APIError: no", "error"],
+    ]);
     expect(
       events({
         info: { role: "user" },
@@ -230,17 +295,24 @@ describe("JSON files", () => {
       ...tool({ status: "running", metadata: { sessionId: "ses_2" }, time: { start: 5 } }),
     });
     expect(part.observations.map((o) => o.type)).toEqual(["record", "spawn-called", "call-spawned", "agent-described"]);
-    const info = of(messageFile(FILE), { id: "msg_1", sessionID: "ses_1", role: "assistant", tokens: { input: 3, output: 1 }, ...DONE, finish: "stop" });
+    const info = of(messageFile(FILE), {
+      id: "msg_1",
+      sessionID: "ses_1",
+      role: "assistant",
+      tokens: { input: 3, output: 1 },
+      ...DONE,
+      finish: "stop",
+    });
     expect(info.observations.map((o) => o.type)).toEqual(["record", "record", "model-call", "agent-described"]);
-    expect(of(sessionFile(FILE), { id: "ses_1", version: "1.0.0" }).observations[0]).toMatchObject({ productVersion: "1.0.0" });
+    expect(of(sessionFile(FILE), { id: "ses_1", version: "1.0.0" }).observations[0]).toMatchObject({
+      productVersion: "1.0.0",
+    });
   });
 
   it("that are invalid are reported", () => {
-    expect([sessionFile, messageFile, partFile].map((open) => of(open(FILE), { odd: true }).problems.map((p) => p.code))).toEqual([
-      ["record-malformed"],
-      ["record-malformed"],
-      ["record-malformed"],
-    ]);
+    expect(
+      [sessionFile, messageFile, partFile].map((open) => of(open(FILE), { odd: true }).problems.map((p) => p.code)),
+    ).toEqual([["record-malformed"], ["record-malformed"], ["record-malformed"]]);
     expect(
       sessionFile(FILE)
         .push(new TextEncoder().encode("{"), 0)

@@ -1,6 +1,15 @@
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
-import { asCount, asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import {
+  asCount,
+  asList,
+  asNonBlank,
+  asObject,
+  asText,
+  decodeText,
+  type JsonObject,
+  parseJson,
+} from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { eventsOf, eventsOfPart } from "./events.ts";
 import * as key from "./keys.ts";
@@ -38,7 +47,13 @@ export class SessionRows implements Parser {
   }
 
   save(): Cursor {
-    return { updated: this.#updated, edge: this.#edge.row, edgeSize: this.#edge.size, extent: this.#extent, open: this.#open };
+    return {
+      updated: this.#updated,
+      edge: this.#edge.row,
+      edgeSize: this.#edge.size,
+      extent: this.#extent,
+      open: this.#open,
+    };
   }
 
   push(record: Uint8Array, line: number, row?: string): Findings {
@@ -57,7 +72,12 @@ export class SessionRows implements Parser {
     const found = messageFindings(place, message);
     const broken = asList(json.parts).length - message.parts.length;
     if (broken === 0) return found;
-    const problem = { code: "record-malformed", where: `${this.#file.path}:${row}`, detail: `${broken} of its parts`, times: broken } as const;
+    const problem = {
+      code: "record-malformed",
+      where: `${this.#file.path}:${row}`,
+      detail: `${broken} of its parts`,
+      times: broken,
+    } as const;
     return { observations: found.observations, problems: [...found.problems, problem] };
   }
 
@@ -95,7 +115,14 @@ function sessionFindings({ file, line, row }: Place, info: SessionInfo | null, d
 }
 
 function messageFindings({ file, line, row }: Place, message: Message): FindingsOf {
-  const out = new FindingsOf({ path: file.path, line, row, at: message.created, speaker: speakerOf(message), keys: [copyKey(message)] });
+  const out = new FindingsOf({
+    path: file.path,
+    line,
+    row,
+    at: message.created,
+    speaker: speakerOf(message),
+    keys: [copyKey(message)],
+  });
   readMessage(out, message);
   return out;
 }
@@ -121,7 +148,8 @@ export function document(
 }
 
 /** `storage/session/<project>/ses_….json`, up to 1.1. */
-export const sessionFile = (file: SourceFile): Parser => document(file, (json) => sessionFindings({ file, line: 0 }, sessionOf(json), null));
+export const sessionFile = (file: SourceFile): Parser =>
+  document(file, (json) => sessionFindings({ file, line: 0 }, sessionOf(json), null));
 
 /** `storage/message/<session>/msg_….json`: its parts are separate files. */
 export const messageFile = (file: SourceFile): Parser =>
@@ -129,7 +157,11 @@ export const messageFile = (file: SourceFile): Parser =>
     const message = messageOf(json, []);
     if (message === null) return null;
     const out = messageFindings({ file, line: 0 }, message);
-    out.add({ type: "agent-described", agent: key.session(message.session), file: { path: file.path, bytes: file.bytes } });
+    out.add({
+      type: "agent-described",
+      agent: key.session(message.session),
+      file: { path: file.path, bytes: file.bytes },
+    });
     return out;
   });
 
@@ -149,12 +181,18 @@ export function partFile(file: SourceFile): Parser {
       const out = new FindingsOf({ path: file.path, line: 0, at: part.start, speaker: key.session(session), keys });
       readLonePart(out, part, session);
       // The session's own file comes first.
-      out.addAt(LAST, { type: "agent-described", agent: key.session(session), file: { path: file.path, bytes: file.bytes } });
+      out.addAt(LAST, {
+        type: "agent-described",
+        agent: key.session(session),
+        file: { path: file.path, bytes: file.bytes },
+      });
       return out;
     },
     (json) => {
       const found = lone(json);
-      return found === null ? [] : eventsOfPart(found.part, found.session, key.record(`${asText(json.messageID) ?? ""} 0`));
+      return found === null
+        ? []
+        : eventsOfPart(found.part, found.session, key.record(`${asText(json.messageID) ?? ""} 0`));
     },
   );
 }
@@ -177,7 +215,10 @@ export function exportFile(file: SourceFile): Parser {
           ? problemAt(file.path, 0, "record-malformed", "not a message", `message ${i + 1}`)
           : messageFindings({ file, line: i + 1, row: message.id }, message),
       );
-      return { observations: [session, ...all].flatMap((f) => f.observations), problems: [session, ...all].flatMap((f) => f.problems) };
+      return {
+        observations: [session, ...all].flatMap((f) => f.observations),
+        problems: [session, ...all].flatMap((f) => f.problems),
+      };
     },
     (json) => messages(json).flatMap((message) => (message === null ? [] : eventsOf(message))),
   );

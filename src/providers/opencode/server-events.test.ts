@@ -10,10 +10,18 @@ import { ServerEvents } from "./server-events.ts";
 const FILE = { path: "/recordings/x.jsonl", bytes: 1 };
 const bytes = (line: string) => new TextEncoder().encode(line.trimEnd());
 const frame = (type: string, properties: object) => ({ payload: { type, properties } });
-const answer = (answered: string, session: string, body: unknown, asked: number) => ({ answered, asked, session, body });
+const answer = (answered: string, session: string, body: unknown, asked: number) => ({
+  answered,
+  asked,
+  session,
+  body,
+});
 
 function linesOf(name: string): Uint8Array[] {
-  const text = readFileSync(join(import.meta.dirname, "../../../fixtures/opencode", name, "server/frames.jsonl"), "utf8").trimEnd();
+  const text = readFileSync(
+    join(import.meta.dirname, "../../../fixtures/opencode", name, "server/frames.jsonl"),
+    "utf8",
+  ).trimEnd();
   return text.split("\n").map((line) => {
     const { at, data } = JSON.parse(line) as { at: number; data: unknown };
     return bytes(recordedLine(JSON.stringify(data), at));
@@ -21,7 +29,12 @@ function linesOf(name: string): Uint8Array[] {
 }
 
 /** What stands after all of it: of every name the last word. */
-function standing(lines: readonly Uint8Array[], parser: Parser, from = 1, known = new Map<string, readonly Observation[]>()) {
+function standing(
+  lines: readonly Uint8Array[],
+  parser: Parser,
+  from = 1,
+  known = new Map<string, readonly Observation[]>(),
+) {
   for (const [i, line] of lines.entries()) {
     const { observations, replaces = [] } = parser.push(line, from + i);
     for (const row of replaces) known.set(row, []);
@@ -41,17 +54,20 @@ const facts = (known: ReadonlyMap<string, readonly Observation[]>) =>
     .sort();
 
 describe("a server's words", () => {
-  it.each(["nested", "permission", "abort-child"])("can be read piece by piece, with what was remembered: %s", (name) => {
-    const lines = linesOf(name);
-    const whole = facts(standing(lines, new ServerEvents(FILE)));
-    expect(whole.length).toBeGreaterThan(10);
-    for (const cut of [1, 17, Math.floor(lines.length / 2), lines.length - 1]) {
-      const first = new ServerEvents(FILE);
-      const known = standing(lines.slice(0, cut), first);
-      const memory = JSON.parse(JSON.stringify(first.save())) as unknown;
-      expect(facts(standing(lines.slice(cut), new ServerEvents(FILE, memory), cut + 1, known))).toEqual(whole);
-    }
-  });
+  it.each(["nested", "permission", "abort-child"])(
+    "can be read piece by piece, with what was remembered: %s",
+    (name) => {
+      const lines = linesOf(name);
+      const whole = facts(standing(lines, new ServerEvents(FILE)));
+      expect(whole.length).toBeGreaterThan(10);
+      for (const cut of [1, 17, Math.floor(lines.length / 2), lines.length - 1]) {
+        const first = new ServerEvents(FILE);
+        const known = standing(lines.slice(0, cut), first);
+        const memory = JSON.parse(JSON.stringify(first.save())) as unknown;
+        expect(facts(standing(lines.slice(cut), new ServerEvents(FILE, memory), cut + 1, known))).toEqual(whole);
+      }
+    },
+  );
 
   it("received twice are returned once", () => {
     const lines = linesOf("single");
@@ -80,8 +96,20 @@ describe("a server's words", () => {
           state: { status, input: {}, time: { start: 1, ...more } },
         },
       });
-    const info = { id: "msg_1", sessionID: "ses_a", role: "assistant", modelID: "m", time: { created: 1, completed: 5 }, finish: "tool-calls" };
-    const frames = [frame("message.updated", { sessionID: "ses_a", info }), part("completed", { end: 4 }), part("running"), part("pending")];
+    const info = {
+      id: "msg_1",
+      sessionID: "ses_a",
+      role: "assistant",
+      modelID: "m",
+      time: { created: 1, completed: 5 },
+      finish: "tool-calls",
+    };
+    const frames = [
+      frame("message.updated", { sessionID: "ses_a", info }),
+      part("completed", { end: 4 }),
+      part("running"),
+      part("pending"),
+    ];
     const known = standing(
       frames.map((one) => bytes(recordedLine(JSON.stringify(one), 10))),
       new ServerEvents(FILE),
@@ -107,7 +135,15 @@ describe("a server's words", () => {
   });
 
   it("may be anything: nothing throws, in whatever order lines and rubbish come", () => {
-    const types = ["session.updated", "message.updated", "message.part.updated", "session.status", "permission.asked", "message.removed", "session.deleted"];
+    const types = [
+      "session.updated",
+      "message.updated",
+      "message.part.updated",
+      "session.status",
+      "permission.asked",
+      "message.removed",
+      "session.deleted",
+    ];
     const odd = fc.oneof(
       fc.record({
         payload: fc.record({

@@ -3,7 +3,16 @@ import { UNASSIGNED_RULE } from "../../core/link/parents.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { readRecorded } from "../../core/ports/recording.ts";
-import { asCount, asList, asNonBlank, asNumber, asObject, asText, decodeText, type JsonObject } from "../../core/tools/json.ts";
+import {
+  asCount,
+  asList,
+  asNonBlank,
+  asNumber,
+  asObject,
+  asText,
+  decodeText,
+  type JsonObject,
+} from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
@@ -45,15 +54,23 @@ export class ServerEvents implements Parser {
     this.#file = file;
     const json = asObject(saved);
     this.#fold = new Fold(json?.fold);
-    for (const item of asList(json?.sessions)) this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
+    for (const item of asList(json?.sessions))
+      this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
     for (const item of asList(json?.waiting)) this.#waiting.set((item as Waiting).request.id, item as Waiting);
     for (const [session, at] of Object.entries(asObject(json?.failed) ?? {})) this.#failed.set(session, asCount(at));
-    for (const [session, at] of Object.entries(asObject(json?.mentioned) ?? {})) this.#mentioned.set(session, asCount(at));
+    for (const [session, at] of Object.entries(asObject(json?.mentioned) ?? {}))
+      this.#mentioned.set(session, asCount(at));
   }
 
   save(): unknown {
     const [sessions, waiting] = [[...this.#sessions.values()], [...this.#waiting.values()]];
-    return { fold: this.#fold.save(), sessions, waiting, failed: Object.fromEntries(this.#failed), mentioned: Object.fromEntries(this.#mentioned) };
+    return {
+      fold: this.#fold.save(),
+      sessions,
+      waiting,
+      failed: Object.fromEntries(this.#failed),
+      mentioned: Object.fromEntries(this.#mentioned),
+    };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -92,8 +109,11 @@ export class ServerEvents implements Parser {
     const known = this.#fold.part(update.message, update.session, update.id, update.part, line);
     const message = known === null ? null : asMessage(update.message, known);
     if (part === null) return [];
-    if (message !== null) return this.#newEvents(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
-    return part.start !== null && part.end === null && part.type !== "tool" ? [] : eventsOfPart(part, update.session, key.record(`${update.message} 0`));
+    if (message !== null)
+      return this.#newEvents(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
+    return part.start !== null && part.end === null && part.type !== "tool"
+      ? []
+      : eventsOfPart(part, update.session, key.record(`${update.message} 0`));
   }
 
   /** The same failure is reported for the session and for its message; the first one is returned. */
@@ -108,12 +128,25 @@ export class ServerEvents implements Parser {
     if (message !== null && asObject(message.info.error) !== null && this.#returnedErrors.has(message.id)) return [];
     this.#returnedErrors.add(message?.id ?? `${session} ${text}`);
     const keys = message !== null ? [errorKey(message.id)] : id === null ? [] : [key.record(id)];
-    return [{ speaker: key.session(session), keys, kind: "error", text, at, tool: null, response: null, ...(id === null ? {} : { name: id }) }];
+    return [
+      {
+        speaker: key.session(session),
+        keys,
+        kind: "error",
+        text,
+        at,
+        tool: null,
+        response: null,
+        ...(id === null ? {} : { name: id }),
+      },
+    ];
   }
 
   #newEvents(message: Message, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const news = drafts.filter(
-      ({ name, text }) => name !== "error" || !(this.#returnedErrors.has(message.id) || this.#returnedErrors.delete(`${message.session} ${text}`)),
+      ({ name, text }) =>
+        name !== "error" ||
+        !(this.#returnedErrors.has(message.id) || this.#returnedErrors.delete(`${message.session} ${text}`)),
     );
     if (news.some(({ name }) => name === "error")) this.#returnedErrors.add(message.id);
     return named(message, news);
@@ -124,7 +157,11 @@ export class ServerEvents implements Parser {
     if (this.#mentioned.has(session)) return;
     this.#mentioned.set(session, 0);
     const out = rows.of(`file ${session}`, { at: null, speaker: key.session(session), keys: [] });
-    out.add({ type: "agent-described", agent: key.session(session), file: { path: this.#file.path, bytes: this.#file.bytes } });
+    out.add({
+      type: "agent-described",
+      agent: key.session(session),
+      file: { path: this.#file.path, bytes: this.#file.bytes },
+    });
   }
 
   #take(rows: Rows, update: Update, at: number) {
@@ -143,9 +180,16 @@ export class ServerEvents implements Parser {
         if (this.#fold.isNew(update.id)) this.#recovered(rows, update.session);
         return this.#message(rows, update.id, this.#fold.info(update.id, update.session, update.info, rows.line));
       case "whole-message":
-        if (this.#fold.isNew(update.id) && (messageOf(update.info, [], update)?.created ?? 0) > (this.#failed.get(update.session) ?? 0))
+        if (
+          this.#fold.isNew(update.id) &&
+          (messageOf(update.info, [], update)?.created ?? 0) > (this.#failed.get(update.session) ?? 0)
+        )
           this.#recovered(rows, update.session);
-        return this.#message(rows, update.id, this.#fold.whole(update.id, update.session, update.info, update.parts, rows.line));
+        return this.#message(
+          rows,
+          update.id,
+          this.#fold.whole(update.id, update.session, update.info, update.parts, rows.line),
+        );
       case "message-removed":
       case "part-removed":
         return this.#removed(rows, update);
@@ -171,7 +215,9 @@ export class ServerEvents implements Parser {
     const merged = updated(info) >= updated(known) ? { ...known, ...info } : { ...info, ...known };
     const { title, version, parentID, directory, agent, permission, time } = merged;
     const slim = Object.fromEntries(
-      Object.entries({ id, title, version, parentID, directory, agent, permission, time }).filter(([, value]) => value !== undefined),
+      Object.entries({ id, title, version, parentID, directory, agent, permission, time }).filter(
+        ([, value]) => value !== undefined,
+      ),
     );
     this.#sessions.set(id, slim);
     const session = sessionOf(slim);
@@ -188,7 +234,15 @@ export class ServerEvents implements Parser {
     const out = rows.of(`unassigned ${id}`, { at: null, speaker: agent, keys: [] });
     out.add({ type: "agent-described", agent: parent, kind: "unassigned" });
     const says = "the server has no session with this id, so its thread is unknown";
-    out.add({ type: "parent-named", child: agent, parent, rule: UNASSIGNED_RULE, source: "inferred", confidence: 0.05, says });
+    out.add({
+      type: "parent-named",
+      child: agent,
+      parent,
+      rule: UNASSIGNED_RULE,
+      source: "inferred",
+      confidence: 0.05,
+      says,
+    });
   }
 
   #message(rows: Rows, id: string, folded: ReturnType<Fold["get"]> | null) {
@@ -196,9 +250,13 @@ export class ServerEvents implements Parser {
     if (folded == null || message === null) return;
     for (const part of folded.parts.keys()) rows.drop(part);
     // The message itself reports the failure by now.
-    if (asObject(message.info.error) !== null && this.#fold.newest(folded.session)?.id === id) this.#recovered(rows, folded.session);
+    if (asObject(message.info.error) !== null && this.#fold.newest(folded.session)?.id === id)
+      this.#recovered(rows, folded.session);
     if (!this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
-    readMessage(rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }), message);
+    readMessage(
+      rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }),
+      message,
+    );
   }
 
   #part(rows: Rows, { session, message, id, part: json }: Extract<Update, { is: "part" }>) {
@@ -207,7 +265,15 @@ export class ServerEvents implements Parser {
     // Its message is unknown, or too old to be in memory.
     const part = partOf({ ...json, id });
     if (part === null) return;
-    readLonePart(rows.of(id, { at: part.start, speaker: key.session(session), keys: part.start === null ? [] : [partCopyKey(part)] }), part, session);
+    readLonePart(
+      rows.of(id, {
+        at: part.start,
+        speaker: key.session(session),
+        keys: part.start === null ? [] : [partCopyKey(part)],
+      }),
+      part,
+      session,
+    );
   }
 
   #removed(rows: Rows, update: Extract<Update, { is: "message-removed" | "part-removed" }>) {
@@ -231,7 +297,16 @@ export class ServerEvents implements Parser {
     if (!hadFailed && !this.#fold.isOpen(session)) return;
     const time = hadFailed ? Math.max(asked ?? at, this.#fold.lastTime(session)) : (asked ?? at);
     const out = rows.of(`state ${session}`, { at: time, speaker: key.session(session), keys: [] });
-    out.add({ type: "record", role: "other", state: hadFailed ? "open" : null, certain: true, calls: [], results: [], text: null, message: false });
+    out.add({
+      type: "record",
+      role: "other",
+      state: hadFailed ? "open" : null,
+      certain: true,
+      calls: [],
+      results: [],
+      text: null,
+      message: false,
+    });
     if (status.type !== "retry") return;
     const text = asNonBlank(status.message);
     const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${text === null ? "" : `: ${text}`})`;
@@ -247,8 +322,21 @@ export class ServerEvents implements Parser {
     this.#settle(rows, session);
     if (asObject(this.#fold.newest(session)?.info.error) !== null) return;
     this.#failed.set(session, at);
-    const out = rows.of(`error ${session}`, { at: Math.max(at, this.#fold.lastTime(session)), speaker: key.session(session), keys: [] });
-    out.add({ type: "record", role: "other", ...stateAfter(error), certain: true, calls: [], results: [], text: null, message: false });
+    const out = rows.of(`error ${session}`, {
+      at: Math.max(at, this.#fold.lastTime(session)),
+      speaker: key.session(session),
+      keys: [],
+    });
+    out.add({
+      type: "record",
+      role: "other",
+      ...stateAfter(error),
+      certain: true,
+      calls: [],
+      results: [],
+      text: null,
+      message: false,
+    });
   }
 
   #recovered(rows: Rows, session: string) {
@@ -260,7 +348,15 @@ export class ServerEvents implements Parser {
     rows.drop(`state ${session}`);
     if (!this.#fold.isOpen(session)) return;
     const out = rows.of(`state ${session}`, { at, speaker: key.session(session), keys: [] });
-    out.add({ type: "lifecycle", of: key.session(session), state: "shutdown", source: "child_rollout", says, result: null, yields: true });
+    out.add({
+      type: "lifecycle",
+      of: key.session(session),
+      state: "shutdown",
+      source: "child_rollout",
+      says,
+      result: null,
+      yields: true,
+    });
   }
 
   #asks(rows: Rows, session: string, request: Request, at: number) {
@@ -268,7 +364,9 @@ export class ServerEvents implements Parser {
     this.#waiting.set(request.id, { session, since, request });
     const agent = key.session(session);
     const call = request.call == null ? {} : { call: key.call(session, request.call) };
-    rows.of(request.id, { at: since, speaker: agent, keys: [] }).add({ type: "waits", agent, for: request.for, says: request.says, ...call });
+    rows
+      .of(request.id, { at: since, speaker: agent, keys: [] })
+      .add({ type: "waits", agent, for: request.for, says: request.says, ...call });
   }
 
   #answered(rows: Rows, request: string) {

@@ -29,16 +29,26 @@ export function readSession(out: FindingsOf, info: SessionInfo, file: SourceFile
   const state = info.parent === null ? null : ("open" as const);
   out.add({ type: "record", role: "other", state, certain: true, calls: [], results: [], text: null, message: false });
   // A child's first title is its task and type.
-  const isNamed = info.title !== null && !UNTITLED.test(info.title) && !(info.parent !== null && TITLE.test(info.title));
+  const isNamed =
+    info.title !== null && !UNTITLED.test(info.title) && !(info.parent !== null && TITLE.test(info.title));
   if (isNamed && info.title !== null) out.add({ type: "thread-titled", of: agent, title: info.title, rank: 0 });
   if (info.parent !== null) readParent(out, info, info.parent);
-  if (database !== null) out.add({ type: "process-seen", thread: agent, process: { holds: database }, waitingFor: null });
+  if (database !== null)
+    out.add({ type: "process-seen", thread: agent, process: { holds: database }, waitingFor: null });
 }
 
 function readParent(out: FindingsOf, { id, title }: SessionInfo, parent: string) {
   const says = `its session names ${parent} as its parent`;
   const child = key.session(id);
-  out.add({ type: "parent-named", child, parent: key.session(parent), rule: "session.parentID", source: "protocol", confidence: 1, says });
+  out.add({
+    type: "parent-named",
+    child,
+    parent: key.session(parent),
+    rule: "session.parentID",
+    source: "protocol",
+    confidence: 1,
+    says,
+  });
   const [, description, type] = TITLE.exec(title ?? "") ?? [];
   if (description) out.add({ type: "agent-described", agent: child, description });
   // Other sources of the type take precedence.
@@ -48,7 +58,8 @@ function readParent(out: FindingsOf, { id, title }: SessionInfo, parent: string)
 /** Rules about patterns do not restrict the tool as a whole. */
 function limitsIn(rules: readonly PermissionRule[]): ToolLimits | null {
   const whole = new Map(rules.filter((rule) => rule.pattern === "*").map((rule) => [rule.permission, rule.action]));
-  const having = (action: string) => [...whole].filter(([name, its]) => its === action && name !== "*").map(([name]) => name);
+  const having = (action: string) =>
+    [...whole].filter(([name, its]) => its === action && name !== "*").map(([name]) => name);
   const denied = having("deny");
   const allowed = whole.get("*") === "deny" ? having("allow") : null;
   return denied.length === 0 && allowed === null ? null : { allowed, denied: denied.length === 0 ? null : denied };

@@ -58,19 +58,38 @@ function rulesIn(value: unknown): PermissionRule[] {
   const list = typeof value === "string" ? parseJson(value)?.value : value;
   return asList(list).flatMap((item) => {
     const rule = asObject(item);
-    const [permission, pattern, action] = [asNonBlank(rule?.permission), asNonBlank(rule?.pattern), asNonBlank(rule?.action)];
+    const [permission, pattern, action] = [
+      asNonBlank(rule?.permission),
+      asNonBlank(rule?.pattern),
+      asNonBlank(rule?.action),
+    ];
     return permission === null || action === null ? [] : [{ permission, pattern: pattern ?? "*", action }];
   });
 }
 
 /** `info` and `parts` may lack the ids that the storage keeps separately. */
-export function messageOf(value: unknown, parts: readonly unknown[], ids: { readonly id?: unknown; readonly session?: unknown } = {}): Message | null {
+export function messageOf(
+  value: unknown,
+  parts: readonly unknown[],
+  ids: { readonly id?: unknown; readonly session?: unknown } = {},
+): Message | null {
   const info = asObject(value);
-  const [id, session] = [asNonBlank(ids.id) ?? asNonBlank(info?.id), asNonBlank(ids.session) ?? asNonBlank(info?.sessionID)];
+  const [id, session] = [
+    asNonBlank(ids.id) ?? asNonBlank(info?.id),
+    asNonBlank(ids.session) ?? asNonBlank(info?.sessionID),
+  ];
   const role = asNonBlank(info?.role);
   if (info === null || id === null || session === null || role === null) return null;
   const time = asObject(info.time);
-  return { id, session, role, info, created: asTime(time?.created), completed: asTime(time?.completed), parts: parts.flatMap((part) => partOf(part) ?? []) };
+  return {
+    id,
+    session,
+    role,
+    info,
+    created: asTime(time?.created),
+    completed: asTime(time?.completed),
+    parts: parts.flatMap((part) => partOf(part) ?? []),
+  };
 }
 
 export function partOf(value: unknown): Part | null {
@@ -108,7 +127,10 @@ export function toolOf({ type, id, json }: Part): ToolPart | null {
 
 /** An error on one line: its name and message. */
 export function errorText(error: JsonObject): string {
-  const [name, message] = [asNonBlank(error.name), asNonBlank(asObject(error.data)?.message) ?? asNonBlank(error.message)];
+  const [name, message] = [
+    asNonBlank(error.name),
+    asNonBlank(asObject(error.data)?.message) ?? asNonBlank(error.message),
+  ];
   return [name ?? (message === null ? "error" : null), message].filter((text) => text !== null).join(": ");
 }
 

@@ -21,7 +21,10 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const at = argv.indexOf("run");
   const format = optionIn(command.args, "--format");
   const speaks = at >= 0 && format === "json";
-  return outputOnly(speaks, speaks ? argv : at < 0 || format !== null ? null : argv.toSpliced(at + 1, 0, "--format", "json"));
+  return outputOnly(
+    speaks,
+    speaks ? argv : at < 0 || format !== null ? null : argv.toSpliced(at + 1, 0, "--format", "json"),
+  );
 }
 
 /**
@@ -34,7 +37,9 @@ export class OpencodeStream implements LiveReader {
   #isBegun: boolean;
 
   constructor(saved?: unknown) {
-    const memory = saved as { readonly steps: readonly (readonly [string, number])[]; readonly isBegun: boolean } | undefined;
+    const memory = saved as
+      | { readonly steps: readonly (readonly [string, number])[]; readonly isBegun: boolean }
+      | undefined;
     this.#steps = new Map(memory?.steps);
     this.#isBegun = memory?.isBegun ?? false;
   }
@@ -56,12 +61,14 @@ export class OpencodeStream implements LiveReader {
     if (part === null) return;
     const session = partsOf(thread).thread;
     // Without the message's id, steps are distinguished by time.
-    if (part.type === "step-finish") return this.#readStep(out, part.json, asNonBlank(part.json.messageID) ?? `${session} ${at}`, thread);
+    if (part.type === "step-finish")
+      return this.#readStep(out, part.json, asNonBlank(part.json.messageID) ?? `${session} ${at}`, thread);
     readLonePart(out.part({ keys: [partKey(part)] }), part, session, "model");
   }
 
   events(line: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[] {
-    if (line.type === "error") return [{ speaker: thread, keys: [], at, kind: "error", text: errorIn(line), tool: null, response: null }];
+    if (line.type === "error")
+      return [{ speaker: thread, keys: [], at, kind: "error", text: errorIn(line), tool: null, response: null }];
     const part = partIn(line);
     const session = partsOf(thread).thread;
     return part === null ? [] : eventsOfPart(part, session, key.record(`${asText(part.json.messageID)} 0`), "model");
@@ -71,9 +78,16 @@ export class OpencodeStream implements LiveReader {
     const number = this.#steps.get(message) ?? 0;
     this.#steps.set(message, number + 1);
     const costUsd = asAmount(step.cost) || null;
-    const call = { response: key.record(`${message} ${number}`), model: "", tokens: tokensOf(step.tokens), chars: 0, ended: true };
+    const call = {
+      response: key.record(`${message} ${number}`),
+      model: "",
+      tokens: tokensOf(step.tokens),
+      chars: 0,
+      ended: true,
+    };
     out.add({ type: "model-call", ...call, ...(costUsd === null ? {} : { costUsd }) });
-    if (asText(step.reason) === "stop") out.add(turnEnded(thread, "completed", "its stream says that its last response is complete"));
+    if (asText(step.reason) === "stop")
+      out.add(turnEnded(thread, "completed", "its stream says that its last response is complete"));
   }
 }
 
@@ -91,18 +105,26 @@ function partIn(line: JsonObject): Part | null {
   const json = asObject(line.part);
   if (json === null) return null;
   const type = asNonBlank(json.type) ?? PART_TYPES[asText(line.type) ?? ""];
-  const part = partOf({ ...json, type, id: asNonBlank(json.id) ?? asNonBlank(json.callID) ?? `line ${hash(jsonText(line) ?? "")}` });
+  const part = partOf({
+    ...json,
+    type,
+    id: asNonBlank(json.id) ?? asNonBlank(json.callID) ?? `line ${hash(jsonText(line) ?? "")}`,
+  });
   const at = asTime(line.timestamp);
   return part === null || part.start !== null ? part : { ...part, start: at, end: at };
 }
 
 /** Whether OpenCode printed a line. */
 export function isPrinted(line: JsonObject): boolean | null {
-  const isLine = Object.hasOwn(PART_TYPES, asText(line.type) ?? "") ? asObject(line.part) !== null : line.type === "error" && asObject(line.error) !== null;
+  const isLine = Object.hasOwn(PART_TYPES, asText(line.type) ?? "")
+    ? asObject(line.part) !== null
+    : line.type === "error" && asObject(line.error) !== null;
   return isLine && key.isSessionId(asText(line.sessionID) ?? "") ? true : null;
 }
 
 function errorIn(line: JsonObject): string {
   const error = asObject(line.error);
-  return asNonBlank(asObject(error?.data)?.message) ?? asNonBlank(error?.message) ?? asNonBlank(error?.name) ?? "an error";
+  return (
+    asNonBlank(asObject(error?.data)?.message) ?? asNonBlank(error?.message) ?? asNonBlank(error?.name) ?? "an error"
+  );
 }

@@ -26,27 +26,63 @@ export function readTask(out: FindingsOf, part: Part, tool: ToolPart, session: s
   const input = asObject(tool.input) ?? {};
   const call = key.call(session, tool.callId);
   const [child, rule] = childOf(tool);
-  const [prompt, agentType, description] = [asText(input.prompt), asNonBlank(input.subagent_type), asNonBlank(input.description)];
+  const [prompt, agentType, description] = [
+    asText(input.prompt),
+    asNonBlank(input.subagent_type),
+    asNonBlank(input.description),
+  ];
   if (child !== null && asNonBlank(part.json.callID) === null) {
     // A call without an id cannot be linked to the child, but its session is known.
     const agent = key.session(child);
-    const asked = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
+    const asked = {
+      ...(prompt === null ? {} : { prompt }),
+      ...(agentType === null ? {} : { agentType }),
+      ...(description === null ? {} : { description }),
+    };
     const says = `a ${tool.tool} call of its parent names session ${child}`;
     out.addAt(part.start, { type: "agent-described", agent, ...asked });
-    out.addAt(part.start, { type: "parent-named", child: agent, parent: key.session(session), rule, source: "parent_rollout", confidence: 1, says });
+    out.addAt(part.start, {
+      type: "parent-named",
+      child: agent,
+      parent: key.session(session),
+      rule,
+      source: "parent_rollout",
+      confidence: 1,
+      says,
+    });
   } else {
     const makes = tool.tool === TASK ? "one" : "maybe";
-    out.addAt(part.start, { type: "spawn-called", call, tool: tool.tool, makes, prompt, agentType, description, name: null, offers: [] });
+    out.addAt(part.start, {
+      type: "spawn-called",
+      call,
+      tool: tool.tool,
+      makes,
+      prompt,
+      agentType,
+      description,
+      name: null,
+      offers: [],
+    });
   }
   if (child !== null && asNonBlank(part.json.callID) !== null) {
     const says = `the ${tool.tool} call ${tool.callId} names session ${child}`;
-    out.addAt(part.start, { type: "call-spawned", call, child: key.session(child), rule, source: "parent_rollout", says });
+    out.addAt(part.start, {
+      type: "call-spawned",
+      call,
+      child: key.session(child),
+      rule,
+      source: "parent_rollout",
+      says,
+    });
   }
   // If no child was spawned, only the call can report the end.
   const of = child === null ? { call } : key.session(child);
   const state = stateOf(tool, metadata.background === true);
   if (state === null) return;
-  const outcome = tool.error === null ? `says ${state === "launched" ? "it was launched in the background" : tool.status}` : `failed: ${firstLine(tool.error)}`;
+  const outcome =
+    tool.error === null
+      ? `says ${state === "launched" ? "it was launched in the background" : tool.status}`
+      : `failed: ${firstLine(tool.error)}`;
   const says = `its ${tool.tool} call ${outcome}`;
   const result = state === "completed" ? resultIn(tool.output ?? "") : null;
   out.addAt(part.end, {
@@ -75,7 +111,8 @@ function childOf({ tool, metadata, output, error, input }: ToolPart): [child: st
   if (named !== null) return [named, "task.metadata.sessionId"];
   const inOutput = /(?:<task id="|task_id: |session_id: )(ses_[A-Za-z0-9]+)/.exec(output ?? error ?? "")?.[1];
   if (inOutput !== undefined) return [inOutput, "task output"];
-  const resumed = tool === TASK && error === null ? SESSION_ID.exec(asText(asObject(input)?.task_id) ?? "")?.[0] : undefined;
+  const resumed =
+    tool === TASK && error === null ? SESSION_ID.exec(asText(asObject(input)?.task_id) ?? "")?.[0] : undefined;
   return [resumed ?? null, "task.task_id"];
 }
 
@@ -84,8 +121,13 @@ export function resultIn(output: string): string | null {
   return asNonBlank(framed ?? output.replace(/\n*<task_metadata>[\s\S]*$/, "").replace(/^task_id: .*\n+/, ""));
 }
 
-const NOTICE = /<task id="(ses_[A-Za-z0-9]+)" state="(completed|error|cancelled)">\s*(?:<summary>([\s\S]*?)<\/summary>)?([\s\S]*?)<\/task>/g;
-const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", error: "errored", cancelled: "shutdown" };
+const NOTICE =
+  /<task id="(ses_[A-Za-z0-9]+)" state="(completed|error|cancelled)">\s*(?:<summary>([\s\S]*?)<\/summary>)?([\s\S]*?)<\/task>/g;
+const STATES: Readonly<Record<string, LifecycleState>> = {
+  completed: "completed",
+  error: "errored",
+  cancelled: "shutdown",
+};
 
 /** The product's notices to a session about the end of a background child. */
 export function readNotices(out: FindingsOf, text: string): void {
@@ -93,16 +135,28 @@ export function readNotices(out: FindingsOf, text: string): void {
     if (child === undefined || state === undefined) continue;
     const says = `a notice to its parent says ${JSON.stringify(firstLine(summary ?? state))}`;
     const result = state === "completed" ? resultIn(rest ?? "") : null;
-    out.add({ type: "lifecycle", of: key.session(child), state: STATES[state] ?? "completed", source: "parent_rollout", says, result, yields: true });
+    out.add({
+      type: "lifecycle",
+      of: key.session(child),
+      state: STATES[state] ?? "completed",
+      source: "parent_rollout",
+      says,
+      result,
+      yields: true,
+    });
   }
 }
 
 /** Such notices as readable sentences; null for a text without one. */
 export function asSentence(text: string): string | null {
   const sentences = [...text.matchAll(NOTICE)].map(([, , state = "", summary, rest = ""]) => {
-    const summaryText = (summary ?? `Background task ${state}`).trim().replace(/^Background task (\w+): ([\s\S]+)$/, "$2 $1");
+    const summaryText = (summary ?? `Background task ${state}`)
+      .trim()
+      .replace(/^Background task (\w+): ([\s\S]+)$/, "$2 $1");
     const result = resultIn(rest);
-    return result === null ? summaryText : `${summaryText}: ${result.length > 600 ? `${result.slice(0, 600).toWellFormed()}…` : result}`;
+    return result === null
+      ? summaryText
+      : `${summaryText}: ${result.length > 600 ? `${result.slice(0, 600).toWellFormed()}…` : result}`;
   });
   return sentences.length === 0 ? null : sentences.join("\n");
 }

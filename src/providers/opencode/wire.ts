@@ -43,7 +43,8 @@ export const wire: Dialect = {
   response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
   unnamed: (thread, response) => agentKey(key.NAME, partsOf(thread).thread, `${ANONYMOUS}${response}`),
   namedIn: () => null,
-  matches: ({ parent }, prompt) => (parent === null || prompt === null ? [] : [key.promptMatch(partsOf(parent).thread, prompt)]),
+  matches: ({ parent }, prompt) =>
+    parent === null || prompt === null ? [] : [key.promptMatch(partsOf(parent).thread, prompt)],
 };
 
 /** Titles and summaries of sessions: requests of agents have tools. */
@@ -56,7 +57,9 @@ function tagOf({ offered, opening }: RequestRow): Caller["tag"] {
 function stateIn(text: string): LifecycleState {
   if (/^(Subagent failed|Error\b)/.test(text)) return "errored";
   if (/^(Task (was )?(cancelled|aborted)|Tool execution aborted)/.test(text)) return "shutdown";
-  return /^<task id="[^"]*" state="running"|\brunning in the background\b/.test(text.slice(0, 500)) ? "launched" : "completed";
+  return /^<task id="[^"]*" state="running"|\brunning in the background\b/.test(text.slice(0, 500))
+    ? "launched"
+    : "completed";
 }
 
 interface Memory {
@@ -89,7 +92,10 @@ class OpencodeVoice implements Interpreter {
             says: `the result of call ${id} names session ${child}`,
           });
         const state = isError ? "errored" : stateIn(text);
-        const [result, says] = state === "completed" ? [resultIn(text), "its call has returned"] : [null, `the result of its call says ${state}`];
+        const [result, says] =
+          state === "completed"
+            ? [resultIn(text), "its call has returned"]
+            : [null, `the result of its call says ${state}`];
         out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result, yields: true });
       }
     }

@@ -75,35 +75,62 @@ export class Conversation {
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
     part.add({
       type: "record",
-      role: message.role === "assistant" ? "assistant" : message.role === "user" || message.role === "toolResult" ? "user" : "other",
+      role:
+        message.role === "assistant"
+          ? "assistant"
+          : message.role === "user" || message.role === "toolResult"
+            ? "user"
+            : "other",
       state: message.state,
       certain: true,
       calls: message.calls.map(({ id, name }) => ({ call: key.call(this.session, id), name })),
-      results: message.resultOf === null ? [] : [{ call: key.call(this.session, message.resultOf.call), isError: message.resultOf.isError }],
+      results:
+        message.resultOf === null
+          ? []
+          : [{ call: key.call(this.session, message.resultOf.call), isError: message.resultOf.isError }],
       text: message.state === "answered" && message.text.trim() !== "" ? message.text : null,
       message: message.role === "assistant" || message.role === "user",
     });
     if (answer !== null)
       part.add({
         ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model),
-        ...(alias === null || answer.response === null ? {} : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
+        ...(alias === null || answer.response === null
+          ? {}
+          : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
       });
-    if (message.used !== null && outcomesIn(message.resultOf?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
+    if (message.used !== null && outcomesIn(message.resultOf?.details ?? null).length === 0)
+      this.onOwnBehalf(out, message.used, context, "", "");
     for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
     if (message.resultOf !== null) this.#answered(part, message, message.resultOf, context);
     this.#addDrafts(message, context, keys, response);
   }
 
   /** Internal model calls of the product or of a tool. */
-  onOwnBehalf(out: FindingsOf, used: Used, { at, record, order }: Pick<Context, "at" | "record" | "order">, provider: string, model: string): void {
+  onOwnBehalf(
+    out: FindingsOf,
+    used: Used,
+    { at, record, order }: Pick<Context, "at" | "record" | "order">,
+    provider: string,
+    model: string,
+  ): void {
     const agent = key.itself(this.session);
     const response = key.partOf(record, "used");
     const part = out.part({ speaker: agent, at, keys: [response], order });
-    part.add({ type: "agent-described", agent, internal: { why: "the product asked on its own behalf", unlessSpawned: false } });
+    part.add({
+      type: "agent-described",
+      agent,
+      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
+    });
     part.add(calledBy(used, response, provider, model));
   }
 
-  #ask(out: FindingsOf, id: string, tool: string, tasks: readonly Task[] | null, { agent, at, record, order }: Context) {
+  #ask(
+    out: FindingsOf,
+    id: string,
+    tool: string,
+    tasks: readonly Task[] | null,
+    { agent, at, record, order }: Context,
+  ) {
     if (tasks === null) return;
     const call = key.call(this.session, id);
     this.#spawns.set(id, { at, count: tasks.length });
@@ -111,16 +138,48 @@ export class Conversation {
     if (tasks.length === 1 && first !== undefined) {
       const { prompt, agentType, description } = first;
       const offers = prompt === null ? [] : [key.promptMatch(this.session, prompt)];
-      return out.add({ type: "spawn-called", call, tool, makes: "one", prompt, agentType, description, name: null, offers });
+      return out.add({
+        type: "spawn-called",
+        call,
+        tool,
+        makes: "one",
+        prompt,
+        agentType,
+        description,
+        name: null,
+        offers,
+      });
     }
-    out.add({ type: "spawn-called", call, tool, makes: "maybe", prompt: null, agentType: null, description: null, name: null, offers: [] });
+    out.add({
+      type: "spawn-called",
+      call,
+      tool,
+      makes: "maybe",
+      prompt: null,
+      agentType: null,
+      description: null,
+      name: null,
+      offers: [],
+    });
     // One call for several agents: each is stated at once, whatever happens to the call.
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(id, i);
       const part = out.part({ speaker: child, at, keys: [key.partOf(record, `${id}.${i}`)], order });
-      part.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }) });
+      part.add({
+        type: "agent-described",
+        agent: child,
+        ...(prompt === null ? {} : { prompt }),
+        ...(agentType === null ? {} : { agentType }),
+      });
       part.add(namedBy(agent, child, "subagent.tasks", "its parent asks for it, among others"));
-      part.add({ type: "call-spawned", call, child, rule: "subagent.tasks", source: "parent_rollout", says: `task ${i + 1} of its parent's call` });
+      part.add({
+        type: "call-spawned",
+        call,
+        child,
+        rule: "subagent.tasks",
+        source: "parent_rollout",
+        says: `task ${i + 1} of its parent's call`,
+      });
     }
   }
 
@@ -137,27 +196,46 @@ export class Conversation {
     const call = key.call(this.session, id);
     const outcomes = outcomesIn(details);
     const agent = answers.tool === "Agent" || this.#spawns.has(id) ? asNonBlank(details?.agentId) : null;
-    const ended = (of: AgentKey | { call: typeof call }, end: End) => out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
+    const ended = (of: AgentKey | { call: typeof call }, end: End) =>
+      out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
     if (agent !== null) {
       const child = key.agent(this.session, agent);
       const agentType = asNonBlank(details?.subagentType);
       out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }) });
-      out.add({ type: "call-spawned", call, child, rule: "details.agentId", source: "parent_rollout", says: `the result of its call names agent ${agent}` });
+      out.add({
+        type: "call-spawned",
+        call,
+        child,
+        rule: "details.agentId",
+        source: "parent_rollout",
+        says: `the result of its call names agent ${agent}`,
+      });
       const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
       if (end !== null) ended(child, end);
       return;
     }
-    if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null)) return;
+    if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null))
+      return;
     const mode = asText(details?.mode);
     // The record of the call may be missing.
     if (!this.#spawns.has(id))
-      this.#spawns.set(id, { at: null, count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length });
+      this.#spawns.set(id, {
+        at: null,
+        count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length,
+      });
     for (const outcome of outcomes) this.#outcome(out, id, outcome, mode === "chain", context);
     if (outcomes.length > 0) return;
     const count = this.#spawns.get(id)?.count ?? 1;
     const launched = asNonBlank(details?.asyncId);
     if (launched !== null)
-      ended({ call }, { state: "launched", says: `the result of its call says that it runs in the background as ${launched}`, result: null });
+      ended(
+        { call },
+        {
+          state: "launched",
+          says: `the result of its call says that it runs in the background as ${launched}`,
+          result: null,
+        },
+      );
     else if (isError) {
       const end: End = { state: "errored", says: `its call failed: ${message.text.split("\n")[0]}`, result: null };
       if (count === 1) ended({ call }, end);
@@ -171,11 +249,27 @@ export class Conversation {
     const child = run === null ? assumed : key.agent(this.session, run.agent);
     const spawn = this.#spawns.get(id);
     // The agent assumed for the call is named differently by its own file.
-    if (run !== null && (spawn?.count ?? 1) > 1) out.part({ speaker: assumed, keys: [] }).add({ type: "file-refused", agent: assumed });
-    const says = run === null ? `result ${index + 1} of its parent's call is its own` : `the result of its parent's call names its file, of run ${run.agent}`;
-    out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }), ...(prompt === null ? {} : { prompt }) });
+    if (run !== null && (spawn?.count ?? 1) > 1)
+      out.part({ speaker: assumed, keys: [] }).add({ type: "file-refused", agent: assumed });
+    const says =
+      run === null
+        ? `result ${index + 1} of its parent's call is its own`
+        : `the result of its parent's call names its file, of run ${run.agent}`;
+    out.add({
+      type: "agent-described",
+      agent: child,
+      ...(agentType === null ? {} : { agentType }),
+      ...(prompt === null ? {} : { prompt }),
+    });
     out.add(namedBy(context.agent, child, "details.results", says));
-    out.add({ type: "call-spawned", call: key.call(this.session, id), child, rule: "details.results", source: "parent_rollout", says });
+    out.add({
+      type: "call-spawned",
+      call: key.call(this.session, id),
+      child,
+      rule: "details.results",
+      source: "parent_rollout",
+      says,
+    });
     if (end !== null) out.add({ type: "lifecycle", of: child, source: "parent_rollout", ...end });
     const inside = (what: string, at: number | null, number: number): Context => ({
       agent: child,
@@ -189,8 +283,18 @@ export class Conversation {
       const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
       const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
       part.add({ type: "agent-described", agent: child, file: this.#place() });
-      part.add({ type: "record", role: "other", state: "open", certain: true, calls: [], results: [], text: null, message: false });
-      for (const [i, { json, at }] of read.entries()) if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
+      part.add({
+        type: "record",
+        role: "other",
+        state: "open",
+        certain: true,
+        calls: [],
+        results: [],
+        text: null,
+        message: false,
+      });
+      for (const [i, { json, at }] of read.entries())
+        if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
     }
     if (used !== null) this.#total(out, used, inside("used", context.at, 0));
   }
@@ -217,7 +321,12 @@ export class Conversation {
     };
     for (const thought of message.thoughts) say("reasoning", thought);
     if (message.resultOf !== null) {
-      const tool = { name: message.resultOf.tool, call: key.call(this.session, message.resultOf.call), input: null, isError: message.resultOf.isError };
+      const tool = {
+        name: message.resultOf.tool,
+        call: key.call(this.session, message.resultOf.call),
+        input: null,
+        isError: message.resultOf.isError,
+      };
       return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
     }
     say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);

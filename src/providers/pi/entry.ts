@@ -9,7 +9,10 @@ export function entryIn(record: Uint8Array): Entry | null {
   if (json === null || id === null || type === null || type === "session") return null;
   const message = readMessage(asObject(json.message) ?? {});
   const calls = message?.calls.map((call) => call.name).join(", ") ?? "";
-  const text = message === null ? (asText(json.summary) ?? asText(json.name) ?? asText(json.modelId) ?? asText(json.customType) ?? "") : message.text || calls;
+  const text =
+    message === null
+      ? (asText(json.summary) ?? asText(json.name) ?? asText(json.modelId) ?? asText(json.customType) ?? "")
+      : message.text || calls;
   const preview = text.replace(/\s+/g, " ").trim().slice(0, PREVIEW);
   return { id, type, parent: asNonBlank(json.parentId), at: asTime(json.timestamp), preview };
 }

@@ -25,7 +25,10 @@ export const pi: Provider = {
         .filter((dir) => dir !== "");
     const sessions = list(env.PI_CODING_AGENT_SESSION_DIR);
     const agents = list(env.PI_CODING_AGENT_DIR);
-    const own = sessions.length > 0 ? sessions : (agents.length > 0 ? agents : [`${home}/.pi/agent`]).map((dir) => `${dir}/sessions`);
+    const own =
+      sessions.length > 0
+        ? sessions
+        : (agents.length > 0 ? agents : [`${home}/.pi/agent`]).map((dir) => `${dir}/sessions`);
     // One extension keeps its agents' records in the temp folder.
     return [...own, `${(env.TMPDIR || env.TMP || env.TEMP || "/tmp").replace(/[\\/]+$/, "")}/pi-subagents-*`];
   },

@@ -1,4 +1,13 @@
-import { ANONYMOUS, agentKey, type CallKey, callKey, matchKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import {
+  ANONYMOUS,
+  agentKey,
+  type CallKey,
+  callKey,
+  matchKey,
+  type RecordKey,
+  recordKey,
+  threadKey,
+} from "../../core/facts/ids.ts";
 
 /** Builds keys from Pi's ids. */
 export const NAME = "pi";

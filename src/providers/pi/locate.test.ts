@@ -8,9 +8,18 @@ describe("a file below a folder of sessions", () => {
     [`--home-dev--/${TOP}.jsonl`, { is: "session", session: "01a1e214-7ed7", stem: TOP }],
     [`${TOP}.jsonl`, { is: "session", session: "01a1e214-7ed7", stem: TOP }],
     ["--home-dev--/mine.jsonl", { is: "session", session: null, stem: "mine" }],
-    [`--home-dev--/${TOP}/run/run-0/session.jsonl`, { is: "run", session: "01a1e214-7ed7", agent: "run", parent: null, run: "run" }],
-    [`--home-dev--/${TOP}/run/run-2/session.jsonl`, { is: "run", session: "01a1e214-7ed7", agent: "run.2", parent: null, run: "run" }],
-    [`--home-dev--/${TOP}/a/run-0/session/b/run-1/session.jsonl`, { is: "run", session: "01a1e214-7ed7", agent: "b.1", parent: "a", run: "b" }],
+    [
+      `--home-dev--/${TOP}/run/run-0/session.jsonl`,
+      { is: "run", session: "01a1e214-7ed7", agent: "run", parent: null, run: "run" },
+    ],
+    [
+      `--home-dev--/${TOP}/run/run-2/session.jsonl`,
+      { is: "run", session: "01a1e214-7ed7", agent: "run.2", parent: null, run: "run" },
+    ],
+    [
+      `--home-dev--/${TOP}/a/run-0/session/b/run-1/session.jsonl`,
+      { is: "run", session: "01a1e214-7ed7", agent: "b.1", parent: "a", run: "b" },
+    ],
     ["home-dev/01a1/tasks/964e.output", { is: "task", session: "01a1", agent: "964e" }],
     ["--home-dev--/subagent-artifacts/x_transcript.jsonl", null],
     [`--home-dev--/${TOP}/run/run-0/notes.md`, null],
@@ -19,7 +28,10 @@ describe("a file below a folder of sessions", () => {
   });
 
   it("is the same by the path that a parent writes down", () => {
-    expect(runOfFile(`/home/dev/.pi/agent/sessions/--home-dev--/${TOP}/run/run-1/session.jsonl`)).toMatchObject({ session: "01a1e214-7ed7", agent: "run.1" });
+    expect(runOfFile(`/home/dev/.pi/agent/sessions/--home-dev--/${TOP}/run/run-1/session.jsonl`)).toMatchObject({
+      session: "01a1e214-7ed7",
+      agent: "run.1",
+    });
     expect(runOfFile("/somewhere/else.jsonl")).toBeNull();
   });
 });

@@ -5,7 +5,13 @@ export type PiFile =
   /**
    * pi-subagents: `<file of the parent>/<run>/run-<n>/session.jsonl`; its children are in `<run>/run-<n>/session/…`.
    */
-  | { readonly is: "run"; readonly session: string; readonly agent: string; readonly parent: string | null; readonly run: string | null }
+  | {
+      readonly is: "run";
+      readonly session: string;
+      readonly agent: string;
+      readonly parent: string | null;
+      readonly run: string | null;
+    }
   /** @tintinweb/pi-subagents: `<folder>/<session>/tasks/<agent>.output`. */
   | { readonly is: "task"; readonly session: string; readonly agent: string };
 
@@ -15,9 +21,11 @@ export function locate(path: string): PiFile | null {
   const parts = path.split("/");
   const name = parts.at(-1) ?? "";
   const [, agent] = /^(.+)\.output$/.exec(name) ?? [];
-  if (agent !== undefined && parts.at(-2) === "tasks" && parts.length >= 3) return { is: "task", session: parts.at(-3) ?? "", agent };
+  if (agent !== undefined && parts.at(-2) === "tasks" && parts.length >= 3)
+    return { is: "task", session: parts.at(-3) ?? "", agent };
   // Inputs, outputs and copies of the agents' own files.
-  if (!name.endsWith(".jsonl") || parts.includes("subagent-artifacts") || parts.includes("async-subagent-runs")) return null;
+  if (!name.endsWith(".jsonl") || parts.includes("subagent-artifacts") || parts.includes("async-subagent-runs"))
+    return null;
   const stem = name.slice(0, -".jsonl".length);
   const top = parts.slice(0, -1).findIndex((part) => SESSION.test(part));
   if (top < 0) return parts.length > 2 ? null : { is: "session", session: SESSION.exec(stem)?.[1] ?? null, stem };
@@ -33,7 +41,8 @@ export function runIn(session: string, parts: readonly string[], stem: string): 
     if (number !== undefined && run !== undefined) runs.push({ id: number === "0" ? run : `${run}.${number}`, run });
   });
   const [last, above] = [runs.at(-1), runs.at(-2)];
-  if (stem === "session" && last !== undefined) return { is: "run", session, agent: last.id, parent: above?.id ?? null, run: last.run };
+  if (stem === "session" && last !== undefined)
+    return { is: "run", session, agent: last.id, parent: above?.id ?? null, run: last.run };
   return { is: "run", session, agent: [...parts.slice(0, -1), stem].join("."), parent: last?.id ?? null, run: null };
 }
 
@@ -42,6 +51,10 @@ export function runOfFile(file: string): Extract<PiFile, { is: "run" }> | null {
   const parts = file.split(/[\\/]/);
   const top = parts.findLastIndex((part) => SESSION.test(part));
   if (top < 0 || top >= parts.length - 2) return null;
-  const found = runIn(SESSION.exec(parts[top] ?? "")?.[1] ?? "", parts.slice(top + 1), (parts.at(-1) ?? "").replace(/\.jsonl$/, ""));
+  const found = runIn(
+    SESSION.exec(parts[top] ?? "")?.[1] ?? "",
+    parts.slice(top + 1),
+    (parts.at(-1) ?? "").replace(/\.jsonl$/, ""),
+  );
   return found.is === "run" ? found : null;
 }

@@ -1,6 +1,15 @@
 import type { RecordState } from "../../core/facts/observation.ts";
 import { NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
-import { asAmount, asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import {
+  asAmount,
+  asCount,
+  asList,
+  asNonBlank,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+} from "../../core/tools/json.ts";
 
 /** A message, in a session, in an agent's file, or in the result of a spawn call. */
 export interface Message {
@@ -10,7 +19,12 @@ export interface Message {
   readonly thoughts: readonly string[];
   readonly calls: readonly ToolCall[];
   /** Set for tool results. */
-  readonly resultOf: { readonly call: string; readonly tool: string | null; readonly isError: boolean; readonly details: JsonObject | null } | null;
+  readonly resultOf: {
+    readonly call: string;
+    readonly tool: string | null;
+    readonly isError: boolean;
+    readonly details: JsonObject | null;
+  } | null;
   readonly answer: ModelResponse | null;
   /** Model usage of a tool. */
   readonly used: Used | null;
@@ -59,7 +73,10 @@ export function readMessage(json: JsonObject): Message | null {
     text: role === "bashExecution" ? `$ ${asText(json.command) ?? ""}\n${asText(json.output) ?? ""}` : text,
     thoughts: of("thinking").flatMap((block) => asNonBlank(block?.thinking) ?? []),
     calls,
-    resultOf: call === null ? null : { call, tool: asNonBlank(json.toolName), isError: json.isError === true, details: asObject(json.details) },
+    resultOf:
+      call === null
+        ? null
+        : { call, tool: asNonBlank(json.toolName), isError: json.isError === true, details: asObject(json.details) },
     answer: role === "assistant" ? answerIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
     state: stateAfter(role, asText(json.stopReason), calls.length > 0),

@@ -26,7 +26,11 @@ describe("a call", () => {
       }),
       ["first", "then"],
     ],
-    ["of the other extension", call("Agent", { prompt: "look", subagent_type: "Explore", description: "Looks" }), ["look"]],
+    [
+      "of the other extension",
+      call("Agent", { prompt: "look", subagent_type: "Explore", description: "Looks" }),
+      ["look"],
+    ],
     ["that asks how one is doing", call("subagent", { action: "status", id: "x" }), null],
     ["of another tool", call("bash", { command: "ls" }), null],
   ])("%s", (_, asked, prompts) => {
@@ -53,7 +57,18 @@ describe("how a child ended", () => {
 
 it("a result without messages and without a file counts by its total", () => {
   const [outcome] = outcomesIn({
-    results: [{ agent: "a", usage: { input: 5, output: 3, cacheRead: 2, cacheWrite: 0, cost: 0.01, turns: 2 }, model: "mock/m-1" }],
+    results: [
+      {
+        agent: "a",
+        usage: { input: 5, output: 3, cacheRead: 2, cacheWrite: 0, cost: 0.01, turns: 2 },
+        model: "mock/m-1",
+      },
+    ],
   });
-  expect(outcome?.used).toMatchObject({ tokens: { inputTokens: 5, outputTokens: 3, cacheReadTokens: 2 }, costUsd: 0.01, turns: 2, model: "m-1" });
+  expect(outcome?.used).toMatchObject({
+    tokens: { inputTokens: 5, outputTokens: 3, cacheReadTokens: 2 },
+    costUsd: 0.01,
+    turns: 2,
+    model: "m-1",
+  });
 });

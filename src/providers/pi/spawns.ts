@@ -15,7 +15,11 @@ export interface Task {
 /** Pi has no built-in agents; these are the tools of its example extension and of the two most used extensions. */
 export function tasksOf({ name, args }: ToolCall): readonly Task[] | null {
   if (name === "Agent") {
-    const [prompt, agentType, description] = [asNonBlank(args.prompt), asNonBlank(args.subagent_type), asNonBlank(args.description)];
+    const [prompt, agentType, description] = [
+      asNonBlank(args.prompt),
+      asNonBlank(args.subagent_type),
+      asNonBlank(args.description),
+    ];
     return prompt === null ? null : [{ prompt, agentType, description, background: args.run_in_background === true }];
   }
   if (name !== "subagent") return null;
@@ -23,10 +27,14 @@ export function tasksOf({ name, args }: ToolCall): readonly Task[] | null {
   const all = many.length > 0 ? many : [args];
   const tasks = all.flatMap((one) => {
     const [prompt, agentType] = [asNonBlank(one.task), asNonBlank(one.agent)];
-    return prompt === null && agentType === null ? [] : [{ prompt, agentType, description: null, background: args.async === true }];
+    return prompt === null && agentType === null
+      ? []
+      : [{ prompt, agentType, description: null, background: args.async === true }];
   });
   // Other actions query or stop agents.
-  return tasks.length === 0 || (asNonBlank(args.action) !== null && many.length === 0 && asNonBlank(args.task) === null) ? null : tasks;
+  return tasks.length === 0 || (asNonBlank(args.action) !== null && many.length === 0 && asNonBlank(args.task) === null)
+    ? null
+    : tasks;
 }
 
 /** The end of an agent, as reported to its parent. */
@@ -71,7 +79,14 @@ export function outcomesIn(details: JsonObject | null): readonly Outcome[] {
         end: endOf(json),
         messages,
         run: found,
-        used: used === null ? null : { ...used, turns: asNumber(asObject(json.usage)?.turns) ?? 1, model: (asText(json.model) ?? "").replace(/^[^/]*\//, "") },
+        used:
+          used === null
+            ? null
+            : {
+                ...used,
+                turns: asNumber(asObject(json.usage)?.turns) ?? 1,
+                model: (asText(json.model) ?? "").replace(/^[^/]*\//, ""),
+              },
       },
     ];
   });
@@ -87,7 +102,9 @@ function endOf(json: JsonObject): End | null {
   if (stop === "error" || (code !== null && code > 0) || asNonBlank(json.error) !== null)
     return { state: "errored", says: `its call says that it failed${why || ` with exit code ${code}`}`, result: null };
   // Negative: it was still running when this was written.
-  return code !== null && code < 0 ? null : { state: "completed", says: "its call returned its result", result: asNonBlank(json.finalOutput) };
+  return code !== null && code < 0
+    ? null
+    : { state: "completed", says: "its call returned its result", result: asNonBlank(json.finalOutput) };
 }
 
 /** The states of @tintinweb/pi-subagents. */

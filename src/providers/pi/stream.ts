@@ -19,7 +19,8 @@ export function wrap(argv: readonly string[]): Wrapping | null {
 }
 
 /** Whether Pi printed a line. Session files begin with the same header, so only lines that occur in no file count. */
-export const isPrinted = (line: JsonObject): boolean | null => (line.type === "agent_start" && !("id" in line) ? true : null);
+export const isPrinted = (line: JsonObject): boolean | null =>
+  line.type === "agent_start" && !("id" in line) ? true : null;
 
 /** Reads `--mode json`: messages without entry ids, calls with ids. */
 export class PiStream implements LiveReader {
@@ -48,11 +49,13 @@ export class PiStream implements LiveReader {
         return out.add(AT_WORK);
       case "message_end": {
         const message = readMessage(asObject(line.message) ?? {});
-        if (message?.role === "user" && message.text.trim() !== "") out.add({ type: "agent-described", agent: thread, prompt: message.text });
+        if (message?.role === "user" && message.text.trim() !== "")
+          out.add({ type: "agent-described", agent: thread, prompt: message.text });
         return;
       }
       case "tool_execution_start": {
-        const tasks = id === null || tool === null ? null : tasksOf({ id, name: tool, args: asObject(line.args) ?? {} });
+        const tasks =
+          id === null || tool === null ? null : tasksOf({ id, name: tool, args: asObject(line.args) ?? {} });
         if (id !== null && tool !== null && tasks !== null) this.#ask(out, id, tool, tasks, thread);
         return;
       }
@@ -76,13 +79,45 @@ export class PiStream implements LiveReader {
     if (tasks.length === 1 && first !== undefined) {
       const { prompt, agentType, description } = first;
       const offers = prompt === null ? [] : [key.promptMatch(session, prompt)];
-      return out.add({ type: "spawn-called", call, tool, makes: "one", prompt, agentType, description, name: null, offers });
+      return out.add({
+        type: "spawn-called",
+        call,
+        tool,
+        makes: "one",
+        prompt,
+        agentType,
+        description,
+        name: null,
+        offers,
+      });
     }
-    out.add({ type: "spawn-called", call, tool, makes: "maybe", prompt: null, agentType: null, description: null, name: null, offers: [] });
+    out.add({
+      type: "spawn-called",
+      call,
+      tool,
+      makes: "maybe",
+      prompt: null,
+      agentType: null,
+      description: null,
+      name: null,
+      offers: [],
+    });
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(session, id, i);
-      out.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }) });
-      out.add({ type: "call-spawned", call, child, rule: "subagent.tasks", source: "protocol", says: `task ${i + 1} of its parent's call` });
+      out.add({
+        type: "agent-described",
+        agent: child,
+        ...(prompt === null ? {} : { prompt }),
+        ...(agentType === null ? {} : { agentType }),
+      });
+      out.add({
+        type: "call-spawned",
+        call,
+        child,
+        rule: "subagent.tasks",
+        source: "protocol",
+        says: `task ${i + 1} of its parent's call`,
+      });
     }
   }
 
@@ -96,14 +131,28 @@ export class PiStream implements LiveReader {
       out.addAt(null, { type: "lifecycle", of, source: "protocol", ...end, yields: true });
     if (agent !== null) {
       const child = key.agent(session, agent);
-      out.add({ type: "call-spawned", call, child, rule: "details.agentId", source: "protocol", says: `the result of its call names agent ${agent}` });
+      out.add({
+        type: "call-spawned",
+        call,
+        child,
+        rule: "details.agentId",
+        source: "protocol",
+        says: `the result of its call names agent ${agent}`,
+      });
       const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
       return end === null ? undefined : ended(child, end);
     }
     const outcomes = outcomesIn(details);
     for (const { index, run, end } of outcomes) {
       const child = run === null ? this.#childOf(session, id, index) : key.agent(session, run.agent);
-      out.add({ type: "call-spawned", call, child, rule: "details.results", source: "protocol", says: "a result of its parent's call is its own" });
+      out.add({
+        type: "call-spawned",
+        call,
+        child,
+        rule: "details.results",
+        source: "protocol",
+        says: "a result of its parent's call is its own",
+      });
       if (end !== null) ended(child, end);
     }
     if (outcomes.length === 0 && isError) ended({ call }, { state: "errored", says: "its call failed", result: null });
@@ -113,5 +162,9 @@ export class PiStream implements LiveReader {
 function endOf(thread: AgentKey, messages: readonly unknown[]) {
   const last = asObject(messages.at(-1));
   const failed = asText(last?.stopReason) === "error";
-  return turnEnded(thread, failed ? "errored" : "completed", `its stream ends${failed ? `: ${asNonBlank(last?.errorMessage) ?? "an error"}` : ""}`);
+  return turnEnded(
+    thread,
+    failed ? "errored" : "completed",
+    `its stream ends${failed ? `: ${asNonBlank(last?.errorMessage) ?? "an error"}` : ""}`,
+  );
 }

@@ -12,7 +12,15 @@ import { endByStatus } from "./spawns.ts";
 
 const RECORD_START = /\{"(?:type|isSidechain)":/g;
 /** Known types that are not needed. */
-const BOOKKEEPING = new Set(["model_change", "thinking_level_change", "context_edit", "label", "session_info", "custom", "usage"]);
+const BOOKKEEPING = new Set([
+  "model_change",
+  "thinking_level_change",
+  "context_edit",
+  "label",
+  "session_info",
+  "custom",
+  "usage",
+]);
 
 interface Memory {
   readonly session: string | null;
@@ -62,12 +70,14 @@ export class Transcript implements Parser {
     const json = asObject(value);
     // Only a file with a custom name needs its head to name the session.
     if (this.#session === null && isRead)
-      this.#session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? (this.#of.is === "session" ? this.#of.stem : "");
+      this.#session =
+        (json?.type === "session" ? asNonBlank(json.id) : null) ?? (this.#of.is === "session" ? this.#of.stem : "");
     this.#conversation.session = this.#session ?? "";
     const at = asTime(json?.timestamp);
     const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#speaker, keys: [] });
     out.problems.push(...problems);
-    if (json !== null) this.#read(out, json, { agent: this.#speaker, at, record: this.#recordOf(json, line), order: line, depth: 0 });
+    if (json !== null)
+      this.#read(out, json, { agent: this.#speaker, at, record: this.#recordOf(json, line), order: line, depth: 0 });
     else if (isRead) out.problem("record-malformed", "not an object");
     this.#last = { line, drafts: this.#conversation.drafts };
     return out;
@@ -79,7 +89,9 @@ export class Transcript implements Parser {
   }
 
   get #speaker(): AgentKey {
-    return this.#of.is === "session" ? key.thread(this.#session ?? this.#of.stem) : key.agent(this.#of.session, this.#of.agent);
+    return this.#of.is === "session"
+      ? key.thread(this.#session ?? this.#of.stem)
+      : key.agent(this.#of.session, this.#of.agent);
   }
 
   #recordOf(json: JsonObject, line: number) {
@@ -112,7 +124,8 @@ export class Transcript implements Parser {
         return summary(asNonBlank(json.summary) ?? "A branch was abandoned");
       case "usage": {
         const used = usedIn(json.usage);
-        if (used !== null) this.#conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
+        if (used !== null)
+          this.#conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
         return;
       }
       case "model_change":
@@ -129,17 +142,30 @@ export class Transcript implements Parser {
         return this.#draft("note", textIn(json.content), context);
       default:
         if (!BOOKKEEPING.has(asText(json.type) ?? ""))
-          out.problem(asNonBlank(json.type) === null ? "record-malformed" : "record-unknown", asText(json.type) ?? "no type");
+          out.problem(
+            asNonBlank(json.type) === null ? "record-malformed" : "record-unknown",
+            asText(json.type) ?? "no type",
+          );
     }
   }
 
   /** Shows activity without changing the agent's state. */
   #sign(out: FindingsOf) {
-    out.add({ type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false });
+    out.add({
+      type: "record",
+      role: "other",
+      state: null,
+      certain: true,
+      calls: [],
+      results: [],
+      text: null,
+      message: false,
+    });
   }
 
   #draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
-    if (text.trim() !== "") this.#conversation.drafts.push({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
+    if (text.trim() !== "")
+      this.#conversation.drafts.push({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
   }
 
   #introduce(out: FindingsOf) {
@@ -151,8 +177,14 @@ export class Transcript implements Parser {
     if (this.#of.is === "session") return;
     const above = this.#of.is === "run" ? this.#of.parent : null;
     const parent = above === null ? key.thread(this.#of.session) : key.agent(this.#of.session, above);
-    const says = this.#of.is === "run" ? "its file lies in the folder of its parent's" : `its file lies among the tasks of session ${this.#of.session}`;
-    const sure = this.#of.is === "run" ? ({ source: "protocol", confidence: 1 } as const) : ({ source: "inferred", confidence: 0.5 } as const);
+    const says =
+      this.#of.is === "run"
+        ? "its file lies in the folder of its parent's"
+        : `its file lies among the tasks of session ${this.#of.session}`;
+    const sure =
+      this.#of.is === "run"
+        ? ({ source: "protocol", confidence: 1 } as const)
+        : ({ source: "inferred", confidence: 0.5 } as const);
     out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...sure });
   }
 
@@ -168,7 +200,12 @@ export class Transcript implements Parser {
     if (this.#of.is === "session") return out.add({ type: "thread-titled", of: this.#speaker, title: name, rank: 0 });
     const run = this.#of.is === "run" ? this.#of.run : null;
     const end = run === null ? -1 : name.indexOf(`-${run}`);
-    if (end > 0) out.add({ type: "agent-described", agent: this.#speaker, agentType: name.slice(0, end).replace(/^subagent-/, "") });
+    if (end > 0)
+      out.add({
+        type: "agent-described",
+        agent: this.#speaker,
+        agentType: name.slice(0, end).replace(/^subagent-/, ""),
+      });
   }
 
   #asked(out: FindingsOf, message: JsonObject) {
@@ -180,7 +217,15 @@ export class Transcript implements Parser {
     out.add({ type: "agent-described", agent, prompt });
     if (this.#of.is === "session" || !this.#conversation.once("prompt")) return;
     const match = key.promptMatch(this.#of.session, prompt);
-    out.add({ type: "spawn-match", agent, match, rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
+    out.add({
+      type: "spawn-match",
+      agent,
+      match,
+      rule: "prompt",
+      source: "inferred",
+      exclusive: true,
+      says: "its first prompt equals the prompt of the call",
+    });
   }
 
   /** @tintinweb/pi-subagents records the end of an agent in its parent's session. */
@@ -189,9 +234,22 @@ export class Transcript implements Parser {
     if (id === null) return out.problem("record-malformed", "a record of an agent without its id");
     const agent = key.agent(this.#session ?? "", id);
     const [agentType, description] = [asNonBlank(data.type), asNonBlank(data.description)];
-    out.add({ type: "agent-described", agent, ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) });
+    out.add({
+      type: "agent-described",
+      agent,
+      ...(agentType === null ? {} : { agentType }),
+      ...(description === null ? {} : { description }),
+    });
     const says = `its parent's session holds a record of agent ${id}`;
-    out.add({ type: "parent-named", child: agent, parent: this.#speaker, rule: "subagents:record", source: "parent_rollout", confidence: 1, says });
+    out.add({
+      type: "parent-named",
+      child: agent,
+      parent: this.#speaker,
+      rule: "subagents:record",
+      source: "parent_rollout",
+      confidence: 1,
+      says,
+    });
     const end = endByStatus(asText(data.status), asNonBlank(data.error), asNonBlank(data.result));
     if (end !== null)
       out
@@ -202,9 +260,11 @@ export class Transcript implements Parser {
   /** The agent's own file: the first line is its prompt, which the second repeats. */
   #readTask(out: FindingsOf, json: JsonObject, context: Context) {
     const message = asObject(json.message);
-    if (message === null || json.isSidechain !== true) return out.problem("record-malformed", "it does not say whose it is");
+    if (message === null || json.isSidechain !== true)
+      return out.problem("record-malformed", "it does not say whose it is");
     const cwd = asNonBlank(json.cwd);
-    if (cwd !== null && this.#conversation.once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
+    if (cwd !== null && this.#conversation.once(`cwd ${cwd}`))
+      out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
     if (message.role === "user") this.#asked(out, message);
     if (typeof message.content === "string" && message.timestamp === undefined) return this.#sign(out);
     // Lines are written in batches; the times of messages are more accurate.

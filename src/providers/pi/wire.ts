@@ -77,7 +77,15 @@ class PiVoice implements Interpreter {
       for (const call of this.#calls(id)) {
         const says = isError ? "its call failed" : "its call has returned";
         const result = isError ? null : asNonBlank(text);
-        out.add({ type: "lifecycle", of: { call }, state: isError ? "errored" : "completed", source: "parent_rollout", says, result, yields: true });
+        out.add({
+          type: "lifecycle",
+          of: { call },
+          state: isError ? "errored" : "completed",
+          source: "parent_rollout",
+          says,
+          result,
+          yields: true,
+        });
       }
   }
 
@@ -90,13 +98,25 @@ class PiVoice implements Interpreter {
       const { prompt = null, agentType = null, description = null } = tasks[i] ?? {};
       const offers = prompt === null ? [] : [key.promptMatch(this.#session, prompt), key.wirePromptMatch(prompt)];
       // Pi itself keeps an agent for each of several.
-      out.add({ type: "spawn-called", call, tool: name, makes: tasks.length === 1 ? "one" : "maybe", prompt, agentType, description, name: null, offers });
+      out.add({
+        type: "spawn-called",
+        call,
+        tool: name,
+        makes: tasks.length === 1 ? "one" : "maybe",
+        prompt,
+        agentType,
+        description,
+        name: null,
+        offers,
+      });
     }
   }
 
   #calls(id: string) {
     const count = this.#spawns.get(id) ?? 0;
-    return count === 1 ? [this.key(id)] : Array.from({ length: count }, (_, i) => key.call(this.#session, `${this.#ids.get(id) ?? id}.${i}`));
+    return count === 1
+      ? [this.key(id)]
+      : Array.from({ length: count }, (_, i) => key.call(this.#session, `${this.#ids.get(id) ?? id}.${i}`));
   }
 
   key = (id: string) => key.call(this.#session, this.#ids.get(id) ?? id);

@@ -1,4 +1,14 @@
-import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/facts/ids.ts";
+import {
+  type AgentKey,
+  agentKey,
+  type CallKey,
+  callKey,
+  matchKey,
+  partsOf,
+  recordKey,
+  threadKey,
+  ANONYMOUS as UNNAMED,
+} from "../../core/facts/ids.ts";
 import type { Lifecycle } from "../../core/facts/observation.ts";
 import type { TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
@@ -11,7 +21,20 @@ export const NAME = "proxy";
 
 /** Tools that spawn exactly one agent each, by product-specific names; any other tool may spawn one. */
 const MAKES_ONE = new Set([
-  ...["Agent", "Task", "Subagent", "AgentSwarm", "agent", "task", "subagent", "spawn_agent", "spawn_subagent", "invoke_agent", "delegate", "new_task"],
+  ...[
+    "Agent",
+    "Task",
+    "Subagent",
+    "AgentSwarm",
+    "agent",
+    "task",
+    "subagent",
+    "spawn_agent",
+    "spawn_subagent",
+    "invoke_agent",
+    "delegate",
+    "new_task",
+  ],
 ]);
 /** The result of a call that only started an agent in the background. */
 const LAUNCHED =
@@ -34,7 +57,8 @@ export function anonymous(root: string): Dialect {
 }
 
 /** Contains the root, so that sessions are never mixed. */
-export const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
+export const promptMatch = (root: string, prompt: string) =>
+  matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({
   session: conversation,
@@ -107,7 +131,18 @@ class AnonymousVoice implements Interpreter {
 function outcomeOf(isError: boolean, text: string): Omit<Lifecycle, "type" | "of"> {
   if (isError) return { state: "errored", source: "parent_rollout", says: "its call failed", result: null };
   if (LAUNCHED.test(text.slice(0, 1_000)))
-    return { state: "launched", source: "parent_rollout", says: "the result of its call says that it runs in the background", result: null };
+    return {
+      state: "launched",
+      source: "parent_rollout",
+      says: "the result of its call says that it runs in the background",
+      result: null,
+    };
   // Most APIs do not mark failed results; the agent's own last response is more accurate.
-  return { state: "completed", source: "parent_rollout", says: "its call has returned", result: asNonBlank(text), yields: true };
+  return {
+    state: "completed",
+    source: "parent_rollout",
+    says: "its call has returned",
+    result: asNonBlank(text),
+    yields: true,
+  };
 }

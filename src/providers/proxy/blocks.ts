@@ -24,7 +24,11 @@ export function partOf(block: JsonObject): Part {
       return called(block, asNonBlank(block.call_id), parseFiniteJson(asText(block.arguments) ?? "")?.value);
     case "function": {
       const made = asObject(block.function) ?? {};
-      return called({ ...block, name: made.name }, asNonBlank(block.id), parseFiniteJson(asText(made.arguments) ?? "")?.value);
+      return called(
+        { ...block, name: made.name },
+        asNonBlank(block.id),
+        parseFiniteJson(asText(made.arguments) ?? "")?.value,
+      );
     }
     case "custom_tool_call":
       return called(block, asNonBlank(block.call_id), { input: block.input });
@@ -35,7 +39,9 @@ export function partOf(block: JsonObject): Part {
 
 function called(block: JsonObject, id: string | null, input: unknown): Part {
   const name = asNonBlank(block.name);
-  return id === null || name === null ? { is: "other" } : { is: "call", call: { id, name, input: asObject(input) ?? {}, block } };
+  return id === null || name === null
+    ? { is: "other" }
+    : { is: "call", call: { id, name, input: asObject(input) ?? {}, block } };
 }
 
 const textsOf = (content: unknown) =>

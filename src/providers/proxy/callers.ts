@@ -144,7 +144,8 @@ export class Callers {
   #named(name: string, dialect: Dialect, caller: Caller, request: RequestRow): CallerInfo {
     const found = this.#position(this.#scope(name, caller), request);
     // An agent that begins with the thread's whole history is not the thread.
-    const isFork = caller.agent === null && caller.isAgent && !found.isNew && this.#known.get(found.conversation)?.agent === null;
+    const isFork =
+      caller.agent === null && caller.isAgent && !found.isNew && this.#known.get(found.conversation)?.agent === null;
     const position = isFork ? this.#scope(name, caller).forked(request.request, request.chain) : found;
     const tag = caller.tag ?? tagOf(request);
     const prompt = dialect.prompt(request);
@@ -153,7 +154,16 @@ export class Callers {
     const isFirst = agent !== null && internal === null && !this.#knownAgents.has(agent);
     if (isFirst) this.#knownAgents.add(agent);
     const isUnnamed = agent === null || this.#known.get(position.conversation)?.isUnnamed === true;
-    const who = { dialect: name, caller, agent: internal === null ? agent : null, internal, tag, position, prompt, asides: [] };
+    const who = {
+      dialect: name,
+      caller,
+      agent: internal === null ? agent : null,
+      internal,
+      tag,
+      position,
+      prompt,
+      asides: [],
+    };
     return { ...who, isFirst: isFirst && !isUnnamed, isUnnamed };
   }
 
@@ -243,7 +253,14 @@ export class Callers {
     const root = known?.root ?? offer?.root ?? key;
     this.#known.set(conversation, { agent: key, root });
     const prompt = offer?.prompt ?? anonymous("").prompt(request);
-    const who = { dialect: partsOf(root as AgentKey).thread, caller: anonymousCaller(conversation, request.cwd), agent: key, internal: null, position, prompt };
+    const who = {
+      dialect: partsOf(root as AgentKey).thread,
+      caller: anonymousCaller(conversation, request.cwd),
+      agent: key,
+      internal: null,
+      position,
+      prompt,
+    };
     return {
       ...who,
       tag: tagOf(request),
@@ -258,12 +275,29 @@ export class Callers {
     const texts = leadingTexts(request);
     const quoted = [...this.#begun].findLast(([, prompt]) => texts.some((text) => holds(text, prompt) !== null))?.[0];
     const conversation = this.#scope(ANONYMOUS, null).find(request.chain) ?? quoted ?? null;
-    const position = { conversation: conversation ?? request.request, branch: "main", before: null, isRetry: false, isNew: conversation === null };
+    const position = {
+      conversation: conversation ?? request.request,
+      branch: "main",
+      before: null,
+      isRetry: false,
+      isNew: conversation === null,
+    };
     const caller = anonymousCaller(position.conversation, request.cwd);
     if (conversation === null) this.#asides = [...this.#asides, { thread: caller.thread, texts }].slice(-MAX_ASIDES);
     const dialect = partsOf((this.#known.get(position.conversation)?.root ?? caller.thread) as AgentKey).thread;
     const agent = conversation === null ? caller.thread : null;
-    return { dialect, caller, agent, internal: tag, tag, position, prompt: null, isFirst: false, isUnnamed: false, asides: [] };
+    return {
+      dialect,
+      caller,
+      agent,
+      internal: tag,
+      tag,
+      position,
+      prompt: null,
+      isFirst: false,
+      isUnnamed: false,
+      asides: [],
+    };
   }
 
   /** A conversation begins; returns its earlier internal requests. */
@@ -279,8 +313,11 @@ export class Callers {
   /** The spawn call of this conversation: by equal prompt, else by contained prompt, longest first. */
   #offerFor(request: RequestRow, at: number): Offer | null {
     const texts = [...leadingTexts(request), anonymous("").prompt(request) ?? ""];
-    const offers = (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => at - offer.at <= (request.windowMs ?? Number.POSITIVE_INFINITY));
-    const heldAs = (how: "all" | "framed") => offers.filter(({ prompt }) => texts.some((text) => holds(text, prompt) === how));
+    const offers = (this.#offers.get(ANONYMOUS) ?? []).filter(
+      (offer) => at - offer.at <= (request.windowMs ?? Number.POSITIVE_INFINITY),
+    );
+    const heldAs = (how: "all" | "framed") =>
+      offers.filter(({ prompt }) => texts.some((text) => holds(text, prompt) === how));
     const whole = heldAs("all");
     const framed = whole.length > 0 ? [] : heldAs("framed");
     const longest = framed.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
@@ -308,5 +345,9 @@ export class Callers {
 
 function tagOf({ tail }: RequestRow): RequestTag | null {
   const last = tail.at(-1)?.texts.at(-1) ?? "";
-  return /^(Your task is to create a detailed summary of|You are performing a CONTEXT CHECKPOINT COMPACTION)/.test(last.trimStart()) ? "compaction" : null;
+  return /^(Your task is to create a detailed summary of|You are performing a CONTEXT CHECKPOINT COMPACTION)/.test(
+    last.trimStart(),
+  )
+    ? "compaction"
+    : null;
 }

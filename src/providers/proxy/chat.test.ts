@@ -4,7 +4,15 @@ import type { JsonObject } from "../../core/tools/json.ts";
 import { ExchangeReader } from "./exchange.ts";
 import { tokensOf } from "./tokens.ts";
 
-const QUESTION = { request: "req-1", method: "POST", path: "/api/v9/chat/completions?x=1", upstream: "http://u", headers: [], windowMs: null, process: null };
+const QUESTION = {
+  request: "req-1",
+  method: "POST",
+  path: "/api/v9/chat/completions?x=1",
+  upstream: "http://u",
+  headers: [],
+  windowMs: null,
+  process: null,
+};
 const chunk = (delta: JsonObject, more: JsonObject = {}, index = 0) => ({
   id: "chatcmpl-1",
   model: "m",
@@ -21,7 +29,11 @@ function read(text: string, how: EndedRow["how"] = "finished", { status = 200, t
   for (const char of text) rows.push(...reader.text(char, 1, 7));
   rows.push(...reader.ended(how, null, 9));
   const ended = rows.find((row) => row.is === "ended") as EndedRow;
-  return { opened: rows.filter((row) => row.is === "opened"), blocks: rows.flatMap((row) => (row.is === "block" ? [row.block] : [])), ended };
+  return {
+    opened: rows.filter((row) => row.is === "opened"),
+    blocks: rows.flatMap((row) => (row.is === "block" ? [row.block] : [])),
+    ended,
+  };
 }
 
 const CALL = { type: "function", id: "call_1", function: { name: "glob", arguments: '{"a":1}' } };
@@ -36,7 +48,9 @@ describe("an answer of chat completions", () => {
         chunk({ reasoning_content: "m." }),
         chunk({ content: "Look" }),
         chunk({ content: "ing." }),
-        chunk({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "glob", arguments: '{"a"' } }] }),
+        chunk({
+          tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "glob", arguments: '{"a"' } }],
+        }),
         chunk({ tool_calls: [{ index: 1, id: "call_2", type: "function", function: { name: "ls", arguments: "" } }] }),
         chunk({ tool_calls: [{ index: 0, function: { arguments: ":1}" } }] }),
         chunk({}, { finish_reason: "tool_calls" }),
@@ -51,7 +65,12 @@ describe("an answer of chat completions", () => {
       CALL,
       { type: "function", id: "call_2", function: { name: "ls", arguments: "" } },
     ]);
-    expect(ended).toMatchObject({ stop: "tool_calls", usage: { prompt_tokens: 5, completion_tokens: 2 }, error: null, firstTokenMs: 7 });
+    expect(ended).toMatchObject({
+      stop: "tool_calls",
+      usage: { prompt_tokens: 5, completion_tokens: 2 },
+      error: null,
+      firstTokenMs: 7,
+    });
   });
 
   it("counts what the last chunk says where every chunk counts, also in the choice", () => {
@@ -68,10 +87,17 @@ describe("an answer of chat completions", () => {
   });
 
   it("tells calls apart that all have the index 0, or none", () => {
-    const whole = (id: string, index?: number) => ({ ...(index === undefined ? {} : { index }), id, function: { name: "ls", arguments: "{}" } });
+    const whole = (id: string, index?: number) => ({
+      ...(index === undefined ? {} : { index }),
+      id,
+      function: { name: "ls", arguments: "{}" },
+    });
     for (const index of [0, undefined]) {
       const { blocks } = read(
-        sse(chunk({ tool_calls: [whole("a", index)] }), chunk({ tool_calls: [whole("b", index), whole("c", index)] }, { finish_reason: "tool_calls" })),
+        sse(
+          chunk({ tool_calls: [whole("a", index)] }),
+          chunk({ tool_calls: [whole("b", index), whole("c", index)] }, { finish_reason: "tool_calls" }),
+        ),
       );
       expect(blocks.map(({ id }) => id)).toEqual(["a", "b", "c"]);
     }
@@ -79,7 +105,13 @@ describe("an answer of chat completions", () => {
 
   it("keeps other choices apart from the first", () => {
     const { blocks } = read(
-      sse(chunk({ content: "One" }), chunk({ content: "Two" }, {}, 1), chunk({}, { finish_reason: "stop" }), chunk({}, { finish_reason: "stop" }, 1), "[DONE]"),
+      sse(
+        chunk({ content: "One" }),
+        chunk({ content: "Two" }, {}, 1),
+        chunk({}, { finish_reason: "stop" }),
+        chunk({}, { finish_reason: "stop" }, 1),
+        "[DONE]",
+      ),
     );
     expect(blocks).toEqual([
       { type: "text", text: "One" },
@@ -88,16 +120,29 @@ describe("an answer of chat completions", () => {
   });
 
   it("is not whole where the stream breaks off or tells of an error", () => {
-    expect(read(sse(chunk({ content: "Half" }))).ended).toMatchObject({ error: "the stream ended before the response was complete", stop: null });
-    expect(read(sse(chunk({ content: "Half" })), "aborted")).toMatchObject({ blocks: [], ended: { how: "aborted", stop: null } });
-    expect(read(sse(chunk({ content: "Half" }), { error: { type: "server_error", message: "overloaded" } }, "[DONE]")).ended.error).toBe(
-      "server_error: overloaded",
-    );
+    expect(read(sse(chunk({ content: "Half" }))).ended).toMatchObject({
+      error: "the stream ended before the response was complete",
+      stop: null,
+    });
+    expect(read(sse(chunk({ content: "Half" })), "aborted")).toMatchObject({
+      blocks: [],
+      ended: { how: "aborted", stop: null },
+    });
+    expect(
+      read(sse(chunk({ content: "Half" }), { error: { type: "server_error", message: "overloaded" } }, "[DONE]")).ended
+        .error,
+    ).toBe("server_error: overloaded");
   });
 
   it("is read whole where it is no stream", () => {
     const message = { role: "assistant", content: null, reasoning: "Hm", tool_calls: [CALL] };
-    const body = { id: "x", object: "chat.completion", model: "m", choices: [{ index: 0, message, finish_reason: "tool_calls" }], usage: { prompt_tokens: 1 } };
+    const body = {
+      id: "x",
+      object: "chat.completion",
+      model: "m",
+      choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+      usage: { prompt_tokens: 1 },
+    };
     const { blocks, ended } = read(JSON.stringify(body), "finished", { type: "application/json" });
     expect(blocks).toEqual([{ type: "thinking", thinking: "Hm" }, CALL]);
     expect(ended).toMatchObject({ stop: "tool_calls", usage: { prompt_tokens: 1 }, error: null });
@@ -121,15 +166,32 @@ it.each([
     },
     [70, 20, 5, 30, 0],
   ],
-  ["OpenRouter", { prompt_tokens: 100, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 10 } }, [60, 20, 0, 30, 10]],
+  [
+    "OpenRouter",
+    { prompt_tokens: 100, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 10 } },
+    [60, 20, 0, 30, 10],
+  ],
   [
     "xAI, reasoning beside the completion",
-    { prompt_tokens: 100, completion_tokens: 20, total_tokens: 125, completion_tokens_details: { reasoning_tokens: 5 } },
+    {
+      prompt_tokens: 100,
+      completion_tokens: 20,
+      total_tokens: 125,
+      completion_tokens_details: { reasoning_tokens: 5 },
+    },
     [100, 25, 5, 0, 0],
   ],
-  ["DeepSeek", { prompt_tokens: 100, completion_tokens: 20, prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 }, [36, 20, 0, 64, 0]],
+  [
+    "DeepSeek",
+    { prompt_tokens: 100, completion_tokens: 20, prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 },
+    [36, 20, 0, 64, 0],
+  ],
   ["Moonshot", { prompt_tokens: 100, completion_tokens: 20, cached_tokens: 40 }, [60, 20, 0, 40, 0]],
-  ["LiteLLM", { prompt_tokens: 100, completion_tokens: 20, cache_read_input_tokens: 40, cache_creation_input_tokens: 10 }, [50, 20, 0, 40, 10]],
+  [
+    "LiteLLM",
+    { prompt_tokens: 100, completion_tokens: 20, cache_read_input_tokens: 40, cache_creation_input_tokens: 10 },
+    [50, 20, 0, 40, 10],
+  ],
 ])("tokens as %s counts them", (_, usage, expected) => {
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens } = tokensOf("chat", usage);
   expect([inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens]).toEqual(expected);

@@ -86,10 +86,17 @@ export class ChatReader implements ResponseReader {
     for (const [i, item] of asList(delta.tool_calls).entries()) {
       const call = asObject(item) ?? {};
       const made = asObject(call.function) ?? {};
-      const open = openCall(choice.calls, asNumber(call.index) ?? (asNonBlank(call.id) === null ? 0 : choice.calls.length + i), asNonBlank(call.id));
+      const open = openCall(
+        choice.calls,
+        asNumber(call.index) ?? (asNonBlank(call.id) === null ? 0 : choice.calls.length + i),
+        asNonBlank(call.id),
+      );
       // Some servers repeat the name with every piece of the arguments.
       open.name = asNonBlank(made.name) ?? open.name;
-      open.args += typeof made.arguments === "object" && made.arguments !== null ? JSON.stringify(made.arguments) : (asText(made.arguments) ?? "");
+      open.args +=
+        typeof made.arguments === "object" && made.arguments !== null
+          ? JSON.stringify(made.arguments)
+          : (asText(made.arguments) ?? "");
     }
   }
 
@@ -120,7 +127,11 @@ function blocksOf({ text, reasoning, calls }: Choice): readonly JsonObject[] {
   return [
     ...(reasoning === "" ? [] : [{ type: "thinking", thinking: reasoning }]),
     ...(text === "" ? [] : [{ type: "text", text }]),
-    ...calls.map(({ id, name, args }, i) => ({ type: "function", id: id === "" ? `call_${i}` : id, function: { name, arguments: args } })),
+    ...calls.map(({ id, name, args }, i) => ({
+      type: "function",
+      id: id === "" ? `call_${i}` : id,
+      function: { name, arguments: args },
+    })),
   ];
 }
 

@@ -116,10 +116,17 @@ export class Conversations {
   /** An identical request: a retry if the earlier one failed or the client says so; else another conversation. */
   #again(names: readonly string[], retries: number): Position | null {
     const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "request");
-    const failed = same.findLast((end) => this.#failed.has(end.request)) ?? (retries > 0 && same.length === 1 ? same[0] : undefined);
+    const failed =
+      same.findLast((end) => this.#failed.has(end.request)) ?? (retries > 0 && same.length === 1 ? same[0] : undefined);
     if (failed === undefined) return null;
     this.#failed.delete(failed.request);
-    return { conversation: failed.conversation, branch: failed.branch, before: failed.request, isRetry: true, isNew: false };
+    return {
+      conversation: failed.conversation,
+      branch: failed.branch,
+      before: failed.request,
+      isRetry: true,
+      isNew: false,
+    };
   }
 
   /**
@@ -150,7 +157,13 @@ export class Conversations {
     const found = this.#summaries.findLast(({ text }) => responses.includes(text));
     if (found === undefined) return null;
     const { conversation, request } = found;
-    return { conversation, branch: this.#branch(conversation, "compact"), before: request, isRetry: false, isNew: false };
+    return {
+      conversation,
+      branch: this.#branch(conversation, "compact"),
+      before: request,
+      isRetry: false,
+      isNew: false,
+    };
   }
 
   #branch(conversation: string, kind: "branch" | "compact"): string {
@@ -167,7 +180,13 @@ export class Conversations {
   }
 }
 
-const begins = (request: string): Position => ({ conversation: request, branch: "main", before: null, isRetry: false, isNew: true });
+const begins = (request: string): Position => ({
+  conversation: request,
+  branch: "main",
+  before: null,
+  isRetry: false,
+  isNew: true,
+});
 const squeezed = (text: string) => text.replace(/\s+/g, " ").trim();
 
 /** A name for each prefix of the chain. */

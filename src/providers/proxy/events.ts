@@ -16,7 +16,14 @@ const CONTEXT = /^\s*<(system-reminder|environment_context|user_instructions)>[\
 
 /** The events of a row. The product's own records may contain the same ones. */
 export function eventsIn(row: TrafficRow, { at, speaker, response, key }: Context): readonly EventDraft[] {
-  const base = { speaker, keys: response === null ? [] : [response], at, tool: null, response, origin: "proxy" as const };
+  const base = {
+    speaker,
+    keys: response === null ? [] : [response],
+    at,
+    tool: null,
+    response,
+    origin: "proxy" as const,
+  };
   switch (row.is) {
     case "asked":
       return row.tail.flatMap(({ texts, results }): EventDraft[] => [
@@ -26,14 +33,25 @@ export function eventsIn(row: TrafficRow, { at, speaker, response, key }: Contex
           text,
           tool: { name: null, call: key(id), input: null, isError },
         })),
-        ...texts.filter((text) => text.trim() !== "" && !CONTEXT.test(text)).map((text) => ({ ...base, kind: "user" as const, text })),
+        ...texts
+          .filter((text) => text.trim() !== "" && !CONTEXT.test(text))
+          .map((text) => ({ ...base, kind: "user" as const, text })),
       ]);
     case "block": {
       const part = partOf(row.block);
       if (part.is === "text" || part.is === "reasoning")
-        return part.text.trim() === "" ? [] : [{ ...base, kind: part.is === "text" ? "assistant" : "reasoning", text: part.text }];
+        return part.text.trim() === ""
+          ? []
+          : [{ ...base, kind: part.is === "text" ? "assistant" : "reasoning", text: part.text }];
       return part.is === "call"
-        ? [{ ...base, kind: "toolCall", text: null, tool: { name: part.call.name, call: key(part.call.id), input: part.call.input, isError: false } }]
+        ? [
+            {
+              ...base,
+              kind: "toolCall",
+              text: null,
+              tool: { name: part.call.name, call: key(part.call.id), input: part.call.input, isError: false },
+            },
+          ]
         : [];
     }
     case "ended":

@@ -63,7 +63,8 @@ export class ExchangeReader {
   }
 
   *ended(how: EndedRow["how"], error: string | null, durationMs: number): Generator<OpenedRow | BlockRow | EndedRow> {
-    const body = this.#isStream || this.#whole.length === 0 ? null : asObject(parseFiniteJson(this.#whole.join(""))?.value);
+    const body =
+      this.#isStream || this.#whole.length === 0 ? null : asObject(parseFiniteJson(this.#whole.join(""))?.value);
     this.#whole = [];
     if (body !== null && this.#answer !== null) yield* this.#rows(this.#answer.whole(body));
     const { stop, usage, error: apiError } = this.#answer ?? NO_ANSWER;
@@ -71,7 +72,11 @@ export class ExchangeReader {
       is: "ended",
       request: this.#question.request,
       how,
-      error: error ?? apiError ?? (this.#status !== null && this.#status >= 400 && body !== null ? errorOf(body) : null) ?? this.#unfinished(how),
+      error:
+        error ??
+        apiError ??
+        (this.#status !== null && this.#status >= 400 && body !== null ? errorOf(body) : null) ??
+        this.#unfinished(how),
       status: this.#status,
       stop,
       usage,
@@ -83,14 +88,16 @@ export class ExchangeReader {
 
   /** A stream may end cleanly in the middle of a response. */
   #unfinished(how: EndedRow["how"]): string | null {
-    const isCut = how === "finished" && this.#status === 200 && this.#isStream && this.#answer !== null && !this.#answer.isWhole;
+    const isCut =
+      how === "finished" && this.#status === 200 && this.#isStream && this.#answer !== null && !this.#answer.isWhole;
     return isCut ? "the stream ended before the response was complete" : null;
   }
 
   *#rows(parts: ReturnType<ResponseReader["event"]>): Generator<OpenedRow | BlockRow> {
     const { request } = this.#question;
     // Some chat completion servers do not number their responses.
-    for (const one of parts) yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
+    for (const one of parts)
+      yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
   }
 }
 
@@ -103,4 +110,8 @@ function hasDelta({ type, choices }: JsonObject): boolean {
   });
 }
 
-const NO_ANSWER: { readonly stop: null; readonly usage: JsonObject | null; readonly error: null } = { stop: null, usage: null, error: null };
+const NO_ANSWER: { readonly stop: null; readonly usage: JsonObject | null; readonly error: null } = {
+  stop: null,
+  usage: null,
+  error: null,
+};

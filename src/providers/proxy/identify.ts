@@ -9,7 +9,10 @@ export interface Identified {
 }
 
 /** The product that made a request. Null if none or several claim it; content then decides. */
-export function identified(dialects: Iterable<readonly [name: string, dialect: Dialect]>, asked: RequestRow): Identified | null {
+export function identified(
+  dialects: Iterable<readonly [name: string, dialect: Dialect]>,
+  asked: RequestRow,
+): Identified | null {
   const found = [...dialects].flatMap(([name, dialect]) => {
     const caller = dialect.identify(asked);
     return caller === null ? [] : [{ name, dialect, caller }];

@@ -14,7 +14,8 @@ export function proxyOf(products: readonly Provider[]): Provider {
     idForm: "a conversation is named by its first request, such as req-mh1k2v9c-4f2a",
     roots: () => [],
     stream: () => null,
-    recorded: (path): FileStream | null => (path.endsWith(".jsonl") ? { shape: "lines", open: (file, saved) => new Traffic(dialects, file, saved) } : null),
+    recorded: (path): FileStream | null =>
+      path.endsWith(".jsonl") ? { shape: "lines", open: (file, saved) => new Traffic(dialects, file, saved) } : null,
     isThreadId: (id) => /^[\w-]{3,}$/.test(id),
     isAgentId: (id) => /^[\w-]+$/.test(id),
   };

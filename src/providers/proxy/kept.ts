@@ -72,5 +72,7 @@ export function keptBody(text: string, json: unknown, keeping: Keeping | null): 
   if (json !== undefined) return keeping.redactor.value(json);
   const isForm = /^[\w.[\]%+-]+=[^\s&]*(?:&[\w.[\]%+-]+=[^\s&]*)*$/.test(text.slice(0, 4_000));
   if (!isForm) return keeping.redactor.text(text);
-  return Object.fromEntries([...new URLSearchParams(text)].map(([name, value]) => [keeping.redactor.text(name), keeping.seal(value)]));
+  return Object.fromEntries(
+    [...new URLSearchParams(text)].map(([name, value]) => [keeping.redactor.text(name), keeping.seal(value)]),
+  );
 }

@@ -16,7 +16,14 @@ const PROMPT_TAGS = new Set([
   "objective",
 ]);
 /** Context that clients add before or after a prompt in the same text. */
-const CONTEXT = new Set(["system-reminder", "environment_details", "environment_context", "user_info", "user_instructions", "context"]);
+const CONTEXT = new Set([
+  "system-reminder",
+  "environment_details",
+  "environment_context",
+  "user_info",
+  "user_instructions",
+  "context",
+]);
 
 /** The texts of a conversation before the first response. */
 export function leadingTexts({ chain, tail, first }: Pick<RequestRow, "chain" | "tail" | "first">): readonly string[] {
@@ -48,7 +55,9 @@ function leadingBlock(text: string): { readonly tag: string; readonly inside: st
   const [open, tag] = /^<([A-Za-z][\w-]*)>/.exec(text) ?? [];
   if (open === undefined || tag === undefined) return null;
   const end = text.indexOf(`</${tag}>`, open.length);
-  return end < 0 ? null : { tag, inside: text.slice(open.length, end).trim(), behind: text.slice(end + tag.length + 3).trim() };
+  return end < 0
+    ? null
+    : { tag, inside: text.slice(open.length, end).trim(), behind: text.slice(end + tag.length + 3).trim() };
 }
 
 /** Shorter prompts occur in many texts by chance. */
@@ -74,19 +83,26 @@ export function holds(text: string, prompt: string): "all" | "framed" | null {
 /** Parameter names of prompts in spawn tools. */
 const PROMPTS = ["prompt", "message", "task", "instruction", "instructions", "input", "query"] as const;
 
-const promptParameter = (input: JsonObject): string | null => PROMPTS.map((field) => asNonBlank(input[field])).find((text) => text !== null) ?? null;
+const promptParameter = (input: JsonObject): string | null =>
+  PROMPTS.map((field) => asNonBlank(input[field])).find((text) => text !== null) ?? null;
 
 /** The prompts of the agents that this call spawns: one, or one per list item. */
 export function promptsIn(input: JsonObject): readonly string[] {
   const template = asNonBlank(input.prompt_template);
-  if (template !== null) return asList(input.items).flatMap((item) => (typeof item === "string" ? [template.replaceAll("{{item}}", item)] : []));
+  if (template !== null)
+    return asList(input.items).flatMap((item) =>
+      typeof item === "string" ? [template.replaceAll("{{item}}", item)] : [],
+    );
   const one = promptParameter(input);
   if (one !== null) return [one];
-  const lists = Object.values(input).map((value) => asList(value).flatMap((item) => promptParameter(asObject(item) ?? {}) ?? []));
+  const lists = Object.values(input).map((value) =>
+    asList(value).flatMap((item) => promptParameter(asObject(item) ?? {}) ?? []),
+  );
   return lists.find((list) => list.length > 0) ?? [];
 }
 
-const DIRECTORY = /(?:working (?:directory|in the directory)|workspace(?: root)?(?: folder| path| directory)|current directory|\bcwd)(?: is)?:[ \t]*/gi;
+const DIRECTORY =
+  /(?:working (?:directory|in the directory)|workspace(?: root)?(?: folder| path| directory)|current directory|\bcwd)(?: is)?:[ \t]*/gi;
 
 /** The folder that a client states. */
 export function cwdIn(texts: readonly string[]): string | null {

@@ -1,5 +1,13 @@
 import type { Api, PieceRow, RequestRow, TailPart } from "../../core/facts/traffic.ts";
-import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText, parseFiniteJson } from "../../core/tools/json.ts";
+import {
+  asList,
+  asNonBlank,
+  asObject,
+  asText,
+  type JsonObject,
+  jsonText,
+  parseFiniteJson,
+} from "../../core/tools/json.ts";
 import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
 import { conversationIn, nameOf, resultsIn, sideOf, textsIn, unitOf } from "./units.ts";
@@ -41,19 +49,27 @@ export interface ReadRequest {
  * The row of a request, from its head and the text of its body (null if unreadable). Everything in it, including the
  * names of pieces, is derived from what may be stored. `keeping` is null if nothing is stored.
  */
-export function readRequest(question: RequestHead, text: string | null, bytes: number, keeping: Keeping | null): ReadRequest {
+export function readRequest(
+  question: RequestHead,
+  text: string | null,
+  bytes: number,
+  keeping: Keeping | null,
+): ReadRequest {
   const api = apiOf(question.method, question.path);
   const given = text === null || text === "" ? {} : keptBody(text, parseFiniteJson(text)?.value, keeping);
   const body = asObject(given);
   const base = {
     ...question,
-    ...(keeping === null ? {} : { path: keptPath(question.path, keeping), upstream: keptUpstream(question.upstream, keeping.redactor) }),
+    ...(keeping === null
+      ? {}
+      : { path: keptPath(question.path, keeping), upstream: keptUpstream(question.upstream, keeping.redactor) }),
     is: "asked" as const,
     headers: keptHeaders(question.headers, keeping),
     bytes,
     api,
   };
-  if (body === null || api === "other") return { row: { ...base, ...NOTHING_READ, rest: body ?? otherBody(given) }, pieces: [] };
+  if (body === null || api === "other")
+    return { row: { ...base, ...NOTHING_READ, rest: body ?? otherBody(given) }, pieces: [] };
 
   const pieces: PieceRow[] = [];
   const piece = (json: unknown): string => {
@@ -77,7 +93,12 @@ export function readRequest(question: RequestHead, text: string | null, bytes: n
       tools: tools == null ? null : piece(tools),
       messages: messages.map(piece),
       chain: messages.flatMap((message) => unitOf(message) ?? []),
-      offered: asList(tools).length + messages.reduce((sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0), 0),
+      offered:
+        asList(tools).length +
+        messages.reduce(
+          (sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0),
+          0,
+        ),
       first: first === undefined ? [] : textsIn(first).map(cut),
       opening: openingOf(preface),
       cwd: cwdIn([prefaceText(preface), ...leading.flatMap(textsIn)]),
@@ -92,7 +113,11 @@ export function readRequest(question: RequestHead, text: string | null, bytes: n
 function undecorated(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]])));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) =>
+      key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]],
+    ),
+  );
 }
 
 const NOTHING_READ = {

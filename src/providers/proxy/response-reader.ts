@@ -2,7 +2,12 @@ import { asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts"
 
 /** What a response contains, as it arrives. */
 export type ResponsePart =
-  | { readonly is: "opened"; readonly response: string; readonly model: string | null; readonly usage: JsonObject | null }
+  | {
+      readonly is: "opened";
+      readonly response: string;
+      readonly model: string | null;
+      readonly usage: JsonObject | null;
+    }
   | { readonly is: "block"; readonly block: JsonObject };
 
 /** What is known of a response so far. */
@@ -30,4 +35,5 @@ export const errorIn = (value: unknown): string | null => {
 };
 
 /** An error instead of a response, with the API's message. */
-export const errorOf = (body: JsonObject): string | null => errorIn(body.error) ?? asNonBlank(body.message) ?? asNonBlank(body.detail);
+export const errorOf = (body: JsonObject): string | null =>
+  errorIn(body.error) ?? asNonBlank(body.message) ?? asNonBlank(body.detail);

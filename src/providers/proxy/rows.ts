@@ -16,7 +16,9 @@ export function readRow(note: JsonObject): TrafficRow | null {
       return { is: "answered", request, status: asNumber(note.status) ?? 0, headers: texts(note.headers) };
     case "opened": {
       const response = asNonBlank(note.response);
-      return response === null ? null : { is: "opened", request, response, model: asNonBlank(note.model), usage: asObject(note.usage) };
+      return response === null
+        ? null
+        : { is: "opened", request, response, model: asNonBlank(note.model), usage: asObject(note.usage) };
     }
     case "block": {
       const block = asObject(note.block);
@@ -87,4 +89,6 @@ function readEnded(note: JsonObject, request: string): EndedRow {
 
 const words = (value: unknown): readonly string[] => asList(value).flatMap((item) => asText(item) ?? []);
 const texts = (value: unknown): Record<string, string> =>
-  Object.fromEntries(Object.entries(asObject(value) ?? {}).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])));
+  Object.fromEntries(
+    Object.entries(asObject(value) ?? {}).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])),
+  );

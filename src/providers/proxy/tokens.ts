@@ -9,7 +9,8 @@ export function tokensOf(api: Api, usage: JsonObject): Tokens {
 }
 
 /** Whether a response was served in the vendor's fast mode, as the Messages API reports. */
-export const speedOf = (api: Api, usage: JsonObject | null): { readonly fast?: true } => (api === "messages" && usage?.speed === "fast" ? { fast: true } : {});
+export const speedOf = (api: Api, usage: JsonObject | null): { readonly fast?: true } =>
+  api === "messages" && usage?.speed === "fast" ? { fast: true } : {};
 
 function fromMessages(usage: JsonObject): Tokens {
   const byAge = asObject(usage.cache_creation);
@@ -45,9 +46,17 @@ function fromResponses(usage: JsonObject): Tokens {
  */
 function fromChat(usage: JsonObject): Tokens {
   const [input, output] = [asObject(usage.prompt_tokens_details), asObject(usage.completion_tokens_details)];
-  const read = asCount(input?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens ?? usage.cache_read_input_tokens);
-  const written = asCount(input?.cache_write_tokens ?? input?.cache_creation_tokens ?? usage.cache_creation_input_tokens);
-  const [prompt, completion, total] = [asCount(usage.prompt_tokens), asCount(usage.completion_tokens), asCount(usage.total_tokens)];
+  const read = asCount(
+    input?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens ?? usage.cache_read_input_tokens,
+  );
+  const written = asCount(
+    input?.cache_write_tokens ?? input?.cache_creation_tokens ?? usage.cache_creation_input_tokens,
+  );
+  const [prompt, completion, total] = [
+    asCount(usage.prompt_tokens),
+    asCount(usage.completion_tokens),
+    asCount(usage.total_tokens),
+  ];
   const reasoning = asCount(output?.reasoning_tokens ?? usage.reasoning_tokens);
   // xAI counts reasoning separately from the completion; only the total shows it.
   const isBeside = reasoning > 0 && total === prompt + completion + reasoning;

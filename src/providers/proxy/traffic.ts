@@ -2,7 +2,15 @@ import type { Exchange } from "../../core/facts/exchange.ts";
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
 import { threadKey } from "../../core/facts/ids.ts";
 import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
-import type { BlockRow, EndedRow, OpenedRow, RequestRow, ResponseRow, TailPart, TrafficRow } from "../../core/facts/traffic.ts";
+import type {
+  BlockRow,
+  EndedRow,
+  OpenedRow,
+  RequestRow,
+  ResponseRow,
+  TailPart,
+  TrafficRow,
+} from "../../core/facts/traffic.ts";
 import { fingerprintOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import type { Dialect, Interpreter } from "../../core/ports/dialect.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
@@ -48,7 +56,16 @@ const SOON_MS = 10 * 60_000;
 /** The thread of requests without a known agent. */
 const NOBODY = threadKey(NAME, "other");
 
-const RECORD: RecordRead = { type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false };
+const RECORD: RecordRead = {
+  type: "record",
+  role: "other",
+  state: null,
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+};
 
 /** Reads recorded API traffic: the agent of each request, what it states about other agents, and its usage. */
 export class Traffic implements Parser {
@@ -59,7 +76,8 @@ export class Traffic implements Parser {
   readonly #savedVoices: Map<AgentKey, unknown>;
   /** Prompts of calls without a result. */
   readonly #prompts: Map<string, string>;
-  #last: { readonly line: number; readonly row: TrafficRow; readonly at: number; readonly of: Open | null } | null = null;
+  #last: { readonly line: number; readonly row: TrafficRow; readonly at: number; readonly of: Open | null } | null =
+    null;
 
   constructor(dialects: ReadonlyMap<string, Dialect>, file: SourceFile, saved?: unknown) {
     const memory = saved as Memory | undefined;
@@ -170,7 +188,10 @@ export class Traffic implements Parser {
         rule: caller.rule,
         source: "protocol",
         confidence: 1,
-        says: caller.parent === caller.thread ? "its requests name it, and no agent above it" : "its requests name the agent above it",
+        says:
+          caller.parent === caller.thread
+            ? "its requests name it, and no agent above it"
+            : "its requests name the agent above it",
       });
     for (const child of who.asides)
       out.add({
@@ -185,7 +206,9 @@ export class Traffic implements Parser {
     // Without a common session, the agent must begin soon after the call.
     const withinMs = open.windowMs ?? (caller.isChildMaybe === undefined ? null : SOON_MS);
     if (who.isFirst || who.agent === null)
-      for (const match of isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined ? [] : dialect.matches(caller, prompt))
+      for (const match of isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined
+        ? []
+        : dialect.matches(caller, prompt))
         out.add({
           type: "spawn-match",
           agent,
@@ -232,7 +255,12 @@ export class Traffic implements Parser {
     open.apiId = row.response;
     open.model = row.model ?? open.model;
     if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, answer);
-    open.exchange = { ...open.exchange, response: open.response, model: open.model, speaker: open.agent ?? who.caller.thread };
+    open.exchange = {
+      ...open.exchange,
+      response: open.response,
+      model: open.model,
+      speaker: open.agent ?? who.caller.thread,
+    };
     if (!who.isUnnamed || open.agent === null) return this.#with(null, open);
     const out = this.#findings(open, at, line, [open.response]);
     this.#begin(out, open, open.at);
@@ -250,7 +278,8 @@ export class Traffic implements Parser {
     if (who === null || agent === null) return NOTHING;
     const part = partOf(block);
     const out = this.#findings(open, at, line, response === null ? [] : [response]);
-    if (part.is === "text" && part.text !== "") out.add({ ...RECORD, role: "assistant", text: part.text, message: true });
+    if (part.is === "text" && part.text !== "")
+      out.add({ ...RECORD, role: "assistant", text: part.text, message: true });
     if (part.is === "call") {
       const voice = this.#voice(who, agent);
       const call = voice.key(part.call.id);
@@ -262,7 +291,10 @@ export class Traffic implements Parser {
         const { tool: name, prompt, description, makes } = spawn;
         open.exchange = {
           ...open.exchange,
-          invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description, makes }],
+          invocations: [
+            ...open.exchange.invocations,
+            { call: spawn.call, toolUseId: part.call.id, name, prompt, description, makes },
+          ],
         };
         if (prompt === null) continue;
         this.#prompts.set(`${who.caller.thread} ${part.call.id}`, prompt);
@@ -290,15 +322,25 @@ export class Traffic implements Parser {
     this.#remember(row, open, who);
     const isWhole = row.how === "finished" && row.error === null && row.stop !== null;
     const agent =
-      open.agent ?? (who.internal !== null && open.answer !== null ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer) : null);
+      open.agent ??
+      (who.internal !== null && open.answer !== null
+        ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer)
+        : null);
     if (agent === null) return this.#with(null, open);
     const out = this.#findings({ ...open, agent }, at, line, response === null ? [] : [response]);
     if (who.internal !== null)
-      out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
+      out.add({
+        type: "agent-described",
+        agent,
+        internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true },
+      });
     else out.add({ ...RECORD, state: stateAfter(row, open.blocks) });
     if (isWhole && response !== null) {
       const { vendor } = this.#callers.dialect(who.dialect);
-      const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.hasNoResponseIds ? { nameless: true as const } : {}) };
+      const of = {
+        ...(vendor === "" ? {} : { vendor }),
+        ...(who.caller.hasNoResponseIds ? { nameless: true as const } : {}),
+      };
       out.add({
         type: "model-call",
         response,
@@ -308,7 +350,9 @@ export class Traffic implements Parser {
         tokens: usage ?? NO_TOKENS,
         chars: usage === null ? lengthOf(open.blocks) : 0,
         ended: true,
-        ...(usage === null || open.apiId === null || this.#isNamed(who) ? {} : { fingerprint: fingerprintOf(open.apiId, usage) }),
+        ...(usage === null || open.apiId === null || this.#isNamed(who)
+          ? {}
+          : { fingerprint: fingerprintOf(open.apiId, usage) }),
       });
     }
     return this.#with(out, open);
@@ -322,7 +366,8 @@ export class Traffic implements Parser {
       return;
     }
     if (who.internal !== null && !this.#isNamed(who)) return;
-    for (const words of responseUnits(open.exchange.api, open.blocks)) conversations.addResponse(row.request, who.position, open.chain, words);
+    for (const words of responseUnits(open.exchange.api, open.blocks))
+      conversations.addResponse(row.request, who.position, open.chain, words);
     const texts = open.blocks.flatMap((block) => {
       const part = partOf(block);
       return part.is === "text" ? [part.text] : [];
@@ -332,7 +377,9 @@ export class Traffic implements Parser {
   }
 
   #voice(who: CallerInfo, agent: AgentKey): Interpreter {
-    const known = this.#voices.get(agent) ?? this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedVoices.get(agent) ?? undefined);
+    const known =
+      this.#voices.get(agent) ??
+      this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedVoices.get(agent) ?? undefined);
     this.#voices.set(agent, known);
     return known;
   }
@@ -345,7 +392,14 @@ export class Traffic implements Parser {
   /** The product's own records contain and count the messages. */
   #isNamed = (who: CallerInfo) => this.#callers.isNamed(who);
   #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
-    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, origin: "proxy" });
+    return new FindingsOf({
+      path: this.#file.path,
+      line,
+      at,
+      speaker: agent ?? who?.caller.thread ?? NOBODY,
+      keys,
+      origin: "proxy",
+    });
   }
 
   #with(out: FindingsOf | null, { exchange }: Open): Findings {
@@ -359,11 +413,20 @@ const lengthOf = (blocks: readonly JsonObject[]) => (jsonText(blocks) ?? "").len
 function stateAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): RecordState {
   if (how === "aborted") return "interrupted";
   if (how !== "finished" || error !== null) return "failed";
-  const waits = stop === "tool_use" || stop === "tool_calls" || stop === "pause_turn" || blocks.some((block) => partOf(block).is === "call");
+  const waits =
+    stop === "tool_use" ||
+    stop === "tool_calls" ||
+    stop === "pause_turn" ||
+    blocks.some((block) => partOf(block).is === "call");
   return waits || stop === null ? "open" : "answered";
 }
 
-function exchangeOf(row: RequestRow, who: CallerInfo | null, { speaker, thread }: Pick<Exchange, "speaker" | "thread">, at: number): Exchange {
+function exchangeOf(
+  row: RequestRow,
+  who: CallerInfo | null,
+  { speaker, thread }: Pick<Exchange, "speaker" | "thread">,
+  at: number,
+): Exchange {
   const { request: id, api, method, path, upstream, model, process, chain } = row;
   return {
     id,

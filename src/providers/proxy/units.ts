@@ -12,19 +12,31 @@ export const nameOf = (text: string) => hash(text).toString(36) + text.length.to
 const plain = (text: string) => text.replace(REMINDER, "").replace(/\s+/g, " ").trim();
 
 /** The messages of a request, independent of the API. In chat completions, leading system messages are the preface. */
-export function conversationIn(api: Api, body: JsonObject): { readonly preface: unknown; readonly messages: readonly JsonObject[] } {
-  const list = api === "responses" ? (typeof body.input === "string" ? [{ role: "user", content: body.input }] : body.input) : body.messages;
+export function conversationIn(
+  api: Api,
+  body: JsonObject,
+): { readonly preface: unknown; readonly messages: readonly JsonObject[] } {
+  const list =
+    api === "responses"
+      ? typeof body.input === "string"
+        ? [{ role: "user", content: body.input }]
+        : body.input
+      : body.messages;
   const messages = asList(list).map((item) => asObject(item) ?? {});
   if (api !== "chat") return { preface: null, messages };
   const first = messages.findIndex(({ role }) => role !== "system" && role !== "developer");
   const leading = messages.slice(0, first < 0 ? messages.length : first).map(({ content }) => content);
-  return { preface: leading.length > 1 ? leading.flat() : (leading[0] ?? null), messages: messages.slice(leading.length) };
+  return {
+    preface: leading.length > 1 ? leading.flat() : (leading[0] ?? null),
+    messages: messages.slice(leading.length),
+  };
 }
 
 /** Who wrote a message: the model, the user side, or neither. */
 export function sideOf(message: JsonObject): "model" | "user" | "other" {
   // Up to 0.135, Codex puts messages between agents into an assistant message.
-  if (message.role === "assistant") return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
+  if (message.role === "assistant")
+    return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
   const type = asText(message.type);
   if (message.role === "tool" || message.role === "function") return "user";
   if (type === null || type === "message") return message.role === "user" ? "user" : "other";
@@ -43,14 +55,18 @@ function partsOf(message: JsonObject): readonly string[] {
   const call = asNonBlank(message.call_id);
   if (call !== null) return [`${sideOf(message)} ${call}`];
   if (message.type === "reasoning") return [];
-  if (message.role === "tool" || message.role === "function") return [`tool_result ${asText(message.tool_call_id) ?? asText(message.name) ?? ""}`];
+  if (message.role === "tool" || message.role === "function")
+    return [`tool_result ${asText(message.tool_call_id) ?? asText(message.name) ?? ""}`];
   const calls = asList(message.tool_calls).flatMap((item) => asNonBlank(asObject(item)?.id) ?? []);
   // Clients omit or change the text next to tool calls; the ids stay.
   if (calls.length > 0) return calls.map((id) => `tool_use ${id}`);
-  const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : asList(message.content);
+  const content =
+    typeof message.content === "string" ? [{ type: "text", text: message.content }] : asList(message.content);
   return content.flatMap((item) => {
     const block = asObject(item) ?? {};
-    const id = asNonBlank(block.type === "tool_result" ? block.tool_use_id : block.type === "tool_use" ? block.id : null);
+    const id = asNonBlank(
+      block.type === "tool_result" ? block.tool_use_id : block.type === "tool_use" ? block.id : null,
+    );
     if (id !== null) return [`${asText(block.type)} ${id}`];
     const text = plain(asText(block.text) ?? "");
     if (text !== "") return [text];
@@ -64,10 +80,14 @@ function partsOf(message: JsonObject): readonly string[] {
  */
 export function responseUnits(api: Api, blocks: readonly JsonObject[]): readonly (readonly string[])[] {
   if (api === "responses") return [blocks.flatMap((item) => unitOf(item) ?? [])];
-  const others = blocks.filter(({ type }) => type === "choice").map(({ content }) => asList(content).map((item) => asObject(item) ?? {}));
+  const others = blocks
+    .filter(({ type }) => type === "choice")
+    .map(({ content }) => asList(content).map((item) => asObject(item) ?? {}));
   return [blocks.filter(({ type }) => type !== "choice"), ...others].map((list) => {
     const calls = list.filter(({ type }) => type === "function");
-    return [unitOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter((word) => word !== null);
+    return [unitOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter(
+      (word) => word !== null,
+    );
   });
 }
 
@@ -84,11 +104,13 @@ export function textsIn(message: JsonObject): readonly string[] {
 const MAX_RESULT = 6_000;
 
 /** The beginning and end: a tool states its status in one of them. */
-const shortened = (text: string) => (text.length <= MAX_RESULT ? text : `${text.slice(0, MAX_RESULT / 2)}\n…\n${text.slice(-MAX_RESULT / 2)}`);
+const shortened = (text: string) =>
+  text.length <= MAX_RESULT ? text : `${text.slice(0, MAX_RESULT / 2)}\n…\n${text.slice(-MAX_RESULT / 2)}`;
 
 export function resultsIn(message: JsonObject): TailPart["results"] {
   const output = asNonBlank(message.call_id);
-  if (output !== null) return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(textIn(message.output)) }] : [];
+  if (output !== null)
+    return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(textIn(message.output)) }] : [];
   if (message.role === "tool" || message.role === "function") {
     const id = asNonBlank(message.tool_call_id) ?? asNonBlank(message.name);
     return id === null ? [] : [{ id, isError: false, text: shortened(textIn(message.content)) }];

@@ -7,6 +7,9 @@ const MESSAGES = new URL("https://api.anthropic.com");
 export function ownUpstream(method: string, path: string, headers: readonly string[]): URL {
   const names = headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   const isMessages = names.includes("anthropic-version") || names.includes("x-api-key");
-  const isOther = apiOf(method, path) === "responses" || names.some((name) => name.startsWith("openai-")) || /\/(chat\/completions|responses)\b/.test(path);
+  const isOther =
+    apiOf(method, path) === "responses" ||
+    names.some((name) => name.startsWith("openai-")) ||
+    /\/(chat\/completions|responses)\b/.test(path);
   return isOther && !isMessages ? RESPONSES : MESSAGES;
 }

@@ -48,7 +48,14 @@ class Run implements Parser {
     if (began !== null) {
       const prompt = began.command.join(" ");
       const file = { path: this.#file.path, bytes: this.#file.bytes, bornMs: null };
-      out.add({ type: "agent-described", agent: thread, kind: "external", file, prompt, ...(began.cwd === null ? {} : { cwd: began.cwd }) });
+      out.add({
+        type: "agent-described",
+        agent: thread,
+        kind: "external",
+        file,
+        prompt,
+        ...(began.cwd === null ? {} : { cwd: began.cwd }),
+      });
       out.add({ type: "process-seen", thread, process: began.process, waitingFor: null });
       out.add(AT_WORK);
     }
@@ -63,5 +70,7 @@ class Run implements Parser {
 
 function endOf({ code, signal }: RunEnded) {
   if (signal !== null) return { state: "shutdown", says: `killed by ${signal}` } as const;
-  return code === 0 ? ({ state: "completed", says: "exit code 0" } as const) : ({ state: "errored", says: `exit code ${code}` } as const);
+  return code === 0
+    ? ({ state: "completed", says: "exit code 0" } as const)
+    : ({ state: "errored", says: `exit code ${code}` } as const);
 }

@@ -13,7 +13,18 @@ import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { refusal } from "../failures.ts";
-import { AgentTree, Event, Events, EventsQuery, Messages, Spans, SpansQuery, Threads, ThreadsQuery, Why } from "../schemas.ts";
+import {
+  AgentTree,
+  Event,
+  Events,
+  EventsQuery,
+  Messages,
+  Spans,
+  SpansQuery,
+  Threads,
+  ThreadsQuery,
+  Why,
+} from "../schemas.ts";
 
 /** The position from which the live stream continues this response. */
 export const LIVE_HEADER = "Retinue-Live";
@@ -22,34 +33,47 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
   const { journal } = hub;
   const keyOf = (uri: string) => resolve(library, uri).key;
   return new Hono()
-    .get("/threads", describeResponse("Records of top-level threads, newest activity first", Threads, ["usage"]), checked("query", ThreadsQuery), (c) => {
-      const { limit, cursor, since, ...rest } = c.req.valid("query");
-      hub.followThreads();
-      c.header(LIVE_HEADER, journal.idOf(journal.position));
-      const filter: ThreadFilter = {
-        ...defined(rest),
-        ...(since === undefined ? {} : { since: sinceOf(since, library.now(), "since") }),
-        ...(cursor === undefined ? {} : { after: placeIn(cursor) }),
-        limit: limit + 1,
-      };
-      const rows = [...library.threadRows(filter)];
-      const shown = rows.slice(0, limit);
-      const last = shown.at(-1);
-      return c.json({ items: shown.map(({ record }) => record), next: rows.length > limit && last !== undefined ? cursorOf(last.place) : null });
-    })
-    .get("/agents/:uri", describeResponse("The record of an agent with its subtree", AgentTree, ["usage", "not_found"]), (c) => {
-      const key = keyOf(c.req.param("uri"));
-      c.header(LIVE_HEADER, journal.idOf(journal.position));
-      // JSON.stringify overflows the stack on deep trees.
-      return c.body(printJson(hub.tree(key)), 200, { "Content-Type": "application/json" });
-    })
+    .get(
+      "/threads",
+      describeResponse("Records of top-level threads, newest activity first", Threads, ["usage"]),
+      checked("query", ThreadsQuery),
+      (c) => {
+        const { limit, cursor, since, ...rest } = c.req.valid("query");
+        hub.followThreads();
+        c.header(LIVE_HEADER, journal.idOf(journal.position));
+        const filter: ThreadFilter = {
+          ...defined(rest),
+          ...(since === undefined ? {} : { since: sinceOf(since, library.now(), "since") }),
+          ...(cursor === undefined ? {} : { after: placeIn(cursor) }),
+          limit: limit + 1,
+        };
+        const rows = [...library.threadRows(filter)];
+        const shown = rows.slice(0, limit);
+        const last = shown.at(-1);
+        return c.json({
+          items: shown.map(({ record }) => record),
+          next: rows.length > limit && last !== undefined ? cursorOf(last.place) : null,
+        });
+      },
+    )
+    .get(
+      "/agents/:uri",
+      describeResponse("The record of an agent with its subtree", AgentTree, ["usage", "not_found"]),
+      (c) => {
+        const key = keyOf(c.req.param("uri"));
+        c.header(LIVE_HEADER, journal.idOf(journal.position));
+        // JSON.stringify overflows the stack on deep trees.
+        return c.body(printJson(hub.tree(key)), 200, { "Content-Type": "application/json" });
+      },
+    )
     .get(
       "/agents/:uri/events",
       describeResponse("Events: history by time, then in order of arrival", Events, ["usage", "not_found", "expired"]),
       checked("query", EventsQuery),
       async (c) => {
         const { after, from, limit, subtree } = c.req.valid("query");
-        if (after !== undefined && from !== undefined) throw new Failure("usage", "after and from cannot be used together");
+        if (after !== undefined && from !== undefined)
+          throw new Failure("usage", "after and from cannot be used together");
         const { log, length, position } = await hub.log(keyOf(c.req.param("uri")), subtree === true);
         const first = after === undefined ? clamp(from ?? 0, length) : positionIn(after, log.serial, length);
         if (first === null) return refusal(c, "expired", "the cursor has expired", "start again without after");
@@ -58,14 +82,21 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
         return c.json({ items, next: `${log.serial}-${first + items.length}`, first, total: length });
       },
     )
-    .get("/agents/:uri/events/:id", describeResponse("One event, with all of its text", Event, ["usage", "not_found"]), async (c) => {
-      const event = await hub.event(keyOf(c.req.param("uri")), c.req.param("id"));
-      if (event === null) throw new Failure("not_found", "no such event", ["next: list the agent's events"]);
-      return c.json(whole(event));
-    })
+    .get(
+      "/agents/:uri/events/:id",
+      describeResponse("One event, with all of its text", Event, ["usage", "not_found"]),
+      async (c) => {
+        const event = await hub.event(keyOf(c.req.param("uri")), c.req.param("id"));
+        if (event === null) throw new Failure("not_found", "no such event", ["next: list the agent's events"]);
+        return c.json(whole(event));
+      },
+    )
     .get(
       "/agents/:uri/spans",
-      describeResponse("Spans of an agent and its subtree: model calls, tool calls and waiting", Spans, ["usage", "not_found"]),
+      describeResponse("Spans of an agent and its subtree: model calls, tool calls and waiting", Spans, [
+        "usage",
+        "not_found",
+      ]),
       checked("query", SpansQuery),
       (c) => {
         const key = keyOf(c.req.param("uri"));
@@ -73,17 +104,27 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
         return c.json(hub.spans.answer(library.forestOf([key]), key, c.req.valid("query").after));
       },
     )
-    .get("/agents/:uri/messages", describeResponse("Messages between agents of this tree, oldest first", Messages, ["usage", "not_found"]), (c) => {
-      const key = keyOf(c.req.param("uri"));
-      return c.json({ items: messagesIn(library.forestOf([key]), key), next: null });
-    })
-    .get("/agents/:uri/why", describeResponse("All evidence for an agent's parent and status", Why, ["usage", "not_found"]), (c) => {
-      const key = keyOf(c.req.param("uri"));
-      const forest = library.forestOf([key]);
-      return c.json(explain(forest, agentOf(forest, key)));
-    })
+    .get(
+      "/agents/:uri/messages",
+      describeResponse("Messages between agents of this tree, oldest first", Messages, ["usage", "not_found"]),
+      (c) => {
+        const key = keyOf(c.req.param("uri"));
+        return c.json({ items: messagesIn(library.forestOf([key]), key), next: null });
+      },
+    )
+    .get(
+      "/agents/:uri/why",
+      describeResponse("All evidence for an agent's parent and status", Why, ["usage", "not_found"]),
+      (c) => {
+        const key = keyOf(c.req.param("uri"));
+        const forest = library.forestOf([key]);
+        return c.json(explain(forest, agentOf(forest, key)));
+      },
+    )
     .get("/agents", describeRoute({ hide: true }), () => {
-      throw new Failure("usage", "missing agent URI", ["write /api/agents/{uri}, percent-encoded; /api/threads lists threads"]);
+      throw new Failure("usage", "missing agent URI", [
+        "write /api/agents/{uri}, percent-encoded; /api/threads lists threads",
+      ]);
     });
 }
 
@@ -94,7 +135,8 @@ function positionIn(cursor: string, serial: string, length: number): number | nu
   return of === serial && /^\d{1,9}$/.test(digits) && Number(digits) <= length ? Number(digits) : null;
 }
 
-const cursorOf = ({ lastActivity, key }: ThreadPlace) => Buffer.from(JSON.stringify([lastActivity, key])).toString("base64url");
+const cursorOf = ({ lastActivity, key }: ThreadPlace) =>
+  Buffer.from(JSON.stringify([lastActivity, key])).toString("base64url");
 
 function placeIn(cursor: string): ThreadPlace {
   try {

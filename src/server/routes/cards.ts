@@ -16,7 +16,12 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
     const roots = [...threads, ...inferred];
     const forest = library.forestOf(roots);
     const keys = roots.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key));
-    return { forest, roots, keys, guessed: new Set(inferred.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key))) };
+    return {
+      forest,
+      roots,
+      keys,
+      guessed: new Set(inferred.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key))),
+    };
   };
   return new Hono()
     .get("/cards", describeResponse("All cards, oldest first", CardList), async (c) => {
@@ -24,33 +29,49 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
       c.header(LIVE_HEADER, hub.journal.idOf(position));
       return c.json({ items: seen.map(({ card }) => card), next: null });
     })
-    .post("/cards", describeResponse("Create a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", NewCard), async (c) => {
-      const { card } = await cards.create(c.req.valid("json"));
-      await hub.cardsChanged();
-      return c.json(card);
-    })
-    .get("/cards/:id", describeResponse("One card", Card, ["not_found"]), async (c) => c.json((await cards.get(c.req.param("id"))).card))
-    .patch("/cards/:id", describeResponse("Change a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", CardChange), async (c) => {
-      const { card } = await cards.update(c.req.param("id"), c.req.valid("json"));
-      await hub.cardsChanged();
-      return c.json(card);
-    })
+    .post(
+      "/cards",
+      describeResponse("Create a card", Card, ["usage", "not_found", "failed", "too_large"]),
+      checked("json", NewCard),
+      async (c) => {
+        const { card } = await cards.create(c.req.valid("json"));
+        await hub.cardsChanged();
+        return c.json(card);
+      },
+    )
+    .get("/cards/:id", describeResponse("One card", Card, ["not_found"]), async (c) =>
+      c.json((await cards.get(c.req.param("id"))).card),
+    )
+    .patch(
+      "/cards/:id",
+      describeResponse("Change a card", Card, ["usage", "not_found", "failed", "too_large"]),
+      checked("json", CardChange),
+      async (c) => {
+        const { card } = await cards.update(c.req.param("id"), c.req.valid("json"));
+        await hub.cardsChanged();
+        return c.json(card);
+      },
+    )
     .delete("/cards/:id", describeResponse("Delete a card; its threads stay", Removed, ["not_found"]), async (c) => {
       const id = c.req.param("id");
       await cards.remove(id);
       await hub.cardsChanged();
       return c.json({ id });
     })
-    .get("/cards/:id/agent-activity", describeResponse("The activity of each agent of a card, and its sessions", Activity, ["not_found"]), async (c) => {
-      const id = c.req.param("id");
-      const { forest, roots, keys, guessed } = await agentsIn(id);
-      const spans = await hub.spansOfAll(roots);
-      const agents = keys.flatMap((key) => {
-        const span = spans.get(key);
-        return span === undefined ? [] : [activityOf(agentOf(forest, key), span)];
-      });
-      return c.json({ card_id: id, agents, session_mappings: mappingsOf(forest, keys, id, guessed) });
-    })
+    .get(
+      "/cards/:id/agent-activity",
+      describeResponse("The activity of each agent of a card, and its sessions", Activity, ["not_found"]),
+      async (c) => {
+        const id = c.req.param("id");
+        const { forest, roots, keys, guessed } = await agentsIn(id);
+        const spans = await hub.spansOfAll(roots);
+        const agents = keys.flatMap((key) => {
+          const span = spans.get(key);
+          return span === undefined ? [] : [activityOf(agentOf(forest, key), span)];
+        });
+        return c.json({ card_id: id, agents, session_mappings: mappingsOf(forest, keys, id, guessed) });
+      },
+    )
     .get(
       "/cards/:id/logs",
       describeResponse(
@@ -66,7 +87,8 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
         const log = await hub.cardLog(id, roots);
         const { ids } = log;
         const at = after === undefined ? 0 : ids.indexOf(after) + 1;
-        if (after !== undefined && at === 0) throw new Failure("not_found", "no such entry in this log", ["start again without after"]);
+        if (after !== undefined && at === 0)
+          throw new Failure("not_found", "no such entry in this log", ["start again without after"]);
         const byUri = new Map<string, AgentKey>(keys.map((key) => [agentOf(forest, key).uri, key]));
         const items = [];
         for (const event of await log.page(forest, at, limit)) {

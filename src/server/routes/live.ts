@@ -10,7 +10,11 @@ import { concerns, type Subscription } from "../subscription.ts";
 const HEARTBEAT_MS = 15_000;
 const ENCODER = new TextEncoder();
 
-const STREAM_HEADERS = { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no" };
+const STREAM_HEADERS = {
+  "Content-Type": "text/event-stream; charset=utf-8",
+  "Cache-Control": "no-store",
+  "X-Accel-Buffering": "no",
+};
 
 const STREAM = describeRoute({
   summary: "Changes as they happen",
@@ -21,7 +25,10 @@ const STREAM = describeRoute({
     "`ready`: the stream begins. `reset`: earlier data is no longer valid, or missed changes are no longer available; fetch everything again. " +
     "Every message has an id; Last-Event-ID continues after it without gaps or repeats. The header Retinue-Live of other responses is a position for `after`. " +
     "Without a filter all changes are sent.",
-  responses: { 200: { description: "A stream", content: { "text/event-stream": { schema: { type: "string" } } } }, ...failures(["usage", "not_found"]) },
+  responses: {
+    200: { description: "A stream", content: { "text/event-stream": { schema: { type: "string" } } } },
+    ...failures(["usage", "not_found"]),
+  },
 });
 
 export function liveRoutes({ library, hub, state }: ServerContext): Hono {
@@ -45,14 +52,17 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
     const cancelled = new AbortController();
     const closed = AbortSignal.any([c.req.raw.signal, state.stop.signal, cancelled.signal]);
     state.clients += 1;
-    const message = (type: string, data: string) => ENCODER.encode(`event: ${type}\nid: ${journal.idOf(position ?? journal.position)}\ndata: ${data}\n\n`);
+    const message = (type: string, data: string) =>
+      ENCODER.encode(`event: ${type}\nid: ${journal.idOf(position ?? journal.position)}\ndata: ${data}\n\n`);
     const reset = (reason: string) => {
       position = journal.position;
       return message("reset", JSON.stringify({ reason }));
     };
     const body = new ReadableStream<Uint8Array>({
       start: (stream) => {
-        stream.enqueue(position === null ? reset("changes since then are no longer available") : message("ready", "{}"));
+        stream.enqueue(
+          position === null ? reset("changes since then are no longer available") : message("ready", "{}"),
+        );
         const heartbeat = setInterval(() => {
           // A blocked reader needs no heartbeat.
           if ((stream.desiredSize ?? 0) > 0) stream.enqueue(ENCODER.encode(":\n\n"));
@@ -75,7 +85,8 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
           const parts: string[] = [];
           for (const entry of entries) {
             position = entry.seq;
-            if (concerns(subscription, entry)) parts.push(`event: ${entry.type}\nid: ${journal.idOf(entry.seq)}\ndata: ${entry.data}\n\n`);
+            if (concerns(subscription, entry))
+              parts.push(`event: ${entry.type}\nid: ${journal.idOf(entry.seq)}\ndata: ${entry.data}\n\n`);
           }
           if (parts.length > 0) return stream.enqueue(ENCODER.encode(parts.join("")));
         }

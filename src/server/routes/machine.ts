@@ -13,18 +13,36 @@ import type { AgentRecord } from "../../core/views/agent.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/views/stats.ts";
 import { reportedReading, reportedTroubles, reportedUnsearched, type ServerContext } from "../context.ts";
 import { checked, describeResponse } from "../describe.ts";
-import { Address, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
+import {
+  Address,
+  Doctor,
+  Findings,
+  Health,
+  Link,
+  Linked,
+  SearchQuery,
+  Stats,
+  StatsQuery,
+  StatsThreads,
+  StatsThreadsQuery,
+  Woken,
+} from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
   const spentSince = (since: string | undefined) => {
-    const from = since === undefined ? null : new Date(sinceOf(since, library.now(), "since")).toISOString().slice(0, 10);
+    const from =
+      since === undefined ? null : new Date(sinceOf(since, library.now(), "since")).toISOString().slice(0, 10);
     return library.store.spent(library.under, from);
   };
   return new Hono()
     .get(
       "/search",
-      describeResponse("Full-text search: texts that contain all words, best match first; the last word may be a prefix", Findings, ["usage"]),
+      describeResponse(
+        "Full-text search: texts that contain all words, best match first; the last word may be a prefix",
+        Findings,
+        ["usage"],
+      ),
       checked("query", SearchQuery),
       async (c) => {
         const { q, limit } = c.req.valid("query");
@@ -34,13 +52,22 @@ export function machineRoutes(context: ServerContext): Hono {
         return c.json({ incomplete: reportedUnsearched(unsearched(library)), items, next: null });
       },
     )
-    .get("/stats", describeResponse("Tokens, cost, time and outcome", Stats, ["usage"]), checked("query", StatsQuery), (c) => {
-      const { since, by } = c.req.valid("query");
-      const rows = spentSince(since);
-      const groups = by === undefined ? GROUPS : [by].flat();
-      const incomplete = reportedReading(library.reading);
-      return c.json({ incomplete, total: statsTotal(rows), by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])) });
-    })
+    .get(
+      "/stats",
+      describeResponse("Tokens, cost, time and outcome", Stats, ["usage"]),
+      checked("query", StatsQuery),
+      (c) => {
+        const { since, by } = c.req.valid("query");
+        const rows = spentSince(since);
+        const groups = by === undefined ? GROUPS : [by].flat();
+        const incomplete = reportedReading(library.reading);
+        return c.json({
+          incomplete,
+          total: statsTotal(rows),
+          by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])),
+        });
+      },
+    )
     .get(
       "/stats/threads",
       describeResponse("The threads of one line of the statistics, highest cost first", StatsThreads, ["usage"]),
@@ -49,7 +76,10 @@ export function machineRoutes(context: ServerContext): Hono {
         const { by, key = null, since, limit } = c.req.valid("query");
         const lines = threadsBehind(spentSince(since), by, key).slice(0, limit);
         const records = rootsNamed(library, new Set(lines.map((line) => line.key)));
-        return c.json({ items: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })), next: null });
+        return c.json({
+          items: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
+          next: null,
+        });
       },
     )
     .get("/health", describeResponse("State of the server and its reading progress", Health), (c) => {
@@ -76,19 +106,32 @@ export function machineRoutes(context: ServerContext): Hono {
       const polling = state.troubles.list.find(({ code }) => code === "polling")?.message ?? null;
       return c.json(examine(library, settings, env, polling));
     })
-    .post("/hooks", describeResponse("Notify the server that a recording has grown; the body may name it", Woken, ["too_large"]), async (c) => {
-      const body: unknown = await c.req.json().catch(() => null);
-      const path = asText(asObject(body)?.path);
-      if (path !== null) state.reportChanged([path]);
-      return c.json({ watching: state.watching });
-    })
-    .post("/address", describeResponse("A URL that gives a browser access; valid once if the system does not report the owner of a connection", Address), (c) =>
-      c.json({ address: context.address() }),
+    .post(
+      "/hooks",
+      describeResponse("Notify the server that a recording has grown; the body may name it", Woken, ["too_large"]),
+      async (c) => {
+        const body: unknown = await c.req.json().catch(() => null);
+        const path = asText(asObject(body)?.path);
+        if (path !== null) state.reportChanged([path]);
+        return c.json({ watching: state.watching });
+      },
     )
-    .post("/demo", describeResponse("Start a second server that replays recordings", Address, ["failed"]), async (c) => {
-      if (context.isDemo) throw new Failure("failed", "this server is the demo");
-      return c.json({ address: (await context.demo()).address });
-    })
+    .post(
+      "/address",
+      describeResponse(
+        "A URL that gives a browser access; valid once if the system does not report the owner of a connection",
+        Address,
+      ),
+      (c) => c.json({ address: context.address() }),
+    )
+    .post(
+      "/demo",
+      describeResponse("Start a second server that replays recordings", Address, ["failed"]),
+      async (c) => {
+        if (context.isDemo) throw new Failure("failed", "this server is the demo");
+        return c.json({ address: (await context.demo()).address });
+      },
+    )
     .post(
       "/links",
       describeResponse("Set an agent's parent manually", Linked, ["usage", "not_found", "failed", "too_large"]),

@@ -19,9 +19,13 @@ export function relayRoutes({ relays }: ServerContext): Hono {
       checked("json", NewRelay),
       async (c) => c.json(await relays.add(c.req.valid("json"))),
     )
-    .delete("/relays/:id", describeResponse("Stop following a server; its recording stays", Removed, ["not_found"]), async (c) => {
-      const id = c.req.param("id");
-      await relays.remove(id);
-      return c.json({ id });
-    });
+    .delete(
+      "/relays/:id",
+      describeResponse("Stop following a server; its recording stays", Removed, ["not_found"]),
+      async (c) => {
+        const id = c.req.param("id");
+        await relays.remove(id);
+        return c.json({ id });
+      },
+    );
 }

@@ -22,27 +22,42 @@ export function requestRoutes({ library }: ServerContext): Hono {
   // Created for each request, because the trees may have changed.
   const all = () => new AllRequests(library);
   return new Hono()
-    .get("/requests", describeResponse("Proxied requests, newest first", Requests, ["usage", "not_found"]), checked("query", RequestsQuery), (c) => {
-      const { agent, work, limit, cursor } = c.req.valid("query");
-      const { items, last, isMore } = all().list({
-        ...(agent === undefined ? {} : { agent: keyOf(library, agent) }),
-        ...(cursor === undefined ? {} : { after: placeIn(cursor) }),
-        isWork: work === true,
-        limit,
-      });
-      return c.json({ items, next: isMore && last !== null ? cursorOf(last) : null });
-    })
-    .get("/requests/:id", describeResponse("One request with its content and response", RequestDetail, ["not_found"]), async (c) => {
-      const requests = all();
-      const exchange = requests.find(c.req.param("id"));
-      return c.json({ ...requests.record(exchange), content: await contentOf(exchange) });
-    })
-    .get("/requests/:id/subtasks", describeResponse("The agents that its response spawned", Subtasks, ["not_found"]), (c) => {
-      const requests = all();
-      return c.json({ items: requests.subtasks(requests.find(c.req.param("id"))), next: null });
-    })
-    .get("/requests/:id/pieces/:piece", describeResponse("One text of a request, in full", PieceText, ["not_found"]), async (c) =>
-      c.json({ json: await pieceOf(all().find(c.req.param("id")), c.req.param("piece")) }),
+    .get(
+      "/requests",
+      describeResponse("Proxied requests, newest first", Requests, ["usage", "not_found"]),
+      checked("query", RequestsQuery),
+      (c) => {
+        const { agent, work, limit, cursor } = c.req.valid("query");
+        const { items, last, isMore } = all().list({
+          ...(agent === undefined ? {} : { agent: keyOf(library, agent) }),
+          ...(cursor === undefined ? {} : { after: placeIn(cursor) }),
+          isWork: work === true,
+          limit,
+        });
+        return c.json({ items, next: isMore && last !== null ? cursorOf(last) : null });
+      },
+    )
+    .get(
+      "/requests/:id",
+      describeResponse("One request with its content and response", RequestDetail, ["not_found"]),
+      async (c) => {
+        const requests = all();
+        const exchange = requests.find(c.req.param("id"));
+        return c.json({ ...requests.record(exchange), content: await contentOf(exchange) });
+      },
+    )
+    .get(
+      "/requests/:id/subtasks",
+      describeResponse("The agents that its response spawned", Subtasks, ["not_found"]),
+      (c) => {
+        const requests = all();
+        return c.json({ items: requests.subtasks(requests.find(c.req.param("id"))), next: null });
+      },
+    )
+    .get(
+      "/requests/:id/pieces/:piece",
+      describeResponse("One text of a request, in full", PieceText, ["not_found"]),
+      async (c) => c.json({ json: await pieceOf(all().find(c.req.param("id")), c.req.param("piece")) }),
     )
     .get(
       "/conversations",
@@ -77,7 +92,8 @@ export function requestRoutes({ library }: ServerContext): Hono {
 }
 
 /** Number of items on the previous pages. */
-const numberIn = (cursor: string | undefined): number => (cursor === undefined ? 0 : Math.max(0, Math.trunc(placeIn(cursor).at)));
+const numberIn = (cursor: string | undefined): number =>
+  cursor === undefined ? 0 : Math.max(0, Math.trunc(placeIn(cursor).at));
 
 interface Place {
   readonly at: number;

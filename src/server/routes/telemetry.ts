@@ -19,13 +19,25 @@ export function telemetryRoutes(context: ServerContext): Hono {
     context.state.reportChanged(recordings);
     // An empty response means that everything was accepted; its encoding is that of the request.
     if (isProtobuf) return c.body(new Uint8Array(), 200, { "Content-Type": PROTOBUF });
-    return c.json(refused === 0 ? {} : { partialSuccess: { [rejected]: refused, errorMessage: "only telemetry of agents is accepted" } });
+    return c.json(
+      refused === 0
+        ? {}
+        : { partialSuccess: { [rejected]: refused, errorMessage: "only telemetry of agents is accepted" } },
+    );
   };
   return new Hono()
-    .use(bodyLimit({ maxSize: MAX_OTLP_BYTES, onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_OTLP_BYTES} bytes`, null) }))
+    .use(
+      bodyLimit({
+        maxSize: MAX_OTLP_BYTES,
+        onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_OTLP_BYTES} bytes`, null),
+      }),
+    )
     .post(
       "/traces",
-      describeResponse("OTLP traces of an agent's own telemetry, as JSON or protobuf", OtlpTaken, ["usage", "too_large"]),
+      describeResponse("OTLP traces of an agent's own telemetry, as JSON or protobuf", OtlpTaken, [
+        "usage",
+        "too_large",
+      ]),
       take("traces", "rejectedSpans"),
     )
     .post(

@@ -32,7 +32,10 @@ export function keptCards(db: DatabaseSync, owner: string): KeptCards {
   };
   return {
     cards: () => {
-      const threads = Map.groupBy(db.prepare("SELECT card, thread FROM card_thread WHERE owner = ? ORDER BY place").all(owner), (row) => row.card);
+      const threads = Map.groupBy(
+        db.prepare("SELECT card, thread FROM card_thread WHERE owner = ? ORDER BY place").all(owner),
+        (row) => row.card,
+      );
       return db
         .prepare("SELECT id, title, made_at, queued_at FROM card WHERE owner = ? ORDER BY made_at, id")
         .all(owner)

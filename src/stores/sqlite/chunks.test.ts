@@ -11,7 +11,9 @@ import { statementsOf } from "./statements.ts";
 
 function open() {
   const db = new DatabaseSync(":memory:");
-  db.exec("CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT, pack INTEGER)");
+  db.exec(
+    "CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT, pack INTEGER)",
+  );
   const sql = statementsOf(db);
   const counts = { unpacked: 0 };
   const counted: Statements = (text) => {

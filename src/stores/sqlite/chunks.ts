@@ -8,7 +8,10 @@ import { factsOf, pack } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
-/** A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed together. Large ones stay as they are. */
+/**
+ * A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed
+ * together. Large ones stay as they are.
+ */
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 4 << 10;
 /** What was just read is linked next, and then mostly left alone. */
@@ -16,7 +19,9 @@ const FEW_BYTES = 16 << 20;
 /** What a file says: some facts as they are, the others folded. */
 export type SaidInFile = Pick<Facts, "observations" | "folds">;
 
-/** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
+/**
+ * The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them.
+ */
 export class Chunks {
   readonly #sql: Statements;
   readonly #packs: Packs;
@@ -47,13 +52,19 @@ export class Chunks {
 
   /** What a file says of which nothing was known, and where that was packed. */
   addPacked(file: number, observations: readonly Observation[], { pack: id, places }: Packed): void {
-    const chunk = this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(file, places[0] ?? null, id).lastInsertRowid;
+    const chunk = this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(
+      file,
+      places[0] ?? null,
+      id,
+    ).lastInsertRowid;
     this.#unpacked.set(Number(chunk), observations);
   }
 
   add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
     if (observations.length === 0 && replaces.length === 0) return;
-    const rows = this.#sql("SELECT id, pack, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+    const rows = this.#sql(
+      "SELECT id, pack, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC",
+    ).all(file);
     const large = rows.findIndex((row) => Number(row.size) >= SMALL_CHUNK);
     const small = large < 0 ? rows : rows.slice(0, large);
     const before = idsOf(rows);
@@ -75,7 +86,10 @@ export class Chunks {
 
   #insert(file: number, path: string, facts: readonly Observation[], replaces: readonly string[]): number {
     const rows = replaces.length === 0 ? null : JSON.stringify(replaces);
-    const id = Number(this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows).lastInsertRowid);
+    const id = Number(
+      this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows)
+        .lastInsertRowid,
+    );
     // What was just told is what will be linked next.
     this.#unpacked.set(id, facts);
     return id;
@@ -88,7 +102,13 @@ export class Chunks {
   }
 
   /** Where the file is at hand, what is new is folded in, and nothing else has to be looked at again. */
-  #grow(file: number, before: readonly number[], chunks: readonly number[], observations: readonly Observation[], replaces: readonly string[]) {
+  #grow(
+    file: number,
+    before: readonly number[],
+    chunks: readonly number[],
+    observations: readonly Observation[],
+    replaces: readonly string[],
+  ) {
     const known = this.#folded.get(file);
     if (known === undefined) return;
     this.#folded.delete(file);
@@ -101,11 +121,14 @@ export class Chunks {
   of(file: number, path: string): SaidInFile {
     const rows = this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
     // What was folded in cannot be taken back.
-    if (rows.some((row) => row.replaces !== null)) return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
+    if (rows.some((row) => row.replaces !== null))
+      return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
     const chunks = idsOf(rows);
     const known = this.#folded.get(file);
     const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
-    const { facts, chunks: read } = goesOn ? known : { facts: new FileFacts(path, () => this.#all(file, path)), chunks: [] };
+    const { facts, chunks: read } = goesOn
+      ? known
+      : { facts: new FileFacts(path, () => this.#all(file, path)), chunks: [] };
     const fresh = chunks.slice(read.length);
     for (const id of fresh) {
       facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
@@ -115,10 +138,15 @@ export class Chunks {
     return facts;
   }
 
-  /** Every fact of a file of which nothing was replaced. One statement: another process may pack the file anew at any moment. */
+  /**
+   * Every fact of a file of which nothing was replaced. One statement: another process may pack the file anew at any
+   * moment.
+   */
   #all(file: number, path: string): Observation[] {
     const all: Observation[] = [];
-    for (const { id, facts: packed } of this.#sql("SELECT id, facts FROM chunk WHERE file = ? ORDER BY id DESC").iterate(file)) {
+    for (const { id, facts: packed } of this.#sql(
+      "SELECT id, facts FROM chunk WHERE file = ? ORDER BY id DESC",
+    ).iterate(file)) {
       const facts = this.#unpacked.get(Number(id)) ?? this.#facts(packed, path);
       this.#unpacked.set(Number(id), facts);
       for (const fact of facts) all.push(fact);
@@ -160,7 +188,8 @@ interface Folded {
   readonly chunks: readonly number[];
 }
 
-const packsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => new Set(rows.flatMap(({ pack }) => (pack === null ? [] : [Number(pack)])));
+const packsOf = (rows: readonly Readonly<Record<string, unknown>>[]) =>
+  new Set(rows.flatMap(({ pack }) => (pack === null ? [] : [Number(pack)])));
 /** Oldest first. */
 const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((row) => Number(row.id)).reverse();
 const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);

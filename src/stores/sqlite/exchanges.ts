@@ -3,7 +3,8 @@ import type { CallKey } from "../../core/facts/ids.ts";
 import { packJson, unpackJson } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
-const SELECT = "SELECT e.row, d.path || '/' || f.name AS path FROM exchange e JOIN file f ON f.id = e.file JOIN folder d ON d.id = f.folder";
+const SELECT =
+  "SELECT e.row, d.path || '/' || f.name AS path FROM exchange e JOIN file f ON f.id = e.file JOIN folder d ON d.id = f.folder";
 const UNDER = "f.root IN (SELECT value FROM json_each(?))";
 
 /** Requests to an API. */
@@ -24,7 +25,8 @@ export class Exchanges {
       thread,
       packJson(exchange),
     );
-    for (const { call } of invocations) this.#sql("INSERT OR IGNORE INTO invocation (call, exchange) VALUES (?, ?)").run(call, id);
+    for (const { call } of invocations)
+      this.#sql("INSERT OR IGNORE INTO invocation (call, exchange) VALUES (?, ?)").run(call, id);
   }
 
   retract(file: number): void {

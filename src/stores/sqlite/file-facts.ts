@@ -42,7 +42,9 @@ export class FileFacts implements Pick<Facts, "observations" | "folds"> {
   #foldOf(speaker: AgentKey): Fold {
     const known = this.#folds.get(speaker);
     if (known !== undefined) return known;
-    const fold = new Fold(speaker, this.#path, () => this.#all().filter((o): o is BulkFact => isBulk(o) && o.speaker === speaker));
+    const fold = new Fold(speaker, this.#path, () =>
+      this.#all().filter((o): o is BulkFact => isBulk(o) && o.speaker === speaker),
+    );
     this.#folds.set(speaker, fold);
     return fold;
   }

@@ -19,13 +19,18 @@ export class Files {
 
   get(path: string): FileState | null {
     const slash = path.lastIndexOf("/");
-    const row = this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND f.name = ?`).get(OWNER, path.slice(0, slash), path.slice(slash + 1));
+    const row = this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND f.name = ?`).get(
+      OWNER,
+      path.slice(0, slash),
+      path.slice(slash + 1),
+    );
     return row === undefined ? null : this.#stateOf(row);
   }
 
   numberOf(path: string): number | null {
     const slash = path.lastIndexOf("/");
-    const sql = "SELECT f.id FROM file f JOIN folder d ON d.id = f.folder WHERE d.owner = ? AND d.path = ? AND f.name = ?";
+    const sql =
+      "SELECT f.id FROM file f JOIN folder d ON d.id = f.folder WHERE d.owner = ? AND d.path = ? AND f.name = ?";
     const id = this.#sql(sql).get(OWNER, path.slice(0, slash), path.slice(slash + 1))?.id;
     return id === undefined ? null : Number(id);
   }
@@ -44,7 +49,9 @@ export class Files {
   }
 
   unfinished(): readonly FileState[] {
-    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.gone = 0 AND f.within IS NULL AND (f.size = 0 OR f.offset < f.size)`)
+    return this.#sql(
+      `SELECT ${COLUMNS} WHERE d.owner = ? AND f.gone = 0 AND f.within IS NULL AND (f.size = 0 OR f.offset < f.size)`,
+    )
       .all(OWNER)
       .map((row) => this.#stateOf(row));
   }
@@ -88,13 +95,25 @@ export class Files {
       `SELECT code, place, detail, times FROM problem p JOIN file f ON f.id = p.file JOIN folder d ON d.id = f.folder WHERE ${isWanted} ORDER BY p.id`,
     )
       .all(JSON.stringify(files), JSON.stringify(within))
-      .map((row) => ({ code: row.code as ProblemCode, where: row.place as string, detail: row.detail as string, times: Number(row.times) }));
+      .map((row) => ({
+        code: row.code as ProblemCode,
+        where: row.place as string,
+        detail: row.detail as string,
+        times: Number(row.times),
+      }));
   }
 
   #folder(key: FolderKey): { readonly id: number; readonly path: string } {
     const [provider, path] = partsOf(key);
-    const known = this.#sql("SELECT id FROM folder WHERE owner = ? AND path = ? AND provider = ?").get(OWNER, path, provider)?.id;
-    const id = known ?? this.#sql("INSERT INTO folder (owner, path, provider) VALUES (?, ?, ?)").run(OWNER, path, provider).lastInsertRowid;
+    const known = this.#sql("SELECT id FROM folder WHERE owner = ? AND path = ? AND provider = ?").get(
+      OWNER,
+      path,
+      provider,
+    )?.id;
+    const id =
+      known ??
+      this.#sql("INSERT INTO folder (owner, path, provider) VALUES (?, ?, ?)").run(OWNER, path, provider)
+        .lastInsertRowid;
     return { id: Number(id), path };
   }
 
@@ -104,7 +123,8 @@ export class Files {
   }
 
   seal(folders: ReadonlyMap<FolderKey, number | null>): void {
-    for (const [key, seal] of folders) this.#sql("UPDATE folder SET seal = ? WHERE id = ?").run(seal, this.#folder(key).id);
+    for (const [key, seal] of folders)
+      this.#sql("UPDATE folder SET seal = ? WHERE id = ?").run(seal, this.#folder(key).id);
   }
 
   #stateOf(row: Record<string, unknown>): FileState {

@@ -5,8 +5,9 @@ import { hash } from "../../core/tools/hash.ts";
 import type { Statements } from "./statements.ts";
 
 /**
- * Which threads must be linked together because they have something in common. Every key is kept once, as a hash, with the first thread that had it: whoever
- * comes with the same key later is joined to that one. Two keys with one hash only mean that threads are linked together which need not be.
+ * Which threads must be linked together because they have something in common. Every key is kept once, as a hash, with
+ * the first thread that had it: whoever comes with the same key later is joined to that one. Two keys with one hash
+ * only mean that threads are linked together which need not be.
  */
 export class Joins {
   readonly #sql: Statements;
@@ -35,11 +36,16 @@ export class Joins {
   }
 
   #write(hashes: ReadonlySet<number>, thread: number) {
-    // In order, so that keys that lie side by side in the table are come to together; all at once, because a statement for each takes twice as long.
+    // In order, so that keys that lie side by side in the table are come to together; all at once, because a statement
+    // for each takes twice as long.
     const list = JSON.stringify([...hashes].sort((x, y) => x - y));
-    const { changes } = this.#sql("INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING").run(list, thread);
+    const { changes } = this.#sql(
+      "INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING",
+    ).run(list, thread);
     if (Number(changes) === hashes.size) return;
-    const others = this.#sql("SELECT DISTINCT thread FROM holder WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?").all(list, thread);
+    const others = this.#sql(
+      "SELECT DISTINCT thread FROM holder WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?",
+    ).all(list, thread);
     for (const other of others) this.#join(thread, Number(other.thread));
   }
 
@@ -54,7 +60,8 @@ export class Joins {
   /** The thread itself, and all that are joined to it, directly or through others. */
   around(thread: number): ReadonlySet<number> {
     const found = new Set([thread]);
-    for (const one of found) for (const { other } of this.#sql("SELECT other FROM joined WHERE thread = ?").all(one)) found.add(Number(other));
+    for (const one of found)
+      for (const { other } of this.#sql("SELECT other FROM joined WHERE thread = ?").all(one)) found.add(Number(other));
     return found;
   }
 }

@@ -35,7 +35,10 @@ export async function openKept(path: string): Promise<Kept> {
 
 type Sqlite = typeof import("node:sqlite");
 
-/** `readOnly`: where nothing can be written, what is there can still be read, without what only the write-ahead log holds. */
+/**
+ * `readOnly`: where nothing can be written, what is there can still be read, without what only the write-ahead log
+ * holds.
+ */
 export function keptIn(sqlite: Sqlite, path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Kept {
   if (!readOnly) mkdirSync(dirname(path), { recursive: true });
   const db = opened(sqlite, path, readOnly);

@@ -14,9 +14,13 @@ export function statementsOf(db: DatabaseSync) {
         FROM destination d LEFT JOIN outbox o ON o.owner = ? AND o.destination = d.name
        WHERE d.owner = ? GROUP BY d.name ORDER BY d.name`),
     posted: db.prepare(`SELECT key, place, is_open FROM posted WHERE ${of} AND key = ?`),
-    post: db.prepare("INSERT OR IGNORE INTO posted (owner, destination, key, thread, place, is_open) VALUES (?, ?, ?, ?, ?, ?)"),
+    post: db.prepare(
+      "INSERT OR IGNORE INTO posted (owner, destination, key, thread, place, is_open) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
     end: db.prepare(`UPDATE posted SET is_open = 0 WHERE ${of} AND key = ? AND place = ? AND is_open = 1`),
-    stillOpen: db.prepare(`SELECT key, place, is_open FROM posted WHERE ${of} AND thread = ? AND is_open = 1 ORDER BY key`),
+    stillOpen: db.prepare(
+      `SELECT key, place, is_open FROM posted WHERE ${of} AND thread = ? AND is_open = 1 ORDER BY key`,
+    ),
     put: db.prepare("INSERT INTO outbox (owner, destination, batch, key, what, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)"),
     next: db.prepare(`
       SELECT * FROM outbox WHERE ${of} AND refused IS NULL
@@ -37,7 +41,9 @@ export function statementsOf(db: DatabaseSync) {
     held: db.prepare(`SELECT holder, held_until FROM destination WHERE ${at}`),
     hold: db.prepare(`UPDATE destination SET holder = ?, held_until = ? WHERE ${at}`),
     ask: db.prepare(`UPDATE destination SET asked_at = ? WHERE ${at}`),
-    release: db.prepare(`UPDATE destination SET holder = NULL, held_until = 0 WHERE ${at} AND holder = ? AND asked_at <= ?`),
+    release: db.prepare(
+      `UPDATE destination SET holder = NULL, held_until = 0 WHERE ${at} AND holder = ? AND asked_at <= ?`,
+    ),
     lookedTo: db.prepare(`UPDATE destination SET looked_to = ? WHERE ${at}`),
     movePosted: db.prepare(`UPDATE posted SET thread = ? WHERE ${of} AND thread = ? AND is_open = 1`),
     unfinished: db.prepare(`SELECT thread FROM unfinished_export WHERE ${of} ORDER BY thread`),

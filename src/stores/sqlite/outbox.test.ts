@@ -23,7 +23,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({ key, place: "", isEnd: true, batch, what: key, body: new Uint8Array(bytes) });
+const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({
+  key,
+  place: "",
+  isEnd: true,
+  batch,
+  what: key,
+  body: new Uint8Array(bytes),
+});
 const put = (...parcels: readonly Parcel[]) => outbox.put("x", "t", () => parcels, 1).put;
 const LIMIT = { items: 100, bytes: 1_000 };
 const next = () => outbox.next("x", LIMIT).map(({ what }) => what);

@@ -3,7 +3,8 @@ import type { DestinationState, Outbox, OutboxItem, Parcel, Posted } from "../..
 import { type Statements, statementsOf } from "./outbox-statements.ts";
 
 /**
- * What is to be sent, and what was. Written down before it is sent, and taken out only once it is known to have arrived.
+ * What is to be sent, and what was. Written down before it is sent, and taken out only once it is known to have
+ * arrived.
  */
 export const OUTBOX_TABLES = `
   CREATE TABLE destination (
@@ -50,8 +51,8 @@ export const OUTBOX_TABLES = `
   ) STRICT, WITHOUT ROWID`;
 
 /**
- * Everything that was ever put in, and where it stands at the destination. A row is written once; afterwards it can only be ended, once and in the same place.
- * It takes the place of `exported`, which knew neither.
+ * Everything that was ever put in, and where it stands at the destination. A row is written once; afterwards it can
+ * only be ended, once and in the same place. It takes the place of `exported`, which knew neither.
  */
 export const POSTED_TABLE = `
   DROP TABLE exported;
@@ -101,7 +102,8 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
             ? sql().post.run(owner, destination, key, thread, place, isEnd ? 0 : 1).changes > 0
             : isEnd && sql().end.run(owner, destination, key, place).changes > 0;
         const taken = parcels.filter(isTaken);
-        for (const { batch, key, isEnd, what, body } of taken) sql().put.run(owner, destination, batch, `${key}:${isEnd ? "closed" : "open"}`, what, body, at);
+        for (const { batch, key, isEnd, what, body } of taken)
+          sql().put.run(owner, destination, batch, `${key}:${isEnd ? "closed" : "open"}`, what, body, at);
         const fresh = new Set(taken);
         return { put: taken.length, refused: parcels.flatMap((parcel) => (fresh.has(parcel) ? [] : [parcel.key])) };
       }),
@@ -109,7 +111,8 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
       sql()
         .stillOpen.all(owner, destination, thread)
         .flatMap((row) => postedOf(row) ?? []),
-    next: (destination, limit) => cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
+    next: (destination, limit) =>
+      cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
     items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
     arrived: (destination, ids, at, turnedDown) =>
       whole(() => {
@@ -139,7 +142,11 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
       }),
     ask: (destination, at) => void sql().ask.run(at, owner, destination),
     release: (destination, holder, since) =>
-      whole(() => sql().release.run(owner, destination, holder, since).changes > 0 || sql().held.get(owner, destination)?.holder !== holder),
+      whole(
+        () =>
+          sql().release.run(owner, destination, holder, since).changes > 0 ||
+          sql().held.get(owner, destination)?.holder !== holder,
+      ),
     lookedTo: (destination, at) => void sql().lookedTo.run(at, owner, destination),
     unfinished: (destination) =>
       sql()
@@ -148,13 +155,18 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
     moved: (destination, from, to) =>
       whole(() => {
         sql().movePosted.run(to, owner, destination, from);
-        if (sql().removeUnfinished.run(owner, destination, from).changes > 0) sql().addUnfinished.run(owner, destination, to);
+        if (sql().removeUnfinished.run(owner, destination, from).changes > 0)
+          sql().addUnfinished.run(owner, destination, to);
       }),
-    setUnfinished: (destination, thread, isUnfinished) => void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
+    setUnfinished: (destination, thread, isUnfinished) =>
+      void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
   };
 }
 
-/** As many as fit; the first one always, because nobody else will be smaller. An end is not sent together with its beginning. */
+/**
+ * As many as fit; the first one always, because nobody else will be smaller. An end is not sent together with its
+ * beginning.
+ */
 function cutBatch(items: readonly OutboxItem[], maxBytes: number): readonly OutboxItem[] {
   const [first] = items;
   const seen = new Set<string>();

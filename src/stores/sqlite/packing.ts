@@ -12,7 +12,9 @@ export const packJson = (value: unknown): Uint8Array => packBytes(Buffer.from(JS
 
 export function packBytes(text: Uint8Array): Uint8Array {
   // Told how much will come, it prepares for no more: a third less time for a small piece.
-  return text.length < SMALL_TEXT ? text : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length });
+  return text.length < SMALL_TEXT
+    ? text
+    : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length });
 }
 
 export const unpackJson = (packed: Uint8Array | undefined): unknown => jsonIn(unpackBytes(packed));
@@ -35,14 +37,20 @@ function orDamaged<T>(unpacked: () => T): T {
   }
 }
 
-/** Facts with the same fields: a name for each, and for each its values, one a fact; a value that all of them have stands there alone. */
+/**
+ * Facts with the same fields: a name for each, and for each its values, one a fact; a value that all of them have
+ * stands there alone.
+ */
 interface Table {
   readonly fields: readonly string[];
   readonly values: readonly (readonly unknown[])[];
   readonly facts: number;
 }
 
-/** Facts of one file, as small as they get, in no order: field by field they are alike, and their ids repeat the file's path. */
+/**
+ * Facts of one file, as small as they get, in no order: field by field they are alike, and their ids repeat the file's
+ * path.
+ */
 export function tablesOf(observations: readonly Observation[], path: string): unknown {
   const groups: { readonly fields: readonly string[]; readonly facts: Fields[] }[] = [];
   const byType = new Map<string, typeof groups>();
@@ -57,7 +65,10 @@ export function tablesOf(observations: readonly Observation[], path: string): un
     }
     group.facts.push(fact);
   }
-  return groups.map(({ fields, facts }) => ({ fields, values: fields.map((field) => columnOf(facts, field, path)), facts: facts.length }) satisfies Table);
+  return groups.map(
+    ({ fields, facts }) =>
+      ({ fields, values: fields.map((field) => columnOf(facts, field, path)), facts: facts.length }) satisfies Table,
+  );
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -75,7 +86,8 @@ function hasFields(fact: Fields, fields: readonly string[]): boolean {
 function columnOf(facts: readonly Fields[], field: string, path: string): unknown[] {
   const column: unknown[] = [];
   if (field === "id") {
-    for (const { id } of facts) column.push((id as string).startsWith(path) ? (id as string).slice(path.length) : `!${id}`);
+    for (const { id } of facts)
+      column.push((id as string).startsWith(path) ? (id as string).slice(path.length) : `!${id}`);
     return column;
   }
   const first = facts[0]?.[field];
@@ -88,10 +100,12 @@ function columnOf(facts: readonly Fields[], field: string, path: string): unknow
   return isSame ? [first] : column;
 }
 
-export const pack = (observations: readonly Observation[], path: string): Uint8Array => packJson(tablesOf(observations, path));
+export const pack = (observations: readonly Observation[], path: string): Uint8Array =>
+  packJson(tablesOf(observations, path));
 
 /** The facts in what `tablesOf` made. */
-export const factsOf = (tables: unknown, path: string): Observation[] => orDamaged(() => (tables as Table[]).flatMap((table) => factsIn(table, path)));
+export const factsOf = (tables: unknown, path: string): Observation[] =>
+  orDamaged(() => (tables as Table[]).flatMap((table) => factsIn(table, path)));
 
 function factsIn({ fields, values, facts }: Table, path: string): Observation[] {
   return Array.from({ length: facts }, (_, i) => {

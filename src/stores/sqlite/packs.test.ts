@@ -5,7 +5,9 @@ import { statementsOf } from "./statements.ts";
 
 function open() {
   const db = new DatabaseSync(":memory:");
-  db.exec("CREATE TABLE pack (id INTEGER PRIMARY KEY AUTOINCREMENT, texts BLOB); CREATE TABLE chunk (pack INTEGER); CREATE TABLE root (pack INTEGER)");
+  db.exec(
+    "CREATE TABLE pack (id INTEGER PRIMARY KEY AUTOINCREMENT, texts BLOB); CREATE TABLE chunk (pack INTEGER); CREATE TABLE root (pack INTEGER)",
+  );
   return { db, packs: new Packs(statementsOf(db)) };
 }
 const count = (db: DatabaseSync) => Number(db.prepare("SELECT count(*) AS n FROM pack").get()?.n);
@@ -16,7 +18,8 @@ it("values that are packed together are found again, each by its place", () => {
   const packed = packs.together(list, (one) => [one, { of: one.n }]);
   expect(count(db)).toBeGreaterThan(1);
   expect(count(db)).toBeLessThan(10);
-  for (const one of list) expect(packed.get(one)?.places.map((place) => packs.value(place))).toEqual([one, { of: one.n }]);
+  for (const one of list)
+    expect(packed.get(one)?.places.map((place) => packs.value(place))).toEqual([one, { of: one.n }]);
 });
 
 it("one alone is left to be packed by itself", () => {

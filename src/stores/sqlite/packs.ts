@@ -7,7 +7,9 @@ const PACK_BYTES = 512 << 10;
 /** How everything begins that stands in a pack, and no JSON and nothing that is compressed. */
 const REFERENCE = 0x40;
 
-/** Values that are packed together, such as the facts of a batch and its parser's memory, and where each of them stands. */
+/**
+ * Values that are packed together, such as the facts of a batch and its parser's memory, and where each of them stands.
+ */
 export interface Packed {
   readonly pack: number;
   readonly places: readonly Uint8Array[];
@@ -33,7 +35,9 @@ export class Packs {
     let bytes = 0;
     const write = () => {
       const pack = Number(
-        this.#sql("INSERT INTO pack (texts) VALUES (?)").run(packBytes(Buffer.concat(waiting.flatMap(({ texts }) => texts)))).lastInsertRowid,
+        this.#sql("INSERT INTO pack (texts) VALUES (?)").run(
+          packBytes(Buffer.concat(waiting.flatMap(({ texts }) => texts))),
+        ).lastInsertRowid,
       );
       let start = 0;
       const place = ({ length }: Buffer) => {
@@ -71,8 +75,8 @@ export class Packs {
   /** Of these packs, removes those that nothing stands in any more. */
   sweep(packs: Iterable<number>): void {
     for (const id of packs)
-      this.#sql("DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1) AND NOT EXISTS (SELECT 1 FROM root WHERE pack = ?1)").run(
-        id,
-      );
+      this.#sql(
+        "DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1) AND NOT EXISTS (SELECT 1 FROM root WHERE pack = ?1)",
+      ).run(id);
   }
 }

@@ -24,12 +24,18 @@ export class Projections {
   /** Of a thread that something names; one that only a person's link names gets a row of its own. */
   #threadId(key: AgentKey): number {
     const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
-    return Number(known?.id ?? this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key).lastInsertRowid);
+    return Number(
+      known?.id ??
+        this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key)
+          .lastInsertRowid,
+    );
   }
 
   /** False where somebody else worked it out from newer facts. */
   save(projections: readonly Projection[]): readonly boolean[] {
-    const roots = projections.flatMap((projection) => projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })));
+    const roots = projections.flatMap((projection) =>
+      projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })),
+    );
     const packed = this.#packs.together(roots, ({ root, spent }) => [root.record, spent]);
     const byRoot = new Map([...packed].map(([{ root }, place]) => [root, place]));
     const left = new Set<number>();
@@ -40,18 +46,29 @@ export class Projections {
     return saved;
   }
 
-  #save({ versions, roots, agents, spent, problems }: Projection, packed: ReadonlyMap<RootRow, Packed>, left: Set<number>): boolean {
+  #save(
+    { versions, roots, agents, spent, problems }: Projection,
+    packed: ReadonlyMap<RootRow, Packed>,
+    left: Set<number>,
+  ): boolean {
     const isOlder = ([key, version]: [AgentKey, number]) =>
-      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
+      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) >
+      version;
     if ([...versions].some(isOlder)) return false;
     const ids = new Map<AgentKey, number>();
     const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
     for (const [key, version] of versions) {
-      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
+      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(
+        version,
+        OWNER,
+        key,
+      );
       if (row === undefined) continue;
       ids.set(key, Number(row.id));
-      for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id))) if (pack !== null) left.add(Number(pack));
-      for (const table of ["agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+      for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id)))
+        if (pack !== null) left.add(Number(pack));
+      for (const table of ["agent", "spent", "problem"])
+        this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
     }
     for (const r of roots)
       this.#sql(
@@ -78,24 +95,47 @@ export class Projections {
       );
     const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
     for (const [root, rows] of spent) {
-      const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
+      const last = rows.reduce<string | null>(
+        (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
+        null,
+      );
       if (rows.length > 0)
-        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, places.get(root) ?? packJson(rows));
+        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
+          idOf(root),
+          last,
+          places.get(root) ?? packJson(rows),
+        );
     }
     const [first] = ids.values();
     for (const p of problems)
-      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail, p.times ?? 1);
+      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
+        first ?? null,
+        p.code,
+        p.where,
+        p.detail,
+        p.times ?? 1,
+      );
     return true;
   }
 
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
-    const conditions = [VISIBLE("root.thread"), ...(provider === undefined ? [] : ["provider = ?"]), ...(since === undefined ? [] : ["last_activity >= ?"])];
-    const values: (string | number)[] = [JSON.stringify(under), ...(provider === undefined ? [] : [provider]), ...(since === undefined ? [] : [since])];
+    const conditions = [
+      VISIBLE("root.thread"),
+      ...(provider === undefined ? [] : ["provider = ?"]),
+      ...(since === undefined ? [] : ["last_activity >= ?"]),
+    ];
+    const values: (string | number)[] = [
+      JSON.stringify(under),
+      ...(provider === undefined ? [] : [provider]),
+      ...(since === undefined ? [] : [since]),
+    ];
     if (after !== undefined) {
       conditions.push("(last_activity < ? OR (last_activity = ? AND key > ?))");
       values.push(after.lastActivity, after.lastActivity, after.key);
     }
-    const rows = this.#sql(`SELECT * FROM root WHERE ${conditions.join(" AND ")} ORDER BY last_activity DESC, key LIMIT ?`).all(...values, limit);
+    const rows = this.#sql(
+      `SELECT * FROM root WHERE ${conditions.join(" AND ")} ORDER BY last_activity DESC, key LIMIT ?`,
+    ).all(...values, limit);
     return rows.map((row) => ({
       key: row.key as AgentKey,
       provider: row.provider as string,

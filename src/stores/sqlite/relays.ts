@@ -19,7 +19,13 @@ export function keptRelays(db: DatabaseSync, owner: string): KeptRelays {
         .all(owner)
         .map((row) => ({ id: row.id as string, provider: row.provider as string, url: row.url as string })),
     saveRelay: ({ id, provider, url }, at) => {
-      db.prepare("INSERT OR REPLACE INTO relay (owner, id, provider, url, at) VALUES (?, ?, ?, ?, ?)").run(owner, id, provider, url, at);
+      db.prepare("INSERT OR REPLACE INTO relay (owner, id, provider, url, at) VALUES (?, ?, ?, ?, ?)").run(
+        owner,
+        id,
+        provider,
+        url,
+        at,
+      );
     },
     removeRelay: (id) => db.prepare("DELETE FROM relay WHERE owner = ? AND id = ?").run(owner, id).changes > 0,
   };

@@ -1,7 +1,10 @@
 /** The machine or person the records came from: one here, many on a team's server. It stands in every key. */
 export const OWNER = "local";
 
-/** A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID. */
+/**
+ * A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise
+ * carry a path or a UUID.
+ */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE file (
      id INTEGER PRIMARY KEY,

@@ -23,7 +23,11 @@ describe("the index file", () => {
     const path = nextPath();
     (await openSqliteStore(path, "reader")).close();
     const db = new DatabaseSync(path);
-    const plan = db.prepare("EXPLAIN QUERY PLAN SELECT e.row FROM exchange e JOIN invocation i ON i.exchange = e.id WHERE i.call = ?").all("c");
+    const plan = db
+      .prepare(
+        "EXPLAIN QUERY PLAN SELECT e.row FROM exchange e JOIN invocation i ON i.exchange = e.id WHERE i.call = ?",
+      )
+      .all("c");
     db.close();
     expect(plan.map(({ detail }) => String(detail)).filter((step) => !step.startsWith("SEARCH"))).toEqual([]);
     expect(plan.map(({ detail }) => String(detail)).join()).toMatch(/SEARCH i USING PRIMARY KEY \(call=\?\)/);

@@ -50,7 +50,8 @@ export async function openSqliteStore(path: string, reader: string, busyMs = 10_
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
-    // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
+    // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the
+    // process loses nothing.
     db.exec(
       `PRAGMA busy_timeout = ${busyMs}; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000`,
     );
@@ -74,7 +75,10 @@ class SqliteStore implements Store {
   readonly #exchanges: Exchanges;
   readonly #projections: Projections;
   readonly #touched = new Map<AgentKey, number>();
-  #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
+  #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = {
+    commits: -1,
+    versions: null,
+  };
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -138,31 +142,49 @@ class SqliteStore implements Store {
       this.#touched.clear();
       // What files say that were not known before.
       const fresh = batches.filter(({ before, observations }) => before === null && observations.length > 0);
-      const packed = this.#packs.together(fresh, ({ observations, after }) => [tablesOf(observations, after.path), after.parser ?? null]);
+      const packed = this.#packs.together(fresh, ({ observations, after }) => [
+        tablesOf(observations, after.path),
+        after.parser ?? null,
+      ]);
       const taken = batches.map((batch) => this.#take(batch, packed.get(batch)));
       this.#joins.flush();
       // Another process was faster with all of it.
       if (taken.includes(null)) this.#packs.sweep(new Set(packed.values().map(({ pack }) => pack)));
-      // Last, and one after the other: any other statement between them makes the full-text index write out what it has gathered.
+      // Last, and one after the other: any other statement between them makes the full-text index write out what it has
+      // gathered.
       for (const one of taken) for (const text of one?.texts ?? []) this.#texts.add(one?.file ?? 0, text);
       return taken.map((one) => one !== null);
     });
   }
 
-  /** The number of the file and the text to be indexed now, or null where the batch does not go on from what is stored. */
-  #take(batch: FileBatch, packed: Packed | undefined): { readonly file: number; readonly texts: readonly SaidText[] } | null {
+  /**
+   * The number of the file and the text to be indexed now, or null where the batch does not go on from what is stored.
+   */
+  #take(
+    batch: FileBatch,
+    packed: Packed | undefined,
+  ): { readonly file: number; readonly texts: readonly SaidText[] } | null {
     const { before, after, observations, problems, replaces = [], exchanges = [] } = batch;
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
     const file = this.#files.save(after, packed?.places[1]);
     const keys = keysByThread(observations);
     const isReplaced = stored !== null && stored.generation !== after.generation;
-    const corrected = new Set([...(isReplaced ? this.#retract(file) : []), ...this.#replaced(file, after.path, replaces)]);
+    const corrected = new Set([
+      ...(isReplaced ? this.#retract(file) : []),
+      ...this.#replaced(file, after.path, replaces),
+    ]);
     if (packed === undefined) this.#chunks.add(file, after.path, observations, replaces);
     else this.#chunks.addPacked(file, observations, packed);
     for (const exchange of exchanges) this.#exchanges.save(file, exchange);
     for (const p of problems)
-      this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
+      this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
+        file,
+        p.code,
+        p.where,
+        p.detail,
+        p.times ?? 1,
+      );
     for (const [thread, crossing] of keys) {
       const id = this.#touch(thread);
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
@@ -173,7 +195,10 @@ class SqliteStore implements Store {
     return { file, texts: this.#texts.now(file, batch, !isReplaced) };
   }
 
-  /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
+  /**
+   * Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that
+   * need not be.
+   */
   #retract(file: number): AgentKey[] {
     const threads = this.#threadsOf(file);
     this.#texts.retract(file);
@@ -200,9 +225,11 @@ class SqliteStore implements Store {
 
   exchanges = (filter: ExchangeFilter): readonly RecordedExchange[] => this.#exchanges.list(filter);
   exchange = (id: string, under: readonly string[]): RecordedExchange | null => this.#exchanges.find(id, under);
-  exchangeOfCall = (call: CallKey, under: readonly string[]): RecordedExchange | null => this.#exchanges.ofCall(call, under);
+  exchangeOfCall = (call: CallKey, under: readonly string[]): RecordedExchange | null =>
+    this.#exchanges.ofCall(call, under);
 
-  search = (words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] => this.#texts.search(words, under, limit);
+  search = (words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] =>
+    this.#texts.search(words, under, limit);
   textsDue = (under: readonly string[]): readonly TextDue[] => this.#texts.due(under);
   textPosition = (path: string): TextPosition | null => this.#texts.position(path);
 
@@ -233,7 +260,9 @@ class SqliteStore implements Store {
     const versions = new Map(rows.map((row) => [row.key as AgentKey, Number(row.version)]));
     const before = this.#others.versions;
     this.#others = { commits: now, versions };
-    return before === null ? [] : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
+    return before === null
+      ? []
+      : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
   }
 
   keepFacts(bytes: number): void {
@@ -249,13 +278,15 @@ class SqliteStore implements Store {
     for (const thread of threads) {
       const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id;
       if (id === undefined) continue;
-      for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
+      for (const other of this.#joins.around(Number(id)))
+        found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
   }
 
   versions(threads: readonly AgentKey[]): Facts["versions"] {
-    const versionOf = (key: AgentKey) => Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
+    const versionOf = (key: AgentKey) =>
+      Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
     return new Map(threads.map((key) => [key, versionOf(key)]));
   }
 
@@ -280,7 +311,8 @@ class SqliteStore implements Store {
           const said = this.#chunks.of(Number(id), path as string);
           folds.push(...said.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
           for (const o of said.observations)
-            if (wanted.has(threadOf(o.speaker))) observations.push(asStored(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
+            if (wanted.has(threadOf(o.speaker)))
+              observations.push(asStored(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
       }
     } finally {
@@ -294,8 +326,10 @@ class SqliteStore implements Store {
   }
 
   roots = (filter: RootFilter): readonly RootRow[] => this.#projections.roots(filter);
-  unsettled = (under: readonly string[], since: number): readonly AgentKey[] => this.#projections.unsettled(under, since);
-  spent = (under: readonly string[], since: string | null): readonly SpentRow[] => this.#projections.spent(under, since);
+  unsettled = (under: readonly string[], since: number): readonly AgentKey[] =>
+    this.#projections.unsettled(under, since);
+  spent = (under: readonly string[], since: string | null): readonly SpentRow[] =>
+    this.#projections.spent(under, since);
   named = (id: string, under: readonly string[]): readonly AgentRow[] => this.#projections.named(id, under);
 
   problems(examples: number): readonly ProblemCount[] {
@@ -309,14 +343,17 @@ class SqliteStore implements Store {
     }));
   }
 
-  problemsOf = (files: readonly string[], within: readonly string[]): readonly Problem[] => this.#files.problemsOf(files, within);
+  problemsOf = (files: readonly string[], within: readonly string[]): readonly Problem[] =>
+    this.#files.problemsOf(files, within);
 
   note(name: string): string | null {
     return (this.#sql("SELECT value FROM note WHERE name = ?").get(name)?.value as string | undefined) ?? null;
   }
 
   setNote(name: string, value: string): void {
-    this.#sql("INSERT INTO note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").run(name, value);
+    this.#sql(
+      "INSERT INTO note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    ).run(name, value);
   }
 
   close(): void {

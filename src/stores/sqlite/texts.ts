@@ -1,5 +1,13 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
-import type { FileBatch, RecordPlace, SaidText, SearchHit, TextBatch, TextDue, TextPosition } from "../../core/ports/store.ts";
+import type {
+  FileBatch,
+  RecordPlace,
+  SaidText,
+  SearchHit,
+  TextBatch,
+  TextDue,
+  TextPosition,
+} from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { textDueAfter, wordsOf } from "../consistency.ts";
 import type { Files } from "./files.ts";
@@ -26,7 +34,10 @@ export class Texts {
     this.#speakers.clear();
   }
 
-  /** What of the text of a batch can be indexed now; where the rest is left for later, that is noted. `goesOn`: the file was not replaced. */
+  /**
+   * What of the text of a batch can be indexed now; where the rest is left for later, that is noted. `goesOn`: the file
+   * was not replaced.
+   */
   now(file: number, batch: FileBatch, goesOn: boolean): readonly SaidText[] {
     const before = goesOn && batch.before !== null ? this.#position(file) : null;
     const due = textDueAfter(batch, before, goesOn);
@@ -61,7 +72,8 @@ export class Texts {
   /** The number of the file; null where the batch does not go on from what is indexed. */
   #moved({ file: { path, generation }, from, to }: TextBatch): number | null {
     const [number, stored] = [this.#files.numberOf(path), this.#files.get(path)];
-    if (number === null || stored?.generation !== generation || this.#position(number)?.offset !== from.offset) return null;
+    if (number === null || stored?.generation !== generation || this.#position(number)?.offset !== from.offset)
+      return null;
     this.#setPosition(number, to.offset < stored.offset ? to : null);
     return number;
   }
@@ -69,7 +81,11 @@ export class Texts {
   #position(file: number): TextPosition | null {
     const row = this.#sql("SELECT offset, lines, parser FROM text_due WHERE file = ?").get(file);
     if (row === undefined) return null;
-    return { offset: Number(row.offset), lines: Number(row.lines), parser: row.parser === null ? undefined : unpackJson(row.parser as Uint8Array) };
+    return {
+      offset: Number(row.offset),
+      lines: Number(row.lines),
+      parser: row.parser === null ? undefined : unpackJson(row.parser as Uint8Array),
+    };
   }
 
   #setPosition(file: number, to: TextPosition | null): void {
@@ -84,7 +100,9 @@ export class Texts {
   }
 
   add(file: number, { speaker, at, record, place, text }: SaidText): void {
-    const said = this.#sql("INSERT INTO said (file, speaker, at, record, line, offset, place) VALUES (?, ?, ?, ?, ?, ?, ?)").run(
+    const said = this.#sql(
+      "INSERT INTO said (file, speaker, at, record, line, offset, place) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ).run(
       file,
       this.#speaker(speaker),
       at === null ? null : Math.round(at),
@@ -107,8 +125,12 @@ export class Texts {
   }
 
   #speaker(key: AgentKey): number {
-    const known = this.#speakers.get(key) ?? this.#sql("SELECT id FROM speaker WHERE owner = ? AND key = ?").get(this.#owner, key)?.id;
-    const id = Number(known ?? this.#sql("INSERT INTO speaker (owner, key) VALUES (?, ?)").run(this.#owner, key).lastInsertRowid);
+    const known =
+      this.#speakers.get(key) ??
+      this.#sql("SELECT id FROM speaker WHERE owner = ? AND key = ?").get(this.#owner, key)?.id;
+    const id = Number(
+      known ?? this.#sql("INSERT INTO speaker (owner, key) VALUES (?, ?)").run(this.#owner, key).lastInsertRowid,
+    );
     this.#speakers.set(key, id);
     return id;
   }
@@ -131,8 +153,14 @@ export class Texts {
       const what = row.record ?? `${row.path}:${row.place ?? row.line}`;
       if (seen.has(what)) continue;
       seen.add(what);
-      const place: RecordPlace = row.place === null ? { line: Number(row.line), offset: Number(row.offset) } : { row: row.place as string };
-      hits.push({ speaker: row.key as AgentKey, path: row.path as string, place, at: row.at === null ? null : Number(row.at) });
+      const place: RecordPlace =
+        row.place === null ? { line: Number(row.line), offset: Number(row.offset) } : { row: row.place as string };
+      hits.push({
+        speaker: row.key as AgentKey,
+        path: row.path as string,
+        place,
+        at: row.at === null ? null : Number(row.at),
+      });
     }
     return hits.slice(0, limit);
   }

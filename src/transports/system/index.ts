@@ -11,7 +11,11 @@ const other = (platform: string): System => ({
   mark: () => ({ birth: null, domain: platform }),
   writers: () => "unknown",
   lock: () => "unknown",
-  means: { processes: `not known on ${platform}`, writers: `not known on ${platform}`, locks: `not known on ${platform}` },
+  means: {
+    processes: `not known on ${platform}`,
+    writers: `not known on ${platform}`,
+    locks: `not known on ${platform}`,
+  },
 });
 
 export function systemOf(platform: string): System {

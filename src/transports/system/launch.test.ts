@@ -5,15 +5,25 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { launch, signalsOf } from "./launch.ts";
 
 const NPM = "C:\\Users\\dev\\AppData\\Roaming\\npm";
-const env = { Path: `"C:\\Program Files\\nodejs";;${NPM}`, PATHEXT: ".COM;.EXE;.CMD", ComSpec: "C:\\Windows\\system32\\cmd.exe" };
+const env = {
+  Path: `"C:\\Program Files\\nodejs";;${NPM}`,
+  PATHEXT: ".COM;.EXE;.CMD",
+  ComSpec: "C:\\Windows\\system32\\cmd.exe",
+};
 const files = new Set(
-  [`${NPM}\\claude.cmd`, "C:\\Program Files\\nodejs\\node.exe", "C:\\Program Files\\my tools\\x.cmd", "claude.exe"].map((path) => path.toLowerCase()),
+  [`${NPM}\\claude.cmd`, "C:\\Program Files\\nodejs\\node.exe", "C:\\Program Files\\my tools\\x.cmd", "claude.exe"].map(
+    (path) => path.toLowerCase(),
+  ),
 );
-const onWindows = (...command: string[]) => launch(command, env, "win32", (path) => files.has(path.toLowerCase().replaceAll("/", "\\")));
+const onWindows = (...command: string[]) =>
+  launch(command, env, "win32", (path) => files.has(path.toLowerCase().replaceAll("/", "\\")));
 
 describe("a command on Windows", () => {
   it("is a program as it is", () => {
-    expect(onWindows("node", "-e", 'a "b" & c')).toEqual({ program: "C:\\Program Files\\nodejs\\node.exe", args: ["-e", 'a "b" & c'] });
+    expect(onWindows("node", "-e", 'a "b" & c')).toEqual({
+      program: "C:\\Program Files\\nodejs\\node.exe",
+      args: ["-e", 'a "b" & c'],
+    });
   });
 
   it("that npm installed is run by the shell", () => {
@@ -30,15 +40,27 @@ describe("a command on Windows", () => {
   });
 
   // Read as the shell reads it twice, and then as the program does: what was meant must come out.
-  it.each(["plain", "", "a b", 'say "hi"', "a & calc", "%PATH%", "^caret^", "back\\slash\\", 'end\\"', "a|b>c<d", "!bang!", "(x);,y", "*?", 'x" & calc & "y'])(
-    "hands on the argument %j",
-    (arg) => {
-      const line = onWindows("claude", arg).args.at(-1) ?? "";
-      const inner = line.slice(1, -1).slice(`${NPM}\\claude.cmd `.length);
-      const once = afterShell(inner);
-      expect(afterProgram(afterShell(once))).toBe(arg);
-    },
-  );
+  it.each([
+    "plain",
+    "",
+    "a b",
+    'say "hi"',
+    "a & calc",
+    "%PATH%",
+    "^caret^",
+    "back\\slash\\",
+    'end\\"',
+    "a|b>c<d",
+    "!bang!",
+    "(x);,y",
+    "*?",
+    'x" & calc & "y',
+  ])("hands on the argument %j", (arg) => {
+    const line = onWindows("claude", arg).args.at(-1) ?? "";
+    const inner = line.slice(1, -1).slice(`${NPM}\\claude.cmd `.length);
+    const once = afterShell(inner);
+    expect(afterProgram(afterShell(once))).toBe(arg);
+  });
 });
 
 /** Windows' shell: `^` takes the meaning from the next character; nothing that has a meaning to it may be left bare. */

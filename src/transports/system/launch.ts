@@ -15,12 +15,21 @@ type Env = Readonly<Record<string, string | undefined>>;
  * On other systems the kernel finds the program. Windows finds only `.exe` files, but npm installs `.cmd` files, which
  * must be run by its shell; Node.js refuses to start them directly.
  */
-export function launch(command: readonly string[], env: Env, platform: string = process.platform, isFile = isFileAt): Launched {
+export function launch(
+  command: readonly string[],
+  env: Env,
+  platform: string = process.platform,
+  isFile = isFileAt,
+): Launched {
   const [program = "", ...args] = command;
   const found = platform === "win32" ? find(program, env, isFile) : null;
   if (found === null || !/\.(?:cmd|bat)$/i.test(found)) return { program: found ?? program, args };
   const line = [escaped(win32.normalize(found)), ...args.map((arg) => escaped(escaped(quoted(arg))))].join(" ");
-  return { program: variable(env, "ComSpec") ?? "cmd.exe", args: ["/d", "/s", "/c", `"${line}"`], windowsVerbatimArguments: true };
+  return {
+    program: variable(env, "ComSpec") ?? "cmd.exe",
+    args: ["/d", "/s", "/c", `"${line}"`],
+    windowsVerbatimArguments: true,
+  };
 }
 
 /**
@@ -30,10 +39,13 @@ export function launch(command: readonly string[], env: Env, platform: string = 
 function find(program: string, env: Env, isFile: (path: string) => boolean): string | null {
   const endings = (variable(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";").filter((ending) => ending !== "");
   const hasEnding = endings.some((ending) => program.toLowerCase().endsWith(ending.toLowerCase()));
-  const folders = /[\\/]/.test(program) ? [""] : (variable(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
+  const folders = /[\\/]/.test(program)
+    ? [""]
+    : (variable(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
   for (const folder of folders)
     for (const ending of hasEnding ? [""] : endings) {
-      const path = (folder === "" ? program : win32.join(folder.replace(/^"(.*)"$/, "$1"), program)) + ending.toLowerCase();
+      const path =
+        (folder === "" ? program : win32.join(folder.replace(/^"(.*)"$/, "$1"), program)) + ending.toLowerCase();
       if (isFile(path)) return path;
     }
   return null;
@@ -58,7 +70,10 @@ const escaped = (text: string) => text.replace(/([()\][%!^"`<>&|;, *?])/g, "^$1"
  * Signals to forward to a wrapped command, and those that a terminal sends to it anyway. Windows has no signals: Ctrl-C
  * and closing the console reach all programs in it.
  */
-export function signalsOf(platform: string): { readonly forwarded: readonly NodeJS.Signals[]; readonly fromTerminal: readonly NodeJS.Signals[] } {
+export function signalsOf(platform: string): {
+  readonly forwarded: readonly NodeJS.Signals[];
+  readonly fromTerminal: readonly NodeJS.Signals[];
+} {
   return platform === "win32"
     ? { forwarded: [], fromTerminal: ["SIGINT", "SIGBREAK", "SIGHUP"] }
     : { forwarded: ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"], fromTerminal: ["SIGINT", "SIGQUIT"] };

@@ -22,7 +22,9 @@ describe("whether a lock is held", () => {
     skip(process.platform !== "linux", "devices have other numbers elsewhere");
     const path = lockFile();
     const { ino, dev } = statSync(path);
-    const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & ~0xff)].map((n) => n.toString(16).padStart(2, "0"));
+    const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & ~0xff)].map((n) =>
+      n.toString(16).padStart(2, "0"),
+    );
     const line = (rest: string) => () => `1: POSIX  ADVISORY  READ 12 00:01:77 0 EOF\n2: ${rest}\n`;
     expect(lockHolder(path, line(`FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino} 0 EOF`))).toBe("alive");
     expect(lockHolder(path, line(`FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino + 1} 0 EOF`))).toBe("gone");

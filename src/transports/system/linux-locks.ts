@@ -14,7 +14,9 @@ export function lockHolder(path: string, list: () => string | null = allLocks): 
   if (locks === null) return "unknown";
   const held = locks.split("\n").flatMap((line) => {
     const [, pid, major, minor, inode] = HELD.exec(line) ?? [];
-    return inode === String(file.ino) ? [{ pid: Number(pid), device: deviceOf(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) }] : [];
+    return inode === String(file.ino)
+      ? [{ pid: Number(pid), device: deviceOf(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) }]
+      : [];
   });
   // Layered file systems report different devices here and in stat; then the holder's open files are checked.
   return held.some(({ pid, device }) => device === file.dev || hasOpen(pid, path)) ? "alive" : "gone";

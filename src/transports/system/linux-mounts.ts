@@ -22,19 +22,26 @@ export function mountsOf(mountinfo: string): readonly Mount[] {
     if (path === undefined || after === undefined) return [];
     const [type = ""] = after.split(" ");
     return [
-      { path: unescaped(path), isShared: path !== "/" && SHARED.test(type), isWindows: type === "drvfs" || /\baname=drvfs\b|^virtiofs drvfs/.test(after) },
+      {
+        path: unescaped(path),
+        isShared: path !== "/" && SHARED.test(type),
+        isWindows: type === "drvfs" || /\baname=drvfs\b|^virtiofs drvfs/.test(after),
+      },
     ];
   });
 }
 
 /** Spaces and backslashes are written in octal. */
-const unescaped = (path: string) => path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+const unescaped = (path: string) =>
+  path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 const NONE: Mount = { path: "", isShared: false, isWindows: false };
 
 /** The mount of a path: the innermost one, and the last of several at one place. */
 export function mountOf(path: string, mounts: readonly Mount[] = ownMounts()): Mount {
-  const above = mounts.filter((mount) => mount.path === "/" || path === mount.path || path.startsWith(`${mount.path}/`));
+  const above = mounts.filter(
+    (mount) => mount.path === "/" || path === mount.path || path.startsWith(`${mount.path}/`),
+  );
   return above.reduce((inner, mount) => (mount.path.length >= inner.path.length ? mount : inner), NONE);
 }
 
@@ -42,7 +49,8 @@ const KNOWN_MS = 10_000;
 let known: { readonly at: number; readonly mounts: readonly Mount[] } | null = null;
 
 function ownMounts(): readonly Mount[] {
-  if (known === null || performance.now() - known.at > KNOWN_MS) known = { at: performance.now(), mounts: mountsOf(mountinfo()) };
+  if (known === null || performance.now() - known.at > KNOWN_MS)
+    known = { at: performance.now(), mounts: mountsOf(mountinfo()) };
   return known.mounts;
 }
 

@@ -13,7 +13,10 @@ export const linux: System = {
   process: (pid) => birthOf(pid) ?? "gone",
   isBirth: (birth, written) => birth.ticks === written,
   isOwnDomain,
-  mark: (pid) => ({ birth: birthOf(pid)?.ticks ?? null, domain: `linux:${ownMachine() ?? ""}:${ownNamespace() ?? ""}` }),
+  mark: (pid) => ({
+    birth: birthOf(pid)?.ticks ?? null,
+    domain: `linux:${ownMachine() ?? ""}:${ownNamespace() ?? ""}`,
+  }),
   writers(path) {
     const real = realpathSync(path);
     const pids = attempt(() => readdirSync("/proc"), []).filter((name) => /^\d+$/.test(name) && writes(name, real));
@@ -26,7 +29,8 @@ export const linux: System = {
   },
   means: {
     processes: "number and start time of each process, from /proc",
-    writers: "files that processes of this user have open, from /proc; not on mounts shared with another system, such as /mnt/c of WSL",
+    writers:
+      "files that processes of this user have open, from /proc; not on mounts shared with another system, such as /mnt/c of WSL",
     locks: "/proc/locks; not on mounts shared with another system",
   },
 };
@@ -54,11 +58,14 @@ function bootTime(): number {
 /** A pid is valid only on its machine and in its container: `linux:<machine>:pid:[<namespace>]`. */
 function isOwnDomain(domain: string): boolean {
   const [system, machine, ...namespace] = domain.split(":");
-  return system === "linux" && namespace.join(":") === ownNamespace() && (isUnstated(machine) || machine === ownMachine());
+  return (
+    system === "linux" && namespace.join(":") === ownNamespace() && (isUnstated(machine) || machine === ownMachine())
+  );
 }
 
 /** Without a machine id, the start time still distinguishes a foreign pid. */
-const isUnstated = (machine: string | undefined) => machine === undefined || /^0*$/.test(machine) || ownMachine() === null;
+const isUnstated = (machine: string | undefined) =>
+  machine === undefined || /^0*$/.test(machine) || ownMachine() === null;
 
 function ownNamespace(): string | null {
   try {
@@ -83,7 +90,9 @@ const ACCESS_MODE = 0o3;
 function writes(pid: string, path: string): boolean {
   return attempt(() => readdirSync(`/proc/${pid}/fd`), []).some((fd) => {
     if (attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`), "") !== path) return false;
-    const flags = /^flags:\s*([0-7]+)$/m.exec(attempt(() => readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8"), ""))?.[1];
+    const flags = /^flags:\s*([0-7]+)$/m.exec(
+      attempt(() => readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8"), ""),
+    )?.[1];
     return (Number.parseInt(flags ?? "0", 8) & ACCESS_MODE) !== 0;
   });
 }

@@ -12,9 +12,12 @@ export function macos(runner: Runner = programs, { ps, lsof }: typeof PLACES = P
   const writers = (path: string): readonly number[] | "unknown" => {
     const [folder, file] = [realpathSync(dirname(path)), statSync(path)];
     // Per folder, because a folder may have the locks of thousands of threads.
-    const open = folders.get(folder) ?? new Polled({ program: lsof, args: ["-w", "-n", "-P", "-F", "pfaDi", "+d", folder] }, parseLsof, runner);
+    const open =
+      folders.get(folder) ??
+      new Polled({ program: lsof, args: ["-w", "-n", "-P", "-F", "pfaDi", "+d", folder] }, parseLsof, runner);
     folders.set(folder, open);
-    const found = open.now()?.filter((one) => one.device === file.dev && one.inode === file.ino && one.isWritten) ?? null;
+    const found =
+      open.now()?.filter((one) => one.device === file.dev && one.inode === file.ino && one.isWritten) ?? null;
     if (found === null || (found.length === 0 && !isOwnFile(file.uid))) return "unknown";
     return found.map((one) => one.pid);
   };

@@ -12,15 +12,29 @@ describe("paths of Windows", () => {
     expect(dirname("C:\\a\\b")).toBe("C:/a");
     expect(dirname("C:/a")).toBe("C:/");
     expect(basename("C:\\a\\b.jsonl")).toBe("b.jsonl");
-    expect(["C:\\x", "c:/x", "\\\\server\\share", "x\\y", "C:x"].map(isAbsolute)).toEqual([true, true, true, false, false]);
+    expect(["C:\\x", "c:/x", "\\\\server\\share", "x\\y", "C:x"].map(isAbsolute)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 
   it("have one spelling", () => {
-    expect(["C:\\a\\", "C:/a/.", "C:\\a\\b\\..", "C:\\", "\\\\server\\share\\a\\"].map(normal)).toEqual(["C:/a", "C:/a", "C:/a", "C:/", "//server/share/a"]);
+    expect(["C:\\a\\", "C:/a/.", "C:\\a\\b\\..", "C:\\", "\\\\server\\share\\a\\"].map(normal)).toEqual([
+      "C:/a",
+      "C:/a",
+      "C:/a",
+      "C:/",
+      "//server/share/a",
+    ]);
   });
 
   it("lie below a folder however both are written", () => {
-    expect(inside("C:\\Users\\dev/.claude", "C:\\Users\\dev\\.claude\\projects\\a\\b.jsonl")).toBe("projects/a/b.jsonl");
+    expect(inside("C:\\Users\\dev/.claude", "C:\\Users\\dev\\.claude\\projects\\a\\b.jsonl")).toBe(
+      "projects/a/b.jsonl",
+    );
     expect(inside("C:/a", "C:/ab/c")).toBeNull();
     expect(inside("C:/", "C:/a")).toBe("a");
     expect(inside("C:/a", "C:/a")).toBeNull();

@@ -5,7 +5,12 @@ const BUSY: ReadonlySet<string | undefined> = new Set(["EPERM", "EACCES", "EBUSY
 const PAUSES_MS = [10, 20, 40, 80, 160, 320, 640];
 
 /** Replaces a file atomically. Retries on Windows, where this fails while another program has the file open. */
-export function renameOver(from: string, to: string, platform: string = process.platform, rename: typeof renameSync = renameSync): void {
+export function renameOver(
+  from: string,
+  to: string,
+  platform: string = process.platform,
+  rename: typeof renameSync = renameSync,
+): void {
   for (const ms of platform === "win32" ? PAUSES_MS : []) {
     try {
       rename(from, to);

@@ -75,7 +75,9 @@ describe("macOS", () => {
 
   it("does not know a process when ps does not answer, or does not list it", () => {
     expect(livenessOn(macos(system(null).runner))(mark())).toBe("unknown");
-    expect(livenessOn(macos(system(asOurs(fixture("macos-ps.txt"))).runner))(mark({ pid: process.ppid }))).toBe("unknown");
+    expect(livenessOn(macos(system(asOurs(fixture("macos-ps.txt"))).runner))(mark({ pid: process.ppid }))).toBe(
+      "unknown",
+    );
   });
 
   it("asks ps once for all threads, and in the background from then on", () => {
@@ -110,7 +112,10 @@ describe("macOS", () => {
   it("finds the process that writes to a file, and asks by folder", () => {
     const { folder, runner, calls } = held(process.ppid, ["a", "b", "c"]);
     const liveness = livenessOn(macos(runner));
-    expect(liveness({ holds: join(folder, "a") })).toEqual({ pid: process.ppid, startedAt: Date.parse("2026-07-29T15:37:12Z") });
+    expect(liveness({ holds: join(folder, "a") })).toEqual({
+      pid: process.ppid,
+      startedAt: Date.parse("2026-07-29T15:37:12Z"),
+    });
     for (const name of ["b", "c"]) expect(liveness({ holds: join(folder, name) })).toBe("gone");
     expect(liveness({ lock: join(folder, "a") })).toBe("alive");
     expect(liveness({ lock: join(folder, "b") })).toBe("gone");
@@ -131,7 +136,9 @@ describe("macOS", () => {
 
   it("sees real processes begin and end by the ps of this machine", async ({ skip }) => {
     skip(!existsSync(places.ps), `no ${places.ps}`);
-    const child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     await once(child.stdout, "data");
     const liveness = livenessOn(macos(programs, places));
@@ -152,11 +159,17 @@ describe("macOS", () => {
     for (const name of ["written", "read", "ours"]) writeFileSync(join(folder, "x", name), "");
     openSync(join(folder, "x", "ours"), "r+");
     const script = `const fs = require("node:fs"); fs.openSync("written", "r+"); fs.openSync("read", "r"); process.stdout.write("up"); setInterval(() => {}, 1000)`;
-    const child = spawn(process.execPath, ["-e", script], { cwd: join(folder, "x"), stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, ["-e", script], {
+      cwd: join(folder, "x"),
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     await once(child.stdout, "data");
     const liveness = livenessOn(macos(programs, places));
-    expect(liveness({ holds: join(folder, "x", "written") })).toEqual({ pid: child.pid, startedAt: expect.any(Number) });
+    expect(liveness({ holds: join(folder, "x", "written") })).toEqual({
+      pid: child.pid,
+      startedAt: expect.any(Number),
+    });
     expect(liveness({ holds: join(folder, "x", "read") })).toBe("gone");
     expect(liveness({ holds: join(folder, "x", "ours") })).toBe("gone");
     expect(liveness({ lock: join(folder, "x", "written") })).toBe("alive");
@@ -164,18 +177,29 @@ describe("macOS", () => {
 });
 
 describe("Windows", () => {
-  const system = (text: string | null, readByte?: (path: string) => number) => windows(recorded(() => (text === null ? null : printed(text))).runner, readByte);
+  const system = (text: string | null, readByte?: (path: string) => number) =>
+    windows(recorded(() => (text === null ? null : printed(text))).runner, readByte);
 
-  it.each(["windows-processes.json", "windows-processes-powershell-7.json"])("tells when each process began: %s", (name) => {
-    expect(parseProcesses(printed(asOurs(fixture(name))))?.get(process.pid)?.at).toBe(Date.parse("2026-09-11T09:43:48.345Z"));
-  });
+  it.each(["windows-processes.json", "windows-processes-powershell-7.json"])(
+    "tells when each process began: %s",
+    (name) => {
+      expect(parseProcesses(printed(asOurs(fixture(name))))?.get(process.pid)?.at).toBe(
+        Date.parse("2026-09-11T09:43:48.345Z"),
+      );
+    },
+  );
 
-  it.each([fixture("windows-blocked.txt"), fixture("windows-processes.json"), "", "null", "{}"])("makes nothing of another answer: %s", (text) => {
-    expect(parseProcesses(printed(text))).toBeNull();
-  });
+  it.each([fixture("windows-blocked.txt"), fixture("windows-processes.json"), "", "null", "{}"])(
+    "makes nothing of another answer: %s",
+    (text) => {
+      expect(parseProcesses(printed(text))).toBeNull();
+    },
+  );
 
   it("takes a single process, which PowerShell does not put into a list", () => {
-    expect(parseProcesses(printed(`{"ProcessId":${process.pid},"CreationDate":"\\/Date(5)\\/"}`))?.get(process.pid)).toEqual({ at: 5 });
+    expect(
+      parseProcesses(printed(`{"ProcessId":${process.pid},"CreationDate":"\\/Date(5)\\/"}`))?.get(process.pid),
+    ).toEqual({ at: 5 });
   });
 
   it.each([
@@ -190,7 +214,8 @@ describe("Windows", () => {
     expect(livenessOn(system(asOurs(fixture("windows-processes.json"))))(mark(more))).toBe(is);
   });
 
-  it("does not know a process when PowerShell does not answer", () => expect(livenessOn(system(null))(mark())).toBe("unknown"));
+  it("does not know a process when PowerShell does not answer", () =>
+    expect(livenessOn(system(null))(mark())).toBe("unknown"));
 
   it("does not know who has a file open, and of a lock only that it is held", () => {
     const path = import.meta.filename;
@@ -286,8 +311,15 @@ describe("asking a tool", () => {
     const missing = { program: join(tmpdir(), "no-such-program"), args: [] };
     expect(programs.now(missing)).toBeNull();
     expect(await new Promise((resolve) => programs.later(missing, resolve))).toBeNull();
-    const fails = { program: process.execPath, args: ["-e", "console.log(process.env.LC_ALL, process.env.TZ); process.exit(3)"] };
+    const fails = {
+      program: process.execPath,
+      args: ["-e", "console.log(process.env.LC_ALL, process.env.TZ); process.exit(3)"],
+    };
     expect(programs.now(fails)).toEqual({ code: 3, stdout: "C UTC0\n", stderr: "" });
-    expect(await new Promise((resolve) => programs.later(fails, resolve))).toEqual({ code: 3, stdout: "C UTC0\n", stderr: "" });
+    expect(await new Promise((resolve) => programs.later(fails, resolve))).toEqual({
+      code: 3,
+      stdout: "C UTC0\n",
+      stderr: "",
+    });
   });
 });

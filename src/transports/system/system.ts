@@ -43,4 +43,5 @@ export function exists(pid: number): boolean {
 }
 
 /** False if processes of other users could have the file open without being visible. */
-export const isOwnFile = (uid: number) => process.getuid === undefined || process.getuid() === 0 || process.getuid() === uid;
+export const isOwnFile = (uid: number) =>
+  process.getuid === undefined || process.getuid() === 0 || process.getuid() === uid;

@@ -70,7 +70,12 @@ export class Polled<T> {
   #result: Result<T> | null = null;
   #isAsking = false;
 
-  constructor(tool: Tool, parse: (printed: Printed) => T | null, runner: Runner = programs, clock: () => number = () => performance.now()) {
+  constructor(
+    tool: Tool,
+    parse: (printed: Printed) => T | null,
+    runner: Runner = programs,
+    clock: () => number = () => performance.now(),
+  ) {
     this.#tool = tool;
     this.#parse = parse;
     this.#runner = runner;
@@ -95,7 +100,11 @@ export class Polled<T> {
 
   #take(printed: Printed | null, began: number): Result<T> {
     const at = this.#clock();
-    this.#result = { value: printed === null ? null : this.#parse(printed), at, restMs: Math.max(MIN_REST_MS, REST_FACTOR * (at - began)) };
+    this.#result = {
+      value: printed === null ? null : this.#parse(printed),
+      at,
+      restMs: Math.max(MIN_REST_MS, REST_FACTOR * (at - began)),
+    };
     return this.#result;
   }
 }

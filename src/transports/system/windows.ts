@@ -4,12 +4,23 @@ import { type Birth, exists, type System } from "./system.ts";
 import { Polled, type Printed, programs, type Runner } from "./tool.ts";
 
 /** No calculated columns: they do not work in PowerShell's constrained language mode. */
-const LIST = "Get-CimInstance Win32_Process -Property ProcessId,CreationDate | Select-Object ProcessId,CreationDate | ConvertTo-Json -Compress";
+const LIST =
+  "Get-CimInstance Win32_Process -Property ProcessId,CreationDate | Select-Object ProcessId,CreationDate | ConvertTo-Json -Compress";
 
 /** Windows: PowerShell lists all processes in about a second. Open files are not available. */
 export function windows(runner: Runner = programs, readByte: (path: string) => number = firstByte): System {
-  const program = win32.join(process.env.SystemRoot ?? "C:\\Windows", "System32", "WindowsPowerShell", "v1.0", "powershell.exe");
-  const processes = new Polled({ program, args: ["-NoProfile", "-NonInteractive", "-Command", LIST] }, parseProcesses, runner);
+  const program = win32.join(
+    process.env.SystemRoot ?? "C:\\Windows",
+    "System32",
+    "WindowsPowerShell",
+    "v1.0",
+    "powershell.exe",
+  );
+  const processes = new Polled(
+    { program, args: ["-NoProfile", "-NonInteractive", "-Command", LIST] },
+    parseProcesses,
+    runner,
+  );
   return {
     process(pid) {
       if (!exists(pid)) return "gone";

@@ -27,7 +27,11 @@ export const exporting: Scenario = {
     while (right === null || tally.faults < times) {
       rmSync(data, { recursive: true, force: true });
       const server = await startLangSmith();
-      const env = environment(home, data, { CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url, TRACE_TO_LANGSMITH: "true" });
+      const env = environment(home, data, {
+        CC_LANGSMITH_API_KEY: "test-key",
+        LANGSMITH_ENDPOINT: server.url,
+        TRACE_TO_LANGSMITH: "true",
+      });
       // As if tracing had been on since before it all happened.
       const kept = await keep(env);
       kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
@@ -44,12 +48,15 @@ export const exporting: Scenario = {
       const last = new Run(SEND, env);
       const code = await last.ended;
       if (code !== 0) tally.losses.push(`the last export exits with ${code}: ${last.stderr}`);
-      const runs = [...server.runs.values()].map(({ name, run_type, end_time }) => JSON.stringify([run_type, name, end_time])).sort();
+      const runs = [...server.runs.values()]
+        .map(({ name, run_type, end_time }) => JSON.stringify([run_type, name, end_time]))
+        .sort();
       right ??= runs;
       const counts = new Map<string, number>();
       for (const run of right) counts.set(run, (counts.get(run) ?? 0) + 1);
       for (const run of runs) counts.set(run, (counts.get(run) ?? 0) - 1);
-      for (const [run, count] of counts) if (count !== 0) (count > 0 ? tally.losses : tally.duplicates).push(`${Math.abs(count)} times: ${run}`);
+      for (const [run, count] of counts)
+        if (count !== 0) (count > 0 ? tally.losses : tally.duplicates).push(`${Math.abs(count)} times: ${run}`);
       await server.close();
       tally.leftovers.push(...leftoversIn(data));
     }

@@ -58,10 +58,29 @@ function enlarge(home: string): void {
     for (let i = 0; i < LARGE; i += 1) {
       const [sessionId, uuid] = [basename(path, ".jsonl"), `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`];
       const message = { role: "user", content: `Line ${i}` };
-      const record = { type: "user", uuid, sessionId, isSidechain: false, timestamp: new Date(Date.UTC(2026, 10, 16, 0, i)).toISOString(), message };
+      const record = {
+        type: "user",
+        uuid,
+        sessionId,
+        isSidechain: false,
+        timestamp: new Date(Date.UTC(2026, 10, 16, 0, i)).toISOString(),
+        message,
+      };
       appendFileSync(join(home, path), `${JSON.stringify(record)}\n${skipped}`);
     }
 }
 
-export const indexing: Scenario = { name: "index", fault: "SIGKILL of ls", weight: 5, few: 4, run: (stage) => killed(stage, () => {}) };
-export const indexingLarge: Scenario = { name: "index, large files", fault: "SIGKILL of ls", weight: 1, few: 2, run: (stage) => killed(stage, enlarge) };
+export const indexing: Scenario = {
+  name: "index",
+  fault: "SIGKILL of ls",
+  weight: 5,
+  few: 4,
+  run: (stage) => killed(stage, () => {}),
+};
+export const indexingLarge: Scenario = {
+  name: "index, large files",
+  fault: "SIGKILL of ls",
+  weight: 1,
+  few: 2,
+  run: (stage) => killed(stage, enlarge),
+};

@@ -4,7 +4,16 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { filesBelow } from "../../support/fixtures.ts";
@@ -30,7 +39,11 @@ interface Disturbed extends Stage {
  * A server that runs all the time. It must answer during the fault, and know everything afterwards without being
  * started again.
  */
-async function disturbed(stage: Stage, node: readonly string[], disturb: (on: Disturbed) => Promise<void>): Promise<Tally> {
+async function disturbed(
+  stage: Stage,
+  node: readonly string[],
+  disturb: (on: Disturbed) => Promise<void>,
+): Promise<Tally> {
   const home = join(stage.scratch, "home");
   const data = join(stage.scratch, "data");
   const env = environment(home, data);
@@ -40,7 +53,8 @@ async function disturbed(stage: Stage, node: readonly string[], disturb: (on: Di
   const tally = new Tally();
   const server = new Run(["serve", "--port", "0", "--no-open"], env, { node });
   const address = (await server.firstLine()) ?? "";
-  const get = async (path: string) => (await fetch(new URL(path, address), { signal: AbortSignal.timeout(30_000) })).json();
+  const get = async (path: string) =>
+    (await fetch(new URL(path, address), { signal: AbortSignal.timeout(30_000) })).json();
   await comesAbout(async () => ((await get("/api/health")) as Health).watching);
   await disturb({ ...stage, home, data, env, tally, grow: () => more.next().value?.() });
   // What is read is in the index soon afterwards, or stays in memory where nothing can be written.
@@ -48,7 +62,9 @@ async function disturbed(stage: Stage, node: readonly string[], disturb: (on: Di
   let losses: readonly string[] = [];
   const isRight = async () => {
     const { items } = (await get("/api/threads?limit=1000")) as { items: { uri: string }[] };
-    const trees = await Promise.all(items.map(async ({ uri }) => `tree ${JSON.stringify(await get(`/api/agents/${encodeURIComponent(uri)}`))}`));
+    const trees = await Promise.all(
+      items.map(async ({ uri }) => `tree ${JSON.stringify(await get(`/api/agents/${encodeURIComponent(uri)}`))}`),
+    );
     losses = compare(trees.sort(), right).losses;
     return losses.length === 0;
   };
@@ -57,8 +73,12 @@ async function disturbed(stage: Stage, node: readonly string[], disturb: (on: Di
     return false;
   });
   if (!isCaughtUp) tally.losses.push(...losses, `it says: ${server.stderr.slice(0, 600)}`);
-  if (/bug in retinue|no longer watching/.test(server.stderr)) tally.losses.push(`it says: ${server.stderr.slice(0, 600)}`);
-  const code = await Promise.race([server.kill("SIGTERM").then(() => server.ended), wait(30_000).then(() => "nothing")]);
+  if (/bug in retinue|no longer watching/.test(server.stderr))
+    tally.losses.push(`it says: ${server.stderr.slice(0, 600)}`);
+  const code = await Promise.race([
+    server.kill("SIGTERM").then(() => server.ended),
+    wait(30_000).then(() => "nothing"),
+  ]);
   if (code !== 0) tally.losses.push(`it ends with ${code} when asked to: ${server.stderr.slice(0, 600)}`);
   await server.kill();
   const after = compare(await stateOf(env), await freshState(env));
@@ -168,9 +188,13 @@ export const locked: Scenario = {
   run: (stage) =>
     disturbed(stage, [], async (on) => {
       for (; on.tally.faults < on.times; on.tally.faults += 1) {
-        const holder = spawn(process.execPath, ["--input-type=module", "--no-warnings", "-e", LOCK, join(on.data, "index.sqlite")], {
-          stdio: ["ignore", "pipe", "inherit"],
-        });
+        const holder = spawn(
+          process.execPath,
+          ["--input-type=module", "--no-warnings", "-e", LOCK, join(on.data, "index.sqlite")],
+          {
+            stdio: ["ignore", "pipe", "inherit"],
+          },
+        );
         await once(holder.stdout, "data");
         holder.kill("SIGSTOP");
         const listing = lists(on);

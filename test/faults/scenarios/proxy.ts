@@ -14,7 +14,14 @@ import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";
 
 const EVENTS = [
-  { type: "message_start", message: { id: "msg_01aaaaaaaaaaaaaaaaaaaaaa", model: "claude-opus-5-5", usage: { input_tokens: 3, output_tokens: 1 } } },
+  {
+    type: "message_start",
+    message: {
+      id: "msg_01aaaaaaaaaaaaaaaaaaaaaa",
+      model: "claude-opus-5-5",
+      usage: { input_tokens: 3, output_tokens: 1 },
+    },
+  },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
   { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "word" } },
   { type: "content_block_stop", index: 0 },
@@ -51,9 +58,18 @@ export const proxying: Scenario = {
           for (;;) {
             const name = `exchange-${++asked}.`;
             const began = performance.now();
-            const body = JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: name }] });
-            const headers = { "content-type": "application/json", "x-claude-code-session-id": `11111111-2222-4333-8444-${n.toString(16).padStart(12, "0")}` };
-            const text = await (await fetch(new URL("/v1/messages", address ?? ""), { method: "POST", body, headers })).text();
+            const body = JSON.stringify({
+              model: "claude-opus-5-5",
+              stream: true,
+              messages: [{ role: "user", content: name }],
+            });
+            const headers = {
+              "content-type": "application/json",
+              "x-claude-code-session-id": `11111111-2222-4333-8444-${n.toString(16).padStart(12, "0")}`,
+            };
+            const text = await (
+              await fetch(new URL("/v1/messages", address ?? ""), { method: "POST", body, headers })
+            ).text();
             if (text.includes("message_stop")) answered.push({ name, began, over: performance.now() });
           }
         } catch {
@@ -71,7 +87,8 @@ export const proxying: Scenario = {
       const last = Math.max(0, ...answered.filter(({ name }) => recorded.has(name)).map(({ began }) => began));
       if (last === 0) tally.losses.push("nothing was recorded at all");
       for (const { name, over } of answered) {
-        if (!recorded.has(name) && over < last) tally.losses.push(`${name} was over before another one began that is recorded`);
+        if (!recorded.has(name) && over < last)
+          tally.losses.push(`${name} was over before another one began that is recorded`);
         if ((recorded.get(name) ?? 0) > 1) tally.duplicates.push(`${name} is recorded ${recorded.get(name)} times`);
       }
     }

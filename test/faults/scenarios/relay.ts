@@ -68,7 +68,12 @@ export const relaying: Scenario = {
 };
 
 async function toldOf(env: Environment, root: string): Promise<{ tree: TreeNode; repeated: string[] }> {
-  const library = new Library({ env, store: new MemoryStore(), price: () => null, staleAfterMs: Number.MAX_SAFE_INTEGER });
+  const library = new Library({
+    env,
+    store: new MemoryStore(),
+    price: () => null,
+    staleAfterMs: Number.MAX_SAFE_INTEGER,
+  });
   await library.refresh();
   const { key } = resolve(library, `opencode://${root}`);
   const forest = library.forestOf([key]);

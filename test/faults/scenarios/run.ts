@@ -39,12 +39,18 @@ next(0);`;
       const session = SESSION.replace(/^.{8}/, n.toString(16).padStart(8, "0"));
       const mark = join(scratch, `agent-${n}`);
       const path = { PATH: `${home}:${process.env.PATH}`, SESSION: session, MARK: mark };
-      const run = new Run(["run", "--", "claude", "-p", "hello", "--output-format", "stream-json"], environment(home, data, path));
+      const run = new Run(
+        ["run", "--", "claude", "-p", "hello", "--output-format", "stream-json"],
+        environment(home, data, path),
+      );
       // From its start to the agent's end.
       await comesAbout(() => existsSync(`${mark}.begun`) || run.isOver);
       if (!(await run.killAfter(random.next() * printed.length * PACE_MS * 1.3))) continue;
       tally.faults += 1;
-      if (!(await comesAbout(() => existsSync(`${mark}.done`) || existsSync(`${mark}.failed`))) || existsSync(`${mark}.failed`)) {
+      if (
+        !(await comesAbout(() => existsSync(`${mark}.done`) || existsSync(`${mark}.failed`))) ||
+        existsSync(`${mark}.failed`)
+      ) {
         tally.losses.push("the agent died of its wrapper's death");
         continue;
       }
@@ -61,8 +67,11 @@ next(0);`;
           });
       await comesAbout(() => recorded().length >= wanted.length, 20_000);
       const found = recorded();
-      tally.losses.push(...wanted.filter((line) => !found.includes(line)).map((line) => `not recorded: ${line.slice(0, 100)}`));
-      if (found.length > new Set(wanted).size) tally.duplicates.push(`${found.length} lines recorded of ${wanted.length}`);
+      tally.losses.push(
+        ...wanted.filter((line) => !found.includes(line)).map((line) => `not recorded: ${line.slice(0, 100)}`),
+      );
+      if (found.length > new Set(wanted).size)
+        tally.duplicates.push(`${found.length} lines recorded of ${wanted.length}`);
     }
     tally.leftovers.push(...leftoversIn(data));
     return tally;

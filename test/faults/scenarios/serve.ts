@@ -38,7 +38,8 @@ export async function client(address: string): Promise<number> {
   try {
     for (;;) {
       const { items } = (await (await fetch(new URL("/api/threads", address))).json()) as { items: { uri: string }[] };
-      for (const { uri } of items.slice(0, 3)) await (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}/events`, address))).text();
+      for (const { uri } of items.slice(0, 3))
+        await (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}/events`, address))).text();
       answered += 1;
       await wait(20);
     }
@@ -74,7 +75,8 @@ export const serving: Scenario = {
       }
       const last = new Run(["serve", "--port", "0", "--no-open"], env);
       const address = await last.firstLine();
-      const isWatching = async () => ((await (await fetch(new URL("/api/health", address ?? ""))).json()) as { watching: boolean }).watching;
+      const isWatching = async () =>
+        ((await (await fetch(new URL("/api/health", address ?? ""))).json()) as { watching: boolean }).watching;
       if (!(await comesAbout(isWatching))) tally.losses.push(`a server does not watch: ${last.stderr}`);
       await last.kill("SIGTERM");
       const { losses, duplicates } = compare(await stateOf(env), await freshState(env));

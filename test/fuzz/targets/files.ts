@@ -30,13 +30,24 @@ function withFolder(open: (folder: string) => Omit<Opened, "close">): () => Open
   };
 }
 
-const LINES = ['{"type":"user","message":{"content":"x"}}', '{"a":1}{"b":2}', '{"a":"\\"}{"}', "", " ", "\0\0\0", '{"cut', "not json"];
+const LINES = [
+  '{"type":"user","message":{"content":"x"}}',
+  '{"a":1}{"b":2}',
+  '{"a":"\\"}{"}',
+  "",
+  " ",
+  "\0\0\0",
+  '{"cut',
+  "not json",
+];
 
 /** Names each record by what it is and where it stands, as a provider does. */
 const witness: Parser = {
   push: (record, line, row) => ({
     ...NOTHING,
-    problems: [{ code: "line-not-json", where: `${line} ${row ?? ""}`, detail: Buffer.from(record).toString("latin1") }],
+    problems: [
+      { code: "line-not-json", where: `${line} ${row ?? ""}`, detail: Buffer.from(record).toString("latin1") },
+    ],
   }),
   events: () => [],
   save: () => null,
@@ -53,13 +64,18 @@ export const linesTarget: Target = {
       for await (const some of jsonLines(path, noReads(), from))
         for (const line of some) {
           lines.push(line);
-          if (line.is === "line") problems.push(...findingsIn(witness, line).problems.map(({ where, detail }) => `${where} ${detail}`.trim()));
+          if (line.is === "line")
+            problems.push(
+              ...findingsIn(witness, line).problems.map(({ where, detail }) => `${where} ${detail}`.trim()),
+            );
         }
       return { lines, problems };
     };
     return {
       generate: (random) => {
-        const text = Array.from({ length: 1 + random.below(8) }, () => random.of(LINES)).join(random.chance(0.9) ? "\n" : "");
+        const text = Array.from({ length: 1 + random.below(8) }, () => random.of(LINES)).join(
+          random.chance(0.9) ? "\n" : "",
+        );
         return random.chance(0.5) ? Buffer.from(text) : mutated(Buffer.from(text), random, ["\n", "\0", "{", "}", '"']);
       },
       check: async (input) => {
@@ -75,7 +91,11 @@ export const linesTarget: Target = {
         const isRecord = (one: string) => asObject(parseJson(one.slice(one.indexOf("{")))?.value) !== null;
         const known = new Set(whole.problems.filter(isRecord));
         const grown = [...before.problems, ...after.problems].filter((one) => known.has(one));
-        requireSame(grown, whole.problems.filter(isRecord), "a file that is read while it grows gives the same records");
+        requireSame(
+          grown,
+          whole.problems.filter(isRecord),
+          "a file that is read while it grows gives the same records",
+        );
       },
     };
   }),
@@ -103,7 +123,9 @@ export const hookTarget: Target = {
     return {
       generate: (random) => {
         const sample = random.chance(0.7) ? payload : (asObject(asObject(random.of(samples))?.raw) ?? payload);
-        const large = random.chance(0.1) ? { ...sample, prompt: words(random, ['"session_id":"x"', "\\"], 4_000) } : sample;
+        const large = random.chance(0.1)
+          ? { ...sample, prompt: words(random, ['"session_id":"x"', "\\"], 4_000) }
+          : sample;
         return random.chance(0.6) ? mutatedJson(large, random) : mutated(Buffer.from(JSON.stringify(large)), random);
       },
       check: async (input) => {
@@ -118,7 +140,8 @@ export const hookTarget: Target = {
           require(/^recordings\/\w+\/hooks\/[\w-]{1,80}\.jsonl$/.test(path), "the path of a recording", path);
           const lines = readFileSync(join(env.RETINUE_HOME, path), "utf8").trimEnd().split("\n");
           requireSame(lines.length, 1, "a payload is one line");
-          if (said !== null) requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, said, "a payload is kept as it came");
+          if (said !== null)
+            requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, said, "a payload is kept as it came");
         }
         if (said !== null) requirePlain(readStatusRequest(said), "what a status line asks for");
       },
@@ -138,7 +161,8 @@ export const importTarget: Target = {
         .map((path) => readFileSync(join(FIXTURES, name, path)).subarray(0, 30_000)),
     );
     return {
-      generate: (random) => mutated(random.of(samples), random, ['"sessionId":"../../x"', '"id":"../x"', '"agentId":"/"', "\n"]),
+      generate: (random) =>
+        mutated(random.of(samples), random, ['"sessionId":"../../x"', '"id":"../x"', '"agentId":"/"', "\n"]),
       check: async (input) => {
         rmSync(env.HOME, { recursive: true, force: true });
         mkdirSync(env.RETINUE_HOME, { recursive: true });
@@ -165,7 +189,15 @@ export const notesTarget: Target = {
   open: withFolder((folder) => {
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
     const [provider] = PROVIDERS.filter(({ recorded }) => recorded !== undefined);
-    const note = { instance: "x", pid: 1, host: "127.0.0.1", port: 4747, url: "http://127.0.0.1:4747/", token: null, traces: [] };
+    const note = {
+      instance: "x",
+      pid: 1,
+      host: "127.0.0.1",
+      port: 4747,
+      url: "http://127.0.0.1:4747/",
+      token: null,
+      traces: [],
+    };
     return {
       generate: (random) =>
         random.chance(0.5)
@@ -181,7 +213,9 @@ export const notesTarget: Target = {
         const instance = notedInstance(env);
         require(instance === null || URL.canParse(instance.url), "the address of a server", instance);
         require(instance === null ||
-          (Array.isArray(instance.traces) && typeof instance.host === "string" && Number.isInteger(instance.port)), "a note of a server is whole", instance);
+          (Array.isArray(instance.traces) &&
+            typeof instance.host === "string" &&
+            Number.isInteger(instance.port)), "a note of a server is whole", instance);
         const { roots } = followedPlaces(env, provider, []);
         require(roots.length <= input.length, "more folders than the list has bytes");
       },
@@ -196,9 +230,16 @@ export const hookSettingsTarget: Target = {
   name: "hook-settings",
   weight: 8,
   open: () => {
-    const sample = { model: "opus", hooks: { Stop: [{ matcher: "x", hooks: [{ type: "command", command: "say done", timeout: 5 }] }] }, env: { A: "1" } };
+    const sample = {
+      model: "opus",
+      hooks: { Stop: [{ matcher: "x", hooks: [{ type: "command", command: "say done", timeout: 5 }] }] },
+      env: { A: "1" },
+    };
     return {
-      generate: (random) => (random.chance(0.7) ? mutatedJson(sample, random) : mutated(Buffer.from(JSON.stringify(sample, null, 2)), random)),
+      generate: (random) =>
+        random.chance(0.7)
+          ? mutatedJson(sample, random)
+          : mutated(Buffer.from(JSON.stringify(sample, null, 2)), random),
       check: (input) => {
         const text = input.toString();
         for (const { hooks } of PROVIDERS) {
@@ -206,9 +247,14 @@ export const hookSettingsTarget: Target = {
           const installed = hooks.install(text, COMMAND);
           if (typeof installed !== "string") continue;
           require(hooks.commands(installed).some(isOwnHook), "hooks that were installed are there");
-          requireSame(settingsIn(hooks.install(installed, COMMAND)), settingsIn(installed), "installing twice is installing once");
+          requireSame(
+            settingsIn(hooks.install(installed, COMMAND)),
+            settingsIn(installed),
+            "installing twice is installing once",
+          );
           const removed = hooks.uninstall(installed);
-          require(typeof removed === "string" && !hooks.commands(removed).some(isOwnHook), "hooks that were removed are gone", removed);
+          require(typeof removed === "string" &&
+            !hooks.commands(removed).some(isOwnHook), "hooks that were removed are gone", removed);
           const others = (one: string) => hooks.commands(one).filter((command) => !isOwnHook(command));
           requireSame(others(removed), others(text), "hooks of others stay as they are");
           const { hooks: _, ...before } = asObject(parseJson(text)?.value) ?? {};

@@ -30,14 +30,44 @@ const QUERIES = [
   "cards",
   "token",
 ];
-const VALUES = ["1", "0", "-1", "1e9", "999999999999", "true", "false", "2h", "2026-11-15", "claude", "completed", "latest", "WzEsImEiXQ", "model", "day"];
+const VALUES = [
+  "1",
+  "0",
+  "-1",
+  "1e9",
+  "999999999999",
+  "true",
+  "false",
+  "2h",
+  "2026-11-15",
+  "claude",
+  "completed",
+  "latest",
+  "WzEsImEiXQ",
+  "model",
+  "day",
+];
 const BODIES: readonly unknown[] = [
   { child: "latest", parent: "latest" },
   { path: "/nowhere/x.jsonl" },
   { title: "x", threads: ["latest"], stage: "queued" },
   { provider: "opencode", url: "file:///etc/passwd" },
-  { resourceSpans: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "claude-code" } }] }, scopeSpans: [{ spans: [{}] }] }] },
-  { resourceLogs: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "claude-code" } }] }, scopeLogs: [{ logRecords: [{}] }] }] },
+  {
+    resourceSpans: [
+      {
+        resource: { attributes: [{ key: "service.name", value: { stringValue: "claude-code" } }] },
+        scopeSpans: [{ spans: [{}] }],
+      },
+    ],
+  },
+  {
+    resourceLogs: [
+      {
+        resource: { attributes: [{ key: "service.name", value: { stringValue: "claude-code" } }] },
+        scopeLogs: [{ logRecords: [{}] }],
+      },
+    ],
+  },
 ];
 const METHODS = ["GET", "GET", "GET", "POST", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"];
 const ERRORS = /^\{"error":\{"code":"\w+","message":"/;
@@ -52,8 +82,17 @@ export const httpTarget: Target = {
     const { items } = await server.json<{ items: AgentTree[] }>("/api/threads");
     const uris = items.map(({ uri }) => uri);
     // A demo is a server of its own.
-    const routes = [...Object.keys(document.paths).filter((route) => route !== "/api/demo"), "/", "/v1/metrics", "/api/nothing", "/assets/x.js"];
-    const patterns = Object.keys(document.paths).map((route) => ({ route, pattern: new RegExp(`^${route.replace(/\{\w+\}/g, "[^/]+")}$`) }));
+    const routes = [
+      ...Object.keys(document.paths).filter((route) => route !== "/api/demo"),
+      "/",
+      "/v1/metrics",
+      "/api/nothing",
+      "/assets/x.js",
+    ];
+    const patterns = Object.keys(document.paths).map((route) => ({
+      route,
+      pattern: new RegExp(`^${route.replace(/\{\w+\}/g, "[^/]+")}$`),
+    }));
     return {
       generate: (random) => request(random, routes, uris),
       check: (input) => checkAnswer(server, document, patterns, input),
@@ -76,20 +115,35 @@ function request(random: Random, routes: readonly string[], uris: readonly strin
       `${random.chance(0.95) ? random.of(QUERIES) : encodeURIComponent(token(random))}=${random.chance(0.6) ? random.of(VALUES) : encodeURIComponent(words(random, uris, 3))}`,
   );
   const target = `${path}${query.length > 0 ? "?" : ""}${query.join("&")}`;
-  const json = random.chance(0.7) ? mutatedJson(random.of(BODIES), random) : mutated(Buffer.from(JSON.stringify(random.of(BODIES))), random);
-  const body = random.chance(0.05) ? noise(random) : random.chance(0.02) ? Buffer.from("[".repeat(random.below(60_000))) : json;
+  const json = random.chance(0.7)
+    ? mutatedJson(random.of(BODIES), random)
+    : mutated(Buffer.from(JSON.stringify(random.of(BODIES))), random);
+  const body = random.chance(0.05)
+    ? noise(random)
+    : random.chance(0.02)
+      ? Buffer.from("[".repeat(random.below(60_000)))
+      : json;
   const isPacked = random.chance(0.05);
-  const type = random.chance(0.85) ? "application/json" : random.of(["application/x-protobuf", "text/plain", "", "application/json; charset=utf-16"]);
+  const type = random.chance(0.85)
+    ? "application/json"
+    : random.of(["application/x-protobuf", "text/plain", "", "application/json; charset=utf-16"]);
   const headers = [
     `Content-Type: ${type}`,
     ...(isPacked ? ["Content-Encoding: gzip"] : []),
     ...(random.chance(0.1) ? [`Last-Event-ID: ${random.of(VALUES)}-${random.of(VALUES)}`] : []),
   ];
   const head = Buffer.from(`${random.of(METHODS)} ${target}\n${headers.join("\n")}\n\n`);
-  return random.chance(0.05) ? mutated(Buffer.concat([head, body]), random) : Buffer.concat([head, isPacked ? gzipSync(body) : body]);
+  return random.chance(0.05)
+    ? mutated(Buffer.concat([head, body]), random)
+    : Buffer.concat([head, isPacked ? gzipSync(body) : body]);
 }
 
-async function checkAnswer(server: TestServer, document: ApiDocument, patterns: readonly { route: string; pattern: RegExp }[], input: Buffer): Promise<void> {
+async function checkAnswer(
+  server: TestServer,
+  document: ApiDocument,
+  patterns: readonly { route: string; pattern: RegExp }[],
+  input: Buffer,
+): Promise<void> {
   const end = input.indexOf("\n\n");
   const [first = "", ...headers] = input
     .subarray(0, end < 0 ? input.length : end)
@@ -98,7 +152,12 @@ async function checkAnswer(server: TestServer, document: ApiDocument, patterns: 
   const body = end < 0 ? Buffer.alloc(0) : input.subarray(end + 2);
   const [method = "", path = ""] = first.split(" ");
   // No demo, and no other server is to be followed.
-  if (/demo|relays/i.test(decoded(path)) && method === "POST" && (/demo/i.test(decoded(path)) || /http/i.test(body.toString()))) return;
+  if (
+    /demo|relays/i.test(decoded(path)) &&
+    method === "POST" &&
+    (/demo/i.test(decoded(path)) || /http/i.test(body.toString()))
+  )
+    return;
   const sent = [
     first.includes(" HTTP/") ? first : `${first} HTTP/1.1`,
     `Host: ${new URL(server.url).host}`,
@@ -106,10 +165,18 @@ async function checkAnswer(server: TestServer, document: ApiDocument, patterns: 
     ...headers,
     `Content-Length: ${body.length}`,
   ];
-  const { status, type, text } = await answerTo(server, Buffer.concat([Buffer.from(`${sent.join("\r\n")}\r\n\r\n`, "latin1"), body]));
-  require(status >= 200 && status < 500, "an answer is a success or names the client's mistake", { first, status, text: text.slice(0, 400) });
+  const { status, type, text } = await answerTo(
+    server,
+    Buffer.concat([Buffer.from(`${sent.join("\r\n")}\r\n\r\n`, "latin1"), body]),
+  );
+  require(status >= 200 && status < 500, "an answer is a success or names the client's mistake", {
+    first,
+    status,
+    text: text.slice(0, 400),
+  });
   if (!type.startsWith("application/json") || method === "HEAD") return;
-  if (status >= 400) return require(ERRORS.test(text), "an error has its usual shape", { first, text: text.slice(0, 400) });
+  if (status >= 400)
+    return require(ERRORS.test(text), "an error has its usual shape", { first, text: text.slice(0, 400) });
   const route = patterns.find(({ pattern }) => pattern.test(path.split("?")[0] ?? ""))?.route;
   if (route === undefined || document.paths[route]?.[method.toLowerCase()] === undefined) return;
   const faults = faultsIn(document, route, method, status, JSON.parse(text));

@@ -42,7 +42,9 @@ const LOGS = {
   resourceLogs: [
     {
       resource: REQUEST.resourceSpans[0]?.resource,
-      scopeLogs: [{ logRecords: [{ timeUnixNano: "1", body: { stringValue: "claude_code.api_request" }, attributes: [] }] }],
+      scopeLogs: [
+        { logRecords: [{ timeUnixNano: "1", body: { stringValue: "claude_code.api_request" }, attributes: [] }] },
+      ],
     },
   ],
 };
@@ -54,10 +56,20 @@ function anyMessage(random: Random, depth = 0): Buffer {
     const wire = random.chance(0.05) ? random.below(8) : random.of([0, 1, 2, 2, 2, 5]);
     const tag = Buffer.from([(field << 3) | wire].map((byte) => byte & 0xff));
     if (wire === 0)
-      return Buffer.concat([tag, Buffer.from(Array.from({ length: 1 + random.below(10) }, (_, i, n = random.below(128)) => (i === 9 ? 1 : n))).subarray(0, 1)]);
+      return Buffer.concat([
+        tag,
+        Buffer.from(
+          Array.from({ length: 1 + random.below(10) }, (_, i, n = random.below(128)) => (i === 9 ? 1 : n)),
+        ).subarray(0, 1),
+      ]);
     if (wire === 1) return Buffer.concat([tag, Buffer.alloc(8, random.below(256))]);
     if (wire === 5) return Buffer.concat([tag, Buffer.alloc(4, random.below(256))]);
-    const inside = depth < 8 && random.chance(0.7) ? anyMessage(random, depth + 1) : random.chance(0.5) ? Buffer.from(words(random, [], 3)) : noise(random, 20);
+    const inside =
+      depth < 8 && random.chance(0.7)
+        ? anyMessage(random, depth + 1)
+        : random.chance(0.5)
+          ? Buffer.from(words(random, [], 3))
+          : noise(random, 20);
     const length = Math.min(127, inside.length);
     return Buffer.concat([tag, Buffer.from([length]), inside.subarray(0, length)]);
   });
@@ -72,7 +84,9 @@ function checkRequest(request: ReturnType<typeof asObject>, bytes: number): void
   for (const { item, resource } of itemsIn(request)) {
     items += 1;
     const found = [attributesOf(item), resource];
-    require(found.every((one) => Object.getPrototypeOf(one) === Object.prototype), "attributes with a prototype of their own");
+    require(found.every(
+      (one) => Object.getPrototypeOf(one) === Object.prototype,
+    ), "attributes with a prototype of their own");
     const at = nanoTime(item.startTimeUnixNano ?? item.timeUnixNano);
     require(at === null || Number.isFinite(at), "a time", at);
   }
@@ -93,7 +107,9 @@ export const protobufTarget: Target = {
             request = decodeOtlp(signal, input);
           } catch (error) {
             // Bytes that are no such message.
-            require(error instanceof Error && !(error instanceof TypeError) && !/call stack/.test(error.message), "an error that was not meant", String(error));
+            require(error instanceof Error &&
+              !(error instanceof TypeError) &&
+              !/call stack/.test(error.message), "an error that was not meant", String(error));
           }
           // A number of protobuf may be one that JSON has not; it is kept as text or as null.
           checkRequest(request === null ? null : asObject(JSON.parse(JSON.stringify(request))), input.length);

@@ -18,7 +18,11 @@ const MAX_BASE = 200_000;
 const NOW = Date.UTC(2026, 10, 15);
 const TERMINAL = { width: 100, colors: openTerminal({ color: false, quiet: true }).colors };
 
-export const recordTargets: readonly Target[] = RECORDED.map((provider) => ({ name: `records-${provider.name}`, weight: 2, open: () => opened(provider) }));
+export const recordTargets: readonly Target[] = RECORDED.map((provider) => ({
+  name: `records-${provider.name}`,
+  weight: 2,
+  open: () => opened(provider),
+}));
 
 /** An input is the name of a recorded file on the first line, and then the records that somebody put into it. */
 function opened(provider: Provider) {
@@ -35,7 +39,11 @@ function opened(provider: Provider) {
       const records = Array.from({ length: 1 + random.below(5) }, () => {
         if (source.records.length > 0 && random.chance(0.3)) return Buffer.from(random.of(source.records));
         const { record, value } = random.of(samples);
-        return random.chance(0.6) ? mutatedJson(value, random) : random.chance(0.1) ? noise(random) : mutated(record, random);
+        return random.chance(0.6)
+          ? mutatedJson(value, random)
+          : random.chance(0.1)
+            ? noise(random)
+            : mutated(record, random);
       });
       return Buffer.concat([Buffer.from(source.name), ...records.flatMap((record) => [Buffer.from("\n"), record])]);
     },
@@ -44,7 +52,10 @@ function opened(provider: Provider) {
       const source = byName.get(name.toString());
       // A fixture that is no longer there.
       if (source === undefined) return;
-      const records = source.stream.shape === "document" ? [input.subarray(Math.min(input.length, name.length + 1))] : lines.filter((line) => line.length > 0);
+      const records =
+        source.stream.shape === "document"
+          ? [input.subarray(Math.min(input.length, name.length + 1))]
+          : lines.filter((line) => line.length > 0);
       checkRecords(source, records, numberOf(input), input.length);
     },
   };
@@ -59,7 +70,11 @@ function checkRecords(source: FixtureSource, records: readonly Buffer[], seed: n
   const before = source.stream.open(source.file);
   const first = pushAll(before, source, records.slice(0, cut), 0);
   const after = source.stream.open(source.file, JSON.parse(JSON.stringify(before.save() ?? null)) ?? undefined);
-  requireSame([...first, ...pushAll(after, source, records.slice(cut), cut)], found, "a parser that is saved and opened again goes on as it was");
+  requireSame(
+    [...first, ...pushAll(after, source, records.slice(cut), cut)],
+    found,
+    "a parser that is saved and opened again goes on as it was",
+  );
   if (seed % 4 === 0) checkTree(found.flatMap(({ observations }) => observations));
 }
 
@@ -100,7 +115,15 @@ export const namesTarget: Target = {
   open: () => ({
     generate: (random) =>
       mutated(
-        Buffer.from(random.of(["projects/-repo/abc.jsonl", "sessions/2026/11/15/rollout-x.jsonl", "session-state/x/events.jsonl", "claude", "opencode.db"])),
+        Buffer.from(
+          random.of([
+            "projects/-repo/abc.jsonl",
+            "sessions/2026/11/15/rollout-x.jsonl",
+            "session-state/x/events.jsonl",
+            "claude",
+            "opencode.db",
+          ]),
+        ),
         random,
       ),
     check: (input) => {
@@ -114,9 +137,14 @@ export const namesTarget: Target = {
         provider.wrap?.(text.split(" "));
         provider.entry?.(input);
         const said = provider.asSentence?.(text) ?? null;
-        require(said === null || said.length <= text.length * 2 + 200, "a sentence that is longer than the markup", { said: said?.length, text: text.length });
+        require(said === null || said.length <= text.length * 2 + 200, "a sentence that is longer than the markup", {
+          said: said?.length,
+          text: text.length,
+        });
         const found = provider.portable?.recognise(text.slice(0, 40), input) ?? null;
-        require(!/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/.test(`${found?.folder}/${found?.file}`), "a path that leads elsewhere", found);
+        require(!/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/.test(
+          `${found?.folder}/${found?.file}`,
+        ), "a path that leads elsewhere", found);
       }
     },
   }),

@@ -31,7 +31,10 @@ export const relayTarget: Target = {
         const lines = Array.from({ length: 1 + random.below(6) }, () =>
           random.chance(0.6)
             ? line(parseJson(random.of(frames))?.value)
-            : Buffer.concat([Buffer.from(random.of(["200 ", "200 ", "200 ", "404 ", "500 ", "401 "])), line(random.of(bodies))]),
+            : Buffer.concat([
+                Buffer.from(random.of(["200 ", "200 ", "200 ", "404 ", "500 ", "401 "])),
+                line(random.of(bodies)),
+              ]),
         );
         return Buffer.concat(lines.flatMap((one) => [one, Buffer.from("\n")]));
       },

@@ -24,7 +24,20 @@ const URIS = [
   "latest",
   `codex://threads/${UUID}`,
 ];
-const URI_WORDS = [...PROVIDERS.map(({ name }) => `${name}://`), "agents://", "latest", "threads", "/", UUID, "%2F", "%", "%00", ".", "..", "ses_"];
+const URI_WORDS = [
+  ...PROVIDERS.map(({ name }) => `${name}://`),
+  "agents://",
+  "latest",
+  "threads",
+  "/",
+  UUID,
+  "%2F",
+  "%",
+  "%00",
+  ".",
+  "..",
+  "ses_",
+];
 
 /** An input is a URI, or two ids on two lines. */
 export const uriTarget: Target = {
@@ -39,8 +52,10 @@ export const uriTarget: Target = {
       const text = input.toString();
       const found = parseTarget(text, PROVIDERS, () => true);
       if ("wrong" in found) {
-        for (const line of [found.wrong, found.right]) require(!/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(line), "a message that a terminal would obey", line);
-        require(found.wrong.length < 200 + 8 * text.length, "a message that is much longer than the input", found.wrong.length);
+        for (const line of [found.wrong, found.right])
+          require(!/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(line), "a message that a terminal would obey", line);
+        require(found.wrong.length < 200 + 8 * text.length, "a message that is much longer than the input", found.wrong
+          .length);
       } else if (found.is === "named" && found.provider !== null) {
         const again = parseTarget(formatUri(found.provider, found.thread, found.agent), PROVIDERS, () => true);
         requireSame(again, found, "a URI that was parsed, formatted and parsed again");
@@ -61,11 +76,16 @@ export const timesTarget: Target = {
   name: "times",
   weight: 15,
   open: () => ({
-    generate: (random) => mutated(Buffer.from(random.of(["30m", "2h", "3d", "1w", "999999999w", "2026-11-15", "2026-11-15T10:00:00Z"])), random),
+    generate: (random) =>
+      mutated(
+        Buffer.from(random.of(["30m", "2h", "3d", "1w", "999999999w", "2026-11-15", "2026-11-15T10:00:00Z"])),
+        random,
+      ),
     check: (input) => {
       const text = input.toString();
       const span = parseDuration(text);
-      if (span !== null) require(parseDuration(durationText(span)) === span, "a duration that is written and read again", [text, span]);
+      if (span !== null)
+        require(parseDuration(durationText(span)) === span, "a duration that is written and read again", [text, span]);
       try {
         require(Number.isFinite(sinceOf(text, Date.UTC(2026, 10, 15))), "a time", text);
       } catch (error) {
@@ -75,7 +95,11 @@ export const timesTarget: Target = {
   }),
 };
 
-const SETTING_KEYS = Object.keys(SETTINGS).flatMap((key) => [`${key.split(".").at(-1)}: `, `${key.split(".")[0]}:\n  `, key]);
+const SETTING_KEYS = Object.keys(SETTINGS).flatMap((key) => [
+  `${key.split(".").at(-1)}: `,
+  `${key.split(".")[0]}:\n  `,
+  key,
+]);
 const SETTINGS_SAMPLE = `roots:
   claude: [~/.claude, /srv/agents]
 stale_after: 10m
@@ -88,24 +112,48 @@ prices:
 relay:
   single_card_guess: true
 `;
-const YAML_WORDS = [...SETTING_KEYS, "  ", "- ", "&a ", "*a", "<<: *a", "!!binary ", "? ", "|\n", ">-\n", "---\n", "...\n", "[", "{", "#"];
+const YAML_WORDS = [
+  ...SETTING_KEYS,
+  "  ",
+  "- ",
+  "&a ",
+  "*a",
+  "<<: *a",
+  "!!binary ",
+  "? ",
+  "|\n",
+  ">-\n",
+  "---\n",
+  "...\n",
+  "[",
+  "{",
+  "#",
+];
 
 export const settingsTarget: Target = {
   name: "settings",
   weight: 1,
   open: () => ({
-    generate: (random) => (random.chance(0.3) ? Buffer.from(words(random, YAML_WORDS, 20)) : mutated(Buffer.from(SETTINGS_SAMPLE), random, YAML_WORDS)),
+    generate: (random) =>
+      random.chance(0.3)
+        ? Buffer.from(words(random, YAML_WORDS, 20))
+        : mutated(Buffer.from(SETTINGS_SAMPLE), random, YAML_WORDS),
     check: (input) => {
       const text = input.toString();
       const lines = text.split(/\r\n|\r|\n/).length;
       const onLine = (line: number, what: unknown) =>
-        require(Number.isInteger(line) && line >= 1 && line <= lines, "a fault names a line of the file", { line, lines, what });
+        require(Number.isInteger(line) && line >= 1 && line <= lines, "a fault names a line of the file", {
+          line,
+          lines,
+          what,
+        });
       const file = readYaml(text);
       if ("wrong" in file) return onLine(file.line, file.wrong);
       const { faults, values } = readSettings(file.root, "/home/dev");
       for (const fault of faults) {
         onLine(fault.line, fault.wrong);
-        require(fault.right !== "" && fault.wrong.length < 2_000 + 4 * text.length, "a fault says what is wrong and what would be right", fault);
+        require(fault.right !== "" &&
+          fault.wrong.length < 2_000 + 4 * text.length, "a fault says what is wrong and what would be right", fault);
       }
       require(Object.getPrototypeOf(values) === Object.prototype, "settings have a prototype of their own");
     },
@@ -160,27 +208,41 @@ export const redactorTarget: Target = {
     return {
       generate: (random) => {
         if (random.chance(0.02))
-          return Buffer.from(random.chance(0.5) ? token(random) + random.of(REDACTED_WORDS) : random.of(REDACTED_WORDS) + random.of(REDACTED_WORDS)).subarray(
-            0,
-            40,
-          );
-        return random.chance(0.4) ? Buffer.from(words(random, REDACTED_WORDS, 20)) : mutated(Buffer.from(REDACTED_SAMPLE), random, REDACTED_WORDS);
+          return Buffer.from(
+            random.chance(0.5)
+              ? token(random) + random.of(REDACTED_WORDS)
+              : random.of(REDACTED_WORDS) + random.of(REDACTED_WORDS),
+          ).subarray(0, 40);
+        return random.chance(0.4)
+          ? Buffer.from(words(random, REDACTED_WORDS, 20))
+          : mutated(Buffer.from(REDACTED_SAMPLE), random, REDACTED_WORDS);
       },
       check: (input) => {
         const text = input.toString();
         const once = redactor.text(text);
-        require(once.length <= text.length * 12 + 200, "redacted text is much longer", { before: text.length, after: once.length });
+        require(once.length <= text.length * 12 + 200, "redacted text is much longer", {
+          before: text.length,
+          after: once.length,
+        });
         requireSame(unglued(redactor.text(once)), unglued(once), "redacting twice is redacting once");
         for (const secret of SECRETS)
-          require(!redactor.text(`${text}\n${secret}\n`).endsWith(`\n${secret}\n`), "a secret on a line of its own is left", secret);
+          require(!redactor
+            .text(`${text}\n${secret}\n`)
+            .endsWith(`\n${secret}\n`), "a secret on a line of its own is left", secret);
         const value = redactor.value({ [text]: [text] });
         requirePlain(value, "a redacted value");
         if (text.length === 0 || text.length > 40) return;
-        const [short, long] = [text.repeat(Math.ceil(4_000 / text.length)), text.repeat(Math.ceil((4_000 * LONGER) / text.length))];
+        const [short, long] = [
+          text.repeat(Math.ceil(4_000 / text.length)),
+          text.repeat(Math.ceil((4_000 * LONGER) / text.length)),
+        ];
         const times = took(long);
         if (times < FROM_MS) return;
         const ratios = Array.from({ length: 3 }, () => took(long) / Math.max(1, took(short)));
-        require(Math.min(...ratios) < SLOWER, `a text ${LONGER} times as long takes ${SLOWER} times as long or more`, { ratios, text });
+        require(Math.min(...ratios) < SLOWER, `a text ${LONGER} times as long takes ${SLOWER} times as long or more`, {
+          ratios,
+          text,
+        });
       },
     };
   },
@@ -192,22 +254,30 @@ export const valuesTarget: Target = {
   weight: 15,
   open: () => ({
     generate: (random) =>
-      mutated(Buffer.from(random.of(['{"a":1}{"b":[2]}', '[{"a":"}"},\n{"b":"\\""}]', '{"a":{"b":1}} {"c', '{\n  "a": 1\n}\n{\n  "b": 2\n}'])), random, [
-        '"',
-        "{",
-        "}",
-        "\\",
-        "}{",
-      ]),
+      mutated(
+        Buffer.from(
+          random.of([
+            '{"a":1}{"b":[2]}',
+            '[{"a":"}"},\n{"b":"\\""}]',
+            '{"a":{"b":1}} {"c',
+            '{\n  "a": 1\n}\n{\n  "b": 2\n}',
+          ]),
+        ),
+        random,
+        ['"', "{", "}", "\\", "}{"],
+      ),
     check: (input) => {
       const spans = recordsIn(input);
       let end = 0;
       for (const span of spans ?? []) {
-        require(span.start >= end && span.end > span.start && span.end <= input.length, "records of a line follow each other", { span, end });
+        require(span.start >= end &&
+          span.end > span.start &&
+          span.end <= input.length, "records of a line follow each other", { span, end });
         end = span.end;
       }
       const values = valuesIn(input);
-      require(values === null || values.join("").length <= input.length + 1, "values are longer than the text they stand in");
+      require(values === null ||
+        values.join("").length <= input.length + 1, "values are longer than the text they stand in");
       for (const value of values ?? []) require(!/[\r\n]/.test(value), "a value with a line break", value);
     },
   }),

@@ -10,7 +10,20 @@ import { caseNames } from "../../support/fixtures.ts";
 import { mutated, mutatedJson, words } from "../mutate.ts";
 import { cutUp, numberOf, require, requirePlain, requireSame, type Target } from "../target.ts";
 
-const SSE_WORDS = ["data: ", "data:", "data", "\n\n", "\n", "\r\n", "\r", "event: x", "id: 1", ": ping", "[DONE]", '{"type":"message_stop"}'];
+const SSE_WORDS = [
+  "data: ",
+  "data:",
+  "data",
+  "\n\n",
+  "\n",
+  "\r\n",
+  "\r",
+  "event: x",
+  "id: 1",
+  ": ping",
+  "[DONE]",
+  '{"type":"message_stop"}',
+];
 const EVENTS = [
   'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":3}}}\n\n',
   'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"Agent","input":{}}}\n\n',
@@ -34,12 +47,23 @@ export const sseTarget: Target = {
   name: "sse",
   weight: 20,
   open: () => ({
-    generate: (random) => (random.chance(0.5) ? Buffer.from(words(random, SSE_WORDS, 30)) : mutated(Buffer.from(random.of(EVENTS)), random, SSE_WORDS)),
+    generate: (random) =>
+      random.chance(0.5)
+        ? Buffer.from(words(random, SSE_WORDS, 30))
+        : mutated(Buffer.from(random.of(EVENTS)), random, SSE_WORDS),
     check: (input) => {
       const text = input.toString();
       const whole = read([text]);
-      requireSame(read(cutUp(text, numberOf(input))), whole, "events are the same however the stream is cut into pieces");
-      requireSame(read([...text].slice(0, 2_000)), read([[...text].slice(0, 2_000).join("")]), "events are the same if it comes in single characters");
+      requireSame(
+        read(cutUp(text, numberOf(input))),
+        whole,
+        "events are the same however the stream is cut into pieces",
+      );
+      requireSame(
+        read([...text].slice(0, 2_000)),
+        read([[...text].slice(0, 2_000).join("")]),
+        "events are the same if it comes in single characters",
+      );
       require(whole.join("").length <= text.length, "more data than was sent");
     },
   }),
@@ -62,7 +86,11 @@ export const exchangeTarget: Target = {
         const answer = random.chance(0.3)
           ? mutatedJson(response, random)
           : Buffer.from(Array.from({ length: random.below(8) }, () => random.of(EVENTS)).join(""));
-        const parts = [Buffer.from(path), mutatedJson(request, random), random.chance(0.5) ? mutated(answer, random, SSE_WORDS) : answer];
+        const parts = [
+          Buffer.from(path),
+          mutatedJson(request, random),
+          random.chance(0.5) ? mutated(answer, random, SSE_WORDS) : answer,
+        ];
         return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [Buffer.from("\n---\n"), part])));
       },
       check: (input) => {
@@ -91,9 +119,16 @@ export const exchangeTarget: Target = {
         for (const type of ["text/event-stream", "application/json"]) {
           const whole = rows([answer], type);
           requirePlain(whole, "rows of an exchange");
-          requireSame(rows(cutUp(answer, numberOf(input)), type), whole, "rows are the same however the answer is cut into pieces");
+          requireSame(
+            rows(cutUp(answer, numberOf(input)), type),
+            whole,
+            "rows are the same however the answer is cut into pieces",
+          );
           const length = JSON.stringify(whole).length;
-          require(length < 50_000 + 40 * input.length, "rows are much longer than the exchange", { length, input: input.length });
+          require(length < 50_000 + 40 * input.length, "rows are much longer than the exchange", {
+            length,
+            input: input.length,
+          });
           for (const { wire } of PROVIDERS) {
             const caller = wire?.identify(whole.row) ?? null;
             requirePlain(caller, "a caller");
@@ -116,7 +151,10 @@ export const packedTarget: Target = {
     generate: (random) => {
       const plain = Buffer.from(random.of(EVENTS).repeat(1 + random.below(20)));
       const packed = random.chance(0.5) ? gzipSync(plain) : zstdCompressSync(plain);
-      return Buffer.concat([Buffer.from(`${random.of(ENCODINGS)}\n`), random.chance(0.2) ? packed : mutated(packed, random)]);
+      return Buffer.concat([
+        Buffer.from(`${random.of(ENCODINGS)}\n`),
+        random.chance(0.2) ? packed : mutated(packed, random),
+      ]);
     },
     check: async (input) => {
       const end = input.indexOf(10);
@@ -132,7 +170,8 @@ export const packedTarget: Target = {
         });
       const whole = Unpacker.whole(bytes, encoding);
       const streamed = await unpacked(cutUp(bytes, numberOf(input)));
-      if (whole !== null && encoding !== "compress") requireSame(streamed, whole, "a body is the same in pieces and as a whole");
+      if (whole !== null && encoding !== "compress")
+        requireSame(streamed, whole, "a body is the same in pieces and as a whole");
     },
   }),
 };

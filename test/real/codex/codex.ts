@@ -31,14 +31,30 @@ export function installCodex(version: string): Promise<string[]> {
   return install({ package: "@openai/codex", version, programs: [`${vendor}/bin/codex`, `${vendor}/codex/codex`] });
 }
 
-export async function openSandbox(command: readonly string[], modelUrl: string, { model, features }: Setup): Promise<Sandbox> {
+export async function openSandbox(
+  command: readonly string[],
+  modelUrl: string,
+  { model, features }: Setup,
+): Promise<Sandbox> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
-  const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [string, string, string];
+  const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   const codexHome = join(home, ".codex");
   for (const path of [home, project, temp, codexHome]) await mkdir(path);
   execFileSync("git", ["init", "-q", "-b", "main", project]);
   await writeFile(join(codexHome, "config.toml"), settings(modelUrl, model, features));
-  const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: codexHome, TMPDIR: temp, NO_KEY: "none", TERM: "dumb", LANG: "C.UTF-8" };
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    CODEX_HOME: codexHome,
+    TMPDIR: temp,
+    NO_KEY: "none",
+    TERM: "dumb",
+    LANG: "C.UTF-8",
+  };
   const group = new Group();
   return {
     home,

@@ -49,11 +49,18 @@ export async function startModel(scripts: Scripts): Promise<Model> {
     const reply = replyOf(scripts, script, step, { request });
     if ("error" in reply) {
       outgoing.writeHead(reply.error, { "content-type": "application/json" });
-      outgoing.end(JSON.stringify({ error: { message: "scripted failure", type: "invalid_request_error", code: "scripted" } }));
+      outgoing.end(
+        JSON.stringify({ error: { message: "scripted failure", type: "invalid_request_error", code: "scripted" } }),
+      );
       return;
     }
     if ("afterMs" in reply && reply.afterMs !== undefined) await sleep(reply.afterMs);
-    const answer: Answer = { id: newId("resp"), model: request.model, output: outputOf(reply, request), usage: inventedUsage(number) };
+    const answer: Answer = {
+      id: newId("resp"),
+      model: request.model,
+      output: outputOf(reply, request),
+      usage: inventedUsage(number),
+    };
     exchange.answer = answer;
     outgoing.on("finish", () => {
       exchange.finished = true;
@@ -73,7 +80,8 @@ export async function startModel(scripts: Scripts): Promise<Model> {
     async reached(script, step) {
       const deadline = Date.now() + PATIENCE_MS;
       while (!exchanges.some((exchange) => exchange.script === script && exchange.step === step)) {
-        if (Date.now() > deadline) throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+        if (Date.now() > deadline)
+          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },
@@ -107,9 +115,29 @@ function outputOf(reply: Exclude<Reply, { error: number }>, request: ResponsesRe
 
 function toItem(block: Block, request: ResponsesRequest): OutputItem {
   if ("text" in block)
-    return { type: "message", id: newId("msg"), role: "assistant", status: "completed", content: [{ type: "output_text", text: block.text, annotations: [] }] };
-  if ("code" in block) return { type: "custom_tool_call", id: newId("ctc"), call_id: newId("call"), name: "exec", input: block.code, status: "completed" };
+    return {
+      type: "message",
+      id: newId("msg"),
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: block.text, annotations: [] }],
+    };
+  if ("code" in block)
+    return {
+      type: "custom_tool_call",
+      id: newId("ctc"),
+      call_id: newId("call"),
+      name: "exec",
+      input: block.code,
+      status: "completed",
+    };
   const namespace = findTool(request, block.tool)?.namespace ?? null;
-  const call = { type: "function_call", id: newId("fc"), call_id: newId("call"), name: block.tool, arguments: JSON.stringify(block.input) } as const;
+  const call = {
+    type: "function_call",
+    id: newId("fc"),
+    call_id: newId("call"),
+    name: block.tool,
+    arguments: JSON.stringify(block.input),
+  } as const;
   return { ...call, ...(namespace === null ? {} : { namespace }), status: "completed" };
 }

@@ -38,13 +38,17 @@ const fork = (thread: string, prompt: string) => ["exec", "fork", ...HEADLESS, t
 export function agent({ request }: Asked, script: string, fork = false): Block {
   const task = `Do it. @@${script}`;
   const isSecond = findTool(request, "list_agents") !== null;
-  const input = isSecond ? { task_name: script, message: task, fork_turns: fork ? "all" : "none" } : { message: task, ...(fork ? { fork_context: true } : {}) };
+  const input = isSecond
+    ? { task_name: script, message: task, fork_turns: fork ? "all" : "none" }
+    : { message: task, ...(fork ? { fork_context: true } : {}) };
   return { tool: "spawn_agent", input };
 }
 
 function wait({ request }: Asked): Block {
   const tool = findTool(request, "wait_agent") === null ? "wait" : "wait_agent";
-  const ids = resultsOf(request, "spawn_agent").flatMap(({ agent_id }) => (typeof agent_id === "string" ? [agent_id] : []));
+  const ids = resultsOf(request, "spawn_agent").flatMap(({ agent_id }) =>
+    typeof agent_id === "string" ? [agent_id] : [],
+  );
   const whom = ids.length === 0 ? {} : tool === "wait" ? { ids: ids.slice(-1) } : { targets: ids.slice(-1) };
   return { tool, input: { ...whom, timeout_ms: 20_000 } };
 }
@@ -61,12 +65,22 @@ export const scenarios: readonly Scenario[] = [
   { name: "one agent", scripts: { main: [...one("a"), { text: "All done." }], a: done("a") } },
   {
     name: "agents one after the other, the first with the history of its parent",
-    scripts: { main: [(asked) => shell(asked, "echo main"), ...one("a", true), ...one("b"), { text: "Both done." }], a: done("a"), b: done("b") },
+    scripts: {
+      main: [(asked) => shell(asked, "echo main"), ...one("a", true), ...one("b"), { text: "Both done." }],
+      a: done("a"),
+      b: done("b"),
+    },
   },
   {
     name: "three agents at once",
     scripts: {
-      main: [(asked) => ["a", "b", "c"].map((script) => agent(asked, script)), wait, wait, wait, { blocks: [{ text: "All three done." }], afterMs: 2_500 }],
+      main: [
+        (asked) => ["a", "b", "c"].map((script) => agent(asked, script)),
+        wait,
+        wait,
+        wait,
+        { blocks: [{ text: "All three done." }], afterMs: 2_500 },
+      ],
       a: done("a"),
       b: [(asked) => shell(asked, "echo b"), { blocks: [{ text: "b is done." }], afterMs: 300 }],
       c: [(asked) => shell(asked, "echo c"), { blocks: [{ text: "c is done." }], afterMs: 600 }],
@@ -86,12 +100,21 @@ export const scenarios: readonly Scenario[] = [
     name: "an agent that fails at once, and one that fails later",
     // 0.107.0 ends as a whole when an agent of it fails.
     only: ({ version }) => version !== "0.107.0",
-    scripts: { main: [...one("a"), ...one("b"), { text: "Saw it." }], a: [{ error: 400 }], b: [(asked) => shell(asked, "exit 3"), { error: 400 }] },
+    scripts: {
+      main: [...one("a"), ...one("b"), { text: "Saw it." }],
+      a: [{ error: 400 }],
+      b: [(asked) => shell(asked, "exit 3"), { error: 400 }],
+    },
     endings: { a: "errored", b: "errored" },
   },
   {
     name: "a thread that is resumed, and goes on with other agents",
-    scripts: { main: [...one("a"), { text: "First turn." }], main2: [...one("b"), { text: "Second turn." }], a: done("a"), b: done("b") },
+    scripts: {
+      main: [...one("a"), { text: "First turn." }],
+      main2: [...one("b"), { text: "Second turn." }],
+      a: done("a"),
+      b: done("b"),
+    },
     async act(sandbox, lastThread) {
       await sandbox.run(exec("First. @@main"));
       await sandbox.run(resume(lastThread(), "Second. @@main2"));
@@ -111,7 +134,12 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "a thread that a person forks",
     only: ({ version }) => version === NEWEST,
-    scripts: { main: [...one("a"), { text: "First turn." }], forked: [...one("b"), { text: "Forked turn." }], a: done("a"), b: done("b") },
+    scripts: {
+      main: [...one("a"), { text: "First turn." }],
+      forked: [...one("b"), { text: "Forked turn." }],
+      a: done("a"),
+      b: done("b"),
+    },
     async act(sandbox, lastThread) {
       await sandbox.run(exec("First. @@main"));
       await sandbox.run(fork(lastThread(), "Second. @@forked"));

@@ -48,14 +48,19 @@ export function findTool({ tools = [], input }: ResponsesRequest, name: string):
   if (within(offered.filter((tool) => tool.type !== "namespace"))) return { namespace: null };
   const found = offered.find((tool) => tool.type === "namespace" && within(tool.tools ?? []));
   if (found !== undefined) return { namespace: found.name === "functions" ? null : (found.name ?? null) };
-  return offered.some((tool) => tool.type === "tool_search") && DEFERRED.has(name) ? { namespace: "multi_agent_v1" } : null;
+  return offered.some((tool) => tool.type === "tool_search") && DEFERRED.has(name)
+    ? { namespace: "multi_agent_v1" }
+    : null;
 }
 
 /** What the calls of a tool gave back so far, where it is JSON. */
 export function resultsOf({ input }: ResponsesRequest, name: string): Record<string, unknown>[] {
-  const calls = new Set(input.flatMap((item) => (item.name === name && item.call_id !== undefined ? [item.call_id] : [])));
+  const calls = new Set(
+    input.flatMap((item) => (item.name === name && item.call_id !== undefined ? [item.call_id] : [])),
+  );
   return input.flatMap((item) => {
-    if (item.type !== "function_call_output" || !calls.has(item.call_id ?? "") || typeof item.output !== "string") return [];
+    if (item.type !== "function_call_output" || !calls.has(item.call_id ?? "") || typeof item.output !== "string")
+      return [];
     return item.output.startsWith("{") ? [JSON.parse(item.output) as Record<string, unknown>] : [];
   });
 }

@@ -36,7 +36,12 @@ function spawnsIn(exchanges: readonly Exchange[]): Map<string, { thread: string 
   const spawns = new Map<string, { thread: string }>();
   for (const { thread, answer } of exchanges)
     for (const item of answer?.output ?? []) {
-      const words = item.type === "function_call" && item.name === "spawn_agent" ? item.arguments : item.type === "custom_tool_call" ? item.input : "";
+      const words =
+        item.type === "function_call" && item.name === "spawn_agent"
+          ? item.arguments
+          : item.type === "custom_tool_call"
+            ? item.input
+            : "";
       for (const [, script = ""] of words.matchAll(/@@([A-Za-z0-9_-]+)/g)) spawns.set(script, { thread });
     }
   return spawns;
@@ -44,7 +49,8 @@ function spawnsIn(exchanges: readonly Exchange[]): Map<string, { thread: string 
 
 function usageOf(exchanges: readonly Exchange[]) {
   const usages = exchanges.flatMap(({ answer, finished }) => (answer !== null && finished ? [answer.usage] : []));
-  const sum = (read: (usage: (typeof usages)[number]) => number) => usages.reduce((total, usage) => total + read(usage), 0);
+  const sum = (read: (usage: (typeof usages)[number]) => number) =>
+    usages.reduce((total, usage) => total + read(usage), 0);
   return {
     calls: usages.length,
     inputTokens: sum((u) => u.input_tokens - u.input_tokens_details.cached_tokens),

@@ -23,8 +23,22 @@ export interface ResponsesRequest {
 }
 
 export type OutputItem =
-  | { type: "message"; id: string; role: "assistant"; status: "completed"; content: { type: "output_text"; text: string; annotations: [] }[] }
-  | { type: "function_call"; id: string; call_id: string; name: string; namespace?: string; arguments: string; status: "completed" }
+  | {
+      type: "message";
+      id: string;
+      role: "assistant";
+      status: "completed";
+      content: { type: "output_text"; text: string; annotations: [] }[];
+    }
+  | {
+      type: "function_call";
+      id: string;
+      call_id: string;
+      name: string;
+      namespace?: string;
+      arguments: string;
+      status: "completed";
+    }
   | { type: "custom_tool_call"; id: string; call_id: string; name: string; input: string; status: "completed" };
 
 export interface WireUsage {

@@ -9,7 +9,8 @@ export const EVIL =
   "\u001b[31m\u001b]0;title\u0007\u001b]52;c;ZXZpbA==\u001b\\\u001b]8;;http://evil.invalid\u0007\u009b2J\u009d0;x\u009c\u007f\u0085\u0090\r\n\u202eevil\u2066\u200b\u{e0041}\ufeff\u0000\u001b[";
 
 /** Everything but line breaks and tabs. */
-export const OBEYED = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/u;
+export const OBEYED =
+  /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/u;
 
 export interface HostileHome extends SpoilableHome {
   readonly uri: string;
@@ -28,11 +29,17 @@ export function hostileHome(folder: string): HostileHome {
   const lines = [
     main.user(`Begin ${EVIL}`, surroundings),
     { type: "custom-title", customTitle: EVIL, sessionId: SESSION },
-    main.assistant([toolUse(call, "Agent", { prompt: EVIL, description: EVIL, subagent_type: EVIL, name: EVIL })], { model: EVIL, stop_reason: "tool_use" }),
+    main.assistant([toolUse(call, "Agent", { prompt: EVIL, description: EVIL, subagent_type: EVIL, name: EVIL })], {
+      model: EVIL,
+      stop_reason: "tool_use",
+    }),
     main.result(call, EVIL, { toolUseResult: { status: "completed", agentId, name: EVIL } }),
     main.result(call, EVIL, {}, true),
     { type: EVIL },
-    main.assistant([text(`Answer ${EVIL}`), toolUse(`toolu_${EVIL}0123456789`, EVIL, { path: EVIL })], { model: EVIL, stop_reason: "tool_use" }),
+    main.assistant([text(`Answer ${EVIL}`), toolUse(`toolu_${EVIL}0123456789`, EVIL, { path: EVIL })], {
+      model: EVIL,
+      stop_reason: "tool_use",
+    }),
     main.result(`toolu_${EVIL}0123456789`, EVIL),
     main.assistant([text(`Done ${EVIL}`)]),
   ];
@@ -41,6 +48,9 @@ export function hostileHome(folder: string): HostileHome {
     THREAD_FILE.replace(".jsonl", "/subagents/agent-a2c3.jsonl"),
     `${JSON.stringify(agent.assistant([toolUse(call, EVIL)], { stop_reason: "tool_use" }))}\n`,
   );
-  home.put(metaFile("a2c3"), JSON.stringify({ agentType: EVIL, name: EVIL, description: EVIL, parentAgentId: agentId }));
+  home.put(
+    metaFile("a2c3"),
+    JSON.stringify({ agentType: EVIL, name: EVIL, description: EVIL, parentAgentId: agentId }),
+  );
   return { ...home, uri: `claude://${SESSION}`, agentId };
 }

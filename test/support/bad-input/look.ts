@@ -20,12 +20,19 @@ export interface Look {
 }
 
 /** `data` is where retinue may keep what it likes; it must not be where records are. */
-export async function look(home: string, data: string, more: { readonly providers?: readonly Provider[] } = {}): Promise<Look> {
+export async function look(
+  home: string,
+  data: string,
+  more: { readonly providers?: readonly Provider[] } = {},
+): Promise<Look> {
   const env = { ...homeEnv(home), RETINUE_HOME: data };
   const machine = await readMachine({ env, ...more });
   const shown = machine.forest.roots.map((key) => treeOf(machine.forest, key, () => null));
   const terminal = { width: 100, colors: openTerminal({ color: false, quiet: true }).colors };
-  const printed = [renderThreads(shown, terminal, machine.forest.now), ...shown.map((tree) => renderTree(tree, terminal, { all: true }))];
+  const printed = [
+    renderThreads(shown, terminal, machine.forest.now),
+    ...shown.map((tree) => renderTree(tree, terminal, { all: true })),
+  ];
   for (const text of printed) expect(text).not.toMatch(/[^\P{Cc}\n]/u);
   return { machine, shown, examined: examine(machine.library, await loadSettings(env), env, null) };
 }
@@ -35,14 +42,20 @@ export function expectNothingLost(home: string, truth: readonly RecordedThread[]
   const remains = remainsOf(home);
   expect(lost(remains, truth, shown), `in ${home}`).toEqual([]);
   const told = machine.problems.map((problem) => problem.where);
-  const untold = [...remains.spoilt].filter((path) => !told.some((where) => where.startsWith(join(home, ".claude", path))));
+  const untold = [...remains.spoilt].filter(
+    (path) => !told.some((where) => where.startsWith(join(home, ".claude", path))),
+  );
   expect(untold, "files that hold what cannot be read, and doctor says nothing").toEqual([]);
-  expect(examined.problems.reduce((sum, problem) => sum + problem.count, 0)).toBeGreaterThanOrEqual(remains.spoilt.size);
+  expect(examined.problems.reduce((sum, problem) => sum + problem.count, 0)).toBeGreaterThanOrEqual(
+    remains.spoilt.size,
+  );
   const usages = shown.map((tree) => tree.usage.subtree);
   // Calls that no record holds, but the product's totals reveal.
   const revealed = [...machine.forest.agents.values()].reduce((sum, agent) => sum + agent.revealed.length, 0);
   const calls = usages.reduce((sum, usage) => sum + usage.calls, 0) - revealed;
   expect(calls, `model calls in ${home}`).toBeGreaterThanOrEqual(remains.responses.size);
   expect(calls, `model calls in ${home}`).toBeLessThanOrEqual(remains.responses.union(remains.doubtful).size);
-  for (const usage of usages) for (const number of Object.values(usage)) expect(number === null || (Number.isFinite(number) && number >= 0)).toBe(true);
+  for (const usage of usages)
+    for (const number of Object.values(usage))
+      expect(number === null || (Number.isFinite(number) && number >= 0)).toBe(true);
 }

@@ -22,7 +22,8 @@ const NEWLINE = Buffer.from("\n");
 
 const linesOf = (bytes: Buffer) => bytes.toString("latin1").split("\n");
 const joined = (lines: readonly string[]) => Buffer.from(lines.join("\n"), "latin1");
-const eachLine = (bytes: Buffer, change: (line: string) => string) => joined(linesOf(bytes).map((line) => (line === "" ? line : change(line))));
+const eachLine = (bytes: Buffer, change: (line: string) => string) =>
+  joined(linesOf(bytes).map((line) => (line === "" ? line : change(line))));
 
 /** In latin1, one character a byte, so that nothing else changes on the way. */
 const JUNK: readonly ((line: string, random: Random) => string)[] = [
@@ -44,7 +45,11 @@ const JUNK: readonly ((line: string, random: Random) => string)[] = [
   () => '{"type":"constructor","__proto__":{"type":"user"}}',
   () => "<html><body>502 Bad Gateway</body></html>",
   () => "<<<<<<< HEAD",
-  (_, random) => String.fromCharCode(...Array.from({ length: 1 + random.below(200) }, () => random.below(256))).replaceAll("\n", " "),
+  (_, random) =>
+    String.fromCharCode(...Array.from({ length: 1 + random.below(200) }, () => random.below(256))).replaceAll(
+      "\n",
+      " ",
+    ),
   () => "\u001b[31m\u0007",
 ];
 
@@ -61,7 +66,8 @@ function torn(lines: readonly string[], random: Random): string[] {
   const kept: string[] = [];
   for (const line of lines) {
     const last = kept.at(-1) ?? "";
-    if (last !== "" && line !== "" && random.chance(0.2)) kept[kept.length - 1] = last.slice(0, random.below(last.length)) + line;
+    if (last !== "" && line !== "" && random.chance(0.2))
+      kept[kept.length - 1] = last.slice(0, random.below(last.length)) + line;
     else kept.push(line);
   }
   return kept;
@@ -88,7 +94,13 @@ const pretty = (line: string) => {
 };
 
 export const MUTATIONS: readonly Mutation[] = [
-  { name: "bytes cut off the end", files: ANY, loses: true, often: true, change: (bytes, random) => bytes.subarray(0, random.below(bytes.length)) },
+  {
+    name: "bytes cut off the end",
+    files: ANY,
+    loses: true,
+    often: true,
+    change: (bytes, random) => bytes.subarray(0, random.below(bytes.length)),
+  },
   {
     name: "lines in any order",
     files: LINES,
@@ -112,15 +124,31 @@ export const MUTATIONS: readonly Mutation[] = [
     often: true,
     change: (bytes, random) => eachLine(bytes, (line) => (random.chance(0.3) ? random.of(JUNK)(line, random) : line)),
   },
-  { name: "nothing but junk", files: ANY, loses: true, change: (bytes, random) => eachLine(bytes, (line) => random.of(JUNK)(line, random)) },
-  { name: "lines that are there twice", files: LINES, loses: false, change: (bytes) => eachLine(bytes, (line) => `${line}\n${line}`) },
+  {
+    name: "nothing but junk",
+    files: ANY,
+    loses: true,
+    change: (bytes, random) => eachLine(bytes, (line) => random.of(JUNK)(line, random)),
+  },
+  {
+    name: "lines that are there twice",
+    files: LINES,
+    loses: false,
+    change: (bytes) => eachLine(bytes, (line) => `${line}\n${line}`),
+  },
   {
     name: "bytes that are no UTF-8",
     files: ANY,
     loses: true,
-    change: (bytes, random) => overwritten(bytes, random, 20, (r) => Buffer.from(r.of(["ff", "c3", "e282", "eda080", "f8"]), "hex")),
+    change: (bytes, random) =>
+      overwritten(bytes, random, 20, (r) => Buffer.from(r.of(["ff", "c3", "e282", "eda080", "f8"]), "hex")),
   },
-  { name: "NUL bytes inside", files: ANY, loses: true, change: (bytes, random) => inserted(inserted(bytes, random, Buffer.alloc(1)), random, Buffer.alloc(7)) },
+  {
+    name: "NUL bytes inside",
+    files: ANY,
+    loses: true,
+    change: (bytes, random) => inserted(inserted(bytes, random, Buffer.alloc(1)), random, Buffer.alloc(7)),
+  },
   {
     name: "blocks of zeroes, as a crash leaves them",
     files: LINES,
@@ -137,10 +165,16 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "comments",
     files: ANY,
     loses: true,
-    change: (bytes) => Buffer.concat([Buffer.from("// a comment\n"), eachLine(bytes, (line) => `${line}\n/* another */`)]),
+    change: (bytes) =>
+      Buffer.concat([Buffer.from("// a comment\n"), eachLine(bytes, (line) => `${line}\n/* another */`)]),
   },
   { name: "pretty-printed lines", files: LINES, loses: true, change: (bytes) => eachLine(bytes, pretty) },
-  { name: "pretty-printed documents", files: DOCUMENTS, loses: false, change: (bytes) => Buffer.from(pretty(bytes.toString("latin1")), "latin1") },
+  {
+    name: "pretty-printed documents",
+    files: DOCUMENTS,
+    loses: false,
+    change: (bytes) => Buffer.from(pretty(bytes.toString("latin1")), "latin1"),
+  },
   {
     name: "a byte order mark and the line ends of Windows",
     files: ANY,

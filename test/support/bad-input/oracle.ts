@@ -27,7 +27,8 @@ export interface Remains {
   readonly spoilt: ReadonlySet<string>;
 }
 
-const object = (value: unknown): Json => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {});
+const object = (value: unknown): Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -54,7 +55,8 @@ export function remainsOf(home: string): Remains {
   for (const path of filesBelow(root).filter((name) => /^(projects|sessions)\//.test(name))) {
     const bytes = readFileSync(join(root, path));
     if (path.endsWith(".jsonl")) scanLines(path, bytes, found);
-    else if (/\/subagents\/.*agent-.+\.meta\.json$|^sessions\/\d+\.json$|\/workflows\/wf_.*\.json$/.test(path)) scanDocument(path, bytes, found);
+    else if (/\/subagents\/.*agent-.+\.meta\.json$|^sessions\/\d+\.json$|\/workflows\/wf_.*\.json$/.test(path))
+      scanDocument(path, bytes, found);
   }
   return found;
 }
@@ -92,37 +94,55 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
   const messages = rows.filter((row) => row.type === "user" || row.type === "assistant");
   // A file that begins in the middle of a conversation is the product's own work, unless its beginning is what was
   // lost.
-  const begins = beginsBadly || messages.some((row) => row.type === "user" && row.parentUuid === null) || messages[0]?.parentUuid === null;
-  if (agent !== undefined && begins && messages.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))) found.agents.add(agent);
+  const begins =
+    beginsBadly ||
+    messages.some((row) => row.type === "user" && row.parentUuid === null) ||
+    messages[0]?.parentUuid === null;
+  if (
+    agent !== undefined &&
+    begins &&
+    messages.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))
+  )
+    found.agents.add(agent);
   const thread = basename(path, ".jsonl");
-  if (agent === undefined && UUID.test(thread) && messages.some((row) => typeof row.uuid === "string")) found.threads.add(thread);
+  if (agent === undefined && UUID.test(thread) && messages.some((row) => typeof row.uuid === "string"))
+    found.threads.add(thread);
   for (const row of messages) scanRow(row, damaged.has(row), found);
 }
 
 /** Not needed, so damage in them is not checked. */
 const isPassedOver = (line: string) =>
   line.startsWith('{"type":"api-request') ||
-  /^\{"parentUuid":(null|"[^"]*"),"isSidechain":(true|false),("agentId":"[^"]*",)?"attachment":\{"type":"[a-z_]+"/.test(line);
+  /^\{"parentUuid":(null|"[^"]*"),"isSidechain":(true|false),("agentId":"[^"]*",)?"attachment":\{"type":"[a-z_]+"/.test(
+    line,
+  );
 
 /** What a warm-up of the product never holds. */
 function isWork(row: Json): boolean {
   const { content } = object(row.message);
   if (row.type === "user")
-    return typeof content === "string" ? content !== "" && content !== "Warmup" : list(content).length > 0 && !JSON.stringify(content).includes('"Warmup"');
+    return typeof content === "string"
+      ? content !== "" && content !== "Warmup"
+      : list(content).length > 0 && !JSON.stringify(content).includes('"Warmup"');
   return list(content).some((block) => object(block).type === "tool_use");
 }
 
 function scanRow(row: Json, isDamaged: boolean, found: Found) {
   const message = object(row.message);
   const { agentId } = object(row.toolUseResult);
-  const isResult = list(message.content).some((block) => object(block).type === "tool_result" && typeof object(block).tool_use_id === "string");
-  if (row.type === "user" && isResult && typeof agentId === "string" && agentId.trim() !== "") found.agents.add(agentId);
+  const isResult = list(message.content).some(
+    (block) => object(block).type === "tool_result" && typeof object(block).tool_use_id === "string",
+  );
+  if (row.type === "user" && isResult && typeof agentId === "string" && agentId.trim() !== "")
+    found.agents.add(agentId);
   if (row.type !== "assistant" || row.isApiErrorMessage === true || message.model === "<synthetic>") return;
   const response = [message.id, row.requestId, row.uuid].find((id) => typeof id === "string" && id.trim() !== "");
-  if (typeof response === "string") (typeof row.isSidechain === "boolean" && !isDamaged ? found.responses : found.doubtful).add(response);
+  if (typeof response === "string")
+    (typeof row.isSidechain === "boolean" && !isDamaged ? found.responses : found.doubtful).add(response);
   for (const block of list(message.content)) {
     const { type, name, id } = object(block);
-    if (type === "tool_use" && (name === "Agent" || name === "Task") && typeof id === "string" && id.trim() !== "") found.calls.add(id);
+    if (type === "tool_use" && (name === "Agent" || name === "Task") && typeof id === "string" && id.trim() !== "")
+      found.calls.add(id);
   }
 }
 
@@ -143,9 +163,11 @@ export function lost(remains: Remains, truth: readonly RecordedThread[], shown: 
   for (const thread of remains.threads) if (!threads.has(thread)) missing.push(`thread ${thread}`);
   for (const { agents: known } of truth.filter(({ optional }) => optional !== true)) {
     for (const { agentId, agentIdNative, toolCallId } of known) {
-      if (agentId !== null && agentIdNative !== false && remains.agents.has(agentId) && !agents.has(agentId)) missing.push(`agent ${agentId}`);
+      if (agentId !== null && agentIdNative !== false && remains.agents.has(agentId) && !agents.has(agentId))
+        missing.push(`agent ${agentId}`);
       const isShown = agents.has(toolCallId ?? "") || (agentIdNative !== false && agents.has(agentId ?? ""));
-      if (typeof toolCallId === "string" && remains.calls.has(toolCallId) && !isShown) missing.push(`the agent of call ${toolCallId}`);
+      if (typeof toolCallId === "string" && remains.calls.has(toolCallId) && !isShown)
+        missing.push(`the agent of call ${toolCallId}`);
     }
   }
   return missing;

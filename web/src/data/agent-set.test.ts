@@ -9,18 +9,26 @@ const NOW = Date.parse("2026-11-16T12:00:00Z");
 const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
 const rowsOf = (set: AgentSet, folded: readonly string[] = [], sort: string | undefined = undefined) =>
   treeRows(set, "r", (uri) => folded.includes(uri), parseSort(sort), NOW);
-const drawn = (rows: ReturnType<typeof rowsOf>) => rows.map((row) => `${"  ".repeat(row.depth)}${row.uri}${row.folded ? "+" : ""}`);
+const drawn = (rows: ReturnType<typeof rowsOf>) =>
+  rows.map((row) => `${"  ".repeat(row.depth)}${row.uri}${row.folded ? "+" : ""}`);
 
 const family: AgentRecord[] = [
   sampleAgent("r", null, { startedAt: at(0) }),
-  sampleAgent("a", "r", { startedAt: at(1), counts: { messages: 0, toolCalls: 2, toolErrors: 1, spawned: 1, descendants: 1, byStatus: {} } }),
+  sampleAgent("a", "r", {
+    startedAt: at(1),
+    counts: { messages: 0, toolCalls: 2, toolErrors: 1, spawned: 1, descendants: 1, byStatus: {} },
+  }),
   sampleAgent("a1", "a", {
     startedAt: at(2),
     endedAt: at(9),
     status: "errored",
     counts: { messages: 0, toolCalls: 3, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} },
   }),
-  sampleAgent("b", "r", { startedAt: at(3), endedAt: at(5), counts: { messages: 0, toolCalls: 7, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} } }),
+  sampleAgent("b", "r", {
+    startedAt: at(3),
+    endedAt: at(5),
+    counts: { messages: 0, toolCalls: 7, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} },
+  }),
   sampleAgent("never", "r"),
 ];
 
@@ -37,7 +45,8 @@ describe("a set of agents", () => {
 
   it("takes a whole tree, however deep", () => {
     let tree: AgentTree = { ...sampleAgent("n0", "n1"), children: [] };
-    for (let depth = 1; depth <= 20_000; depth += 1) tree = { ...sampleAgent(`n${depth}`, depth === 20_000 ? null : `n${depth + 1}`), children: [tree] };
+    for (let depth = 1; depth <= 20_000; depth += 1)
+      tree = { ...sampleAgent(`n${depth}`, depth === 20_000 ? null : `n${depth + 1}`), children: [tree] };
     const set = new AgentSet();
     set.putTree(tree);
     expect(set.size).toBe(20_001);
@@ -63,7 +72,14 @@ describe("a set of agents", () => {
 
   it("adds up what lies below", () => {
     const set = setOf(family);
-    expect(set.sumsOf("r")).toMatchObject({ toolCalls: 12, toolErrors: 1, agents: 5, from: NOW, to: NOW + 9_000, byStatus: { completed: 4, errored: 1 } });
+    expect(set.sumsOf("r")).toMatchObject({
+      toolCalls: 12,
+      toolErrors: 1,
+      agents: 5,
+      from: NOW,
+      to: NOW + 9_000,
+      byStatus: { completed: 4, errored: 1 },
+    });
     expect(set.sumsOf("a")).toMatchObject({ toolCalls: 5, agents: 2 });
     set.put({ ...(family[3] as AgentRecord), counts: { ...(family[3] as AgentRecord).counts, toolCalls: 8 } });
     expect(set.sumsOf("r")?.toolCalls).toBe(13);
@@ -90,7 +106,12 @@ describe("the lines of a tree", () => {
   });
 
   it("know their place", () => {
-    expect(rowsOf(setOf(family)).find((row) => row.uri === "b")).toMatchObject({ depth: 1, position: 2, siblings: 3, children: 0 });
+    expect(rowsOf(setOf(family)).find((row) => row.uri === "b")).toMatchObject({
+      depth: 1,
+      position: 2,
+      siblings: 3,
+      children: 0,
+    });
   });
 
   it("are sorted by what an address says", () => {

@@ -48,7 +48,8 @@ export class AgentSet {
     const before = this.#records.get(record.uri);
     this.#records.set(record.uri, record);
     this.#sums = null;
-    if (before !== undefined && before.parent === record.parent && before.startedAt === record.startedAt) return "changed";
+    if (before !== undefined && before.parent === record.parent && before.startedAt === record.startedAt)
+      return "changed";
     if (before !== undefined) this.#detach(before);
     if (record.parent !== null) this.#attach(record.parent, record);
     return before === undefined ? "new" : "moved";
@@ -72,7 +73,11 @@ export class AgentSet {
   pathTo(uri: string): readonly AgentRecord[] {
     const path: AgentRecord[] = [];
     const seen = new Set<string>();
-    for (let at = this.#records.get(uri); at !== undefined && !seen.has(at.uri); at = at.parent === null ? undefined : this.#records.get(at.parent)) {
+    for (
+      let at = this.#records.get(uri);
+      at !== undefined && !seen.has(at.uri);
+      at = at.parent === null ? undefined : this.#records.get(at.parent)
+    ) {
       seen.add(at.uri);
       path.unshift(at);
     }
@@ -100,7 +105,9 @@ export class AgentSet {
 
   #addUp(): Map<string, Sums> {
     const sums = new Map<string, Sums>();
-    const tops = [...this.#records.values()].filter((record) => record.parent === null || !this.#records.has(record.parent));
+    const tops = [...this.#records.values()].filter(
+      (record) => record.parent === null || !this.#records.has(record.parent),
+    );
     for (const top of tops) for (const uri of this.subtree(top.uri).reverse()) sums.set(uri, this.#sum(uri, sums));
     return sums;
   }
@@ -118,7 +125,8 @@ export class AgentSet {
       agents += sum.agents;
       from = from === null || (sum.from !== null && sum.from < from) ? sum.from : from;
       to = to === null || (sum.to !== null && sum.to > to) ? sum.to : to;
-      for (const [status, n] of Object.entries(sum.byStatus) as [Status, number][]) byStatus[status] = (byStatus[status] ?? 0) + n;
+      for (const [status, n] of Object.entries(sum.byStatus) as [Status, number][])
+        byStatus[status] = (byStatus[status] ?? 0) + n;
     }
     return { toolCalls, toolErrors, from, to, agents, byStatus };
   }

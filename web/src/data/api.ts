@@ -2,7 +2,18 @@ import type { Card, Relay, RelayList, Stage } from "./board.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansResponse } from "./span-set.ts";
 import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
-import type { AgentRecord, AgentTree, Doctor, EventPage, Health, Message, Paged, SearchPage, SentEvent, Why } from "./types.ts";
+import type {
+  AgentRecord,
+  AgentTree,
+  Doctor,
+  EventPage,
+  Health,
+  Message,
+  Paged,
+  SearchPage,
+  SentEvent,
+  Why,
+} from "./types.ts";
 
 /** An error response of the server. */
 export class ApiError extends Error {
@@ -53,7 +64,11 @@ export class Api {
     return this.#snapshot(agentPath(uri), {}, signal);
   }
 
-  events(uri: string, query: { after?: string | undefined; limit: number; subtree?: boolean }, signal?: AbortSignal): Promise<Snapshot<EventPage>> {
+  events(
+    uri: string,
+    query: { after?: string | undefined; limit: number; subtree?: boolean },
+    signal?: AbortSignal,
+  ): Promise<Snapshot<EventPage>> {
     return this.#snapshot(`${agentPath(uri)}/events`, query, signal);
   }
 
@@ -76,7 +91,10 @@ export class Api {
   }
 
   /** Newest first. */
-  requests(query: { agent: string; work?: boolean; limit: number; cursor?: string | undefined }, signal?: AbortSignal): Promise<Paged<RequestRecord>> {
+  requests(
+    query: { agent: string; work?: boolean; limit: number; cursor?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<Paged<RequestRecord>> {
     return this.#get("api/requests", query, signal);
   }
 
@@ -90,7 +108,13 @@ export class Api {
 
   /** One text of a request, in full. */
   async piece(request: string, piece: string): Promise<unknown> {
-    return (await this.#get<{ json: unknown }>(`api/requests/${encodeURIComponent(request)}/pieces/${encodeURIComponent(piece)}`, {}, undefined)).json;
+    return (
+      await this.#get<{ json: unknown }>(
+        `api/requests/${encodeURIComponent(request)}/pieces/${encodeURIComponent(piece)}`,
+        {},
+        undefined,
+      )
+    ).json;
   }
 
   search(q: string, limit: number, signal?: AbortSignal): Promise<SearchPage> {
@@ -102,7 +126,12 @@ export class Api {
   }
 
   /** The threads of one line; a null key is the line of unknown values. */
-  threadsBehind(by: Group, key: string | null, since: string | undefined, signal?: AbortSignal): Promise<Paged<ThreadBehind>> {
+  threadsBehind(
+    by: Group,
+    key: string | null,
+    since: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<Paged<ThreadBehind>> {
     return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
   }
 
@@ -159,7 +188,11 @@ export class Api {
   }
 
   async #sendJson<T>(path: string, method: string, body: unknown): Promise<T> {
-    const response = await this.#send(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const response = await this.#send(path, {
+      method,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
     return (await response.json()) as T;
   }
 
@@ -169,8 +202,12 @@ export class Api {
 
   async #snapshot<T>(path: string, query: Query, signal: AbortSignal | undefined): Promise<Snapshot<T>> {
     const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "" && value !== false) params.set(name, String(value));
-    const response = await this.#send(params.size === 0 ? path : `${path}?${params}`, signal === undefined ? {} : { signal });
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined && value !== "" && value !== false) params.set(name, String(value));
+    const response = await this.#send(
+      params.size === 0 ? path : `${path}?${params}`,
+      signal === undefined ? {} : { signal },
+    );
     return { body: (await response.json()) as T, live: response.headers.get("retinue-live") };
   }
 
@@ -180,7 +217,9 @@ export class Api {
       throw new ApiError(0, "unreachable", "The server does not respond.", "Is retinue still running in its terminal?");
     });
     if (response.ok) return response;
-    const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; next?: string | null } } | null;
+    const body = (await response.json().catch(() => null)) as {
+      error?: { code?: string; message?: string; next?: string | null };
+    } | null;
     throw new ApiError(
       response.status,
       body?.error?.code ?? "failed",

@@ -28,7 +28,9 @@ describe("a stage", () => {
   });
 
   it("is left by hand only to begin anew", () => {
-    const moves = STAGES.flatMap((stage) => STAGES.filter((to) => mayMove(card("a", { stage }), to)).map((to) => `${stage} ${to}`));
+    const moves = STAGES.flatMap((stage) =>
+      STAGES.filter((to) => mayMove(card("a", { stage }), to)).map((to) => `${stage} ${to}`),
+    );
     expect(moves).toEqual(["done queued", "failed queued"]);
   });
 });
@@ -41,7 +43,9 @@ describe("a notice", () => {
   });
 
   it("comes when a card ends, and not for what was so before one looked", () => {
-    expect(noticesOf(card("a"), card("a", { stage: "failed" }))).toEqual([{ card: "a", title: "Card a", text: "has failed" }]);
+    expect(noticesOf(card("a"), card("a", { stage: "failed" }))).toEqual([
+      { card: "a", title: "Card a", text: "has failed" },
+    ]);
     expect(noticesOf(undefined, card("a", { stage: "done", waiting }))).toEqual([]);
     expect(noticesOf(card("a", { stage: "queued" }), card("a"))).toEqual([]);
   });

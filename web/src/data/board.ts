@@ -6,7 +6,12 @@ export { STAGES } from "../../../src/core/views/card.ts";
 /** `GET /api/relays` */
 export interface RelayList {
   readonly items: readonly Relay[];
-  readonly providers: readonly { readonly name: string; readonly product: string; readonly address: string; readonly secret: string }[];
+  readonly providers: readonly {
+    readonly name: string;
+    readonly product: string;
+    readonly address: string;
+    readonly secret: string;
+  }[];
 }
 
 export interface Relay {
@@ -23,14 +28,22 @@ export interface Relay {
   readonly lastFrameAt: string | null;
 }
 
-export const STAGE_WORDS: Readonly<Record<Stage, string>> = { queued: "Queued", working: "Working", done: "Done", failed: "Failed" };
+export const STAGE_WORDS: Readonly<Record<Stage, string>> = {
+  queued: "Queued",
+  working: "Working",
+  done: "Done",
+  failed: "Failed",
+};
 
 /** Cards that wait for a person first, then the newest. */
 export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
   const when = ({ lastActivityAt, createdAt }: Card) => lastActivityAt ?? createdAt;
   return [...cards]
     .filter((card) => card.stage === stage)
-    .sort((a, b) => b.waiting.length - a.waiting.length || (when(a) < when(b) ? 1 : when(a) > when(b) ? -1 : a.id < b.id ? -1 : 1));
+    .sort(
+      (a, b) =>
+        b.waiting.length - a.waiting.length || (when(a) < when(b) ? 1 : when(a) > when(b) ? -1 : a.id < b.id ? -1 : 1),
+    );
 }
 
 /** Stages are derived from threads; a user can only queue a card again. */
@@ -49,15 +62,25 @@ export function noticesOf(before: Card | undefined, now: Card): Notice[] {
   const waited = new Set(before.waiting.map(({ uri, for: what }) => `${uri} ${what}`));
   const notices = now.waiting
     .filter(({ uri, for: what }) => !waited.has(`${uri} ${what}`))
-    .map(({ agent, for: what, says }) => ({ card: now.id, title: now.title, text: `${agent} waits for ${article(what)}: ${says}` }));
+    .map(({ agent, for: what, says }) => ({
+      card: now.id,
+      title: now.title,
+      text: `${agent} waits for ${article(what)}: ${says}`,
+    }));
   const hasEnded = now.stage !== before.stage && (now.stage === "done" || now.stage === "failed");
-  return hasEnded ? [...notices, { card: now.id, title: now.title, text: now.stage === "done" ? "is done" : "has failed" }] : notices;
+  return hasEnded
+    ? [...notices, { card: now.id, title: now.title, text: now.stage === "done" ? "is done" : "has failed" }]
+    : notices;
 }
 
 export const article = (word: string) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
 
 /** The next card in the same stage, or the card at the same position in the next non-empty stage. */
-export function neighbour(columns: readonly (readonly string[])[], id: string | null, step: { readonly x: number; readonly y: number }): string | null {
+export function neighbour(
+  columns: readonly (readonly string[])[],
+  id: string | null,
+  step: { readonly x: number; readonly y: number },
+): string | null {
   const at = columns.findIndex((column) => id !== null && column.includes(id));
   if (at < 0) return columns.find((column) => column.length > 0)?.[0] ?? null;
   const row = columns[at]?.indexOf(id ?? "") ?? 0;

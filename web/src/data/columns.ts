@@ -2,7 +2,16 @@ import type { Sums } from "./agent-set.ts";
 import { count, duration, exact, exactMoney, exactMs, money } from "./format.ts";
 import { type AgentRecord, totalTokens, type Usage } from "./types.ts";
 
-export type ColumnId = "tokens" | "input" | "output" | "cacheRead" | "cacheWrite" | "cost" | "time" | "tools" | "errors";
+export type ColumnId =
+  | "tokens"
+  | "input"
+  | "output"
+  | "cacheRead"
+  | "cacheWrite"
+  | "cost"
+  | "time"
+  | "tools"
+  | "errors";
 
 export interface Column {
   readonly id: ColumnId;
@@ -28,13 +37,20 @@ const tokens = (id: ColumnId, label: string, text: string, of: (usage: Usage) =>
 
 /** The duration of a running agent grows between two records. */
 export function ownTime(record: AgentRecord, now: number): number | null {
-  return record.status === "running" && record.startedAt !== null ? Math.max(0, now - Date.parse(record.startedAt)) : record.durationMs;
+  return record.status === "running" && record.startedAt !== null
+    ? Math.max(0, now - Date.parse(record.startedAt))
+    : record.durationMs;
 }
 
 export const COLUMNS: readonly Column[] = [
   tokens("tokens", "Tokens", "Input, output, cache reads and cache writes", totalTokens),
   tokens("input", "Input", "Input tokens without cache", (u) => u.inputTokens),
-  tokens("output", "Output", "Output tokens, including reasoning if the product counts it as output", (u) => u.outputTokens),
+  tokens(
+    "output",
+    "Output",
+    "Output tokens, including reasoning if the product counts it as output",
+    (u) => u.outputTokens,
+  ),
   tokens("cacheRead", "C. read", "Tokens read from the cache", (u) => u.cacheReadTokens),
   tokens("cacheWrite", "C. write", "Tokens written to the cache", (u) => u.cacheWriteTokens),
   {
@@ -51,7 +67,8 @@ export const COLUMNS: readonly Column[] = [
     label: "Time",
     text: "From the first record to the last, of the agent or of its subtree",
     own: ownTime,
-    total: (_record, sums, now) => (sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from),
+    total: (_record, sums, now) =>
+      sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from,
     format: duration,
     exact: exactMs,
   },

@@ -23,16 +23,20 @@ describe("what a call changes", () => {
     expect(changeOf(input)).toEqual({ is: "edits", edits });
   });
 
-  it.each([{ input: "*** Begin Patch\n*** Update File: a" }, "diff --git a/x b/x\n", { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@" }])(
-    "may be a patch: %o",
+  it.each([
+    { input: "*** Begin Patch\n*** Update File: a" },
+    "diff --git a/x b/x\n",
+    { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@" },
+  ])("may be a patch: %o", (input) => {
+    expect(changeOf(input)).toMatchObject({ is: "patch" });
+  });
+
+  it.each([null, undefined, 3, [], {}, { command: "ls" }, { content: "no path" }, { edits: "none" }, "text"])(
+    "is nothing for %o",
     (input) => {
-      expect(changeOf(input)).toMatchObject({ is: "patch" });
+      expect(changeOf(input)).toBeNull();
     },
   );
-
-  it.each([null, undefined, 3, [], {}, { command: "ls" }, { content: "no path" }, { edits: "none" }, "text"])("is nothing for %o", (input) => {
-    expect(changeOf(input)).toBeNull();
-  });
 
   it("has a gist", () => {
     expect(gist({ command: "ls -l", description: "List" })).toBe("List");

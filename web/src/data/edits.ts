@@ -7,7 +7,9 @@ export interface Edit {
   readonly after: string;
 }
 
-export type FileChange = { readonly is: "edits"; readonly edits: readonly Edit[] } | { readonly is: "patch"; readonly patch: string };
+export type FileChange =
+  | { readonly is: "edits"; readonly edits: readonly Edit[] }
+  | { readonly is: "patch"; readonly patch: string };
 
 const BEFORE = ["old_string", "oldString", "old_text", "oldText", "old_str"] as const;
 const AFTER = ["new_string", "newString", "new_text", "newText", "new_str"] as const;
@@ -22,7 +24,9 @@ export function changeOf(input: unknown): FileChange | null {
   const found = patch === null ? null : asPatch(patch);
   if (found !== null) return found;
   const path = textOf(input, PATH);
-  const edits = [input, ...(Array.isArray(input.edits) ? input.edits : [])].filter(isObject).flatMap((edit) => editOf(edit, path));
+  const edits = [input, ...(Array.isArray(input.edits) ? input.edits : [])]
+    .filter(isObject)
+    .flatMap((edit) => editOf(edit, path));
   if (edits.length > 0) return { is: "edits", edits };
   const content = textOf(input, ["content", "file_text"]);
   return path !== null && content !== null ? { is: "edits", edits: [{ path, before: "", after: content }] } : null;
@@ -33,8 +37,10 @@ function editOf(input: Readonly<Record<string, unknown>>, path: string | null): 
   return before === null || after === null ? [] : [{ path: textOf(input, PATH) ?? path, before, after }];
 }
 
-const asPatch = (text: string): FileChange | null => (PATCH_BEGINS.test(text.slice(0, 4_000)) ? { is: "patch", patch: text } : null);
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null && !Array.isArray(value);
+const asPatch = (text: string): FileChange | null =>
+  PATCH_BEGINS.test(text.slice(0, 4_000)) ? { is: "patch", patch: text } : null;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function textOf(input: Readonly<Record<string, unknown>>, names: readonly string[]): string | null {
   for (const name of names) if (typeof input[name] === "string") return input[name];
@@ -45,7 +51,19 @@ function textOf(input: Readonly<Record<string, unknown>>, names: readonly string
 export function gist(input: unknown): string {
   if (typeof input === "string") return input;
   if (!isObject(input)) return input === null || input === undefined ? "" : JSON.stringify(input);
-  const significant = textOf(input, ["description", "command", "cmd", ...PATH, "pattern", "query", "url", "prompt", "message", "skill", "name"]);
+  const significant = textOf(input, [
+    "description",
+    "command",
+    "cmd",
+    ...PATH,
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+    "message",
+    "skill",
+    "name",
+  ]);
   if (significant !== null) return significant;
   const first = Object.values(input).find((value) => typeof value === "string" && value !== "");
   return typeof first === "string" ? first : JSON.stringify(input);

@@ -37,7 +37,12 @@ describe("a list of events", () => {
   });
 
   it("keeps no giants", () => {
-    const kept = keepEvent(sampleEvent("a", 1, { text: "x".repeat(50_000_000), tool: { ...tool("c"), input: { content: "y".repeat(100_000) } } }));
+    const kept = keepEvent(
+      sampleEvent("a", 1, {
+        text: "x".repeat(50_000_000),
+        tool: { ...tool("c"), input: { content: "y".repeat(100_000) } },
+      }),
+    );
     expect(kept).toMatchObject({ fullText: 50_000_000, tool: { input: null } });
     expect(kept.text?.length).toBe(8_000);
     expect(kept.inputHead?.length).toBe(30_000);
@@ -57,7 +62,17 @@ describe("a crowded list of events", () => {
 
 describe("a timeline", () => {
   it("puts a call, what it spawned and what came back into one step", () => {
-    const spawn = { uri: "b", agentId: "b", sessionId: "s", prompt: null, type: null, toolCallId: "c1", parent: "a", depth: 1, background: false };
+    const spawn = {
+      uri: "b",
+      agentId: "b",
+      sessionId: "s",
+      prompt: null,
+      type: null,
+      toolCallId: "c1",
+      parent: "a",
+      depth: 1,
+      background: false,
+    };
     const steps = timeline(
       listOf([
         sampleEvent("a", 1, { kind: "toolCall", tool: tool("c1") }),
@@ -103,11 +118,30 @@ describe("the log", () => {
 
   it("folds what one sub-agent did in a row, never what the root did", () => {
     expect(rows([], []).map((row) => row.id)).toEqual(["r#1", "group a#2", "b#5", "a#6", "r#7", "r#8", "r#9"]);
-    expect(rows([], [])[1]).toMatchObject({ is: "group", uri: "a", entries: { length: 3 }, tools: 1, errors: 1, open: false, last: "said 2" });
+    expect(rows([], [])[1]).toMatchObject({
+      is: "group",
+      uri: "a",
+      entries: { length: 3 },
+      tools: 1,
+      errors: 1,
+      open: false,
+      last: "said 2",
+    });
   });
 
   it("opens a group", () => {
-    expect(rows([], ["group a#2"]).map((row) => row.id)).toEqual(["r#1", "group a#2", "a#2", "a#3", "a#4", "b#5", "a#6", "r#7", "r#8", "r#9"]);
+    expect(rows([], ["group a#2"]).map((row) => row.id)).toEqual([
+      "r#1",
+      "group a#2",
+      "a#2",
+      "a#3",
+      "a#4",
+      "b#5",
+      "a#6",
+      "r#7",
+      "r#8",
+      "r#9",
+    ]);
   });
 
   it("joins neighbouring rows when an agent is hidden", () => {

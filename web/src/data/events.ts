@@ -61,7 +61,10 @@ export class EventList {
 
   #keep(event: SentEvent): KeptEvent {
     const kept = keepEvent(event, this.#chars > ROOM_CHARS);
-    this.#chars += (kept.text?.length ?? 0) + (kept.inputHead?.length ?? 0) + (kept.tool?.input == null ? 0 : JSON.stringify(kept.tool.input).length);
+    this.#chars +=
+      (kept.text?.length ?? 0) +
+      (kept.inputHead?.length ?? 0) +
+      (kept.tool?.input == null ? 0 : JSON.stringify(kept.tool.input).length);
     return kept;
   }
 }

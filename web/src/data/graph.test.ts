@@ -5,13 +5,15 @@ import { fitted, type Graph, type GraphOptions, graph, NODE, twoLines } from "./
 import { sampleSet } from "./sample.ts";
 
 const ROOM = { width: 1_400, height: 700 };
-const draw = (set: AgentSet, messages: Parameters<typeof graph>[2] = [], options: GraphOptions = {}) => graph(set, "main", messages, ROOM, options);
+const draw = (set: AgentSet, messages: Parameters<typeof graph>[2] = [], options: GraphOptions = {}) =>
+  graph(set, "main", messages, ROOM, options);
 
 function overlaps({ nodes }: Graph): string[] {
   const found: string[] = [];
   for (const [i, a] of nodes.entries())
     for (const b of nodes.slice(i + 1))
-      if (Math.abs(a.x - b.x) < a.width && Math.abs(a.y - b.y) < (a.height + b.height) / 2 - 1e-6) found.push(`${a.uri} ${b.uri}`);
+      if (Math.abs(a.x - b.x) < a.width && Math.abs(a.y - b.y) < (a.height + b.height) / 2 - 1e-6)
+        found.push(`${a.uri} ${b.uri}`);
   return found;
 }
 
@@ -49,27 +51,35 @@ describe("a name", () => {
 describe("the graph of a thread", () => {
   it("has every agent once, no two over each other, children to the right of their parents", () => {
     fc.assert(
-      fc.property(forest, fc.constantFrom("equal", "cost", "time" as const), fc.constantFrom(true, false, undefined), (set, size, isDetailed) => {
-        const drawn = draw(set, [], { size, isDetailed });
-        expect(drawn.nodes.map(({ uri }) => uri).toSorted()).toEqual([...set.uris()].toSorted());
-        expect(overlaps(drawn)).toEqual([]);
-        const at = new Map(drawn.nodes.map((node) => [node.uri, node]));
-        for (const { from, to } of drawn.edges) expect(at.get(to)?.x).toBeGreaterThan(at.get(from)?.x ?? Number.NaN);
-        expect(drawn.edges).toHaveLength(drawn.nodes.length - 1);
-        for (const { x, y, width, height } of drawn.nodes) {
-          expect(x).toBeGreaterThanOrEqual(0);
-          expect(y - height / 2).toBeGreaterThanOrEqual(-1e-6);
-          expect(x + width).toBeLessThanOrEqual(drawn.width);
-          expect(y + height / 2).toBeLessThanOrEqual(drawn.height + 1e-6);
-        }
-      }),
+      fc.property(
+        forest,
+        fc.constantFrom("equal", "cost", "time" as const),
+        fc.constantFrom(true, false, undefined),
+        (set, size, isDetailed) => {
+          const drawn = draw(set, [], { size, isDetailed });
+          expect(drawn.nodes.map(({ uri }) => uri).toSorted()).toEqual([...set.uris()].toSorted());
+          expect(overlaps(drawn)).toEqual([]);
+          const at = new Map(drawn.nodes.map((node) => [node.uri, node]));
+          for (const { from, to } of drawn.edges) expect(at.get(to)?.x).toBeGreaterThan(at.get(from)?.x ?? Number.NaN);
+          expect(drawn.edges).toHaveLength(drawn.nodes.length - 1);
+          for (const { x, y, width, height } of drawn.nodes) {
+            expect(x).toBeGreaterThanOrEqual(0);
+            expect(y - height / 2).toBeGreaterThanOrEqual(-1e-6);
+            expect(x + width).toBeLessThanOrEqual(drawn.width);
+            expect(y + height / 2).toBeLessThanOrEqual(drawn.height + 1e-6);
+          }
+        },
+      ),
     );
   });
 
   it("has details in its boxes as long as they can be read, and where they are asked for", () => {
     const many = sampleSet({ main: Array.from({ length: 300 }, (_, i) => `n${i}`) }, "main");
     expect(draw(sampleSet({ main: ["a", "b"] }, "main")).isDetailed).toBe(true);
-    expect(draw(many)).toMatchObject({ isDetailed: false, nodes: expect.arrayContaining([expect.objectContaining(NODE)]) });
+    expect(draw(many)).toMatchObject({
+      isDetailed: false,
+      nodes: expect.arrayContaining([expect.objectContaining(NODE)]),
+    });
     expect(draw(many, [], { isDetailed: true }).isDetailed).toBe(true);
   });
 
@@ -78,9 +88,13 @@ describe("the graph of a thread", () => {
     const taking = (costUsd: number | null, durationMs: number) =>
       ({ durationMs, usage: { ...record?.usage, own: { ...record?.usage.own, costUsd } } }) as never;
     const took: Record<string, [number | null, number]> = { main: [0, 100], a: [2, 50], b: [1, 0], c: [null, 0] };
-    const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) => taking(...(took[uri] as [number | null, number])));
+    const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) =>
+      taking(...(took[uri] as [number | null, number])),
+    );
     const heights = (size: GraphOptions["size"]) =>
-      Object.fromEntries(draw(set, [], { ...(size === undefined ? {} : { size }) }).nodes.map(({ uri, height }) => [uri, height]));
+      Object.fromEntries(
+        draw(set, [], { ...(size === undefined ? {} : { size }) }).nodes.map(({ uri, height }) => [uri, height]),
+      );
     expect(heights("equal")).toEqual({ main: 54, a: 54, b: 54, c: 54 });
     expect(heights("cost")).toEqual({ main: 54, a: 216, b: 135, c: 54 });
     expect(heights("time")).toEqual({ main: 216, a: 135, b: 54, c: 54 });
@@ -97,7 +111,9 @@ describe("the graph of a thread", () => {
 
   it("frames many that came the same way, with one line to all of them", () => {
     const leaves = Array.from({ length: 9 }, (_, i) => `leaf${i}`);
-    const set = sampleSet({ main: [...leaves, "fork", "parent"], parent: ["child"] }, "main", (uri) => (uri === "fork" ? { kind: "fork" } : {}));
+    const set = sampleSet({ main: [...leaves, "fork", "parent"], parent: ["child"] }, "main", (uri) =>
+      uri === "fork" ? { kind: "fork" } : {},
+    );
     const { blocks, edges } = draw(set);
     expect(blocks.map(({ from, kind, agents }) => [from, kind, agents])).toEqual([["main", "spawned", 9]]);
     expect(edges.filter(({ path }) => path !== null).map(({ to, kind }) => [to, kind])).toEqual([
@@ -124,7 +140,9 @@ describe("the graph of a thread", () => {
 
   it("of a single agent, and of one long line of agents, is drawn", () => {
     expect(draw(sampleSet({}, "main")).nodes).toHaveLength(1);
-    const tree = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [i === 0 ? "main" : `n${i}`, [`n${i + 1}`]]));
+    const tree = Object.fromEntries(
+      Array.from({ length: 3_000 }, (_, i) => [i === 0 ? "main" : `n${i}`, [`n${i + 1}`]]),
+    );
     expect(draw(sampleSet(tree, "main")).nodes).toHaveLength(3_001);
   });
 });

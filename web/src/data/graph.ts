@@ -102,7 +102,13 @@ export interface GraphOptions {
 }
 
 /** The tree as a drawing that fits the given area. */
-export function graph(set: AgentSet, root: string, messages: readonly Message[], room: Size, { size = "equal", isDetailed }: GraphOptions = {}): Graph {
+export function graph(
+  set: AgentSet,
+  root: string,
+  messages: readonly Message[],
+  room: Size,
+  { size = "equal", isDetailed }: GraphOptions = {},
+): Graph {
   const revived = new Set(messages.filter(({ revives }) => revives).map(({ to }) => to));
   const kindOf = (uri: string) => edgeKind(set.get(uri) as AgentRecord, revived);
   const heights = partsOf(set, root, size);
@@ -112,7 +118,9 @@ export function graph(set: AgentSet, root: string, messages: readonly Message[],
     return { ...layout(set, root, kindOf, room, box.width, heightOf), isDetailed: detailed };
   };
   // The boxes alone do not fit, so no layout can.
-  const isHopeless = isDetailed === undefined && set.subtree(root).length * DETAILED.width * DETAILED.height * READABLE ** 2 > room.width * room.height;
+  const isHopeless =
+    isDetailed === undefined &&
+    set.subtree(root).length * DETAILED.width * DETAILED.height * READABLE ** 2 > room.width * room.height;
   const detailed = isDetailed === false || isHopeless ? null : arranged(true);
   const chosen = detailed !== null && (isDetailed === true || detailed.scale >= READABLE) ? detailed : arranged(false);
   const { places, blocks, width, height } = chosen.placed;
@@ -149,7 +157,14 @@ function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<stri
 }
 
 /** Tries numbers of columns and takes the one with the largest scale. */
-function layout(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, room: Size, width: number, heightOf: (uri: string) => number) {
+function layout(
+  set: AgentSet,
+  root: string,
+  kindOf: (uri: string) => EdgeKind,
+  room: Size,
+  width: number,
+  heightOf: (uri: string) => number,
+) {
   let best: { placed: Placed; scale: number } | null = null;
   for (let columns = 1; columns <= MOST_COLUMNS; columns += 1) {
     const items = itemsOf(set, root, kindOf, columns, heightOf);
@@ -178,8 +193,20 @@ interface Placed {
 
 type HeightOf = (uri: string) => number;
 
-function itemsOf(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, columns: number, heightOf: HeightOf): Item[] {
-  const alone = (uri: string, parent: string | null): Item => ({ id: uri, parent, agents: [uri], height: heightOf(uri), block: null });
+function itemsOf(
+  set: AgentSet,
+  root: string,
+  kindOf: (uri: string) => EdgeKind,
+  columns: number,
+  heightOf: HeightOf,
+): Item[] {
+  const alone = (uri: string, parent: string | null): Item => ({
+    id: uri,
+    parent,
+    agents: [uri],
+    height: heightOf(uri),
+    block: null,
+  });
   const items: Item[] = [alone(root, null)];
   for (const uri of set.subtree(root)) {
     const children = set.childrenOf(uri).filter((child) => set.has(child));
@@ -195,10 +222,18 @@ function itemsOf(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind,
   return items;
 }
 
-function columnsOf(agents: readonly string[], columns: number, parent: string, kind: EdgeKind, heightOf: HeightOf): Item[] {
+function columnsOf(
+  agents: readonly string[],
+  columns: number,
+  parent: string,
+  kind: EdgeKind,
+  heightOf: HeightOf,
+): Item[] {
   const rows = Math.ceil(agents.length / columns);
   const name = (column: number) => `${kind} ${column} below ${parent}`;
-  const parts = Array.from({ length: Math.ceil(agents.length / rows) }, (_, column) => agents.slice(column * rows, (column + 1) * rows));
+  const parts = Array.from({ length: Math.ceil(agents.length / rows) }, (_, column) =>
+    agents.slice(column * rows, (column + 1) * rows),
+  );
   const height = parts.reduce(
     (most, part) =>
       Math.max(
@@ -225,10 +260,14 @@ function place(items: readonly Item[], width: number, heightOf: HeightOf): Place
     .parentId(({ parent }) => parent)(items);
   const nodes = tree<Item>()
     .nodeSize([1, 1])
-    .separation((a, b) => (roomFor(a.data) + roomFor(b.data)) / 2 + (a.parent === b.parent ? GAP.sibling : GAP.cousin))(hierarchy)
+    .separation((a, b) => (roomFor(a.data) + roomFor(b.data)) / 2 + (a.parent === b.parent ? GAP.sibling : GAP.cousin))(
+      hierarchy,
+    )
     .descendants();
-  const top = nodes.reduce((least, { x, data }) => Math.min(least, x - data.height / 2), Number.POSITIVE_INFINITY) - GAP.around;
-  const bottom = nodes.reduce((most, { x, data }) => Math.max(most, x + data.height / 2), Number.NEGATIVE_INFINITY) + GAP.around;
+  const top =
+    nodes.reduce((least, { x, data }) => Math.min(least, x - data.height / 2), Number.POSITIVE_INFINITY) - GAP.around;
+  const bottom =
+    nodes.reduce((most, { x, data }) => Math.max(most, x + data.height / 2), Number.NEGATIVE_INFINITY) + GAP.around;
   const level = width + GAP.level;
   const places = new Map<string, Box>();
   const blocks = new Map<string, Omit<GraphBlock, "path">>();
@@ -237,8 +276,18 @@ function place(items: readonly Item[], width: number, heightOf: HeightOf): Place
     const left = GAP.around + depth * level;
     if (data.block !== null) {
       const name = `${data.block.kind} ${data.block.from}`;
-      const known = blocks.get(name) ?? { ...data.block, agents: 0, x: left - GAP.frame, y: first - GAP.frame, height: roomFor(data) };
-      blocks.set(name, { ...known, agents: known.agents + data.agents.length, width: left + width + GAP.frame - known.x });
+      const known = blocks.get(name) ?? {
+        ...data.block,
+        agents: 0,
+        x: left - GAP.frame,
+        y: first - GAP.frame,
+        height: roomFor(data),
+      };
+      blocks.set(name, {
+        ...known,
+        agents: known.agents + data.agents.length,
+        width: left + width + GAP.frame - known.x,
+      });
     }
     let y = first;
     for (const uri of data.agents) {
@@ -248,7 +297,12 @@ function place(items: readonly Item[], width: number, heightOf: HeightOf): Place
     }
   }
   const levels = nodes.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
-  return { places, blocks: [...blocks.values()], width: levels * level - GAP.level + 2 * GAP.around, height: bottom - top };
+  return {
+    places,
+    blocks: [...blocks.values()],
+    width: levels * level - GAP.level + 2 * GAP.around,
+    height: bottom - top,
+  };
 }
 
 const n = (value: number) => Math.round(value * 10) / 10;

@@ -4,13 +4,16 @@ import { sampleAgent, sampleSet, sampleSpan } from "./sample.ts";
 import { SpanSet } from "./span-set.ts";
 
 const OWN: Readonly<Record<string, number | null>> = { main: 10, a: 30, b: 20, b1: 40, b2: null };
-const picture = () => icicle(sampleSet({ main: ["a", "b"], b: ["b1", "b2"] }, "main"), "main", ({ uri }) => OWN[uri] ?? null);
+const picture = () =>
+  icicle(sampleSet({ main: ["a", "b"], b: ["b1", "b2"] }, "main"), "main", ({ uri }) => OWN[uri] ?? null);
 
 describe("an icicle", () => {
   it("makes every agent as wide as what it took with everybody below, under its parent", () => {
     const { nodes, total, levels, unknown } = picture();
     expect([total, levels, unknown]).toEqual([100, 3, 1]);
-    expect(nodes.map(({ uri, depth, from, to, total: sum }) => [uri, depth, from.toFixed(2), to.toFixed(2), sum])).toEqual([
+    expect(
+      nodes.map(({ uri, depth, from, to, total: sum }) => [uri, depth, from.toFixed(2), to.toFixed(2), sum]),
+    ).toEqual([
       ["main", 0, "0.00", "1.00", 100],
       ["a", 1, "0.00", "0.30", 30],
       ["b", 1, "0.30", "0.90", 60],
@@ -25,7 +28,11 @@ describe("an icicle", () => {
 
   it("can be looked at in part, from an agent on down", () => {
     const boxes = boxesOf(picture(), { from: 0.3, to: 0.9 }, 600, 1);
-    expect(boxes.filter(({ node }) => node.uri !== "a" && node.total > 0).map(({ node, x, width }) => [node.uri, Math.round(x), Math.round(width)])).toEqual([
+    expect(
+      boxes
+        .filter(({ node }) => node.uri !== "a" && node.total > 0)
+        .map(({ node, x, width }) => [node.uri, Math.round(x), Math.round(width)]),
+    ).toEqual([
       ["b", 0, 600],
       ["b1", 0, 400],
     ]);
@@ -48,7 +55,14 @@ describe("an icicle", () => {
     spans.take({
       whole: true,
       next: "",
-      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 40), sampleSpan(40, 90, { kind: "wait" }), sampleSpan(90, null)] }],
+      items: [
+        {
+          uri: "x",
+          first: 0,
+          removed: null,
+          spans: [sampleSpan(0, 40), sampleSpan(40, 90, { kind: "wait" }), sampleSpan(90, null)],
+        },
+      ],
     });
     const usage = {
       calls: 2,
@@ -60,9 +74,15 @@ describe("an icicle", () => {
       cacheWrite1hTokens: 0,
       costUsd: 0.5,
     };
-    const agent = sampleAgent("x", null, { usage: { own: usage, internal: { ...usage, costUsd: 0.25 }, subtree: usage, reported: null } });
-    expect((["time", "cost", "tokens", "calls"] as const).map((measure) => ownOf(agent, measure, spans, 100))).toEqual([50, 0.75, 20, 4]);
-    const unpriced = sampleAgent("x", null, { usage: { own: { ...usage, costUsd: null }, internal: null, subtree: usage, reported: null } });
+    const agent = sampleAgent("x", null, {
+      usage: { own: usage, internal: { ...usage, costUsd: 0.25 }, subtree: usage, reported: null },
+    });
+    expect((["time", "cost", "tokens", "calls"] as const).map((measure) => ownOf(agent, measure, spans, 100))).toEqual([
+      50, 0.75, 20, 4,
+    ]);
+    const unpriced = sampleAgent("x", null, {
+      usage: { own: { ...usage, costUsd: null }, internal: null, subtree: usage, reported: null },
+    });
     expect(ownOf(unpriced, "cost", spans, 100)).toBeNull();
   });
 });

@@ -94,7 +94,12 @@ export interface IcicleBox {
 }
 
 /** The visible part of the picture, in pixels. */
-export function boxesOf({ nodes }: Icicle, view: { readonly from: number; readonly to: number }, width: number, fromDepth: number): IcicleBox[] {
+export function boxesOf(
+  { nodes }: Icicle,
+  view: { readonly from: number; readonly to: number },
+  width: number,
+  fromDepth: number,
+): IcicleBox[] {
   const scale = width / (view.to - view.from);
   const boxes: IcicleBox[] = [];
   const last = new Map<number, number>();
@@ -104,7 +109,14 @@ export function boxesOf({ nodes }: Icicle, view: { readonly from: number; readon
     const wide = (Math.min(node.to, view.to) - Math.max(node.from, view.from)) * scale;
     const index = last.get(node.depth);
     const before = index === undefined ? undefined : boxes[index];
-    if (before !== undefined && index !== undefined && wide < 1 && before.agents > 0 && before.width <= 2 && x - (before.x + before.width) < 1) {
+    if (
+      before !== undefined &&
+      index !== undefined &&
+      wide < 1 &&
+      before.agents > 0 &&
+      before.width <= 2 &&
+      x - (before.x + before.width) < 1
+    ) {
       boxes[index] = { ...before, width: Math.max(before.width, x + wide - before.x), agents: before.agents + 1 };
       continue;
     }

@@ -6,9 +6,29 @@ const keys = (...args: Parameters<typeof layout>) => layout(...args).columns.map
 describe("the columns of the tree", () => {
   it("are as many as there is room for", () => {
     expect(keys(380, "both", false)).toEqual(["Σcost", "Σtime"]);
-    expect(keys(1280, "both", false)).toEqual(["tokens", "Σtokens", "cost", "Σcost", "time", "Σtime", "tools", "Σtools", "errors", "Σerrors"]);
+    expect(keys(1280, "both", false)).toEqual([
+      "tokens",
+      "Σtokens",
+      "cost",
+      "Σcost",
+      "time",
+      "Σtime",
+      "tools",
+      "Σtools",
+      "errors",
+      "Σerrors",
+    ]);
     expect(keys(2560, "both", false)).toContain("ΣcacheWrite");
-    expect(keys(1280, "own", false)).toEqual(["input", "output", "cacheRead", "cacheWrite", "cost", "time", "tools", "errors"]);
+    expect(keys(1280, "own", false)).toEqual([
+      "input",
+      "output",
+      "cacheRead",
+      "cacheWrite",
+      "cost",
+      "time",
+      "tools",
+      "errors",
+    ]);
     expect(keys(300, "own", false)).toEqual(["Σcost"]);
   });
 

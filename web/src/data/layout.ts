@@ -24,7 +24,11 @@ const STATUS_PX = 112;
 const NARROW_NAME_PX = 190;
 
 /** As many columns as fit: tokens by kind on a wide screen, cost and time on a narrow one. */
-export function layout(width: number, mode: Mode, kinds: boolean): { readonly columns: readonly ShownColumn[]; readonly status: boolean } {
+export function layout(
+  width: number,
+  mode: Mode,
+  kinds: boolean,
+): { readonly columns: readonly ShownColumn[]; readonly status: boolean } {
   const status = width >= 720;
   const room = width - (status ? NAME_PX + STATUS_PX : NARROW_NAME_PX);
   const sides = mode === "both" ? [false, true] : [mode === "total"];

@@ -57,12 +57,16 @@ function followed(parts: readonly Part[]) {
   return { asked, received, waits, over, stream };
 }
 
-const message = (event: string, id: string, data: unknown) => `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+const message = (event: string, id: string, data: unknown) =>
+  `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 describe("the live stream", () => {
   it("goes on behind the last message after a cut", async () => {
     const { asked, received, over } = followed([
-      { text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`, cut: true },
+      {
+        text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`,
+        cut: true,
+      },
       { text: `${message("removed", "g-3", { uri: "a" })}event: agent\nid: g-4\ndata: {"half` },
       { text: message("other", "g-5", {}) },
     ]);
@@ -72,14 +76,22 @@ describe("the live stream", () => {
   });
 
   it("begins anew when the server says that it cannot go on", async () => {
-    const { asked, received, over } = followed([{ text: message("event", "g-9", { id: "e1" }) }, { text: "event: reset\nid: h-0\ndata: {}\n\n" }]);
+    const { asked, received, over } = followed([
+      { text: message("event", "g-9", { id: "e1" }) },
+      { text: "event: reset\nid: h-0\ndata: {}\n\n" },
+    ]);
     await over;
     expect(received).toEqual(["event e1", "reset"]);
     expect(asked).toEqual([null, "g-9", "h-0"]);
   });
 
   it("backs off while the server does not respond", async () => {
-    const { waits, over } = followed([{ status: 503 }, { status: 503 }, { text: message("event", "g-1", { id: "e1" }) }, { status: 503 }]);
+    const { waits, over } = followed([
+      { status: 503 },
+      { status: 503 },
+      { text: message("event", "g-1", { id: "e1" }) },
+      { status: 503 },
+    ]);
     await over;
     expect(waits).toEqual([500, 1000, 250, 500]);
   });

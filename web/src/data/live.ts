@@ -89,7 +89,10 @@ export class LiveStream {
 
   async #listen(url: string, signal: AbortSignal, onMessage: () => void): Promise<void> {
     const { handlers, fetch } = this.#options;
-    const headers: Record<string, string> = { accept: "text/event-stream", ...(this.#lastId === null ? {} : { "last-event-id": this.#lastId }) };
+    const headers: Record<string, string> = {
+      accept: "text/event-stream",
+      ...(this.#lastId === null ? {} : { "last-event-id": this.#lastId }),
+    };
     const response = await fetch(url, { headers, signal, cache: "no-store" });
     if (!response.ok || response.body === null) throw new Error(`the live stream returned ${response.status}`);
     handlers.connection("open");
@@ -102,7 +105,8 @@ export class LiveStream {
     });
     const text = response.body.pipeThrough(new TextDecoderStream());
     const reader = text.getReader();
-    for (let chunk = await reader.read(); !chunk.done && !signal.aborted; chunk = await reader.read()) parser.feed(chunk.value);
+    for (let chunk = await reader.read(); !chunk.done && !signal.aborted; chunk = await reader.read())
+      parser.feed(chunk.value);
   }
 
   #dispatch(name: string, data: string): void {

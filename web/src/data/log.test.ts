@@ -13,7 +13,17 @@ const spawn = (uri: string, seq: number, child: string, toolCallId: string | nul
   sampleEvent(uri, seq, {
     kind: "spawn",
     text: null,
-    spawn: { uri: child, agentId: child, sessionId: "s", prompt, type: null, toolCallId, parent: uri, depth: 1, background: false },
+    spawn: {
+      uri: child,
+      agentId: child,
+      sessionId: "s",
+      prompt,
+      type: null,
+      toolCallId,
+      parent: uri,
+      depth: 1,
+      background: false,
+    },
   });
 const asked = (uri: string, seq: number, text = "do it") => sampleEvent(uri, seq, { kind: "user", text });
 
@@ -47,7 +57,14 @@ function spawnIn(rows: readonly LogRow[]) {
 
 describe("a spawn in the log", () => {
   it("is one row at the position of its first event, which the others join as they arrive", () => {
-    const events = [call("r", 1, "c"), sampleEvent("r", 2), spawn("r", 3, "a", "c"), asked("a", 4), sampleEvent("a", 5), result("r", 6, "c")];
+    const events = [
+      call("r", 1, "c"),
+      sampleEvent("r", 2),
+      spawn("r", 3, "a", "c"),
+      asked("a", 4),
+      sampleEvent("a", 5),
+      result("r", 6, "c"),
+    ];
     expect(live(events)).toEqual([
       ["r#1"],
       ["r#1", "r#2"],
@@ -76,11 +93,21 @@ describe("a spawn in the log", () => {
     expect(live([spawn("r", 1, "a", "unseen"), asked("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
     expect(live([asked("a", 1), spawn("r", 2, "a", null)])).toEqual([["a#1"], ["a#1: r#2 - a#1"]]);
     // Not even in a group.
-    expect(inWords(rowsOf([asked("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual(["a#1", "group a#2"]);
+    expect(inWords(rowsOf([asked("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual([
+      "a#1",
+      "group a#2",
+    ]);
   });
 
   it("is a row for each agent, when several are spawned in one answer or by one call", () => {
-    const answer = [call("r", 1, "c1"), call("r", 2, "c2"), spawn("r", 3, "a", "c1"), spawn("r", 4, "b", "c2"), asked("b", 5), asked("a", 6)];
+    const answer = [
+      call("r", 1, "c1"),
+      call("r", 2, "c2"),
+      spawn("r", 3, "a", "c1"),
+      spawn("r", 4, "b", "c2"),
+      asked("b", 5),
+      asked("a", 6),
+    ];
     expect(inWords(rowsOf(answer))).toEqual(["r#1: r#3 r#1 a#6", "r#2: r#4 r#2 b#5"]);
     const single = [call("r", 1, "c"), spawn("r", 2, "a", "c"), spawn("r", 3, "b", "c"), asked("a", 4), asked("b", 5)];
     expect(inWords(rowsOf(single))).toEqual(["r#1: r#2 r#1 a#4", "r#3: r#3 - b#5"]);
@@ -91,7 +118,13 @@ describe("a spawn in the log", () => {
     const events = [call("r", 1, "c"), standIn, asked("a", 3), sampleEvent("a", 4), spawn("r", 5, "a", "c")];
     const callOf: CallOf = (uri) => (uri === "a" ? { parent: "r", toolCallId: "c" } : null);
     const steps = events.map((_, n) => rowsOf(events.slice(0, n + 1), [], callOf));
-    expect(steps.map(inWords)).toEqual([["r#1"], ["r#1: r#2 r#1 -"], ["r#1: r#2 r#1 a#3"], ["r#1: r#2 r#1 a#3", "a#4"], ["r#1: r#5 r#1 a#3", "a#4"]]);
+    expect(steps.map(inWords)).toEqual([
+      ["r#1"],
+      ["r#1: r#2 r#1 -"],
+      ["r#1: r#2 r#1 a#3"],
+      ["r#1: r#2 r#1 a#3", "a#4"],
+      ["r#1: r#5 r#1 a#3", "a#4"],
+    ]);
     expect(steps.slice(1).map((rows) => spawnIn(rows).child)).toEqual(["c", "a", "a", "a"]);
     expect(indexOfRow(rowsOf(events), standIn.id)).toBe(0);
     // Where the record does not say so either, the prompt stands by itself until the event comes.
@@ -104,7 +137,13 @@ describe("a spawn in the log", () => {
   });
 
   it("takes the first prompt only", () => {
-    const again = [call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), sampleEvent("a", 4), asked("a", 5, "more")];
+    const again = [
+      call("r", 1, "c"),
+      spawn("r", 2, "a", "c"),
+      asked("a", 3),
+      sampleEvent("a", 4),
+      asked("a", 5, "more"),
+    ];
     expect(inWords(rowsOf(again))).toEqual(["r#1: r#2 r#1 a#3", "a#4", "a#5"]);
     const late = [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 3), asked("a", 4, "more")];
     expect(inWords(rowsOf(late))).toEqual(["r#1: r#2 r#1 -", "a#3", "a#4"]);
@@ -112,7 +151,10 @@ describe("a spawn in the log", () => {
 
   it("is an ordinary call if no agent was spawned", () => {
     expect(inWords(rowsOf([call("r", 1, "c"), result("r", 2, "c", true)]))).toEqual(["r#1", "r#2"]);
-    const refused = rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 1, { kind: "status" }), result("r", 3, "c", true)], ["a"]);
+    const refused = rowsOf(
+      [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 1, { kind: "status" }), result("r", 3, "c", true)],
+      ["a"],
+    );
     expect(refused).toMatchObject([
       { is: "entry", id: "r#1", refused: [{ id: "r#2" }] },
       { is: "entry", id: "r#3" },
@@ -121,11 +163,20 @@ describe("a spawn in the log", () => {
     const sameId = [call("r", 1, "c"), spawn("r", 2, "c", "c"), asked("c", 3), result("r", 4, "c", true)];
     expect(inWords(rowsOf(sameId))).toEqual(["r#1: r#2 r#1 c#3", "r#4"]);
     // One that began and failed was spawned.
-    expect(inWords(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)]))).toEqual(["r#1: r#2 r#1 a#3", "r#4"]);
+    expect(
+      inWords(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)])),
+    ).toEqual(["r#1: r#2 r#1 a#3", "r#4"]);
   });
 
   it("is shown as far as its agents are shown", () => {
-    const events = [call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), sampleEvent("a", 4), sampleEvent("a", 5), sampleEvent("a", 6)];
+    const events = [
+      call("r", 1, "c"),
+      spawn("r", 2, "a", "c"),
+      asked("a", 3),
+      sampleEvent("a", 4),
+      sampleEvent("a", 5),
+      sampleEvent("a", 6),
+    ];
     expect(inWords(rowsOf(events, ["a"]))).toEqual(["r#1: r#2 r#1 -"]);
     expect(inWords(rowsOf(events, ["r"]))).toEqual(["a#3", "group a#4"]);
     expect(rowsOf(events, ["r", "a"])).toEqual([]);
@@ -164,7 +215,10 @@ describe("the prompt of a spawn", () => {
   });
 
   it("is shown as sent and as received where these differ", () => {
-    expect(promptsOf(spawnIn(rowsOf(events("something else"))))).toMatchObject({ sent: "do it", received: { text: "something else" } });
+    expect(promptsOf(spawnIn(rowsOf(events("something else"))))).toMatchObject({
+      sent: "do it",
+      received: { text: "something else" },
+    });
   });
 
   it("is shown as sent while the child has not received it", () => {

@@ -55,7 +55,13 @@ export function logRows(
   const shown = new Set<Spawn>();
   const rows: LogRow[] = [];
   let run: KeptEvent[] = [];
-  const entry = (event: KeptEvent, inGroup: boolean): LogEntry => ({ is: "entry", id: event.id, event, inGroup, refused: spawns.refused.get(event) ?? [] });
+  const entry = (event: KeptEvent, inGroup: boolean): LogEntry => ({
+    is: "entry",
+    id: event.id,
+    event,
+    inGroup,
+    refused: spawns.refused.get(event) ?? [],
+  });
   /**
    * `more` counts events of the sequence that are not grouped: it stays a group if the last call in it turns out to be
    * a spawn.
@@ -90,7 +96,9 @@ export function logRows(
 }
 
 function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): LogGroup {
-  const lastText = run.findLast((event) => event.kind === "assistant" && (event.text ?? "") !== "") ?? run.findLast((event) => (event.text ?? "") !== "");
+  const lastText =
+    run.findLast((event) => event.kind === "assistant" && (event.text ?? "") !== "") ??
+    run.findLast((event) => (event.text ?? "") !== "");
   return {
     is: "group",
     // Named after its first event, so that it stays open while it grows.
@@ -98,7 +106,9 @@ function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): Lo
     uri: first.uri,
     entries: run,
     tools: run.filter((event) => event.kind === "toolCall").length,
-    errors: run.filter((event) => event.kind === "error" || (event.kind === "toolResult" && event.tool?.isError === true)).length,
+    errors: run.filter(
+      (event) => event.kind === "error" || (event.kind === "toolResult" && event.tool?.isError === true),
+    ).length,
     from: first.at,
     to: run.at(-1)?.at ?? null,
     open,
@@ -128,7 +138,8 @@ export function idsOfRow(row: LogRow): readonly string[] {
   return row.spawn.parts.map(({ id }) => id);
 }
 
-export const indexOfRow = (rows: readonly LogRow[], id: string | null) => (id === null ? -1 : rows.findIndex((row) => idsOfRow(row).includes(id)));
+export const indexOfRow = (rows: readonly LogRow[], id: string | null) =>
+  id === null ? -1 : rows.findIndex((row) => idsOfRow(row).includes(id));
 
 export const isRowOpen = (row: LogRow, opened: ReadonlySet<string>) => idsOfRow(row).some((id) => opened.has(id));
 
@@ -141,5 +152,7 @@ export function toggled(opened: ReadonlySet<string>, row: LogRow): ReadonlySet<s
 
 export function spawnCallOf(agent: AgentRecord | undefined): ReturnType<CallOf> {
   const toolCallId = agent?.link?.toolCallId ?? null;
-  return agent === undefined || agent.parent === null || toolCallId === null ? null : { parent: agent.parent, toolCallId };
+  return agent === undefined || agent.parent === null || toolCallId === null
+    ? null
+    : { parent: agent.parent, toolCallId };
 }

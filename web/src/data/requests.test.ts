@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { merged, messageRuns, type Piece, type RequestRecord, wordsIn } from "./requests.ts";
 
-const piece = (name: string, is_new: boolean): Piece => ({ piece: name, role: "user", preview: name, chars: name.length, is_new });
-const request = (request_id: string, started_at: string, status = "completed") => ({ request_id, started_at, status }) as unknown as RequestRecord;
+const piece = (name: string, is_new: boolean): Piece => ({
+  piece: name,
+  role: "user",
+  preview: name,
+  chars: name.length,
+  is_new,
+});
+const request = (request_id: string, started_at: string, status = "completed") =>
+  ({ request_id, started_at, status }) as unknown as RequestRecord;
 
 describe("messages of a request", () => {
   it("that stood in the one before are folded, wherever they stand", () => {
@@ -17,7 +24,12 @@ describe("messages of a request", () => {
 
 it("pages and news come together: each once, newest first, as last known", () => {
   const first = [request("r2", "2026-01-02", "running"), request("r1", "2026-01-01")];
-  expect(merged(first, [request("r3", "2026-01-03"), request("r2", "2026-01-02")]).map(({ request_id, status }) => [request_id, status])).toEqual([
+  expect(
+    merged(first, [request("r3", "2026-01-03"), request("r2", "2026-01-02")]).map(({ request_id, status }) => [
+      request_id,
+      status,
+    ]),
+  ).toEqual([
     ["r3", "completed"],
     ["r2", "completed"],
     ["r1", "completed"],

@@ -3,7 +3,9 @@ import type { Piece, RequestRecord } from "../../../src/core/views/request.ts";
 export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/views/request.ts";
 
 /** Sequences of messages: those of the previous request are folded. */
-export type MessageRun = { readonly is: "before"; readonly messages: readonly Piece[] } | { readonly is: "new"; readonly message: Piece };
+export type MessageRun =
+  | { readonly is: "before"; readonly messages: readonly Piece[] }
+  | { readonly is: "new"; readonly message: Piece };
 
 export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): readonly MessageRun[] {
   const runs: MessageRun[] = [];
@@ -26,7 +28,9 @@ export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): r
 /** Merges more requests into the list: each once, newest first, latest version. */
 export function merged(known: readonly RequestRecord[], more: readonly RequestRecord[]): readonly RequestRecord[] {
   const all = new Map([...known, ...more].map((request) => [request.request_id, request]));
-  return [...all.values()].sort((a, b) => (a.started_at === b.started_at ? (a.request_id < b.request_id ? -1 : 1) : a.started_at < b.started_at ? 1 : -1));
+  return [...all.values()].sort((a, b) =>
+    a.started_at === b.started_at ? (a.request_id < b.request_id ? -1 : 1) : a.started_at < b.started_at ? 1 : -1,
+  );
 }
 
 /** The readable text of a part of a response or message. */

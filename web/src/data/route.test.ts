@@ -13,7 +13,11 @@ describe("addresses", () => {
 
   it("name the pages that are of no thread", () => {
     for (const page of ["stats", "health"] as const)
-      expect(parseRoute(formatRoute({ page, params: { since: "7d" } }))).toEqual({ page, uri: null, params: { since: "7d" } });
+      expect(parseRoute(formatRoute({ page, params: { since: "7d" } }))).toEqual({
+        page,
+        uri: null,
+        params: { since: "7d" },
+      });
   });
 
   it("show the URI as people know it", () => {
@@ -21,7 +25,8 @@ describe("addresses", () => {
   });
 
   it("lead to the list of threads when they say nothing else", () => {
-    for (const hash of ["", "#", "#/", "#/nonsense", "#/tree", "#/tree/"]) expect(parseRoute(hash)).toMatchObject({ page: "threads", uri: null });
+    for (const hash of ["", "#", "#/", "#/nonsense", "#/tree", "#/tree/"])
+      expect(parseRoute(hash)).toMatchObject({ page: "threads", uri: null });
     expect(parseRoute("#/?q=refund")).toEqual({ page: "threads", uri: null, params: { q: "refund" } });
   });
 

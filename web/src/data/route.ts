@@ -1,5 +1,16 @@
 /** Every view has its own URL in the hash, so that any web server can serve the dashboard. */
-export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health" | "board" | "card";
+export type Page =
+  | "threads"
+  | "tree"
+  | "waterfall"
+  | "graph"
+  | "agent"
+  | "log"
+  | "requests"
+  | "stats"
+  | "health"
+  | "board"
+  | "card";
 
 export interface Route {
   readonly page: Page;
@@ -20,9 +31,18 @@ export function parseRoute(hash: string): Route {
   return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };
 }
 
-export function formatRoute({ page, uri, params }: { page: Page; uri?: string | null; params?: Readonly<Record<string, string | null | undefined>> }): string {
+export function formatRoute({
+  page,
+  uri,
+  params,
+}: {
+  page: Page;
+  uri?: string | null;
+  params?: Readonly<Record<string, string | null | undefined>>;
+}): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(params ?? {})) if (value !== null && value !== undefined && value !== "") query.set(name, value);
+  for (const [name, value] of Object.entries(params ?? {}))
+    if (value !== null && value !== undefined && value !== "") query.set(name, value);
   const place = page === "threads" ? "" : uri == null ? page : `${page}/${readable(uri)}`;
   return `#/${place}${query.size === 0 ? "" : `?${query}`}`;
 }

@@ -3,7 +3,16 @@ import { AgentSet } from "./agent-set.ts";
 import type { Span } from "./span-set.ts";
 import type { AgentEvent, AgentRecord } from "./types.ts";
 
-const NOTHING = { calls: 0, inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, costUsd: 0 };
+const NOTHING = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  costUsd: 0,
+};
 
 export function sampleAgent(uri: string, parent: string | null, more: Partial<AgentRecord> = {}): AgentRecord {
   return {
@@ -66,11 +75,26 @@ export function sampleEvent(uri: string, seq: number, more: Partial<AgentEvent> 
 }
 
 export function sampleSpan(from: number, to: number | null, more: Partial<Span> = {}): Span {
-  return { kind: "model", from, to, name: "model-1", callId: null, tokens: 0, outputTokens: 0, end: to === null ? null : "done", agents: [], ...more };
+  return {
+    kind: "model",
+    from,
+    to,
+    name: "model-1",
+    callId: null,
+    tokens: 0,
+    outputTokens: 0,
+    end: to === null ? null : "done",
+    agents: [],
+    ...more,
+  };
 }
 
 /** Agents nested as given. */
-export function sampleSet(tree: Readonly<Record<string, readonly string[]>>, root: string, more: (uri: string) => Partial<AgentRecord> = () => ({})): AgentSet {
+export function sampleSet(
+  tree: Readonly<Record<string, readonly string[]>>,
+  root: string,
+  more: (uri: string) => Partial<AgentRecord> = () => ({}),
+): AgentSet {
   const set = new AgentSet();
   const left: { uri: string; parent: string | null }[] = [{ uri: root, parent: null }];
   for (const { uri, parent } of left) {

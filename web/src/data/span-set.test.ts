@@ -7,8 +7,16 @@ const spans = (set: SpanSet, uri: string) => set.of(uri).spans.map(({ from, to }
 describe("spans updated by edits", () => {
   it("replace the spans from their position on", () => {
     const set = new SpanSet();
-    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, null)] }] });
-    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [sampleSpan(5, 9), sampleSpan(9, null)] }] });
+    set.take({
+      whole: true,
+      next: "a-1",
+      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, null)] }],
+    });
+    set.take({
+      whole: false,
+      next: "a-2",
+      items: [{ uri: "x", first: 1, removed: null, spans: [sampleSpan(5, 9), sampleSpan(9, null)] }],
+    });
     expect(spans(set, "x")).toEqual([
       [0, 5],
       [5, 9],
@@ -36,7 +44,11 @@ describe("spans updated by edits", () => {
 
   it("start again with a complete response, and drop removed agents", () => {
     const set = new SpanSet();
-    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, 6)] }] });
+    set.take({
+      whole: true,
+      next: "a-1",
+      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, 6)] }],
+    });
     set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [] }] });
     expect(spans(set, "x")).toEqual([[0, 5]]);
     set.take({ whole: true, next: "b-1", items: [] });
@@ -48,7 +60,14 @@ describe("spans updated by edits", () => {
     set.take({
       whole: true,
       next: "",
-      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 2), sampleSpan(1, 100), sampleSpan(3, 4), sampleSpan(50, null)] }],
+      items: [
+        {
+          uri: "x",
+          first: 0,
+          removed: null,
+          spans: [sampleSpan(0, 2), sampleSpan(1, 100), sampleSpan(3, 4), sampleSpan(50, null)],
+        },
+      ],
     });
     expect([0, 2, 3, 60, 1000].map((at) => firstReaching(set.of("x"), at))).toEqual([0, 0, 1, 1, 3]);
     expect(firstReaching(set.of("nobody"), 5)).toBe(0);

@@ -8,7 +8,12 @@ export { AGENTS, busyMs } from "../../../src/core/views/span.ts";
  * spans from `first` on are replaced.
  */
 export interface SpansResponse {
-  readonly items: readonly { readonly uri: string; readonly first: number; readonly removed: number | null; readonly spans: readonly Span[] }[];
+  readonly items: readonly {
+    readonly uri: string;
+    readonly first: number;
+    readonly removed: number | null;
+    readonly spans: readonly Span[];
+  }[];
   readonly next: string;
   readonly whole: boolean;
 }
@@ -51,7 +56,11 @@ export class SpanSet {
   }
 
   /** From the first changed span on, until the values behind the last one are what they were. */
-  #reach({ spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] }, first: number, last: number): void {
+  #reach(
+    { spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] },
+    first: number,
+    last: number,
+  ): void {
     let latest = reaches[first - 1] ?? Number.NEGATIVE_INFINITY;
     for (let i = first; i < spans.length; i += 1) {
       this.visited += 1;
@@ -75,7 +84,8 @@ const MANY = 10_000;
 
 function replace<T>(list: T[], first: number, removed: number | null, items: readonly T[]): void {
   list.splice(first, removed ?? list.length, ...items.slice(0, MANY));
-  for (let from = MANY; from < items.length; from += MANY) list.splice(first + from, 0, ...items.slice(from, from + MANY));
+  for (let from = MANY; from < items.length; from += MANY)
+    list.splice(first + from, 0, ...items.slice(from, from + MANY));
 }
 
 /** The first span that may still be running at this moment. */

@@ -39,7 +39,8 @@ export function findSpawns(events: readonly KeptEvent[], isShown: (uri: string) 
   for (const event of events) {
     const { kind, uri, tool } = event;
     if (kind === "spawn") spawns.push(event);
-    if (kind === "toolCall" && tool !== null && !calls.has(callKey(uri, tool.callId))) calls.set(callKey(uri, tool.callId), event);
+    if (kind === "toolCall" && tool !== null && !calls.has(callKey(uri, tool.callId)))
+      calls.set(callKey(uri, tool.callId), event);
     if (kind === "toolResult" && tool?.isError === true) failed.add(callKey(uri, tool.callId));
     if (kind === "user" && !begun.has(uri)) prompts.set(uri, event);
     if (kind === "user" || kind === "assistant" || kind === "reasoning" || kind === "toolCall") begun.add(uri);
@@ -57,9 +58,12 @@ export function findSpawns(events: readonly KeptEvent[], isShown: (uri: string) 
   }
   const isPresent = ({ spawn }: KeptEvent) => spawn !== null && present.has(spawn.uri);
   /** Until a child's own id is known, it has the id of its call; both are the same agent. */
-  const isPlaceholder = (event: KeptEvent) => event.spawn !== null && event.spawn.agentId === event.spawn.toolCallId && !isPresent(event);
+  const isPlaceholder = (event: KeptEvent) =>
+    event.spawn !== null && event.spawn.agentId === event.spawn.toolCallId && !isPresent(event);
   const ifShown = (event: KeptEvent | undefined) => (event !== undefined && isShown(event.uri) ? event : null);
-  for (const [key, events] of Map.groupBy(spawns, ({ id, uri, spawn }) => (spawn?.toolCallId == null ? id : callKey(uri, spawn.toolCallId)))) {
+  for (const [key, events] of Map.groupBy(spawns, ({ id, uri, spawn }) =>
+    spawn?.toolCallId == null ? id : callKey(uri, spawn.toolCallId),
+  )) {
     if (!events.every(({ uri }) => isShown(uri))) continue;
     const call = calls.get(key) ?? null;
     const children = events.filter((event) => !isPlaceholder(event));
@@ -89,7 +93,10 @@ const COMPARED = 2_000;
 const start = (text: string) => text.trim().slice(0, COMPARED);
 
 /** The prompt in the call and as received; only one if they are equal. */
-export function promptsOf({ event, prompt }: Spawn): { readonly sent: string | null; readonly received: KeptEvent | null } {
+export function promptsOf({ event, prompt }: Spawn): {
+  readonly sent: string | null;
+  readonly received: KeptEvent | null;
+} {
   const sent = event.spawn?.prompt ?? null;
   const isRepeated = sent === null || prompt?.text?.includes(start(sent)) === true;
   return { sent: isRepeated && prompt !== null ? null : sent, received: prompt };
@@ -99,6 +106,8 @@ export function promptsOf({ event, prompt }: Spawn): { readonly sent: string | n
 export function inputWithoutPrompt(input: unknown, { event, prompt }: Spawn): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const prompts = [event.spawn?.prompt, prompt?.text].flatMap((text) => (text == null ? [] : [start(text)]));
-  const left = Object.entries(input).filter(([, value]) => typeof value !== "string" || value.trim() === "" || !prompts.includes(start(value)));
+  const left = Object.entries(input).filter(
+    ([, value]) => typeof value !== "string" || value.trim() === "" || !prompts.includes(start(value)),
+  );
   return left.length === 0 ? null : Object.fromEntries(left);
 }

@@ -35,7 +35,8 @@ describe("bars of what was spent", () => {
     expect(statsBars([line("a", 0)], "cost").map((bar) => bar.part)).toEqual([0]);
   });
   it("say at least how much it was where a price is missing", () => {
-    const words = (costUsd: number | null, knownCostUsd: number) => valueText({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
+    const words = (costUsd: number | null, knownCostUsd: number) =>
+      valueText({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
     expect([words(1.5, 1.5), words(null, 0.5), words(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
   });
 });

@@ -50,7 +50,11 @@ export interface StatsBar {
 export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, inOrder = false): StatsBar[] {
   const most = lines.reduce((max, line) => Math.max(max, amountOf(line, measure)), 0);
   const part = (value: number) => (most === 0 ? 0 : value / most);
-  const bars = lines.map((line) => ({ line, part: part(amountOf(line, measure)), failed: part(amountOf(line.failed, measure)) }));
+  const bars = lines.map((line) => ({
+    line,
+    part: part(amountOf(line, measure)),
+    failed: part(amountOf(line.failed, measure)),
+  }));
   return inOrder ? bars : bars.sort((a, b) => b.part - a.part);
 }
 
@@ -65,7 +69,9 @@ const MOST_DAYS = 120;
 
 /** All days from the first to the last, at most the last 120, including empty ones. */
 export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): DayColumn[] {
-  const bars = new Map(statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])));
+  const bars = new Map(
+    statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])),
+  );
   const days = [...bars.keys()].sort();
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return [];
@@ -96,14 +102,27 @@ export function durationBoxes(lines: readonly StatsLine[]): {
 } {
   const known = lines.filter((line) => line.durations !== null && line.durations.most > 0);
   const log = (ms: number) => Math.log(Math.max(LEAST_MS, ms));
-  const low = known.reduce((least, { durations }) => Math.min(least, log(durations?.least ?? 0)), Number.POSITIVE_INFINITY);
-  const high = known.reduce((most, { durations }) => Math.max(most, log(durations?.most ?? 0)), Number.NEGATIVE_INFINITY);
+  const low = known.reduce(
+    (least, { durations }) => Math.min(least, log(durations?.least ?? 0)),
+    Number.POSITIVE_INFINITY,
+  );
+  const high = known.reduce(
+    (most, { durations }) => Math.max(most, log(durations?.most ?? 0)),
+    Number.NEGATIVE_INFINITY,
+  );
   const at = (ms: number) => (high === low ? 0.5 : (log(ms) - low) / (high - low));
   const boxes = known
     .toSorted((a, b) => b.agents - a.agents || b.knownCostUsd - a.knownCostUsd)
     .map((line): DurationBox => {
       const { least = 0, quarter = 0, median = 0, threeQuarters = 0, most = 0 } = line.durations ?? {};
-      return { line, least: at(least), quarter: at(quarter), median: at(median), threeQuarters: at(threeQuarters), most: at(most) };
+      return {
+        line,
+        least: at(least),
+        quarter: at(quarter),
+        median: at(median),
+        threeQuarters: at(threeQuarters),
+        most: at(most),
+      };
     });
   const ticks = ROUND_MS.filter((ms) => log(ms) >= low && log(ms) <= high).map((ms) => ({ at: at(ms), ms }));
   return { boxes, ticks };

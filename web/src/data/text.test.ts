@@ -4,7 +4,11 @@ import { cutAt, detached, oneLine, visible } from "./text.ts";
 
 describe("text to be shown", () => {
   it("has no codes of terminals", () => {
-    expect(visible("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[")).toBe("red link done␛[");
+    expect(
+      visible(
+        "\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[",
+      ),
+    ).toBe("red link done␛[");
   });
 
   it("names what one cannot see", () => {
@@ -20,9 +24,12 @@ describe("text to be shown", () => {
 
   it("never holds a control character, whatever came in", () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.integer({ min: 0, max: 0x2100 }).map((code) => String.fromCharCode(code)) }), (text) => {
-        expect(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(visible(text))).toBe(false);
-      }),
+      fc.property(
+        fc.string({ unit: fc.integer({ min: 0, max: 0x2100 }).map((code) => String.fromCharCode(code)) }),
+        (text) => {
+          expect(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(visible(text))).toBe(false);
+        },
+      ),
     );
   });
 

@@ -4,7 +4,14 @@ import { type ThreadFilters, threadRows } from "./thread-list.ts";
 
 const NOW = new Date(2026, 10, 16, 12).getTime();
 const hoursAgo = (hours: number) => new Date(NOW - hours * 3_600_000).toISOString();
-const counts = (byStatus: Record<string, number>) => ({ messages: 0, toolCalls: 0, toolErrors: 0, spawned: 0, descendants: 0, byStatus });
+const counts = (byStatus: Record<string, number>) => ({
+  messages: 0,
+  toolCalls: 0,
+  toolErrors: 0,
+  spawned: 0,
+  descendants: 0,
+  byStatus,
+});
 const threads = [
   sampleAgent("old", null, { lastActivityAt: hoursAgo(24 * 40), cwd: "/x" }),
   sampleAgent("morning", null, { lastActivityAt: hoursAgo(3), status: "errored", provider: "other" }),
@@ -15,7 +22,9 @@ const threads = [
 ];
 const NONE: ThreadFilters = { provider: null, project: null, status: null, since: null };
 const shown = (filters: Partial<ThreadFilters>) =>
-  threadRows(threads, { ...NONE, ...filters }, NOW).map((row) => (row.is === "heading" ? `# ${row.text} ${row.count}` : row.uri));
+  threadRows(threads, { ...NONE, ...filters }, NOW).map((row) =>
+    row.is === "heading" ? `# ${row.text} ${row.count}` : row.uri,
+  );
 
 describe("the list of threads", () => {
   it("has those at work on top, then the newest", () => {

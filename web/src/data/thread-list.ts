@@ -41,10 +41,13 @@ function fits(record: AgentRecord, { provider, project, status, since }: ThreadF
   if (project !== null && record.cwd !== project) return false;
   if (since !== null && !(Date.parse(record.lastActivityAt ?? "") >= now - sinceMs(since))) return false;
   if (status === null) return true;
-  return status === "running" ? isAtWork(record) : record.status === status || (record.counts.byStatus[status as Status] ?? 0) > 0;
+  return status === "running"
+    ? isAtWork(record)
+    : record.status === status || (record.counts.byStatus[status as Status] ?? 0) > 0;
 }
 
-const sinceMs = (since: string) => Number(/^\d+/.exec(since)?.[0] ?? 0) * (since.endsWith("w") ? 7 : 1) * (since.endsWith("h") ? DAY_MS / 24 : DAY_MS);
+const sinceMs = (since: string) =>
+  Number(/^\d+/.exec(since)?.[0] ?? 0) * (since.endsWith("w") ? 7 : 1) * (since.endsWith("h") ? DAY_MS / 24 : DAY_MS);
 
 function newestFirst(a: AgentRecord, b: AgentRecord): number {
   const [x, y] = [a.lastActivityAt ?? "", b.lastActivityAt ?? ""];

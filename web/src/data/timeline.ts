@@ -42,6 +42,10 @@ export function timeline(events: readonly KeptEvent[]): Step[] {
 }
 
 function step(event: KeptEvent, result: KeptEvent | null, spawned: readonly KeptEvent[]): Step {
-  const failed = event.kind === "error" || event.tool?.isError === true || result?.tool?.isError === true || event.status?.status === "errored";
+  const failed =
+    event.kind === "error" ||
+    event.tool?.isError === true ||
+    result?.tool?.isError === true ||
+    event.status?.status === "errored";
   return { id: event.id, event, result, spawned, failed };
 }

@@ -23,13 +23,22 @@ export const parseSort = (text: string | undefined): Sort | null => {
   const match = /^(-?)(Σ?)(\w+)$/u.exec(text ?? "");
   return match === null ? null : { descending: match[1] === "-", total: match[2] === "Σ", by: match[3] ?? "" };
 };
-export const formatSort = (sort: Sort | null) => (sort === null ? null : `${sort.descending ? "-" : ""}${sort.total ? "Σ" : ""}${sort.by}`);
+export const formatSort = (sort: Sort | null) =>
+  sort === null ? null : `${sort.descending ? "-" : ""}${sort.total ? "Σ" : ""}${sort.by}`;
 
 /** The rows of the tree from top to bottom. Iterative, because trees may be thousands of levels deep. */
-export function treeRows(set: AgentSet, root: string, isFolded: (uri: string) => boolean, sort: Sort | null, now: number): TreeRow[] {
+export function treeRows(
+  set: AgentSet,
+  root: string,
+  isFolded: (uri: string) => boolean,
+  sort: Sort | null,
+  now: number,
+): TreeRow[] {
   const rows: TreeRow[] = [];
   const seen = new Set<string>();
-  const stack: { uri: string; depth: number; position: number; siblings: number }[] = [{ uri: root, depth: 0, position: 1, siblings: 1 }];
+  const stack: { uri: string; depth: number; position: number; siblings: number }[] = [
+    { uri: root, depth: 0, position: 1, siblings: 1 },
+  ];
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
     if (seen.has(at.uri) || !set.has(at.uri)) continue;
     seen.add(at.uri);

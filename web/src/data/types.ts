@@ -72,8 +72,18 @@ export interface Why {
     readonly says: string;
     readonly from: string | null;
   }[];
-  readonly status: { readonly status: Status; readonly statusSource: StatusSource; readonly statusReason: string; readonly activity: string | null };
-  readonly statusEvidence: readonly { readonly at: string | null; readonly says: string; readonly source: string; readonly from: string | null }[];
+  readonly status: {
+    readonly status: Status;
+    readonly statusSource: StatusSource;
+    readonly statusReason: string;
+    readonly activity: string | null;
+  };
+  readonly statusEvidence: readonly {
+    readonly at: string | null;
+    readonly says: string;
+    readonly source: string;
+    readonly from: string | null;
+  }[];
 }
 
 /** `GET /api/search` */
@@ -107,11 +117,20 @@ export interface Doctor {
     readonly files: number;
     readonly bytes: number;
   }[];
-  readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
+  readonly versions: readonly {
+    readonly provider: string;
+    readonly version: string | null;
+    readonly threads: number;
+  }[];
   readonly threads: number;
   readonly agents: number;
   readonly internal: number;
-  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
+  readonly system: {
+    readonly platform: string;
+    readonly processes: string;
+    readonly writers: string;
+    readonly locks: string;
+  };
   readonly problems: readonly {
     readonly code: string;
     readonly severity: "error" | "data-loss" | "info";

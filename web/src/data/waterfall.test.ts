@@ -4,11 +4,20 @@ import { sampleSet, sampleSpan, sampleTime } from "./sample.ts";
 import { type Span, SpanSet } from "./span-set.ts";
 import { around, barsOf, crowd, isWhole, panned, spanAt, ticks, waterfall, zoomed } from "./waterfall.ts";
 
-const TIMES: Readonly<Record<string, readonly [number, number]>> = { main: [0, 1_000], a: [100, 500], b: [100, 900], b1: [200, 800] };
+const TIMES: Readonly<Record<string, readonly [number, number]>> = {
+  main: [0, 1_000],
+  a: [100, 500],
+  b: [100, 900],
+  b1: [200, 800],
+};
 
 function spanSet(spans: Readonly<Record<string, readonly Span[]>>): SpanSet {
   const set = new SpanSet();
-  set.take({ whole: true, next: "", items: Object.entries(spans).map(([uri, list]) => ({ uri, first: 0, removed: null, spans: list })) });
+  set.take({
+    whole: true,
+    next: "",
+    items: Object.entries(spans).map(([uri, list]) => ({ uri, first: 0, removed: null, spans: list })),
+  });
   return set;
 }
 
@@ -45,7 +54,9 @@ describe("the waterfall of a thread", () => {
   });
 
   it("extends to now while an agent runs, and accepts agents that never began", () => {
-    const set = sampleSet({ main: ["late"] }, "main", (uri) => (uri === "main" ? { startedAt: sampleTime(0), status: "running" } : { status: "notFound" }));
+    const set = sampleSet({ main: ["late"] }, "main", (uri) =>
+      uri === "main" ? { startedAt: sampleTime(0), status: "running" } : { status: "notFound" },
+    );
     const { rows, to, isLive } = waterfall(set, "main", new SpanSet(), 5_000);
     expect([rows.length, rows[1]?.life, to, isLive]).toEqual([2, undefined, 5_000, true]);
   });
@@ -65,16 +76,19 @@ describe("looking closer", () => {
   });
   it("never leaves what there is, and comes back to all of it", () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.double({ min: 0.1, max: 10, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }))), (steps) => {
-        let view = whole;
-        for (const [factor, at] of steps) {
-          view = panned(zoomed(view, whole, factor, view.from + at * (view.to - view.from)), whole, (at - 0.5) * 300);
-          expect(view.from).toBeGreaterThanOrEqual(0);
-          expect(view.to).toBeLessThanOrEqual(1_000 + 1e-6);
-          expect(view.to - view.from).toBeGreaterThan(0);
-        }
-        expect(isWhole(zoomed(view, whole, 1e-9, 500), whole)).toBe(true);
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.double({ min: 0.1, max: 10, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }))),
+        (steps) => {
+          let view = whole;
+          for (const [factor, at] of steps) {
+            view = panned(zoomed(view, whole, factor, view.from + at * (view.to - view.from)), whole, (at - 0.5) * 300);
+            expect(view.from).toBeGreaterThanOrEqual(0);
+            expect(view.to).toBeLessThanOrEqual(1_000 + 1e-6);
+            expect(view.to - view.from).toBeGreaterThan(0);
+          }
+          expect(isWhole(zoomed(view, whole, 1e-9, 500), whole)).toBe(true);
+        },
+      ),
     );
   });
   it("shows a life with some air around it", () => {
@@ -88,7 +102,12 @@ describe("bars", () => {
   const view = { from: 0, to: 1_000 };
 
   it("stand where their spans are", () => {
-    const bars = barsOf(listOf([sampleSpan(100, 200), sampleSpan(200, 400, { kind: "tool" }), sampleSpan(900, null)]), view, 100, 950);
+    const bars = barsOf(
+      listOf([sampleSpan(100, 200), sampleSpan(200, 400, { kind: "tool" }), sampleSpan(900, null)]),
+      view,
+      100,
+      950,
+    );
     expect(bars.map(({ kind, x, width }) => [kind, x, width])).toEqual([
       ["model", 10, 10],
       ["model", 90, 5],
@@ -102,14 +121,20 @@ describe("bars", () => {
   });
 
   it("are one where they are smaller than a pixel, and none of them is lost", () => {
-    const spans = Array.from({ length: 10_000 }, (_, i) => sampleSpan(i * 0.1, i * 0.1 + 0.05, { kind: i % 2 === 0 ? "model" : "tool" }));
+    const spans = Array.from({ length: 10_000 }, (_, i) =>
+      sampleSpan(i * 0.1, i * 0.1 + 0.05, { kind: i % 2 === 0 ? "model" : "tool" }),
+    );
     const bars = barsOf(listOf(spans), view, 200, 0);
     expect(bars.length).toBeLessThanOrEqual(2 * 200);
     expect(bars.reduce((sum, bar) => sum + bar.spans, 0)).toBe(10_000);
   });
 
   it("show a failure, however small, and colour nothing else with it", () => {
-    const spans = [sampleSpan(0, 500, { kind: "tool" }), sampleSpan(500, 500.1, { kind: "tool", end: "failed" }), sampleSpan(510, 1_000, { kind: "tool" })];
+    const spans = [
+      sampleSpan(0, 500, { kind: "tool" }),
+      sampleSpan(500, 500.1, { kind: "tool", end: "failed" }),
+      sampleSpan(510, 1_000, { kind: "tool" }),
+    ];
     expect(barsOf(listOf(spans), view, 100, 0).map(({ failed, width }) => [failed, Math.round(width)])).toEqual([
       [false, 50],
       [true, 1],
@@ -118,24 +143,36 @@ describe("bars", () => {
   });
 
   it("cover every moment that a span covers, for any spans", () => {
-    const span = fc.tuple(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: 0, max: 300 }), fc.constantFrom("model", "tool", "wait"), fc.boolean());
+    const span = fc.tuple(
+      fc.integer({ min: 0, max: 1_000 }),
+      fc.integer({ min: 0, max: 300 }),
+      fc.constantFrom("model", "tool", "wait"),
+      fc.boolean(),
+    );
     fc.assert(
       fc.property(fc.array(span, { maxLength: 60 }), (made) => {
         const spans = made
           .toSorted((a, b) => a[0] - b[0])
-          .map(([from, length, kind, failed]) => sampleSpan(from, from + length, { kind: kind as Span["kind"], end: failed ? "failed" : "done" }));
+          .map(([from, length, kind, failed]) =>
+            sampleSpan(from, from + length, { kind: kind as Span["kind"], end: failed ? "failed" : "done" }),
+          );
         const bars = barsOf(listOf(spans), view, 300, 0);
         expect(bars.reduce((sum, bar) => sum + bar.spans, 0)).toBe(spans.length);
         for (const { kind, from, to } of spans) {
           const x = ((from + (to ?? 0)) / 2) * 0.3;
-          if (x <= 300) expect(bars.some((bar) => bar.kind === kind && bar.x <= x + 1 && bar.x + bar.width >= x - 1)).toBe(true);
+          if (x <= 300)
+            expect(bars.some((bar) => bar.kind === kind && bar.x <= x + 1 && bar.x + bar.width >= x - 1)).toBe(true);
         }
       }),
     );
   });
 
   it("are found by the pointer: what is done before what is waited for", () => {
-    const list = listOf([sampleSpan(0, 1_000, { kind: "wait" }), sampleSpan(100, 200), sampleSpan(300, 300, { kind: "tool" })]);
+    const list = listOf([
+      sampleSpan(0, 1_000, { kind: "wait" }),
+      sampleSpan(100, 200),
+      sampleSpan(300, 300, { kind: "tool" }),
+    ]);
     expect([150, 250, 301, 5_000].map((at) => spanAt(list, at, 2, 0))).toEqual([1, 0, 2, -1]);
   });
 });

@@ -43,7 +43,9 @@ export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: numb
   const to = lives.reduce((most, life) => Math.max(most, life.to), Number.NEGATIVE_INFINITY);
   const path = criticalPath(root, withLast(root, new Map(rows.map(({ uri, life }) => [uri, life]))));
   const isLive = rows.some(({ record }) => record.status === "running");
-  return lives.length === 0 ? { rows, indexOf, path, from: now, to: now + 1, isLive } : { rows, indexOf, path, from, to: Math.max(to, from + 1), isLive };
+  return lives.length === 0
+    ? { rows, indexOf, path, from: now, to: now + 1, isLive }
+    : { rows, indexOf, path, from, to: Math.max(to, from + 1), isLive };
 }
 
 const NAMES = new WeakMap<AgentRecord, string>();
@@ -120,7 +122,13 @@ export function barsOf(list: SpanList, view: View, width: number, now: number): 
     if ((to ?? now) < view.from) continue;
     const x = Math.max(-1, (from - view.from) * scale);
     const right = Math.min(width + 1, ((to ?? Math.max(now, from)) - view.from) * scale);
-    const bar = { kind, failed: end === "failed" && kind === "tool", x, width: Math.max(LEAST_PX, right - x), spans: 1 };
+    const bar = {
+      kind,
+      failed: end === "failed" && kind === "tool",
+      x,
+      width: Math.max(LEAST_PX, right - x),
+      spans: 1,
+    };
     const before = open[kind];
     open[kind] = before !== undefined && isTogether(before, bar) ? together(before, bar) : bar;
     if (before !== undefined && open[kind] === bar) bars[kind].push(before);
@@ -160,7 +168,8 @@ export function crowd(rows: readonly WaterfallRow[], whole: View, columns: numbe
     .flatMap(({ life }) => (life === undefined ? [] : [[life.from, 1] as const, [life.to, -1] as const]))
     .sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   const most = new Uint16Array(columns);
-  const column = (at: number) => Math.max(0, Math.min(columns - 1, Math.floor(((at - whole.from) / (whole.to - whole.from)) * columns)));
+  const column = (at: number) =>
+    Math.max(0, Math.min(columns - 1, Math.floor(((at - whole.from) / (whole.to - whole.from)) * columns)));
   let [count, since] = [0, 0];
   for (const [at, change] of changes) {
     const until = column(at);
@@ -174,10 +183,18 @@ export function crowd(rows: readonly WaterfallRow[], whole: View, columns: numbe
 
 // --- axis
 
-const STEPS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
+const STEPS_MS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5,
+  432e5, 864e5,
+];
 
 /** Round times since the start, at least `apart` pixels from each other. */
-export function ticks(view: View, origin: number, width: number, apart: number): readonly { readonly at: number; readonly since: number }[] {
+export function ticks(
+  view: View,
+  origin: number,
+  width: number,
+  apart: number,
+): readonly { readonly at: number; readonly since: number }[] {
   const least = ((view.to - view.from) / width) * apart;
   const step = STEPS_MS.find((ms) => ms >= least) ?? Math.ceil(least / 864e5) * 864e5;
   const first = Math.ceil((view.from - origin) / step) * step;

@@ -29,7 +29,10 @@ export default function Agent(props: { uri: string }) {
   const thread = useThread(() => props.uri);
   const agent = () => {
     thread.shape();
-    return thread.agent(props.uri) ?? (thread.root() !== null && !thread.set.has(props.uri) ? thread.agent(thread.root() ?? "") : undefined);
+    return (
+      thread.agent(props.uri) ??
+      (thread.root() !== null && !thread.set.has(props.uri) ? thread.agent(thread.root() ?? "") : undefined)
+    );
   };
   const events = useEvents(() => props.uri, { subtree: false, isOurs: (event) => event.uri === agent()?.uri });
   const steps = createMemo(() => timeline(events.items()));
@@ -41,7 +44,9 @@ export default function Agent(props: { uri: string }) {
   // Steps that failed or have no result yet are open; others are one line each.
   const isOpen = (index: number) => {
     const step = steps()[index];
-    return step !== undefined && (toggled().get(step.id) ?? (step.event.kind === "error" || step.event.id === target()?.id));
+    return (
+      step !== undefined && (toggled().get(step.id) ?? (step.event.kind === "error" || step.event.id === target()?.id))
+    );
   };
   const toggle = (index: number) => {
     const step = steps()[index];
@@ -83,7 +88,9 @@ export default function Agent(props: { uri: string }) {
   const target = createMemo(() => {
     const { event, at } = route().params;
     if (event === undefined && at === undefined) return undefined;
-    return steps().find((one) => one.id === event || [one.event, one.result].some((e) => e?.ref != null && placeOf(e.ref) === at));
+    return steps().find(
+      (one) => one.id === event || [one.event, one.result].some((e) => e?.ref != null && placeOf(e.ref) === at),
+    );
   });
   createEffect(
     on(
@@ -100,7 +107,10 @@ export default function Agent(props: { uri: string }) {
 
   return (
     <div class="page agent">
-      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+      <Show
+        when={!thread.error()}
+        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
+      >
         <List
           label="Timeline"
           class="timeline"
@@ -130,7 +140,11 @@ export default function Agent(props: { uri: string }) {
                 </span>
                 <span class="spring" />
                 <label class="check">
-                  <input type="checkbox" checked={follow()} onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })} />
+                  <input
+                    type="checkbox"
+                    checked={follow()}
+                    onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })}
+                  />
                   Follow live <kbd>f</kbd>
                 </label>
               </div>
@@ -138,7 +152,13 @@ export default function Agent(props: { uri: string }) {
             </div>
           }
           row={(row, index) => (
-            <StepView step={row()} index={index()} open={isOpen(index())} selected={index() === selected()} onToggle={() => toggle(index())} />
+            <StepView
+              step={row()}
+              index={index()}
+              open={isOpen(index())}
+              selected={index() === selected()}
+              onToggle={() => toggle(index())}
+            />
           )}
         />
       </Show>
@@ -178,7 +198,8 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
         <span title="Own tokens">{count(totalTokens(agent().usage.own))} tokens</span>
         <Show when={agent().counts.descendants > 0}>
           <span>
-            Σ {money(agent().usage.subtree.costUsd)} · {count(columnOf("tokens")?.total(agent(), undefined, now()) ?? null)} with{" "}
+            Σ {money(agent().usage.subtree.costUsd)} ·{" "}
+            {count(columnOf("tokens")?.total(agent(), undefined, now()) ?? null)} with{" "}
             {plural(agent().counts.descendants, "agent")} below
           </span>
         </Show>
@@ -194,7 +215,11 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
       <For each={agent().warnings}>{(warning) => <p class="warning">{visible(warning)}</p>}</For>
       <div class="exchange">
         <Panel title="Prompt" text={agent().prompt} nothing="The prompt is not recorded." />
-        <Panel title="Result" text={agent().result} nothing={agent().status === "running" ? (agent().activity ?? "Still running.") : "No result."} />
+        <Panel
+          title="Result"
+          text={agent().result}
+          nothing={agent().status === "running" ? (agent().activity ?? "Still running.") : "No result."}
+        />
       </div>
       <details class="about">
         <summary>Tools, files and other facts</summary>
@@ -229,9 +254,12 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
           </dd>
           <dt>Tokens</dt>
           <dd>
-            {count(agent().usage.own.inputTokens)} input, {count(agent().usage.own.outputTokens)} output, {count(agent().usage.own.cacheReadTokens)} cache read,{" "}
-            {count(agent().usage.own.cacheWriteTokens)} cache write, in {plural(agent().usage.own.calls, "call")}
-            <Show when={reportedOnly(agent().usage)}>{(tokens) => <>; the product reported {count(tokens())} tokens, which are in no sum</>}</Show>
+            {count(agent().usage.own.inputTokens)} input, {count(agent().usage.own.outputTokens)} output,{" "}
+            {count(agent().usage.own.cacheReadTokens)} cache read, {count(agent().usage.own.cacheWriteTokens)} cache
+            write, in {plural(agent().usage.own.calls, "call")}
+            <Show when={reportedOnly(agent().usage)}>
+              {(tokens) => <>; the product reported {count(tokens())} tokens, which are in no sum</>}
+            </Show>
           </dd>
           <dt>Version</dt>
           <dd>{agent().productVersion ?? UNKNOWN}</dd>
@@ -244,7 +272,11 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             {(uri) => (
               <Show when={props.thread.agent(uri)}>
                 {(child) => (
-                  <a class="child" href={formatRoute({ page: "agent", uri })} {...tipped(() => <AgentTip agent={child()} />)}>
+                  <a
+                    class="child"
+                    href={formatRoute({ page: "agent", uri })}
+                    {...tipped(() => <AgentTip agent={child()} />)}
+                  >
                     <StatusBadge agent={child()} compact /> {oneLine(displayName(child()), 60)}{" "}
                     <span class="muted">{money(child().usage.subtree.costUsd)}</span>
                   </a>
@@ -253,7 +285,9 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             )}
           </For>
           <Show when={children().length > 40}>
-            <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>and {children().length - 40} more</a>
+            <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>
+              and {children().length - 40} more
+            </a>
           </Show>
         </div>
       </Show>
@@ -261,7 +295,8 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
   );
 }
 
-const toolList = (tools: readonly string[] | null, unknown: string) => (tools === null ? unknown : tools.length === 0 ? "None" : tools.join(", "));
+const toolList = (tools: readonly string[] | null, unknown: string) =>
+  tools === null ? unknown : tools.length === 0 ? "None" : tools.join(", ");
 
 /** Folded to a few lines until opened. */
 function Panel(props: { title: string; text: string | null; nothing: string }) {

@@ -30,7 +30,9 @@ export async function removeCard(card: Card): Promise<void> {
   try {
     await api.removeCard(card.id);
     const again = () =>
-      void api.saveCard(null, { title: card.title, threads: card.threads }).catch((error: Error) => showToast(error.message, { isError: true }));
+      void api
+        .saveCard(null, { title: card.title, threads: card.threads })
+        .catch((error: Error) => showToast(error.message, { isError: true }));
     showToast(`Deleted ${oneLine(card.title, 60)}. Its threads stay.`, { action: { label: "Undo", run: again } });
   } catch (error) {
     showToast((error as Error).message, { isError: true });
@@ -92,7 +94,9 @@ export default function Board() {
             <input
               type="checkbox"
               checked={isNotifying()}
-              onChange={(event) => void notify(event.currentTarget.checked).then(() => (event.currentTarget.checked = isNotifying()))}
+              onChange={(event) =>
+                void notify(event.currentTarget.checked).then(() => (event.currentTarget.checked = isNotifying()))
+              }
             />
             Notify me
           </label>
@@ -103,7 +107,10 @@ export default function Board() {
         <Match when={board.loaded() && board.cards().size === 0}>
           <div class="nothing">
             <p class="big">No cards yet.</p>
-            <p class="muted">A card is a unit of work with one or more threads of any product. Its stage is derived from the threads and their sub-agents.</p>
+            <p class="muted">
+              A card is a unit of work with one or more threads of any product. Its stage is derived from the threads
+              and their sub-agents.
+            </p>
             <p class="actions">
               <button type="button" onClick={() => setEditing("new")}>
                 Create the first card
@@ -136,7 +143,13 @@ export default function Board() {
         {(menu) => <Menu near={menu.near} items={menuItems(menu.card)} onClose={() => setMenuAt(null)} />}
       </Show>
       <Show when={editing()} keyed>
-        {(what) => <CardDialog card={what === "new" ? null : what} taken={[...board.cards().values()]} onClose={() => setEditing(null)} />}
+        {(what) => (
+          <CardDialog
+            card={what === "new" ? null : what}
+            taken={[...board.cards().values()]}
+            onClose={() => setEditing(null)}
+          />
+        )}
       </Show>
       <Show when={isFollowing()}>
         <RelayDialog onClose={() => setFollowing(false)} />
@@ -191,7 +204,12 @@ function Column(props: {
               onFocusIn={() => props.onSelect(card.id)}
             >
               <CardFace card={card} />
-              <button type="button" class="quiet small" aria-label={`Menu of ${card.title}`} onClick={(event) => props.onMenu(card, event.currentTarget)}>
+              <button
+                type="button"
+                class="quiet small"
+                aria-label={`Menu of ${card.title}`}
+                onClick={(event) => props.onMenu(card, event.currentTarget)}
+              >
                 ⋯
               </button>
             </li>
@@ -211,7 +229,11 @@ function CardFace(props: { card: Card }) {
       </a>
       <For each={props.card.waiting}>
         {(wait) => (
-          <a class="wait" href={formatRoute({ page: "agent", uri: wait.uri })} title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}>
+          <a
+            class="wait"
+            href={formatRoute({ page: "agent", uri: wait.uri })}
+            title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}
+          >
             <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
             <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
             <span class="says" dir="auto">

@@ -67,7 +67,10 @@ export default function CardPage(props: { id: string }) {
   });
   const parts = mapArray(uris, (uri) => {
     const thread = useThread(() => uri);
-    const events = useEvents(() => uri, { subtree: true, isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === uri });
+    const events = useEvents(() => uri, {
+      subtree: true,
+      isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === uri,
+    });
     return { uri, thread, events };
   });
   const agents = createMemo(() =>
@@ -123,7 +126,10 @@ export default function CardPage(props: { id: string }) {
     E: nextError(-1),
     u: () => go("board"),
   });
-  const flip = (id: string) => setParams({ hide: [...(hidden().has(id) ? [...hidden()].filter((one) => one !== id) : [...hidden(), id])].join(",") || null });
+  const flip = (id: string) =>
+    setParams({
+      hide: [...(hidden().has(id) ? [...hidden()].filter((one) => one !== id) : [...hidden(), id])].join(",") || null,
+    });
   onCleanup(() => setOpened(new Set<string>()));
   return (
     <div class="page log card-page">
@@ -147,7 +153,11 @@ export default function CardPage(props: { id: string }) {
             <span class="muted">{plural(happened().length, "entry", "entries")}</span>
             <span class="spring" />
             <label class="check">
-              <input type="checkbox" checked={follow()} onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })} />
+              <input
+                type="checkbox"
+                checked={follow()}
+                onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })}
+              />
               Follow live <kbd>f</kbd>
             </label>
           </div>
@@ -191,8 +201,8 @@ function CardHead(props: { card: Card }) {
       <For each={props.card.waiting}>
         {(wait) => (
           <p class="wait">
-            <a href={formatRoute({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for {article(wait.for)}:{" "}
-            <span dir="auto">{oneLine(wait.says, 200)}</span>
+            <a href={formatRoute({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for{" "}
+            {article(wait.for)}: <span dir="auto">{oneLine(wait.says, 200)}</span>
             <Show when={wait.since}>{(since) => <span class="muted"> · since {clock(since())}</span>}</Show>
           </p>
         )}
@@ -226,7 +236,8 @@ function AgentChip(props: { agent: AgentRecord; hue: number; count: number; show
       onClick={() => props.onFlip()}
       {...tipped(() => <AgentTip agent={props.agent} />)}
     >
-      <StatusMark status={props.agent.status} /> {oneLine(displayName(props.agent), 32)} <b class="number">{props.count}</b>
+      <StatusMark status={props.agent.status} /> {oneLine(displayName(props.agent), 32)}{" "}
+      <b class="number">{props.count}</b>
     </button>
   );
 }

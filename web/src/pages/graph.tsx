@@ -38,7 +38,9 @@ export default function GraphPage(props: { uri: string }) {
     thread.shape();
     taken();
     const root = thread.root();
-    return root === null ? null : graph(thread.set, root, messages(), room(), { size: size(), isDetailed: isDetailed() });
+    return root === null
+      ? null
+      : graph(thread.set, root, messages(), room(), { size: size(), isDetailed: isDetailed() });
   });
   const records = createMemo(() => {
     thread.pulse();
@@ -65,12 +67,18 @@ export default function GraphPage(props: { uri: string }) {
   });
   return (
     <div class="page pictures">
-      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+      <Show
+        when={!thread.error()}
+        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
+      >
         <ThreadHead thread={thread} />
         <div class="tree-tools">
           <label>
             <span class="muted">Colour</span>
-            <select aria-label="Colours" onChange={(event) => setParams({ color: event.currentTarget.value === "type" ? "type" : null })}>
+            <select
+              aria-label="Colours"
+              onChange={(event) => setParams({ color: event.currentTarget.value === "type" ? "type" : null })}
+            >
               <option value="status" selected={tint() === "status"}>
                 Status
               </option>
@@ -81,7 +89,12 @@ export default function GraphPage(props: { uri: string }) {
           </label>
           <label>
             <span class="muted">Size</span>
-            <select aria-label="Sizes" onChange={(event) => setParams({ size: event.currentTarget.value === "equal" ? null : event.currentTarget.value })}>
+            <select
+              aria-label="Sizes"
+              onChange={(event) =>
+                setParams({ size: event.currentTarget.value === "equal" ? null : event.currentTarget.value })
+              }
+            >
               <For each={GRAPH_SIZES}>
                 {(one) => (
                   <option value={one} selected={size() === one}>
@@ -102,7 +115,11 @@ export default function GraphPage(props: { uri: string }) {
           <GraphLegend records={records()} tint={tint()} messages={messages().length} />
           <span class="spring" />
           <label class="check">
-            <input type="checkbox" checked={hasTable()} onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })} />
+            <input
+              type="checkbox"
+              checked={hasTable()}
+              onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })}
+            />
             Table
           </label>
           <button type="button" class="quiet" onClick={() => save("svg")} disabled={hasTable()}>
@@ -130,7 +147,12 @@ export default function GraphPage(props: { uri: string }) {
                 />
               }
             >
-              <EdgeTable picture={shown()} agent={(uri) => thread.agent(uri)} messages={messages()} selected={selected()} />
+              <EdgeTable
+                picture={shown()}
+                agent={(uri) => thread.agent(uri)}
+                messages={messages()}
+                selected={selected()}
+              />
             </Show>
           )}
         </Show>

@@ -23,7 +23,9 @@ export default function Health() {
         </button>
       </div>
       <Switch>
-        <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} onRetry={() => void refetch()} />}</Match>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
         <Match when={found.latest}>
           {(both) => (
             <>
@@ -65,8 +67,8 @@ export default function Health() {
               <section>
                 <h2>Found</h2>
                 <p>
-                  {plural(both()[0].threads, "thread")} with {plural(both()[0].agents, "agent")} below them; {plural(both()[0].internal, "internal transcript")}{" "}
-                  of the products themselves.
+                  {plural(both()[0].threads, "thread")} with {plural(both()[0].agents, "agent")} below them;{" "}
+                  {plural(both()[0].internal, "internal transcript")} of the products themselves.
                 </p>
                 <p class="versions">
                   <For each={both()[0].versions}>
@@ -94,20 +96,25 @@ export default function Health() {
                 <dl class="facts">
                   <dt>Index</dt>
                   <dd>
-                    <code>{both()[0].index.path}</code> {plural(both()[0].index.files, "file")}, {bytes(both()[0].index.bytes)}; may be deleted at any time
+                    <code>{both()[0].index.path}</code> {plural(both()[0].index.files, "file")},{" "}
+                    {bytes(both()[0].index.bytes)}; may be deleted at any time
                   </dd>
                   <dt>Manual links</dt>
                   <dd>
-                    <code>{both()[0].kept.path}</code> {both()[0].kept.exists ? plural(both()[0].kept.links, "manual link") : "not found; no manual links"}
+                    <code>{both()[0].kept.path}</code>{" "}
+                    {both()[0].kept.exists ? plural(both()[0].kept.links, "manual link") : "not found; no manual links"}
                   </dd>
                   <dt>Settings</dt>
                   <dd>
                     <code>{both()[0].settings.path}</code>{" "}
-                    {both()[0].settings.exists ? both()[0].settings.set.join(", ") || "no keys set" : "not found; using defaults"}
+                    {both()[0].settings.exists
+                      ? both()[0].settings.set.join(", ") || "no keys set"
+                      : "not found; using defaults"}
                   </dd>
                   <dt>Server</dt>
                   <dd>
-                    version {both()[1].version}, started {ago(both()[1].startedAt, now())}, {both()[1].watching ? "watching" : "not watching"}
+                    version {both()[1].version}, started {ago(both()[1].startedAt, now())},{" "}
+                    {both()[1].watching ? "watching" : "not watching"}
                   </dd>
                 </dl>
               </section>
@@ -130,7 +137,8 @@ function Problems(props: { problems: Doctor["problems"] }) {
               <li data-severity={problem.severity}>
                 <details>
                   <summary>
-                    <span class="chip">{problem.severity}</span> {problem.sentence} <b>×{exact(problem.count)}</b> <code class="muted">{problem.code}</code>
+                    <span class="chip">{problem.severity}</span> {problem.sentence} <b>×{exact(problem.count)}</b>{" "}
+                    <code class="muted">{problem.code}</code>
                   </summary>
                   <ul>
                     <For each={problem.examples}>

@@ -22,7 +22,10 @@ const CHIPS = 60;
 export default function Log(props: { uri: string }) {
   useClock();
   const thread = useThread(() => props.uri);
-  const events = useEvents(() => threadOf(props.uri), { subtree: true, isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root() });
+  const events = useEvents(() => threadOf(props.uri), {
+    subtree: true,
+    isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root(),
+  });
   const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
   const [selectedId, setSelectedId] = createSignal<string | null>(route().params.event ?? null);
   const hues = useHues(thread);
@@ -90,9 +93,19 @@ export default function Log(props: { uri: string }) {
 
   return (
     <div class="page log">
-      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+      <Show
+        when={!thread.error()}
+        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
+      >
         <ThreadHead thread={thread} />
-        <Chips thread={thread} hues={hues()} hidden={hidden()} follow={follow()} entries={events.items().length} complete={events.complete()} />
+        <Chips
+          thread={thread}
+          hues={hues()}
+          hidden={hidden()}
+          follow={follow()}
+          entries={events.items().length}
+          complete={events.complete()}
+        />
         <Show when={events.error()}>{(error) => <Failure error={error()} />}</Show>
         <LogList
           label="Log"
@@ -111,7 +124,14 @@ export default function Log(props: { uri: string }) {
 }
 
 /** One chip per agent. */
-function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidden: ReadonlySet<string>; follow: boolean; entries: number; complete: boolean }) {
+function Chips(props: {
+  thread: Thread;
+  hues: ReadonlyMap<string, number>;
+  hidden: ReadonlySet<string>;
+  follow: boolean;
+  entries: number;
+  complete: boolean;
+}) {
   const [query, setQuery] = createSignal("");
   const agents = createMemo(() => {
     props.thread.shape();
@@ -120,10 +140,13 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
   const idOf = (agent: AgentRecord) => agent.agentId ?? "main";
   const fitting = createMemo(() => {
     const text = query().toLowerCase();
-    return agents().filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(text));
+    return agents().filter((agent) =>
+      `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(text),
+    );
   });
   const hide = (ids: Iterable<string>) => setParams({ hide: [...ids].join(",") || null });
-  const toggle = (id: string) => hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
+  const toggle = (id: string) =>
+    hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
   return (
     <div class="log-tools">
       <div class="chips" role="group" aria-label="Agents shown">
@@ -134,7 +157,9 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
               class="agent-chip"
               data-chip={idOf(agent)}
               aria-pressed={!props.hidden.has(idOf(agent))}
-              ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.hues.get(agent.uri) ?? 0)))}
+              ref={(element) =>
+                createEffect(() => element.style.setProperty("--hue", String(props.hues.get(agent.uri) ?? 0)))
+              }
               onClick={() => toggle(idOf(agent))}
               onDblClick={() =>
                 hide(
@@ -145,7 +170,8 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
               }
               {...tipped(() => <AgentTip agent={agent} />)}
             >
-              <StatusMark status={agent.status} /> {oneLine(displayName(agent), 32)} <code>{idOf(agent).slice(-5)}</code>
+              <StatusMark status={agent.status} /> {oneLine(displayName(agent), 32)}{" "}
+              <code>{idOf(agent).slice(-5)}</code>
             </button>
           )}
         </For>
@@ -155,7 +181,12 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
       </div>
       <div class="chip-tools">
         <Show when={agents().length > 12}>
-          <input type="search" placeholder="Find an agent" aria-label="Find an agent" onInput={(event) => setQuery(event.currentTarget.value)} />
+          <input
+            type="search"
+            placeholder="Find an agent"
+            aria-label="Find an agent"
+            onInput={(event) => setQuery(event.currentTarget.value)}
+          />
         </Show>
         <button type="button" class="quiet" onClick={() => hide([])}>
           All
@@ -172,7 +203,11 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
           Tree <kbd>u</kbd>
         </a>
         <label class="check">
-          <input type="checkbox" checked={props.follow} onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })} />
+          <input
+            type="checkbox"
+            checked={props.follow}
+            onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })}
+          />
           Follow live <kbd>f</kbd>
         </label>
       </div>

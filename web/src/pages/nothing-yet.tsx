@@ -52,7 +52,9 @@ export function NothingYet() {
                 <li classList={{ missing: !root.exists }}>
                   <span>{root.product}</span>
                   <code>{root.path}</code>
-                  <span class="muted">{root.exists ? `${plural(root.files, "file")}, ${bytes(root.bytes)}` : "not there"}</span>
+                  <span class="muted">
+                    {root.exists ? `${plural(root.files, "file")}, ${bytes(root.bytes)}` : "not there"}
+                  </span>
                 </li>
               )}
             </For>

@@ -35,7 +35,12 @@ export default function Requests(props: { uri: string }) {
     document.getElementById(`request-${index}`)?.scrollIntoView({ block: "nearest" });
   };
   useKeys({
-    ...listKeys({ count: () => requests.items().length, selected, select, open: (index) => toggle(requests.items()[index]?.request_id ?? "") }),
+    ...listKeys({
+      count: () => requests.items().length,
+      selected,
+      select,
+      open: (index) => toggle(requests.items()[index]?.request_id ?? ""),
+    }),
     u: () => go("agent", props.uri),
   });
   createEffect(() => {
@@ -47,7 +52,9 @@ export default function Requests(props: { uri: string }) {
       <div class="above">
         <nav class="crumbs" aria-label="Ancestors">
           <a href={formatRoute({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
-          <a href={formatRoute({ page: "agent", uri: props.uri })}>{oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}</a>
+          <a href={formatRoute({ page: "agent", uri: props.uri })}>
+            {oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}
+          </a>
         </nav>
         <div class="thread-name">
           <Show when={agent()}>{(shown) => <StatusBadge agent={shown()} />}</Show>
@@ -55,13 +62,20 @@ export default function Requests(props: { uri: string }) {
           <span class="muted">{plural(requests.items().length, "request")}</span>
           <span class="spring" />
           <label class="check">
-            <input type="checkbox" checked={isWork()} onChange={(event) => setParams({ work: event.currentTarget.checked ? "1" : null })} />
+            <input
+              type="checkbox"
+              checked={isWork()}
+              onChange={(event) => setParams({ work: event.currentTarget.checked ? "1" : null })}
+            />
             Hide internal model calls
           </label>
         </div>
         <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={requests.isLoaded() && requests.items().length === 0}>
-          <p class="muted nothing">No request of this agent went through the proxy. Start it with retinue proxy, and point the agent at its address.</p>
+          <p class="muted nothing">
+            No request of this agent went through the proxy. Start it with retinue proxy, and point the agent at its
+            address.
+          </p>
         </Show>
       </div>
       <ol class="request-list">

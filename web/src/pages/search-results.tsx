@@ -22,7 +22,9 @@ export function SearchResults(props: { text: string }) {
     () => props.text,
     (text) => api.search(text, LIMIT),
   );
-  const rows = createMemo(() => (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })));
+  const rows = createMemo(() =>
+    (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })),
+  );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
   const addressOf = ({ uri, ref }: Found) => formatRoute({ page: "agent", uri, params: { at: placeOf(ref) } });
@@ -51,7 +53,8 @@ export function SearchResults(props: { text: string }) {
       <Show when={incomplete()}>
         {(left) => (
           <p class="muted" role="status" data-testid="unsearched">
-            Only what was written since {ago(left().reaches, now())} is searched yet; {plural(left().files, "older file")} ({bytes(left().bytes)}) will follow.{" "}
+            Only what was written since {ago(left().reaches, now())} is searched yet;{" "}
+            {plural(left().files, "older file")} ({bytes(left().bytes)}) will follow.{" "}
             <button type="button" onClick={() => void refetch()}>
               Search again
             </button>
@@ -59,7 +62,9 @@ export function SearchResults(props: { text: string }) {
         )}
       </Show>
       <Switch>
-        <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} onRetry={() => void refetch()} />}</Match>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
         <Match when={found.state === "ready" && rows().length === 0}>
           <div class="nothing">
             <p class="big">No match.</p>
@@ -73,7 +78,13 @@ export function SearchResults(props: { text: string }) {
             height={() => 72}
             selected={selected()}
             row={(row, index) => (
-              <a class="found" classList={{ selected: index() === selected() }} id={`row-${index()}`} tabindex="-1" href={addressOf(row().finding)}>
+              <a
+                class="found"
+                classList={{ selected: index() === selected() }}
+                id={`row-${index()}`}
+                tabindex="-1"
+                href={addressOf(row().finding)}
+              >
                 <span class="meta">
                   <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
                   <span>{kindLabel(row().finding.kind)}</span>
@@ -81,7 +92,9 @@ export function SearchResults(props: { text: string }) {
                   <code class="wide">{row().finding.uri}</code>
                 </span>
                 <span class="snippet" dir="auto">
-                  <For each={marked(row().finding)}>{(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}</For>
+                  <For each={marked(row().finding)}>
+                    {(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}
+                  </For>
                 </span>
               </a>
             )}
@@ -97,7 +110,10 @@ function marked({ snippet, marks }: Found): { text: string; isMark: boolean }[] 
   const parts: { text: string; isMark: boolean }[] = [];
   let at = 0;
   for (const [start, end] of marks) {
-    parts.push({ text: visible(snippet.slice(at, start)), isMark: false }, { text: visible(snippet.slice(start, end)), isMark: true });
+    parts.push(
+      { text: visible(snippet.slice(at, start)), isMark: false },
+      { text: visible(snippet.slice(start, end)), isMark: true },
+    );
     at = end;
   }
   return [...parts, { text: visible(snippet.slice(at)), isMark: false }];

@@ -59,7 +59,11 @@ export default function Stats() {
             <legend class="sr">Measure</legend>
             <For each={STATS_MEASURES}>
               {(one) => (
-                <button type="button" aria-pressed={measure() === one} onClick={() => setParams({ measure: one === "cost" ? null : one })}>
+                <button
+                  type="button"
+                  aria-pressed={measure() === one}
+                  onClick={() => setParams({ measure: one === "cost" ? null : one })}
+                >
                   {MEASURE_WORDS[one]}
                 </button>
               )}
@@ -74,20 +78,25 @@ export default function Stats() {
             <Show when={found().incomplete}>
               {(far) => (
                 <p class="incomplete" data-testid="incomplete">
-                  These sums are not complete: {exact(far().all - far().done)} of {plural(far().all, "file")} are still to be read.
+                  These sums are not complete: {exact(far().all - far().done)} of {plural(far().all, "file")} are still
+                  to be read.
                 </p>
               )}
             </Show>
             <InShort total={found().total} measure={measure()} />
             <div class="charts">
               <DayChart lines={found().by.day} measure={measure()} />
-              <For each={CHARTS}>{([by, title]) => <BarTable title={title} by={by} lines={found().by[by]} measure={measure()} />}</For>
+              <For each={CHARTS}>
+                {([by, title]) => <BarTable title={title} by={by} lines={found().by[by]} measure={measure()} />}
+              </For>
               <DurationChart lines={found().by.template} />
             </div>
           </Show>
         )}
       </Show>
-      <Show when={route().params.behind}>{(behind) => <Behind behind={behind()} measure={measure()} since={since()} />}</Show>
+      <Show when={route().params.behind}>
+        {(behind) => <Behind behind={behind()} measure={measure()} since={since()} />}
+      </Show>
     </div>
   );
 }
@@ -117,8 +126,15 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
           Own {percent(own())} · delegated {percent(part(props.total.delegated))}
         </dt>
         <dd>
-          <span class="split-bar" role="img" aria-label={`${valueText(props.total.delegated, props.measure)} of it delegated`}>
-            <span class="own" ref={(element) => createMemo(() => element.style.setProperty("width", `${own() * 100}%`))} />
+          <span
+            class="split-bar"
+            role="img"
+            aria-label={`${valueText(props.total.delegated, props.measure)} of it delegated`}
+          >
+            <span
+              class="own"
+              ref={(element) => createMemo(() => element.style.setProperty("width", `${own() * 100}%`))}
+            />
           </span>
           <span class="muted">{valueText(props.total.delegated, props.measure)} delegated</span>
         </dd>
@@ -140,7 +156,11 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
 function Behind(props: { behind: string; measure: StatsMeasure; since: string | undefined }) {
   const query = createMemo(() => {
     const at = props.behind.indexOf(":");
-    return { by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group, key: at < 0 ? null : props.behind.slice(at + 1), since: props.since };
+    return {
+      by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group,
+      key: at < 0 ? null : props.behind.slice(at + 1),
+      since: props.since,
+    };
   });
   const [threads] = createResource(query, ({ by, key, since }) => api.threadsBehind(by, key, since));
   return (
@@ -161,8 +181,11 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
                   {thread.record === null ? thread.key : oneLine(displayName(thread.record), 120)}
                 </a>
                 <span class="muted">
-                  {thread.record === null ? "" : `${productOf(thread.record.provider)} · ${ago(thread.record.lastActivityAt, now())} · `}
-                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens · {money(thread.usage.costUsd)}
+                  {thread.record === null
+                    ? ""
+                    : `${productOf(thread.record.provider)} · ${ago(thread.record.lastActivityAt, now())} · `}
+                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens ·{" "}
+                  {money(thread.usage.costUsd)}
                 </span>
               </li>
             )}

@@ -35,7 +35,12 @@ export default function Threads() {
 function ThreadList() {
   useClock();
   const param = (name: string) => route().params[name] ?? null;
-  const filters = createMemo<ThreadFilters>(() => ({ provider: param("product"), project: param("project"), status: param("status"), since: param("since") }));
+  const filters = createMemo<ThreadFilters>(() => ({
+    provider: param("product"),
+    project: param("project"),
+    status: param("status"),
+    since: param("since"),
+  }));
   const isFiltered = () => Object.values(filters()).some((value) => value !== null);
   const list = useThreadList(filters);
   const rows = createMemo(() => threadRows(list.records().values(), filters(), now()));
@@ -72,7 +77,10 @@ function ThreadList() {
         <Match when={list.loaded() && rows().length === 0}>
           <div class="nothing">
             <p class="big">No thread matches these filters.</p>
-            <button type="button" onClick={() => setParams({ product: null, project: null, status: null, since: null })}>
+            <button
+              type="button"
+              onClick={() => setParams({ product: null, project: null, status: null, since: null })}
+            >
               Show all
             </button>
           </div>
@@ -85,13 +93,17 @@ function ThreadList() {
             selected={selected()}
             onEnd={() => void list.more()}
             row={(row, index) => (
-              <Show when={((r) => (r.is === "thread" ? list.records().get(r.uri) : undefined))(row())} fallback={<Heading row={row()} />}>
+              <Show
+                when={((r) => (r.is === "thread" ? list.records().get(r.uri) : undefined))(row())}
+                fallback={<Heading row={row()} />}
+              >
                 {(record) => <ThreadLine record={record()} selected={index() === selected()} index={index()} />}
               </Show>
             )}
           />
           <p class="foot muted">
-            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {money(totals().cost)} where prices are known
+            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them ·{" "}
+            {money(totals().cost)} where prices are known
             <Show when={reading()}> · reading</Show>
           </p>
         </Match>
@@ -155,25 +167,48 @@ function ThreadLine(props: { record: AgentRecord; selected: boolean; index: numb
 
 function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, AgentRecord> }) {
   const products = createMemo(() => [
-    ...new Set([...(doctor()?.versions.map((v) => v.provider) ?? []), ...[...props.records.values()].map((r) => r.provider)]),
+    ...new Set([
+      ...(doctor()?.versions.map((v) => v.provider) ?? []),
+      ...[...props.records.values()].map((r) => r.provider),
+    ]),
   ]);
   const projects = createMemo(() => {
-    const found = new Map([...props.records.values()].flatMap((r) => (r.cwd === null ? [] : [[r.cwd, r.project ?? r.cwd] as const])));
+    const found = new Map(
+      [...props.records.values()].flatMap((r) => (r.cwd === null ? [] : [[r.cwd, r.project ?? r.cwd] as const])),
+    );
     const chosen = props.filters.project;
     if (chosen !== null && !found.has(chosen)) found.set(chosen, chosen);
     return [...found].sort(([, a], [, b]) => a.localeCompare(b));
   });
   return (
     <div class="filters">
-      <Choice label="Product" name="product" value={props.filters.provider} any="All products" options={products().map((p) => [p, productOf(p)])} />
+      <Choice
+        label="Product"
+        name="product"
+        value={props.filters.provider}
+        any="All products"
+        options={products().map((p) => [p, productOf(p)])}
+      />
       <Choice label="Project" name="project" value={props.filters.project} any="All projects" options={projects()} />
-      <Choice label="Status" name="status" value={props.filters.status} any="Any status" options={STATUSES.map((status) => [status, status])} />
+      <Choice
+        label="Status"
+        name="status"
+        value={props.filters.status}
+        any="Any status"
+        options={STATUSES.map((status) => [status, status])}
+      />
       <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
     </div>
   );
 }
 
-function Choice(props: { label: string; name: string; value: string | null; any: string; options: readonly (readonly [string, string])[] }) {
+function Choice(props: {
+  label: string;
+  name: string;
+  value: string | null;
+  any: string;
+  options: readonly (readonly [string, string])[];
+}) {
   return (
     <select
       aria-label={props.label}

@@ -54,7 +54,12 @@ export default function Tree(props: { uri: string }) {
     thread.shape();
     resort();
     const root = thread.root();
-    return root === null ? [] : treeRows(thread.set, root, (uri) => folded().has(uri), sort(), Date.now()).map((row) => ({ ...row, id: row.uri }));
+    return root === null
+      ? []
+      : treeRows(thread.set, root, (uri) => folded().has(uri), sort(), Date.now()).map((row) => ({
+          ...row,
+          id: row.uri,
+        }));
   });
 
   // If the URL names an agent below, it is selected.
@@ -80,7 +85,11 @@ export default function Tree(props: { uri: string }) {
     for (let n = 1; n <= all.length; n += 1) {
       const row = all[(selected() + step * n + all.length * 2) % all.length];
       const agent = row === undefined ? undefined : thread.set.get(row.uri);
-      if (agent !== undefined && (agent.status === "errored" || agent.status === "shutdown" || agent.counts.toolErrors > 0)) return select(agent.uri);
+      if (
+        agent !== undefined &&
+        (agent.status === "errored" || agent.status === "shutdown" || agent.counts.toolErrors > 0)
+      )
+        return select(agent.uri);
     }
   };
   useKeys({
@@ -123,7 +132,8 @@ export default function Tree(props: { uri: string }) {
     const agent = thread.set.get(uri);
     if (agent === undefined) return [];
     const below = thread.set.subtree(uri).filter((one) => thread.set.childrenOf(one).length > 0);
-    const fold = (to: boolean) => () => setFolded((before) => new Set(to ? [...before, ...below] : [...before].filter((one) => !below.includes(one))));
+    const fold = (to: boolean) => () =>
+      setFolded((before) => new Set(to ? [...before, ...below] : [...before].filter((one) => !below.includes(one))));
     return [
       { label: "Open", key: "Enter", run: () => go("agent", uri) },
       { label: "Evidence", key: "w", run: () => why(uri) },
@@ -135,7 +145,12 @@ export default function Tree(props: { uri: string }) {
           ]),
       { label: "Change parent …", run: () => setRelinking(agent) },
       ...(agent.link?.source === "manual"
-        ? [{ label: "Remove manual link", run: () => void import("../view/relink.tsx").then(({ undoLink }) => undoLink(uri, thread)) }]
+        ? [
+            {
+              label: "Remove manual link",
+              run: () => void import("../view/relink.tsx").then(({ undoLink }) => undoLink(uri, thread)),
+            },
+          ]
         : []),
       { label: "Copy URI", run: () => void navigator.clipboard.writeText(uri).then(() => showToast("Copied")) },
     ];
@@ -160,14 +175,19 @@ export default function Tree(props: { uri: string }) {
 
   return (
     <div class="page tree" ref={page}>
-      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+      <Show
+        when={!thread.error()}
+        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
+      >
         <ThreadHead thread={thread} />
         <div class="tree-tools">
           <label>
             <span class="muted">Numbers</span>
             <select
               aria-label="Which numbers"
-              onChange={(event) => setParams({ show: event.currentTarget.value === "both" ? null : event.currentTarget.value })}
+              onChange={(event) =>
+                setParams({ show: event.currentTarget.value === "both" ? null : event.currentTarget.value })
+              }
             >
               <For each={MODES}>
                 {(one) => (
@@ -190,7 +210,15 @@ export default function Tree(props: { uri: string }) {
           <button
             type="button"
             class="quiet"
-            onClick={() => setFolded(new Set([...thread.set.uris()].filter((uri) => uri !== thread.root() && thread.set.childrenOf(uri).length > 0)))}
+            onClick={() =>
+              setFolded(
+                new Set(
+                  [...thread.set.uris()].filter(
+                    (uri) => uri !== thread.root() && thread.set.childrenOf(uri).length > 0,
+                  ),
+                ),
+              )
+            }
           >
             Fold all
           </button>
@@ -226,12 +254,16 @@ export default function Tree(props: { uri: string }) {
           )}
         />
       </Show>
-      <Show when={menu()}>{(open) => <Menu near={open().near} items={items(open().uri)} onClose={() => setMenu(null)} />}</Show>
+      <Show when={menu()}>
+        {(open) => <Menu near={open().near} items={items(open().uri)} onClose={() => setMenu(null)} />}
+      </Show>
       <Suspense>
         <Show when={route().params.why} keyed>
           {(uri) => <Why uri={uri} onClose={() => why(null)} />}
         </Show>
-        <Show when={relinking()}>{(agent) => <Relink agent={agent()} thread={thread} onClose={() => setRelinking(null)} />}</Show>
+        <Show when={relinking()}>
+          {(agent) => <Relink agent={agent()} thread={thread} onClose={() => setRelinking(null)} />}
+        </Show>
       </Suspense>
     </div>
   );
@@ -246,7 +278,8 @@ function Head(props: { columns: ReturnType<typeof layout>["columns"]; status: bo
     if (again && props.sort?.descending !== first) setParams({ sort: null });
     else setParams({ sort: formatSort({ by, total, descending: again ? !first : first }) });
   };
-  const direction = (id: string) => (key() !== id ? undefined : props.sort?.descending === true ? "descending" : "ascending");
+  const direction = (id: string) =>
+    key() !== id ? undefined : props.sort?.descending === true ? "descending" : "ascending";
   const arrow = (id: string) => (direction(id) === undefined ? "" : direction(id) === "descending" ? " ↓" : " ↑");
   return (
     <div class="row head" role="presentation">

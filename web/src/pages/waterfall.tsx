@@ -15,7 +15,12 @@ import { TimesTable } from "../view/times-table.tsx";
 import { TypeLegend } from "../view/type-legend.tsx";
 import { WaterfallView } from "../view/waterfall.tsx";
 
-const MEASURE_WORDS: Readonly<Record<Measure, string>> = { time: "Time worked", cost: "Cost", tokens: "Tokens", calls: "Model calls" };
+const MEASURE_WORDS: Readonly<Record<Measure, string>> = {
+  time: "Time worked",
+  cost: "Cost",
+  tokens: "Tokens",
+  calls: "Model calls",
+};
 
 /** Update interval of the right edge while agents run. */
 const GROWS_MS = 200;
@@ -49,7 +54,9 @@ export default function WaterfallPage(props: { uri: string }) {
     thread.pulse();
     spans.version();
     const root = thread.root();
-    return root === null || !isIcicle() ? null : icicle(thread.set, root, (record) => ownOf(record, measure(), spans.set, now()));
+    return root === null || !isIcicle()
+      ? null
+      : icicle(thread.set, root, (record) => ownOf(record, measure(), spans.set, now()));
   });
   const shares = createMemo(() => sharesOf(picture()?.path ?? []));
   const longest = createMemo(() => {
@@ -74,12 +81,16 @@ export default function WaterfallPage(props: { uri: string }) {
   createEffect(() => {
     thread.pulse();
     const root = thread.set.get(thread.root() ?? "");
-    document.title = root === undefined ? "retinue" : `${displayName(root)} · ${isIcicle() ? "icicle" : "waterfall"} · retinue`;
+    document.title =
+      root === undefined ? "retinue" : `${displayName(root)} · ${isIcicle() ? "icicle" : "waterfall"} · retinue`;
   });
 
   return (
     <div class="page pictures">
-      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+      <Show
+        when={!thread.error()}
+        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
+      >
         <ThreadHead thread={thread} />
         <div class="tree-tools">
           <fieldset class="switch">
@@ -106,7 +117,12 @@ export default function WaterfallPage(props: { uri: string }) {
           >
             <label>
               <span class="muted">Width</span>
-              <select aria-label="Width" onChange={(event) => setParams({ by: event.currentTarget.value === "time" ? null : event.currentTarget.value })}>
+              <select
+                aria-label="Width"
+                onChange={(event) =>
+                  setParams({ by: event.currentTarget.value === "time" ? null : event.currentTarget.value })
+                }
+              >
                 <For each={MEASURES}>
                   {(one) => (
                     <option value={one} selected={measure() === one}>
@@ -117,7 +133,11 @@ export default function WaterfallPage(props: { uri: string }) {
               </select>
             </label>
           </Show>
-          <Show when={!isIcicle() && route().params.path !== "0" && (picture()?.rows.length ?? 0) > 1 && longest().length > 0}>
+          <Show
+            when={
+              !isIcicle() && route().params.path !== "0" && (picture()?.rows.length ?? 0) > 1 && longest().length > 0
+            }
+          >
             <span class="critical-words" title="Critical path: the work that determined when the thread ended">
               <For each={longest()}>
                 {({ uri, name, part }) => (
@@ -133,7 +153,11 @@ export default function WaterfallPage(props: { uri: string }) {
             <TypeLegend records={picture()?.rows.map(({ record }) => record) ?? []} />
           </Show>
           <label class="check">
-            <input type="checkbox" checked={hasTable()} onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })} />
+            <input
+              type="checkbox"
+              checked={hasTable()}
+              onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })}
+            />
             Table
           </label>
         </div>
@@ -143,8 +167,13 @@ export default function WaterfallPage(props: { uri: string }) {
             <Show
               when={hasTable()}
               fallback={
-                <Show when={isIcicle() ? boxes() : null} fallback={<WaterfallView picture={shown()} now={now()} selected={selected()} onSelect={select} />}>
-                  {(found) => <IcicleView picture={found()} measure={measure()} selected={selected()} onSelect={select} />}
+                <Show
+                  when={isIcicle() ? boxes() : null}
+                  fallback={<WaterfallView picture={shown()} now={now()} selected={selected()} onSelect={select} />}
+                >
+                  {(found) => (
+                    <IcicleView picture={found()} measure={measure()} selected={selected()} onSelect={select} />
+                  )}
                 </Show>
               }
             >

@@ -36,7 +36,10 @@ export function useCards(onChange: (before: Card | undefined, now: Card) => void
     setCards(after);
     for (const [id, card] of changed) if (card !== null) onChange(before.get(id), card);
   };
-  const setPosition = listen(() => ({ cards: "true" }), { changes: ({ cards: changed }) => take(changed), reset: () => void load() });
+  const setPosition = listen(() => ({ cards: "true" }), {
+    changes: ({ cards: changed }) => take(changed),
+    reset: () => void load(),
+  });
   void load();
   onCleanup(() => loading.abort());
   return { cards, loaded, error, retry: () => void load() };

@@ -16,7 +16,10 @@ const PAGE = 500;
 const FIRST_PAGE = 100;
 
 /** The events of an agent or a whole thread: past ones page by page, then live. */
-export function useEvents(address: Accessor<string | null>, options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean }): Events {
+export function useEvents(
+  address: Accessor<string | null>,
+  options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean },
+): Events {
   /** Another selection in the URL is not another agent: nothing is loaded again. */
   const uri = createMemo(address);
   let list = new EventList();

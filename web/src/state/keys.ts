@@ -14,7 +14,10 @@ export function useKeys(keys: Keys, modal = false): void {
 
 /** While a field has the focus, arrows and letters belong to it. */
 function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable);
+  return (
+    target instanceof HTMLElement &&
+    (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable)
+  );
 }
 
 export function listenToKeys(): void {
@@ -22,7 +25,11 @@ export function listenToKeys(): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isWriting(event.target) && event.key !== "Escape") return;
     // These keys activate a focused button, box or link, not the list behind it.
-    if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, summary, input") !== null)
+    if (
+      (event.key === "Enter" || event.key === " ") &&
+      event.target instanceof HTMLElement &&
+      event.target.closest("button, a, summary, input") !== null
+    )
       return;
     for (const { keys, modal } of layers) {
       const handler = keys[event.key];
@@ -37,14 +44,20 @@ export function listenToKeys(): void {
 }
 
 /** List navigation by letters and arrows. */
-export function listKeys(list: { count: () => number; selected: () => number; select: (index: number) => void; open: (index: number) => void }): Keys {
+export function listKeys(list: {
+  count: () => number;
+  selected: () => number;
+  select: (index: number) => void;
+  open: (index: number) => void;
+}): Keys {
   const to = (index: number) => {
     if (list.count() === 0) return;
     // From here on, Enter opens the row, not the last pressed button.
     document.querySelector<HTMLElement>(".list")?.focus({ preventScroll: true });
     list.select(Math.max(0, Math.min(list.count() - 1, index)));
   };
-  const by = (step: number) => () => to(list.selected() < 0 ? (step > 0 ? 0 : list.count() - 1) : list.selected() + step);
+  const by = (step: number) => () =>
+    to(list.selected() < 0 ? (step > 0 ? 0 : list.count() - 1) : list.selected() + step);
   const page = Math.max(1, Math.floor(innerHeight / 40) - 4);
   return {
     j: by(1),

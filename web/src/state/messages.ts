@@ -7,7 +7,9 @@ const AGAIN_MS = 1_000;
 
 /** The messages between agents of a thread; fetched again after changes. */
 export function useMessages(thread: Thread): Accessor<readonly Message[]> {
-  const [messages, setMessages] = createSignal<readonly Message[]>([], { equals: (a, b) => JSON.stringify(a) === JSON.stringify(b) });
+  const [messages, setMessages] = createSignal<readonly Message[]>([], {
+    equals: (a, b) => JSON.stringify(a) === JSON.stringify(b),
+  });
   let timer: ReturnType<typeof setTimeout> | undefined;
   let aborter = new AbortController();
   const load = () => {

@@ -17,7 +17,11 @@ const PAGE = 100;
 const AGAIN_MS = 1_000;
 
 /** The API requests of one agent, page by page; `pulse` changes on every update. */
-export function useRequests(agent: Accessor<string>, isWork: Accessor<boolean>, pulse: Accessor<unknown>): AgentRequests {
+export function useRequests(
+  agent: Accessor<string>,
+  isWork: Accessor<boolean>,
+  pulse: Accessor<unknown>,
+): AgentRequests {
   const [items, setItems] = createSignal<readonly RequestRecord[]>([]);
   const [next, setNext] = createSignal<string | null>(null);
   const [isLoaded, setLoaded] = createSignal(false);

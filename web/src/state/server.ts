@@ -118,7 +118,8 @@ function follow(): void {
   if (entries.some(({ since }) => since === undefined)) return;
   const query = new URLSearchParams();
   for (const { interest } of entries)
-    for (const [name, value] of Object.entries(interest)) if (value !== null && !query.getAll(name).includes(value)) query.append(name, value);
+    for (const [name, value] of Object.entries(interest))
+      if (value !== null && !query.getAll(name).includes(value)) query.append(name, value);
   stream.follow(query.size === 0 ? null : `api/live?${query}`, earliest(entries.map(({ since }) => since ?? null)));
 }
 
@@ -165,4 +166,5 @@ export async function loadDoctor(): Promise<void> {
 }
 
 /** The product's name, if known. */
-export const productOf = (provider: string) => doctor()?.roots.find((root) => root.provider === provider)?.product ?? provider;
+export const productOf = (provider: string) =>
+  doctor()?.roots.find((root) => root.provider === provider)?.product ?? provider;

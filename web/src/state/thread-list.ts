@@ -22,7 +22,10 @@ export function useThreadList(filters: () => ThreadFilters) {
     loading = mine;
     try {
       const query = { provider: provider ?? undefined, cwd: project ?? undefined, since: since ?? undefined };
-      const { body: page, live } = await api.threads({ ...query, cursor: cursor ?? undefined, limit: PAGE }, mine.signal);
+      const { body: page, live } = await api.threads(
+        { ...query, cursor: cursor ?? undefined, limit: PAGE },
+        mine.signal,
+      );
       cursor = page.next;
       setRecords((before) => new Map([...before, ...page.items.map((record) => [record.uri, record] as const)]));
       setLoaded(true);
@@ -56,7 +59,8 @@ export function useThreadList(filters: () => ThreadFilters) {
         for (const uri of removed) after.delete(uri);
         for (const record of roots) after.set(record.uri, record);
         // A thread that moved below another one is no longer a thread.
-        for (const record of agents) if (record.parent !== null && threadOf(record.uri) !== record.uri) after.delete(record.uri);
+        for (const record of agents)
+          if (record.parent !== null && threadOf(record.uri) !== record.uri) after.delete(record.uri);
         return after;
       });
     },

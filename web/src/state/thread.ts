@@ -44,7 +44,11 @@ export function useThread(uri: Accessor<string>): Thread {
     const touched: string[] = [];
     let moved = false;
     for (const record of changes.agents) {
-      const isOurs = set.has(record.uri) || record.uri === top || threadOf(record.uri) === top || (record.parent !== null && set.has(record.parent));
+      const isOurs =
+        set.has(record.uri) ||
+        record.uri === top ||
+        threadOf(record.uri) === top ||
+        (record.parent !== null && set.has(record.parent));
       if (!isOurs || isOld(record)) continue;
       if (set.put(record) !== "changed") moved = true;
       touched.push(record.uri);
@@ -73,7 +77,8 @@ export function useThread(uri: Accessor<string>): Thread {
       setRoot(tree.uri);
       tick([...before, ...fresh.uris()], true);
       // A change received in the meantime may be older than the tree.
-      const isOld = (record: AgentRecord) => (set.get(record.uri)?.lastActivityAt ?? "") > (record.lastActivityAt ?? "");
+      const isOld = (record: AgentRecord) =>
+        (set.get(record.uri)?.lastActivityAt ?? "") > (record.lastActivityAt ?? "");
       const missed = waiting ?? [];
       waiting = null;
       for (const changes of missed) take(changes, isOld);

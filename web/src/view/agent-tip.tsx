@@ -19,7 +19,12 @@ export function AgentTip(props: { agent: AgentRecord; whole?: boolean }) {
     <>
       <div class="tip-title">{oneLine(displayName(props.agent))}</div>
       <p class="muted">
-        {[props.agent.type, ...props.agent.model, duration(ownTime(props.agent, now())), props.agent.background ? "background" : null]
+        {[
+          props.agent.type,
+          ...props.agent.model,
+          duration(ownTime(props.agent, now())),
+          props.agent.background ? "background" : null,
+        ]
           .filter((word) => word !== null)
           .join(" · ")}
       </p>

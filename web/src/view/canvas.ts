@@ -59,7 +59,9 @@ export function usePainting<Scene>(scene: () => Scene, paint: (scene: Scene) => 
 }
 
 /** The size of an element while the component lives. */
-export function useSize(element: () => HTMLElement | undefined): Accessor<{ readonly width: number; readonly height: number }> {
+export function useSize(
+  element: () => HTMLElement | undefined,
+): Accessor<{ readonly width: number; readonly height: number }> {
   const [size, setSize] = createSignal({ width: 0, height: 0 });
   onMount(() => {
     const watched = element();

@@ -17,18 +17,27 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
   const [query, setQuery] = createSignal("");
   const [wrong, setWrong] = createSignal("");
   const [found] = createResource(async () => (await api.threads({ limit: LISTED })).body.items);
-  const elsewhere = createMemo(() => new Set(props.taken.filter((card) => card.id !== props.card?.id).flatMap((card) => card.threads)));
+  const elsewhere = createMemo(
+    () => new Set(props.taken.filter((card) => card.id !== props.card?.id).flatMap((card) => card.threads)),
+  );
   const nameFor = (uri: string) => {
     const record = found.latest?.find((one) => one.uri === uri);
     return record === undefined ? uri : displayName(record);
   };
   const fitting = createMemo(() => {
     const text = query().toLowerCase().trim();
-    const free = (found.latest ?? []).filter((record) => !elsewhere().has(record.uri) && !threads().includes(record.uri));
-    return free.filter((record) => `${displayName(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(text)).slice(0, SHOWN);
+    const free = (found.latest ?? []).filter(
+      (record) => !elsewhere().has(record.uri) && !threads().includes(record.uri),
+    );
+    return free
+      .filter((record) => `${displayName(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(text))
+      .slice(0, SHOWN);
   });
   /** A URI that is not in the list, or has not begun. */
-  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(query().trim()) && fitting().length === 0 && !threads().includes(query().trim()) ? query().trim() : null);
+  const foreign = () =>
+    /^[a-z]+:\/\/\S+$/.test(query().trim()) && fitting().length === 0 && !threads().includes(query().trim())
+      ? query().trim()
+      : null;
   const save = async () => {
     try {
       const name = title().trim();
@@ -63,7 +72,12 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
             {(uri) => (
               <li>
                 <span dir="auto">{oneLine(nameFor(uri), 80)}</span>
-                <button type="button" class="quiet small" aria-label={`Remove ${uri}`} onClick={() => setThreads((all) => all.filter((one) => one !== uri))}>
+                <button
+                  type="button"
+                  class="quiet small"
+                  aria-label={`Remove ${uri}`}
+                  onClick={() => setThreads((all) => all.filter((one) => one !== uri))}
+                >
                   ✕
                 </button>
               </li>

@@ -10,7 +10,9 @@ export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
   return createMemo(() => {
     thread.shape();
     const began = (uri: string) => thread.set.get(uri)?.startedAt ?? "~";
-    const uris = thread.set.subtree(thread.root() ?? "").toSorted((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
+    const uris = thread.set
+      .subtree(thread.root() ?? "")
+      .toSorted((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
     return new Map(uris.map((uri, index) => [uri, hueAt(index)]));
   });
 }

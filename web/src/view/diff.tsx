@@ -16,7 +16,10 @@ const PATIENCE_MS = 200;
 
 export default function Diff(props: { change: FileChange }) {
   return (
-    <Show when={props.change.is === "edits" && props.change} fallback={<Lines lines={patchLines(props.change.is === "patch" ? props.change.patch : "")} />}>
+    <Show
+      when={props.change.is === "edits" && props.change}
+      fallback={<Lines lines={patchLines(props.change.is === "patch" ? props.change.patch : "")} />}
+    >
       {(change) => <For each={change().edits}>{(edit) => <EditLines edit={edit} />}</For>}
     </Show>
   );

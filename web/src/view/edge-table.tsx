@@ -8,10 +8,16 @@ import { StatusBadge } from "./status.tsx";
 import { typeOf } from "./type-colors.ts";
 
 /** The graph as a table: parents, kinds of links and their evidence. */
-export function EdgeTable(props: { picture: Graph; agent: (uri: string) => AgentRecord | undefined; messages: readonly Message[]; selected: string | null }) {
+export function EdgeTable(props: {
+  picture: Graph;
+  agent: (uri: string) => AgentRecord | undefined;
+  messages: readonly Message[];
+  selected: string | null;
+}) {
   const kinds = createMemo(() => new Map(props.picture.edges.map((edge) => [edge.to, edge.kind])));
   const names = createMemo(() => new Map(props.picture.nodes.map(({ uri, record }) => [uri, shortName(record)])));
-  const written = (uri: string, side: "from" | "to") => props.messages.filter((message) => message[side] === uri).length;
+  const written = (uri: string, side: "from" | "to") =>
+    props.messages.filter((message) => message[side] === uri).length;
   return (
     <div class="table-scroll">
       <table class="numbers">
@@ -32,7 +38,10 @@ export function EdgeTable(props: { picture: Graph; agent: (uri: string) => Agent
           <For each={props.picture.nodes}>
             {({ uri, record }) => (
               <tr data-uri={uri} aria-selected={uri === props.selected}>
-                <th scope="row" ref={(element) => element.style.setProperty("--depth", String(Math.min(record.depth, 10)))}>
+                <th
+                  scope="row"
+                  ref={(element) => element.style.setProperty("--depth", String(Math.min(record.depth, 10)))}
+                >
                   <a href={formatRoute({ page: "agent", uri })}>{names().get(uri)}</a>
                 </th>
                 <td>{typeOf(record)}</td>
@@ -41,7 +50,11 @@ export function EdgeTable(props: { picture: Graph; agent: (uri: string) => Agent
                 </td>
                 <td>{kinds().get(uri) ?? "root"}</td>
                 <td>{names().get(record.parent ?? "") ?? UNKNOWN}</td>
-                <td>{record.link === null ? UNKNOWN : `${record.link.rule}${record.link.confidence < 1 ? ` (${percent(record.link.confidence)})` : ""}`}</td>
+                <td>
+                  {record.link === null
+                    ? UNKNOWN
+                    : `${record.link.rule}${record.link.confidence < 1 ? ` (${percent(record.link.confidence)})` : ""}`}
+                </td>
                 <td>{exact(written(uri, "from"))}</td>
                 <td>{exact(written(uri, "to"))}</td>
               </tr>

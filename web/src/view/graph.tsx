@@ -41,8 +41,18 @@ const STATUS_COLORS: Readonly<Record<Status, (typeof COLORS)[number]>> = {
   notFound: "idle",
 };
 /** Distinguished by pattern, because colours have another meaning. */
-const DASHES: Readonly<Record<EdgeKind, string | undefined>> = { spawned: undefined, forked: "7 3", revived: "10 3 2 3", external: "2 3" };
-const EDGE_WORDS: Readonly<Record<EdgeKind, string>> = { spawned: "spawned", forked: "forked", revived: "revived by a message", external: "external" };
+const DASHES: Readonly<Record<EdgeKind, string | undefined>> = {
+  spawned: undefined,
+  forked: "7 3",
+  revived: "10 3 2 3",
+  external: "2 3",
+};
+const EDGE_WORDS: Readonly<Record<EdgeKind, string>> = {
+  spawned: "spawned",
+  forked: "forked",
+  revived: "revived by a message",
+  external: "external",
+};
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
 const LABEL_X = 28;
 const ZOOM = 1.4;
@@ -70,7 +80,8 @@ export function GraphView(props: {
   const size = useSize(() => box);
   createEffect(() => size().width > 0 && props.onRoom(size()));
   const types = createMemo(() => typeNames(props.picture.nodes.map(({ record }) => record)));
-  const colorOf = (record: AgentRecord) => palette()[props.tint === "type" ? colorOfType(types(), typeOf(record)) : STATUS_COLORS[record.status]];
+  const colorOf = (record: AgentRecord) =>
+    palette()[props.tint === "type" ? colorOfType(types(), typeOf(record)) : STATUS_COLORS[record.status]];
   const byUri = createMemo(() => new Map(props.picture.nodes.map((node) => [node.uri, node])));
 
   // --- view; null: everything
@@ -78,7 +89,11 @@ export function GraphView(props: {
   const fitting = createMemo((): Look => {
     const { width, height } = props.picture;
     const scale = Math.min(1.4, size().width / width || 1, size().height / height || 1);
-    return { scale, x: Math.max(0, (size().width - width * scale) / 2), y: Math.max(0, (size().height - height * scale) / 2) };
+    return {
+      scale,
+      x: Math.max(0, (size().width - width * scale) / 2),
+      y: Math.max(0, (size().height - height * scale) / 2),
+    };
   });
   const shown = () => look() ?? fitting();
   const zoom = (factor: number, x = size().width / 2, y = size().height / 2) => {
@@ -92,7 +107,11 @@ export function GraphView(props: {
     const { scale, x, y } = shown();
     const [left, top] = [node.x * scale + x, node.y * scale + y];
     if (left < 0 || top < 12 || left + node.width * scale > size().width || top > size().height - 12)
-      setLook({ scale, x: size().width / 2 - (node.x + node.width / 2) * scale, y: size().height / 2 - node.y * scale });
+      setLook({
+        scale,
+        x: size().width / 2 - (node.x + node.width / 2) * scale,
+        y: size().height / 2 - node.y * scale,
+      });
   };
   const current = () => byUri().get(props.selected ?? "");
   createEffect(
@@ -133,7 +152,8 @@ export function GraphView(props: {
   const wheel = (event: WheelEvent) => {
     event.preventDefault();
     const at = (box as HTMLDivElement).getBoundingClientRect();
-    if (event.shiftKey || (!event.ctrlKey && Math.abs(event.deltaX) > Math.abs(event.deltaY))) pan(-event.deltaX || -event.deltaY, 0);
+    if (event.shiftKey || (!event.ctrlKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)))
+      pan(-event.deltaX || -event.deltaY, 0);
     else zoom(Math.exp(-event.deltaY / 400), event.clientX - at.left, event.clientY - at.top);
   };
   onMount(() => box?.addEventListener("wheel", wheel, { passive: false }));
@@ -219,7 +239,15 @@ export function GraphView(props: {
         >
           <title>Agents and their parents</title>
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+            <marker
+              id="arrow"
+              viewBox="0 0 8 8"
+              refX="7"
+              refY="4"
+              markerWidth="7"
+              markerHeight="7"
+              orient="auto-start-reverse"
+            >
               <path d="M0 0L8 4L0 8z" fill={palette().accent} />
             </marker>
           </defs>
@@ -228,7 +256,15 @@ export function GraphView(props: {
               <For each={props.picture.edges}>
                 {(edge) => (
                   <Show when={edge.path}>
-                    {(path) => <path d={path()} stroke-dasharray={DASHES[edge.kind]} data-edge={edge.kind} data-from={edge.from} data-to={edge.to} />}
+                    {(path) => (
+                      <path
+                        d={path()}
+                        stroke-dasharray={DASHES[edge.kind]}
+                        data-edge={edge.kind}
+                        data-from={edge.from}
+                        data-to={edge.to}
+                      />
+                    )}
                   </Show>
                 )}
               </For>
@@ -236,7 +272,14 @@ export function GraphView(props: {
                 {(block) => (
                   <g data-block={block.from} data-edge={block.kind} stroke-dasharray={DASHES[block.kind]}>
                     <path d={block.path} />
-                    <rect x={block.x} y={block.y} width={block.width} height={block.height} rx="8" fill={palette().sunk} />
+                    <rect
+                      x={block.x}
+                      y={block.y}
+                      width={block.width}
+                      height={block.height}
+                      rx="8"
+                      fill={palette().sunk}
+                    />
                   </g>
                 )}
               </For>
@@ -263,18 +306,34 @@ export function GraphView(props: {
                       stroke-width={node.uri === props.selected ? 2.5 : 1}
                     />
                     <rect width="22" height={node.height} rx="5" fill={colorOf(record())} />
-                    <text x="11" y={node.height / 2 + 4.5} text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
+                    <text
+                      x="11"
+                      y={node.height / 2 + 4.5}
+                      text-anchor="middle"
+                      fill={palette()["on-kind"]}
+                      font-weight="600"
+                    >
                       {STATUS_MARKS[record().status]}
                     </text>
                     <For each={lines(record(), node.width)}>
                       {(line, index) => (
-                        <text x={LABEL_X} y={props.picture.isDetailed ? 15.5 + index() * 15 : node.height / 2 + 4.5} fill={palette().ink}>
+                        <text
+                          x={LABEL_X}
+                          y={props.picture.isDetailed ? 15.5 + index() * 15 : node.height / 2 + 4.5}
+                          fill={palette().ink}
+                        >
                           {line}
                         </text>
                       )}
                     </For>
                     <Show when={props.picture.isDetailed}>
-                      <text data-numbers x={LABEL_X} y={17 + lines(record(), node.width).length * 15} fill={palette().muted} font-size="11">
+                      <text
+                        data-numbers
+                        x={LABEL_X}
+                        y={17 + lines(record(), node.width).length * 15}
+                        fill={palette().muted}
+                        font-size="11"
+                      >
                         {numbers(record())}
                       </text>
                     </Show>
@@ -285,7 +344,13 @@ export function GraphView(props: {
             <g data-layer="messages" fill="none" stroke={palette().accent} stroke-width="1.6">
               <For each={props.picture.arcs}>
                 {(arc) => (
-                  <path d={arc.path} marker-end="url(#arrow)" data-arc={arc.messages} data-from={arc.from} data-to={arc.to}>
+                  <path
+                    d={arc.path}
+                    marker-end="url(#arrow)"
+                    data-arc={arc.messages}
+                    data-from={arc.from}
+                    data-to={arc.to}
+                  >
                     <title>{`${arc.messages} ${arc.messages === 1 ? "message" : "messages"}`}</title>
                   </path>
                 )}
@@ -303,7 +368,10 @@ export function GraphView(props: {
 }
 
 export function GraphLegend(props: { records: readonly AgentRecord[]; tint: Tint; messages: number }) {
-  const statuses = () => (Object.keys(STATUS_COLORS) as Status[]).filter((status) => props.records.some((record) => record.status === status));
+  const statuses = () =>
+    (Object.keys(STATUS_COLORS) as Status[]).filter((status) =>
+      props.records.some((record) => record.status === status),
+    );
   return (
     <>
       <Show when={props.tint === "status"} fallback={<TypeLegend records={props.records} />}>

@@ -16,7 +16,23 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 
-for (const [name, language] of Object.entries({ bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml }))
+for (const [name, language] of Object.entries({
+  bash,
+  cpp,
+  css,
+  diff,
+  go,
+  java,
+  javascript,
+  json,
+  markdown,
+  python,
+  rust,
+  sql,
+  typescript,
+  xml,
+  yaml,
+}))
   hljs.registerLanguage(name, language);
 
 /** Highlights the text of an element without changing it. */

@@ -14,13 +14,23 @@ type Color = (typeof COLORS)[number];
 /** Narrower boxes have no label. */
 const LABEL_PX = 34;
 
-export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = { time: duration, cost: money, tokens: count, calls: count };
+export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = {
+  time: duration,
+  cost: money,
+  tokens: count,
+  calls: count,
+};
 
 /**
  * Shows where time, money or tokens were used: each agent's width is the total of its subtree, with its children below
  * it.
  */
-export function IcicleView(props: { picture: Icicle; measure: Measure; selected: string | null; onSelect: (uri: string) => void }) {
+export function IcicleView(props: {
+  picture: Icicle;
+  measure: Measure;
+  selected: string | null;
+  onSelect: (uri: string) => void;
+}) {
   let canvas: HTMLCanvasElement | undefined;
   let scroller: HTMLDivElement | undefined;
   let drawn: readonly IcicleBox[] = [];
@@ -29,7 +39,9 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
   const size = useSize(() => scroller);
   const colorOf = useTypeColors(() => props.picture.nodes.map(({ record }) => record));
   const [scrollTop, setScrollTop] = createSignal(0);
-  const [hover, setHover] = createSignal<{ readonly box: IcicleBox; readonly x: number; readonly y: number } | null>(null);
+  const [hover, setHover] = createSignal<{ readonly box: IcicleBox; readonly x: number; readonly y: number } | null>(
+    null,
+  );
   const byUri = createMemo(() => new Map(props.picture.nodes.map((node) => [node.uri, node])));
   const root = () => props.picture.nodes[0];
   const top = (): IcicleNode | undefined => byUri().get(route().params.below ?? "") ?? root();
@@ -55,22 +67,37 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
       if (context === null) return;
       context.font = FONT;
       context.textBaseline = "middle";
-      drawn = all.filter(({ node }) => (node.depth - from + 1) * ROW_PX > above && (node.depth - from) * ROW_PX < above + height);
+      drawn = all.filter(
+        ({ node }) => (node.depth - from + 1) * ROW_PX > above && (node.depth - from) * ROW_PX < above + height,
+      );
       for (const box of drawn)
-        paintBox(context, box, (box.node.depth - from) * ROW_PX - above, colors, colorOf(box.node.record), box.node.uri === selected, measure);
+        paintBox(
+          context,
+          box,
+          (box.node.depth - from) * ROW_PX - above,
+          colors,
+          colorOf(box.node.record),
+          box.node.uri === selected,
+          measure,
+        );
       frames += 1;
     },
   );
   onMount(() => {
-    if (canvas !== undefined) Object.assign(canvas, { picture: () => props.picture, drawn: () => drawn, frames: () => frames });
+    if (canvas !== undefined)
+      Object.assign(canvas, { picture: () => props.picture, drawn: () => drawn, frames: () => frames });
   });
 
   const under = (event: MouseEvent): IcicleBox | undefined => {
     const box = (canvas as HTMLCanvasElement).getBoundingClientRect();
-    const [x, level] = [event.clientX - box.left, Math.floor((event.clientY - box.top + scrollTop()) / ROW_PX) + (top()?.depth ?? 0)];
+    const [x, level] = [
+      event.clientX - box.left,
+      Math.floor((event.clientY - box.top + scrollTop()) / ROW_PX) + (top()?.depth ?? 0),
+    ];
     return boxes().findLast((one) => one.node.depth === level && x >= one.x && x <= one.x + one.width);
   };
-  const zoomTo = (node: IcicleNode | undefined) => setParams({ below: node === undefined || node === root() ? null : node.uri });
+  const zoomTo = (node: IcicleNode | undefined) =>
+    setParams({ below: node === undefined || node === root() ? null : node.uri });
   const current = () => byUri().get(props.selected ?? "");
   const step = (find: (node: IcicleNode) => string | undefined | null) => {
     const at = current() ?? top();
@@ -148,12 +175,17 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
       </p>
       <Show when={props.picture.unknown > 0}>
         <p class="note">
-          Of {exact(props.picture.unknown)} of {exact(props.picture.nodes.length)} agents the {props.measure} is not known: they take no room.
+          Of {exact(props.picture.unknown)} of {exact(props.picture.nodes.length)} agents the {props.measure} is not
+          known: they take no room.
         </p>
       </Show>
       <Show when={hover()}>
         {(at) => (
-          <div class="tip placed picture-tip" role="tooltip" ref={(box) => requestAnimationFrame(() => placeAt(box, at()))}>
+          <div
+            class="tip placed picture-tip"
+            role="tooltip"
+            ref={(box) => requestAnimationFrame(() => placeAt(box, at()))}
+          >
             <div class="tip-title">
               <StatusMark status={at().box.node.record.status} /> {at().box.node.name}
             </div>
@@ -202,6 +234,10 @@ function paintBox(
   context.rect(x, y, width - 5, ROW_PX);
   context.clip();
   context.fillStyle = palette["on-kind"];
-  context.fillText(`${STATUS_MARKS[node.record.status]} ${node.name} · ${inMeasure[measure](node.total)}`, x + 7, y + ROW_PX / 2);
+  context.fillText(
+    `${STATUS_MARKS[node.record.status]} ${node.name} · ${inMeasure[measure](node.total)}`,
+    x + 7,
+    y + ROW_PX / 2,
+  );
   context.restore();
 }

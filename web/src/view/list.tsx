@@ -59,7 +59,8 @@ export function List<Row extends { readonly id: string }>(props: ListProps<Row>)
       () => props.rows,
       () => {
         if (props.measured !== true) virtual.measure();
-        if (props.follow === true && props.rows.length > 0) requestAnimationFrame(() => virtual.scrollToIndex(props.rows.length - 1, { align: "end" }));
+        if (props.follow === true && props.rows.length > 0)
+          requestAnimationFrame(() => virtual.scrollToIndex(props.rows.length - 1, { align: "end" }));
       },
       { defer: true },
     ),

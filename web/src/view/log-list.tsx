@@ -63,7 +63,9 @@ interface LineProps {
 }
 
 /** A row in the colour of its agent, indented by its depth. */
-function LogLine(props: LineProps & Pick<LogListProps, "agentOf" | "hueOf"> & { row: LogRow; name: string; hue: number }) {
+function LogLine(
+  props: LineProps & Pick<LogListProps, "agentOf" | "hueOf"> & { row: LogRow; name: string; hue: number },
+) {
   return (
     <div
       class="entry"
@@ -79,7 +81,14 @@ function LogLine(props: LineProps & Pick<LogListProps, "agentOf" | "hueOf"> & { 
       <Switch>
         <Match when={props.row.is === "entry" && props.row}>{(row) => <Entry {...props} row={row()} />}</Match>
         <Match when={props.row.is === "spawn" && props.row}>
-          {(row) => <SpawnLine {...props} row={row()} child={props.agentOf(row().spawn.child)} childHue={props.hueOf(row().spawn.child)} />}
+          {(row) => (
+            <SpawnLine
+              {...props}
+              row={row()}
+              child={props.agentOf(row().spawn.child)}
+              childHue={props.hueOf(row().spawn.child)}
+            />
+          )}
         </Match>
         <Match when={props.row.is === "group" && props.row}>{(row) => <Group {...props} group={row()} />}</Match>
       </Switch>
@@ -93,7 +102,13 @@ function Entry(props: LineProps & { row: LogEntry }) {
       when={!props.open}
       fallback={
         <StepView
-          step={{ id: props.row.id, event: props.row.event, result: null, spawned: props.row.refused, failed: isBad(props.row) }}
+          step={{
+            id: props.row.id,
+            event: props.row.event,
+            result: null,
+            spawned: props.row.refused,
+            failed: isBad(props.row),
+          }}
           open
           selected={props.selected}
           index={props.index}
@@ -129,7 +144,8 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
   const spawned = () => props.row.spawn.event;
   const name = () => oneLine(nameOf(), 40);
   const task = () => oneLine(summary(spawned()), 240);
-  const nameOf = () => (props.child === undefined ? (spawned().text ?? spawned().spawn?.type ?? "agent") : displayName(props.child));
+  const nameOf = () =>
+    props.child === undefined ? (spawned().text ?? spawned().spawn?.type ?? "agent") : displayName(props.child);
   return (
     <>
       <button
@@ -146,7 +162,10 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
         <span class="fold">{props.open ? "▾" : "▸"}</span>
         <span class="who">{oneLine(displayName(props.agent), 40)}</span>
         <span class="kind">{kindLabel("spawn")}</span>
-        <span class="spawned-name" ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.childHue)))}>
+        <span
+          class="spawned-name"
+          ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.childHue)))}
+        >
           {name()}
         </span>
         <Show when={spawned().spawn?.background}>
@@ -168,7 +187,10 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
 
 /** Consecutive events of a sub-agent, on one line. */
 function Group(props: LineProps & { group: LogGroup }) {
-  const lasted = () => (props.group.from === null || props.group.to === null ? null : Date.parse(props.group.to) - Date.parse(props.group.from));
+  const lasted = () =>
+    props.group.from === null || props.group.to === null
+      ? null
+      : Date.parse(props.group.to) - Date.parse(props.group.from);
   return (
     <button
       type="button"

@@ -10,7 +10,8 @@ const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.c
 const renderer: RendererObject = {
   html: ({ raw }) => escaped(raw),
   // Loading an image would send a request to a server; show its address instead.
-  image: ({ href, text }) => `<span class="image">[image${text === "" ? "" : `: ${escaped(text)}`} · ${escaped(href)}]</span>`,
+  image: ({ href, text }) =>
+    `<span class="image">[image${text === "" ? "" : `: ${escaped(text)}`} · ${escaped(href)}]</span>`,
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
 };
 
@@ -29,7 +30,11 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
   }
 });
 
-const TAGS = [..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" ")];
+const TAGS = [
+  ..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(
+    " ",
+  ),
+];
 
 /** Sanitised nodes for a Markdown text; null if it is nested too deeply. */
 export function markdownNodes(text: string): DocumentFragment | null {

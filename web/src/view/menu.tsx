@@ -16,7 +16,17 @@ export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose
     item?.run();
   };
   const by = (step: number) => () => setSelected((at) => (at + step + props.items.length) % props.items.length);
-  useKeys({ Escape: () => props.onClose(), ArrowDown: by(1), ArrowUp: by(-1), j: by(1), k: by(-1), Enter: () => run(props.items[selected()]) }, true);
+  useKeys(
+    {
+      Escape: () => props.onClose(),
+      ArrowDown: by(1),
+      ArrowUp: by(-1),
+      j: by(1),
+      k: by(-1),
+      Enter: () => run(props.items[selected()]),
+    },
+    true,
+  );
   // By the next frame the menu may be closed and its properties gone.
   const { near } = props;
   const place = (box: HTMLElement) =>
@@ -24,7 +34,10 @@ export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose
       const at = near.getBoundingClientRect();
       const { width, height } = box.getBoundingClientRect();
       box.style.setProperty("left", `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`);
-      box.style.setProperty("top", `${at.bottom + height + 8 < innerHeight ? at.bottom + 2 : Math.max(8, at.top - height - 2)}px`);
+      box.style.setProperty(
+        "top",
+        `${at.bottom + height + 8 < innerHeight ? at.bottom + 2 : Math.max(8, at.top - height - 2)}px`,
+      );
       box.classList.add("placed");
     });
   return (

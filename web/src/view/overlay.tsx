@@ -13,7 +13,9 @@ export function Overlay(props: { label: string; class?: string; onClose: () => v
   });
   const keepInside = (event: KeyboardEvent) => {
     if (event.key !== "Tab" || box === undefined) return;
-    const stops = [...box.querySelectorAll<HTMLElement>("a[href], button:not([disabled]), input, select, [tabindex='0']")];
+    const stops = [
+      ...box.querySelectorAll<HTMLElement>("a[href], button:not([disabled]), input, select, [tabindex='0']"),
+    ];
     const [first, last] = [stops[0], stops.at(-1)];
     if (first === undefined || last === undefined) return;
     if (event.shiftKey && (document.activeElement === first || document.activeElement === box)) last.focus();
@@ -23,8 +25,19 @@ export function Overlay(props: { label: string; class?: string; onClose: () => v
   };
   return (
     <Portal>
-      <div class={`overlay ${props.class ?? ""}`} onPointerDown={(event) => event.target === event.currentTarget && props.onClose()}>
-        <div class="overlay-box" role="dialog" aria-modal="true" aria-label={props.label} tabindex="-1" ref={box} onKeyDown={keepInside}>
+      <div
+        class={`overlay ${props.class ?? ""}`}
+        onPointerDown={(event) => event.target === event.currentTarget && props.onClose()}
+      >
+        <div
+          class="overlay-box"
+          role="dialog"
+          aria-modal="true"
+          aria-label={props.label}
+          tabindex="-1"
+          ref={box}
+          onKeyDown={keepInside}
+        >
           <button type="button" class="quiet close" aria-label="Close" onClick={() => props.onClose()}>
             ✕
           </button>

@@ -14,7 +14,9 @@ export function Reading(props: { far: Far }) {
         Reading: {exact(far().done)} of {plural(far().all, "file")}, {bytes(far().bytes)} of {bytes(far().allBytes)}
         <Show when={far().leftMs}>{(ms) => <>, {duration(ms())} left</>}</Show>
       </span>
-      <span class="muted">Complete for everything written since {ago(far().reaches, now())}; older threads and sums are not complete yet.</span>
+      <span class="muted">
+        Complete for everything written since {ago(far().reaches, now())}; older threads and sums are not complete yet.
+      </span>
     </div>
   );
 }

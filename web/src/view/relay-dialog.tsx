@@ -27,7 +27,11 @@ export default function RelayDialog(props: { onClose: () => void }) {
   const follow = async () => {
     try {
       const secret = password();
-      await api.follow({ provider: provider()?.name ?? "", url: url().trim() || (provider()?.address ?? ""), ...(secret === "" ? {} : { password: secret }) });
+      await api.follow({
+        provider: provider()?.name ?? "",
+        url: url().trim() || (provider()?.address ?? ""),
+        ...(secret === "" ? {} : { password: secret }),
+      });
       setPassword("");
       setWrong("");
       void refetch();
@@ -43,7 +47,9 @@ export default function RelayDialog(props: { onClose: () => void }) {
   return (
     <Overlay label="Follow a server" class="relay-dialog" onClose={props.onClose}>
       <h2>Followed servers</h2>
-      <p class="muted">Events of a followed server are shown live: agents, tools, pending permissions. They are recorded.</p>
+      <p class="muted">
+        Events of a followed server are shown live: agents, tools, pending permissions. They are recorded.
+      </p>
       <ul class="relays">
         <For each={relays.latest?.items ?? []} fallback={<li class="muted">None yet.</li>}>
           {(relay) => (
@@ -58,7 +64,12 @@ export default function RelayDialog(props: { onClose: () => void }) {
                 <For each={relay.limits}>{(limit) => <span class="muted">Note: {limit}</span>}</For>
                 <Show when={relay.error}>{(error) => <span class="bad">{error()}</span>}</Show>
               </span>
-              <button type="button" class="quiet small" aria-label={`Stop following ${relay.url}`} onClick={() => leave(relay.id)}>
+              <button
+                type="button"
+                class="quiet small"
+                aria-label={`Stop following ${relay.url}`}
+                onClick={() => leave(relay.id)}
+              >
                 ✕
               </button>
             </li>

@@ -36,16 +36,22 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
       .filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(text));
   });
   /** An agent of another thread, by its URI. */
-  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(query().trim()) && !candidates().some((agent) => agent.uri === query().trim()) ? query().trim() : null);
+  const foreign = () =>
+    /^[a-z]+:\/\/\S+$/.test(query().trim()) && !candidates().some((agent) => agent.uri === query().trim())
+      ? query().trim()
+      : null;
   const put = async (parent: string | undefined) => {
     if (parent === undefined) return;
     try {
       const uri = await api.link(props.agent.uri, parent);
       props.onClose();
       await props.thread.reload();
-      showToast(`Moved to ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)}.`, {
-        action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
-      });
+      showToast(
+        `Moved to ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)}.`,
+        {
+          action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
+        },
+      );
     } catch (error) {
       showToast((error as Error).message, { isError: true });
     }
@@ -66,7 +72,10 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
       <p>
         <b>{oneLine(displayName(props.agent))}</b> <code>{props.agent.uri}</code>
       </p>
-      <p class="muted">A manual link overrides all other evidence, is shown as manual, and can be removed. The product's records are not changed.</p>
+      <p class="muted">
+        A manual link overrides all other evidence, is shown as manual, and can be removed. The product's records are
+        not changed.
+      </p>
       <input
         data-first
         type="text"
@@ -93,8 +102,13 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
         <For each={candidates().slice(0, SHOWN)} fallback={<li class="muted">No agent with this name.</li>}>
           {(agent, index) => (
             <li>
-              <button type="button" classList={{ selected: index() === selected() && foreign() === null }} onClick={() => void put(agent.uri)}>
-                <StatusMark status={agent.status} /> {oneLine(displayName(agent), 80)} <span class="muted">{agent.agentId ?? "the thread itself"}</span>
+              <button
+                type="button"
+                classList={{ selected: index() === selected() && foreign() === null }}
+                onClick={() => void put(agent.uri)}
+              >
+                <StatusMark status={agent.status} /> {oneLine(displayName(agent), 80)}{" "}
+                <span class="muted">{agent.agentId ?? "the thread itself"}</span>
               </button>
             </li>
           )}

@@ -30,7 +30,9 @@ export function RequestView(props: { request: RequestRecord; open: boolean; onTo
           <Show when={request().branch !== "main"}>
             <span class="badge">{request().branch}</span>
           </Show>
-          <Show when={request().error}>{(error) => <span class="badge bad request-error">{oneLine(error(), 80)}</span>}</Show>
+          <Show when={request().error}>
+            {(error) => <span class="badge bad request-error">{oneLine(error(), 80)}</span>}
+          </Show>
           <span class="request-facts muted">
             {plural(request().message_count, "message")}
             <Show when={request().usage}>{(usage) => <> · {count(totalTokens(usage()))} tokens</>}</Show>
@@ -60,7 +62,11 @@ function Subtasks(props: { request: RequestRecord }) {
     <nav class="subtasks" aria-label="Sub-tasks">
       <For each={subtasks.latest ?? []}>
         {(task) => (
-          <a class="subtask" href={formatRoute({ page: "agent", uri: task.uri })} {...tipped(() => <SubtaskTip task={task} />)}>
+          <a
+            class="subtask"
+            href={formatRoute({ page: "agent", uri: task.uri })}
+            {...tipped(() => <SubtaskTip task={task} />)}
+          >
             <StatusMark status={task.status} /> sub-task {task.task_number}
             <span class="subtask-what">{oneLine(task.description ?? task.prompt ?? task.uri, 60)}</span>
             <span>{plural(task.message_count, "message")}</span>
@@ -80,7 +86,8 @@ function SubtaskTip(props: { task: Subtask }) {
       </strong>
       <p dir="auto">{visible((props.task.prompt ?? "The prompt is not recorded.").slice(0, 600))}</p>
       <p class="muted">
-        {plural(props.task.message_count, "message")}, {count(props.task.tokens)} tokens, {duration(props.task.duration_ms)}
+        {plural(props.task.message_count, "message")}, {count(props.task.tokens)} tokens,{" "}
+        {duration(props.task.duration_ms)}
       </p>
     </div>
   );
@@ -119,13 +126,23 @@ function Content(props: { detail: RequestDetail }) {
       </Show>
       <Show when={content().tools}>
         {(piece) => (
-          <Folded title="Tools" request={props.detail.request_id} piece={piece()} before={previous()?.tools ?? null} from={props.detail.previous_request_id} />
+          <Folded
+            title="Tools"
+            request={props.detail.request_id}
+            piece={piece()}
+            before={previous()?.tools ?? null}
+            from={props.detail.previous_request_id}
+          />
         )}
       </Show>
       <details class="piece">
         <summary>Headers and settings</summary>
         <Text
-          text={JSON.stringify({ headers: content().headers, settings: content().settings, answered: content().response_headers }, null, 2)}
+          text={JSON.stringify(
+            { headers: content().headers, settings: content().settings, answered: content().response_headers },
+            null,
+            2,
+          )}
           language="json"
         />
       </details>
@@ -136,13 +153,18 @@ function Content(props: { detail: RequestDetail }) {
           ) : (
             <details class="piece before">
               <summary>{plural(run.messages.length, "message")} as in the request before</summary>
-              <For each={run.messages}>{(piece) => <Message request={props.detail.request_id} piece={piece} isNew={false} />}</For>
+              <For each={run.messages}>
+                {(piece) => <Message request={props.detail.request_id} piece={piece} isNew={false} />}
+              </For>
             </details>
           )
         }
       </For>
       <Show when={(previous()?.gone.length ?? 0) > 0}>
-        <p class="muted">{plural(previous()?.gone.length ?? 0, "message")} of the request before, or their decoration, are not in this one any more.</p>
+        <p class="muted">
+          {plural(previous()?.gone.length ?? 0, "message")} of the request before, or their decoration, are not in this
+          one any more.
+        </p>
       </Show>
       <h3>Answered</h3>
       <For each={content().answer} fallback={<p class="muted">{props.detail.error ?? "Nothing yet."}</p>}>
@@ -161,7 +183,11 @@ function Message(props: { request: string; piece: Piece; isNew: boolean }) {
   return (
     <div class="piece" classList={{ new: props.isNew }}>
       <span class="kind">{props.piece.role}</span>
-      <Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />
+      <Text
+        text={props.piece.preview}
+        full={props.piece.chars}
+        more={async () => wordsIn(await api.piece(props.request, props.piece.piece))}
+      />
     </div>
   );
 }
@@ -189,7 +215,13 @@ function Folded(props: { title: string; request: string; piece: Piece; before: s
       </summary>
       <Show
         when={texts()}
-        fallback={<Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />}
+        fallback={
+          <Text
+            text={props.piece.preview}
+            full={props.piece.chars}
+            more={async () => wordsIn(await api.piece(props.request, props.piece.piece))}
+          />
+        }
       >
         {(change) => (
           <Suspense>

@@ -18,7 +18,8 @@ export async function saveDrawing(
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
   const background = copy.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect");
-  for (const [name, value] of Object.entries({ width, height, fill: getComputedStyle(drawing).backgroundColor })) background.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries({ width, height, fill: getComputedStyle(drawing).backgroundColor }))
+    background.setAttribute(name, String(value));
   copy.prepend(background);
   const text = new XMLSerializer().serializeToString(copy).replace(NOT_XML, "\ufffd");
   const blob = as === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await pngOf(text, width, height);

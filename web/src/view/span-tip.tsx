@@ -21,15 +21,27 @@ const ENDS = { failed: "failed", cut: "no recorded end", done: "" } as const;
 
 export function spanTitle({ kind, name, end }: Span): string {
   const what =
-    kind === "model" ? `${name ?? "model"} responds` : kind === "tool" ? `${name ?? "tool"}` : `waits for ${name === "agents" ? "agents" : `a ${name}`}`;
+    kind === "model"
+      ? `${name ?? "model"} responds`
+      : kind === "tool"
+        ? `${name ?? "tool"}`
+        : `waits for ${name === "agents" ? "agents" : `a ${name}`}`;
   return end === null || ENDS[end] === "" ? what : `${what}, ${ENDS[end]}`;
 }
 
 /** Description for screen readers. */
-export function spanDescription({ name, list, record, life }: WaterfallRow, index: number, origin: number, now: number): string {
+export function spanDescription(
+  { name, list, record, life }: WaterfallRow,
+  index: number,
+  origin: number,
+  now: number,
+): string {
   const span = list.spans[index];
   if (span === undefined) {
-    const began = life === undefined ? "never began" : `began after ${duration(life.from - origin)}, ${duration(life.to - life.from)} long`;
+    const began =
+      life === undefined
+        ? "never began"
+        : `began after ${duration(life.from - origin)}, ${duration(life.to - life.from)} long`;
     return `${name}, ${record.status}, ${began}, ${list.spans.length} spans`;
   }
   return `${index + 1} of ${list.spans.length}: ${spanTitle(span)}, after ${duration(span.from - origin)}, ${duration((span.to ?? now) - span.from)} long`;
@@ -53,7 +65,10 @@ export function SpanTip(props: { at: At; picture: Waterfall; now: number }) {
         requestAnimationFrame(() => {
           const { width, height } = box.getBoundingClientRect();
           box.style.setProperty("left", `${Math.max(8, Math.min(props.at.x + 14, innerWidth - width - 8))}px`);
-          box.style.setProperty("top", `${props.at.y + 18 + height < innerHeight ? props.at.y + 18 : Math.max(8, props.at.y - height - 12)}px`);
+          box.style.setProperty(
+            "top",
+            `${props.at.y + 18 + height < innerHeight ? props.at.y + 18 : Math.max(8, props.at.y - height - 12)}px`,
+          );
         })
       }
     >
@@ -76,7 +91,9 @@ export function SpanTip(props: { at: At; picture: Waterfall; now: number }) {
             <p class="muted">
               {duration((found().to ?? props.now) - found().from)}
               {found().to === null ? " so far" : ""} · from {duration(found().from - props.picture.from)}
-              {found().tokens > 0 ? ` · ${exact(found().tokens)} tokens, ${exact(found().outputTokens)} of them output` : ""}
+              {found().tokens > 0
+                ? ` · ${exact(found().tokens)} tokens, ${exact(found().outputTokens)} of them output`
+                : ""}
             </p>
             <Show when={found().agents.length > 0}>
               <p class="muted">

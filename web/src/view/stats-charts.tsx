@@ -18,14 +18,21 @@ import { route } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
 import { StatusCounts } from "./status-counts.tsx";
 
-export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = { cost: "Cost", tokens: "Tokens", time: "Time", agents: "Agents" };
+export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = {
+  cost: "Cost",
+  tokens: "Tokens",
+  time: "Time",
+  agents: "Agents",
+};
 const FIRST = 8;
 const WIDEST_DAY_PX = 90;
 
 /** The URL parameter of a bar's thread list. */
 export const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
-const behindHref = (by: Group, key: string | null) => formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
-const nameOf = (key: string | null, by?: Group) => (key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120));
+const behindHref = (by: Group, key: string | null) =>
+  formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
+const nameOf = (key: string | null, by?: Group) =>
+  key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120);
 
 /** A table with bars: names, bars, numbers and outcomes. */
 export function BarTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
@@ -55,7 +62,10 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
             {(bar) => (
               <tr data-key={bar.line.key ?? ""}>
                 <th scope="row">
-                  <a href={behindHref(props.by, bar.line.key)} title={`${nameOf(bar.line.key, props.by)}: ${plural(bar.line.threads, "thread")} behind it`}>
+                  <a
+                    href={behindHref(props.by, bar.line.key)}
+                    title={`${nameOf(bar.line.key, props.by)}: ${plural(bar.line.threads, "thread")} behind it`}
+                  >
                     {nameOf(bar.line.key, props.by)}
                   </a>
                 </th>
@@ -84,9 +94,17 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
 function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
   const failed = () => amountOf(props.bar.line.failed, props.measure);
   return (
-    <span class="bar-track" title={failed() > 0 ? `${valueText(props.bar.line.failed, props.measure)} on failed agents` : ""}>
+    <span
+      class="bar-track"
+      title={failed() > 0 ? `${valueText(props.bar.line.failed, props.measure)} on failed agents` : ""}
+    >
       <span class="bar-fill" ref={(element) => sized(element, "width", () => props.bar.part)}>
-        <span class="bar-failed" ref={(element) => sized(element, "width", () => (props.bar.part === 0 ? 0 : props.bar.failed / props.bar.part))} />
+        <span
+          class="bar-failed"
+          ref={(element) =>
+            sized(element, "width", () => (props.bar.part === 0 ? 0 : props.bar.failed / props.bar.part))
+          }
+        />
       </span>
     </span>
   );
@@ -100,7 +118,11 @@ function sized(element: HTMLElement, property: "width" | "height" | "left", part
 /** Usage by day, including empty days; the numbers are in the table below it. */
 export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMeasure }) {
   const columns = createMemo(() => dayColumns(props.lines, props.measure));
-  const most = () => columns().reduce<DayColumn | null>((max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max), null);
+  const most = () =>
+    columns().reduce<DayColumn | null>(
+      (max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max),
+      null,
+    );
   return (
     <section class="chart full" data-chart="day">
       <h2>
@@ -114,7 +136,12 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
           )}
         </Show>
       </h2>
-      <div class="days-box" ref={(element) => createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))}>
+      <div
+        class="days-box"
+        ref={(element) =>
+          createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))
+        }
+      >
         <div class="days" role="list">
           <For each={columns()}>
             {({ day, bar }) => (
@@ -128,7 +155,12 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
                       title={`${day}: ${valueText(found().line, props.measure)}, ${plural(found().line.agents, "agent")}, ${found().line.byStatus.errored ?? 0} failed`}
                     >
                       <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>
-                        <span class="bar-failed" ref={(element) => sized(element, "height", () => (found().part === 0 ? 0 : found().failed / found().part))} />
+                        <span
+                          class="bar-failed"
+                          ref={(element) =>
+                            sized(element, "height", () => (found().part === 0 ? 0 : found().failed / found().part))
+                          }
+                        />
                       </span>
                     </a>
                   )}
@@ -191,7 +223,8 @@ export function DurationChart(props: { lines: readonly StatsLine[] }) {
   return (
     <section class="chart full" data-chart="durations">
       <h2>
-        How long tasks take <span class="muted">· by template, most frequent first; shortest, middle half, median, longest</span>
+        How long tasks take{" "}
+        <span class="muted">· by template, most frequent first; shortest, middle half, median, longest</span>
       </h2>
       <table class="bars durations">
         <colgroup>
@@ -206,7 +239,9 @@ export function DurationChart(props: { lines: readonly StatsLine[] }) {
             <th scope="col">Template</th>
             <th scope="col" class="track">
               <span class="ticks">
-                <For each={found().ticks}>{({ at, ms }) => <span ref={(element) => sized(element, "left", () => at)}>{duration(ms)}</span>}</For>
+                <For each={found().ticks}>
+                  {({ at, ms }) => <span ref={(element) => sized(element, "left", () => at)}>{duration(ms)}</span>}
+                </For>
               </span>
               <span class="sr">Distribution</span>
             </th>

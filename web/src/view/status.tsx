@@ -25,7 +25,12 @@ export function StatusMark(props: { status: Status }) {
 /** The agent's status; source and reason in a tooltip. */
 export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
   return (
-    <span class="status" classList={{ compact: props.compact === true }} data-status={props.agent.status} {...tipped(() => <StatusTip agent={props.agent} />)}>
+    <span
+      class="status"
+      classList={{ compact: props.compact === true }}
+      data-status={props.agent.status}
+      {...tipped(() => <StatusTip agent={props.agent} />)}
+    >
       <StatusMark status={props.agent.status} />
       <span class={props.compact === true ? "sr" : ""}>{props.agent.status}</span>
     </span>

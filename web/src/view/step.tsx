@@ -55,7 +55,13 @@ export function StepView(props: StepProps) {
             </span>
           }
         >
-          <button type="button" class="step-line" tabindex="-1" aria-expanded={props.open} onClick={() => props.onToggle()}>
+          <button
+            type="button"
+            class="step-line"
+            tabindex="-1"
+            aria-expanded={props.open}
+            onClick={() => props.onToggle()}
+          >
             <span class="fold">{props.open ? "▾" : "▸"}</span>
             <span class="kind">{event().tool?.name ?? kindLabel(event().kind)}</span>
             <span class="gist" dir="auto">
@@ -86,11 +92,22 @@ export function StepView(props: StepProps) {
 }
 
 const placeText = ({ ref }: KeptEvent) =>
-  ref === null ? "Derived from several records" : "row" in ref ? `${ref.path}, row ${ref.row}` : `${ref.path}, line ${ref.line}`;
+  ref === null
+    ? "Derived from several records"
+    : "row" in ref
+      ? `${ref.path}, row ${ref.row}`
+      : `${ref.path}, line ${ref.line}`;
 
 function RawLink(props: { event: KeptEvent }) {
   return (
-    <a class="raw" href={eventPath(props.event.uri, props.event.id)} target="_blank" rel="noopener" tabindex="-1" title={placeText(props.event)}>
+    <a
+      class="raw"
+      href={eventPath(props.event.uri, props.event.id)}
+      target="_blank"
+      rel="noopener"
+      tabindex="-1"
+      title={placeText(props.event)}
+    >
       raw
     </a>
   );
@@ -156,7 +173,9 @@ export function SpawnDetails(props: { spawn: Spawn }) {
           </>
         )}
       </Show>
-      <Show when={props.spawn.call}>{(call) => <Input event={call()} shownOf={(input) => inputWithoutPrompt(input, props.spawn)} />}</Show>
+      <Show when={props.spawn.call}>
+        {(call) => <Input event={call()} shownOf={(input) => inputWithoutPrompt(input, props.spawn)} />}
+      </Show>
       <Show when={callId()}>
         {(id) => (
           <>
@@ -209,7 +228,12 @@ function Body(props: { step: Step }) {
 
 function MessageText(props: { event: KeptEvent; markdown: boolean }) {
   const text = () => (
-    <Text text={props.event.text ?? ""} full={props.event.fullText} markdown={props.markdown && props.event.summary === null} more={whole(props.event)} />
+    <Text
+      text={props.event.text ?? ""}
+      full={props.event.fullText}
+      markdown={props.markdown && props.event.summary === null}
+      more={whole(props.event)}
+    />
   );
   return (
     <Show when={props.event.summary} fallback={text()}>

@@ -37,7 +37,10 @@ export function Text(props: TextProps) {
   };
   return (
     <div class="text">
-      <Show when={props.markdown === true && total() <= MARKDOWN_CHARS} fallback={<Plain text={piece()} language={props.language} />}>
+      <Show
+        when={props.markdown === true && total() <= MARKDOWN_CHARS}
+        fallback={<Plain text={piece()} language={props.language} />}
+      >
         <Markdown text={piece()} />
       </Show>
       <Show when={left() > 0}>

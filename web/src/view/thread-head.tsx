@@ -28,7 +28,9 @@ export function ThreadHead(props: { thread: Thread }) {
           </div>
           <p class="meta">
             <span class="product">{productOf(agent().provider)}</span>
-            <Show when={agent().project}>{(project) => <span title={agent().cwd ?? ""}>{oneLine(project(), 40)}</span>}</Show>
+            <Show when={agent().project}>
+              {(project) => <span title={agent().cwd ?? ""}>{oneLine(project(), 40)}</span>}
+            </Show>
             <Show when={agent().branch}>{(branch) => <span>{oneLine(branch(), 40)}</span>}</Show>
             <span>{ago(agent().lastActivityAt, now())}</span>
             <Show when={agent().activity}>{(activity) => <span>{oneLine(activity(), 80)}</span>}</Show>
@@ -58,16 +60,28 @@ export function ThreadHead(props: { thread: Thread }) {
             </div>
           </dl>
           <nav class="tabs" aria-label="Views of this thread">
-            <a href={formatRoute({ page: "tree", uri: agent().uri })} aria-current={route().page === "tree" ? "page" : undefined}>
+            <a
+              href={formatRoute({ page: "tree", uri: agent().uri })}
+              aria-current={route().page === "tree" ? "page" : undefined}
+            >
               Tree
             </a>
-            <a href={formatRoute({ page: "waterfall", uri: agent().uri })} aria-current={route().page === "waterfall" ? "page" : undefined}>
+            <a
+              href={formatRoute({ page: "waterfall", uri: agent().uri })}
+              aria-current={route().page === "waterfall" ? "page" : undefined}
+            >
               Waterfall
             </a>
-            <a href={formatRoute({ page: "graph", uri: agent().uri })} aria-current={route().page === "graph" ? "page" : undefined}>
+            <a
+              href={formatRoute({ page: "graph", uri: agent().uri })}
+              aria-current={route().page === "graph" ? "page" : undefined}
+            >
               Graph
             </a>
-            <a href={formatRoute({ page: "log", uri: agent().uri })} aria-current={route().page === "log" ? "page" : undefined}>
+            <a
+              href={formatRoute({ page: "log", uri: agent().uri })}
+              aria-current={route().page === "log" ? "page" : undefined}
+            >
               Log
             </a>
             <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>

@@ -7,7 +7,12 @@ import type { Waterfall, WaterfallRow } from "../data/waterfall.ts";
 import { StatusBadge } from "./status.tsx";
 
 /** The waterfall and the icicle as a table. */
-export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<string, number>; now: number; selected: string | null }) {
+export function TimesTable(props: {
+  picture: Waterfall;
+  shares: ReadonlyMap<string, number>;
+  now: number;
+  selected: string | null;
+}) {
   const worked = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
   const beganAfter = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
   const lasted = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
@@ -33,8 +38,18 @@ export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<stri
         <tbody>
           <Index each={props.picture.rows}>
             {(row) => (
-              <tr data-uri={row().uri} data-from={row().life?.from} data-to={row().life?.to} aria-selected={row().uri === props.selected}>
-                <th scope="row" ref={(element) => createEffect(() => element.style.setProperty("--depth", String(Math.min(row().depth, 10))))}>
+              <tr
+                data-uri={row().uri}
+                data-from={row().life?.from}
+                data-to={row().life?.to}
+                aria-selected={row().uri === props.selected}
+              >
+                <th
+                  scope="row"
+                  ref={(element) =>
+                    createEffect(() => element.style.setProperty("--depth", String(Math.min(row().depth, 10))))
+                  }
+                >
                   <a href={formatRoute({ page: "agent", uri: row().uri })}>{row().name}</a>
                 </th>
                 <td>

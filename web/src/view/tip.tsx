@@ -31,7 +31,8 @@ export function tipped(content: () => JSX.Element) {
     },
     onPointerLeave: hideTip,
     onFocusIn: (event: FocusEvent) => {
-      if ((event.target as Element).matches(":focus-visible")) showTip(event.currentTarget as Element, content, DELAY_MS);
+      if ((event.target as Element).matches(":focus-visible"))
+        showTip(event.currentTarget as Element, content, DELAY_MS);
     },
     onFocusOut: hideTip,
   };

@@ -38,7 +38,8 @@ export function Row(props: RowProps) {
 function Line(props: RowProps & { agent: AgentRecord }) {
   const uri = () => props.row.uri;
   const sums = () => props.thread.sums(uri());
-  const value = ({ column, total }: ShownColumn) => (total || props.row.folded ? column.total(props.agent, sums(), now()) : column.own(props.agent, now()));
+  const value = ({ column, total }: ShownColumn) =>
+    total || props.row.folded ? column.total(props.agent, sums(), now()) : column.own(props.agent, now());
   return (
     <div
       class="row"
@@ -82,11 +83,20 @@ function Line(props: RowProps & { agent: AgentRecord }) {
         <Show when={!props.status}>
           <StatusBadge agent={props.agent} compact />
         </Show>
-        <a class="name" dir="auto" tabindex="-1" href={formatRoute({ page: "agent", uri: uri() })} {...tipped(() => <AgentTip agent={props.agent} />)}>
+        <a
+          class="name"
+          dir="auto"
+          tabindex="-1"
+          href={formatRoute({ page: "agent", uri: uri() })}
+          {...tipped(() => <AgentTip agent={props.agent} />)}
+        >
           {oneLine(displayName(props.agent))}
         </a>
         <Show when={props.row.children > 0}>
-          <span class="badge sub" title={`${props.agent.counts.spawned} sub-agents, ${props.agent.counts.descendants} agents below it`}>
+          <span
+            class="badge sub"
+            title={`${props.agent.counts.spawned} sub-agents, ${props.agent.counts.descendants} agents below it`}
+          >
             {props.row.children}
           </span>
         </Show>

@@ -11,9 +11,15 @@ export function TypeLegend(props: { records: readonly AgentRecord[] }) {
   return (
     <ul class="legend types" aria-label="Colours">
       <For each={types().slice(0, SHOWN)}>
-        {(type) => <li ref={(element) => element.style.setProperty("--swatch", `var(--${colorOfType(types(), type)})`)}>{type}</li>}
+        {(type) => (
+          <li ref={(element) => element.style.setProperty("--swatch", `var(--${colorOfType(types(), type)})`)}>
+            {type}
+          </li>
+        )}
       </For>
-      {rest() > 0 ? <li ref={(element) => element.style.setProperty("--swatch", "var(--kind-rest)")}>{rest()} more</li> : null}
+      {rest() > 0 ? (
+        <li ref={(element) => element.style.setProperty("--swatch", "var(--kind-rest)")}>{rest()} more</li>
+      ) : null}
     </ul>
   );
 }

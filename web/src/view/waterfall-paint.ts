@@ -50,8 +50,10 @@ type Chart = Pick<Scene, "view" | "width" | "names">;
 const AIR_PX = 12;
 /** Width of the time axis. */
 export const roomOf = ({ width, names }: Omit<Chart, "view">) => Math.max(1, width - names - AIR_PX);
-export const xOf = (chart: Chart, at: number) => chart.names + ((at - chart.view.from) / (chart.view.to - chart.view.from)) * roomOf(chart);
-export const timeAt = (chart: Chart, x: number) => chart.view.from + ((x - chart.names) / roomOf(chart)) * (chart.view.to - chart.view.from);
+export const xOf = (chart: Chart, at: number) =>
+  chart.names + ((at - chart.view.from) / (chart.view.to - chart.view.from)) * roomOf(chart);
+export const timeAt = (chart: Chart, x: number) =>
+  chart.view.from + ((x - chart.names) / roomOf(chart)) * (chart.view.to - chart.view.from);
 export const rowAt = (scrollTop: number, y: number) => Math.floor((y - AXIS_PX + scrollTop) / ROW_PX);
 const yOf = (scrollTop: number, row: number) => AXIS_PX + row * ROW_PX - scrollTop;
 
@@ -69,8 +71,12 @@ export function paintWaterfall(context: CanvasRenderingContext2D, scene: Scene):
     if (selected.row >= 0) context.fillRect(0, yOf(scrollTop, selected.row), width, ROW_PX);
   });
   paintTicks(context, scene);
-  const rows = inside(context, { x: names, width: width - names, ...rowsArea }, () => shown.map((index) => paintRow(context, scene, index)));
-  const connectors = scene.showPath ? inside(context, { x: names, width: width - names, ...rowsArea }, () => paintPath(context, scene, first, last)) : 0;
+  const rows = inside(context, { x: names, width: width - names, ...rowsArea }, () =>
+    shown.map((index) => paintRow(context, scene, index)),
+  );
+  const connectors = scene.showPath
+    ? inside(context, { x: names, width: width - names, ...rowsArea }, () => paintPath(context, scene, first, last))
+    : 0;
   inside(context, { x: 0, width: names - 10, ...rowsArea }, () => {
     for (const index of shown) paintName(context, scene, index);
   });
@@ -114,7 +120,11 @@ function paintTicks(context: CanvasRenderingContext2D, scene: Scene): void {
   context.stroke();
 }
 
-function paintName(context: CanvasRenderingContext2D, { picture, scrollTop, palette, selected }: Scene, index: number): void {
+function paintName(
+  context: CanvasRenderingContext2D,
+  { picture, scrollTop, palette, selected }: Scene,
+  index: number,
+): void {
   const { name, depth, record } = picture.rows[index] as WaterfallRow;
   const y = yOf(scrollTop, index) + ROW_PX / 2;
   const x = 10 + Math.min(depth, MAX_INDENT) * INDENT_PX;
@@ -152,12 +162,18 @@ function paintRow(context: CanvasRenderingContext2D, scene: Scene, index: number
 
 const HEIGHT = { model: 14, tool: 8, wait: 3 } as const;
 
-function paintBar(context: CanvasRenderingContext2D, { kind, failed, x, width }: Bar, middle: number, palette: Palette<Color>): void {
+function paintBar(
+  context: CanvasRenderingContext2D,
+  { kind, failed, x, width }: Bar,
+  middle: number,
+  palette: Palette<Color>,
+): void {
   const high = HEIGHT[kind];
   context.fillStyle = failed ? palette.errored : palette[`span-${kind}`];
   if (kind === "wait") {
     // Dashes, or a dot if there is no room.
-    for (let at = x; at < x + width; at += 7) context.fillRect(at, middle - high / 2, Math.min(4, x + width - at), high);
+    for (let at = x; at < x + width; at += 7)
+      context.fillRect(at, middle - high / 2, Math.min(4, x + width - at), high);
     return;
   }
   context.fillRect(x, middle - high / 2, width, high);
@@ -207,7 +223,11 @@ function paintPath(context: CanvasRenderingContext2D, scene: Scene, first: numbe
 const MINIMAP_AIR = 4;
 
 /** Overview: concurrency, critical path and visible part. */
-export function paintMinimap(context: CanvasRenderingContext2D, scene: Omit<Scene, "selected" | "scrollTop" | "now">, most: Uint16Array): void {
+export function paintMinimap(
+  context: CanvasRenderingContext2D,
+  scene: Omit<Scene, "selected" | "scrollTop" | "now">,
+  most: Uint16Array,
+): void {
   const { picture, view, width, height, names, palette, showPath } = scene;
   const whole = { view: picture, width, names };
   const highest = most.reduce((a, b) => Math.max(a, b), 1);
@@ -222,7 +242,8 @@ export function paintMinimap(context: CanvasRenderingContext2D, scene: Omit<Scen
   context.fillStyle = palette.critical;
   if (showPath)
     for (const { from, to, uri } of picture.path)
-      if (uri !== picture.rows[0]?.uri) context.fillRect(xOf(whole, from), height - 3, Math.max(1, xOf(whole, to) - xOf(whole, from)), 2);
+      if (uri !== picture.rows[0]?.uri)
+        context.fillRect(xOf(whole, from), height - 3, Math.max(1, xOf(whole, to) - xOf(whole, from)), 2);
   context.font = FONT;
   context.textBaseline = "middle";
   context.fillStyle = palette.muted;

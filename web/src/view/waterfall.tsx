@@ -1,11 +1,32 @@
 import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } from "solid-js";
-import { around, crowd, isWhole, panned, spanAt, type View, type Waterfall, type WaterfallRow, zoomed } from "../data/waterfall.ts";
+import {
+  around,
+  crowd,
+  isWhole,
+  panned,
+  spanAt,
+  type View,
+  type Waterfall,
+  type WaterfallRow,
+  zoomed,
+} from "../data/waterfall.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { prepare, usePainting, usePalette, useSize } from "./canvas.ts";
 import { PictureButtons } from "./picture-buttons.tsx";
 import { type At, SpanTip, spanDescription } from "./span-tip.tsx";
-import { AXIS_PX, COLORS, type Drawn, paintMinimap, paintWaterfall, ROW_PX, roomOf, rowAt, type Scene, timeAt } from "./waterfall-paint.ts";
+import {
+  AXIS_PX,
+  COLORS,
+  type Drawn,
+  paintMinimap,
+  paintWaterfall,
+  ROW_PX,
+  roomOf,
+  rowAt,
+  type Scene,
+  timeAt,
+} from "./waterfall-paint.ts";
 
 const MINIMAP_PX = 44;
 const ZOOM = 1.6;
@@ -21,7 +42,12 @@ export interface ShownPicture {
 }
 
 /** When agents worked: a canvas over a scroll container, so that the cost depends on the visible rows only. */
-export function WaterfallView(props: { picture: Waterfall; now: number; selected: string | null; onSelect: (uri: string) => void }) {
+export function WaterfallView(props: {
+  picture: Waterfall;
+  now: number;
+  selected: string | null;
+  onSelect: (uri: string) => void;
+}) {
   let canvas: HTMLCanvasElement | undefined;
   let minimap: HTMLCanvasElement | undefined;
   let scroller: HTMLDivElement | undefined;
@@ -37,7 +63,9 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
   const whole = (): View => ({ from: props.picture.from, to: props.picture.to });
 
   // Relative to the start; `to` is null if the right edge follows the present.
-  const [look, setLook] = createSignal<{ from: number; to: number | null } | null>(lookIn(route().params.from, route().params.to));
+  const [look, setLook] = createSignal<{ from: number; to: number | null } | null>(
+    lookIn(route().params.from, route().params.to),
+  );
   const view = createMemo((): View => {
     const { from, to } = props.picture;
     const at = look();
@@ -54,7 +82,10 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
     clearTimeout(settling);
     settling = setTimeout(() => {
       const at = look();
-      setParams({ from: at === null ? null : String(Math.round(at.from)), to: at?.to == null ? null : String(Math.round(at.to)) });
+      setParams({
+        from: at === null ? null : String(Math.round(at.from)),
+        to: at?.to == null ? null : String(Math.round(at.to)),
+      });
     }, SETTLED_MS);
   };
   onCleanup(() => clearTimeout(settling));
@@ -89,7 +120,13 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
     },
   );
   onMount(() => {
-    if (canvas !== undefined) Object.assign(canvas, { picture: () => props.picture, view, drawn: () => drawn, frames: () => frames } satisfies ShownPicture);
+    if (canvas !== undefined)
+      Object.assign(canvas, {
+        picture: () => props.picture,
+        view,
+        drawn: () => drawn,
+        frames: () => frames,
+      } satisfies ShownPicture);
   });
 
   // --- navigation
@@ -172,7 +209,13 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
     if (under === undefined) return setHover(null);
     const slack = (3 / room()) * (view().to - view().from);
     const at = x < names() ? null : timeAt(scene(), x);
-    setHover({ row: under, span: at === null ? -1 : spanAt(under.list, at, slack, props.now), at, x: event.clientX, y: event.clientY });
+    setHover({
+      row: under,
+      span: at === null ? -1 : spanAt(under.list, at, slack, props.now),
+      at,
+      x: event.clientX,
+      y: event.clientY,
+    });
   };
   const release = (event: PointerEvent) => {
     const [was, under] = [grabbed, rowUnder(inCanvas(event).y)];
@@ -242,13 +285,20 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
         <div
           class="spacer"
           ref={(element) =>
-            createEffect(() => element.style.setProperty("height", `${Math.max(0, props.picture.rows.length * ROW_PX + AXIS_PX - size().height)}px`))
+            createEffect(() =>
+              element.style.setProperty(
+                "height",
+                `${Math.max(0, props.picture.rows.length * ROW_PX + AXIS_PX - size().height)}px`,
+              ),
+            )
           }
         />
       </div>
       <PictureButtons by={ZOOM} onZoom={zoom} onAll={() => lookAt(whole())} isAll={look() === null} />
       <p class="sr" role="status">
-        {current() === undefined ? "" : spanDescription(current() as WaterfallRow, span(), props.picture.from, props.now)}
+        {current() === undefined
+          ? ""
+          : spanDescription(current() as WaterfallRow, span(), props.picture.from, props.now)}
       </p>
       <Show when={hover()}>{(at) => <SpanTip at={at()} picture={props.picture} now={props.now} />}</Show>
     </div>

@@ -56,13 +56,16 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                         <Show when={piece.decided}>
                           <span class="chip">decided</span>
                         </Show>
-                        <b>{piece.rule}</b> <span class="muted">{piece.source === "manual" ? "by hand" : sourceLabel(piece.source)}</span>
+                        <b>{piece.rule}</b>{" "}
+                        <span class="muted">{piece.source === "manual" ? "by hand" : sourceLabel(piece.source)}</span>
                         <span class="confidence" title="Confidence">
                           {percent(piece.confidence)}
                         </span>
                       </div>
                       <p>{visible(piece.says)}</p>
-                      <Show when={piece.parent !== why().parent && piece.parent}>{(other) => <p class="muted">says {other()}</p>}</Show>
+                      <Show when={piece.parent !== why().parent && piece.parent}>
+                        {(other) => <p class="muted">says {other()}</p>}
+                      </Show>
                       <Show when={piece.from}>{(from) => <code>{visible(from())}</code>}</Show>
                     </li>
                   )}
@@ -70,7 +73,8 @@ export default function Why(props: { uri: string; onClose: () => void }) {
               </ol>
               <h3>Status</h3>
               <p>
-                <StatusMark status={why().status.status} /> <b>{why().status.status}</b> <span class="muted">{sourceLabel(why().status.statusSource)}</span>
+                <StatusMark status={why().status.status} /> <b>{why().status.status}</b>{" "}
+                <span class="muted">{sourceLabel(why().status.statusSource)}</span>
                 <Show when={why().status.activity}>{(activity) => <> · {visible(activity())}</>}</Show>
               </p>
               <ol class="evidence">

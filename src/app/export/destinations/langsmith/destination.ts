@@ -2,7 +2,13 @@ import type { FindPosted, Parcel } from "../../../../core/ports/outbox.ts";
 import type { RedactionRules } from "../../../../core/redaction/redaction.ts";
 import { asList, asNonBlank, asObject, asText, parseJson } from "../../../../core/tools/json.ts";
 import type { Story } from "../../../../core/views/story.ts";
-import { abandonedRun, multipart, patchOf, postOf, type RunOperation } from "../../../../exporters/langsmith/multipart.ts";
+import {
+  abandonedRun,
+  multipart,
+  patchOf,
+  postOf,
+  type RunOperation,
+} from "../../../../exporters/langsmith/multipart.ts";
 import { placeIn } from "../../../../exporters/langsmith/names.ts";
 import { type LangSmithOptions, type PlacedRun, placedRuns } from "../../../../exporters/langsmith/runs.ts";
 import { isComplete, type Trace } from "../../../../exporters/trace/span.ts";
@@ -32,7 +38,11 @@ export function langSmithDestinations(env: Env, redaction: RedactionRules, isPre
       "set CC_LANGSMITH_API_KEY or LANGSMITH_API_KEY; --preview shows what would be sent without one",
     ]);
   const rules = rulesOf(env, redaction);
-  const base = { version: productVersion(), metadata: metadataOf(env.CC_LANGSMITH_METADATA), outer: outerOf(env.CC_LANGSMITH_PARENT_DOTTED_ORDER) };
+  const base = {
+    version: productVersion(),
+    metadata: metadataOf(env.CC_LANGSMITH_METADATA),
+    outer: outerOf(env.CC_LANGSMITH_PARENT_DOTTED_ORDER),
+  };
   const tenant = env.LANGSMITH_WORKSPACE_ID;
   return places.filter(({ key }) => key !== "").map((place) => destination(place, { ...base, tenant, rules }));
 }
@@ -55,29 +65,47 @@ function destination({ url, key, project }: Place, { tenant, rules, ...base }: C
     format: "langsmith",
     name: `langsmith ${endpoint} ${project ?? "(by product)"}`,
     url: `${endpoint}/runs/multipart`,
-    headers: { "x-api-key": key, "user-agent": `retinue/${base.version}`, ...(tenant === undefined ? {} : { "x-tenant-id": tenant }) },
+    headers: {
+      "x-api-key": key,
+      "user-agent": `retinue/${base.version}`,
+      ...(tenant === undefined ? {} : { "x-tenant-id": tenant }),
+    },
     timeoutMs: TIMEOUT_MS,
     limit: LIMIT,
     redaction: rules,
     plan: (story, traces, how) => planOf(traces, options(story), ageLimit(endpoint, how.old), how),
     ending: (story, { key, place }, at) => {
       const run = placeIn(dottedOrderIn(place));
-      return run === null ? null : parcelOf(abandonedRun(run, options(story).project, at), { key, place, isEnd: true, what: "patch" });
+      return run === null
+        ? null
+        : parcelOf(abandonedRun(run, options(story).project, at), { key, place, isEnd: true, what: "patch" });
     },
     encode: (bodies) => {
-      const { contentType, body } = multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation));
+      const { contentType, body } = multipart(
+        bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation),
+      );
       return { headers: { "content-type": contentType }, body };
     },
-    shown: (bodies) => Buffer.from(multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation)).body).toString(),
+    shown: (bodies) =>
+      Buffer.from(
+        multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation)).body,
+      ).toString(),
     turnedDown: () => null,
   };
 }
 
 /** Maximum age of a trace; null if unlimited. */
 const ageLimit = (endpoint: string, old: OldTraces | null) =>
-  old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname)) ? null : CLOUD_AGE_MS;
+  old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname))
+    ? null
+    : CLOUD_AGE_MS;
 
-function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old, wholeTurns }: PlanOptions): Plan {
+function planOf(
+  traces: readonly Trace[],
+  options: Omit<LangSmithOptions, "shiftMs">,
+  maxAge: number | null,
+  { now, old, wholeTurns }: PlanOptions,
+): Plan {
   const isTooOld = ({ root }: Trace) => maxAge !== null && now - root.start > maxAge;
   const shift = (trace: Trace) => (isTooOld(trace) && old === "shift" ? now - (trace.root.end ?? now) : 0);
   const selected = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
@@ -87,7 +115,8 @@ function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shift
     tooOld: traces.length - selected.length,
     tooMany: selected.reduce((sum, { spans }) => sum + Math.max(0, spans.length - MAX_RUNS), 0),
     isOpen: !selected.every(isComplete),
-    parcels: (find) => selected.flatMap((trace) => parcelsOf(trace, { ...options, shiftMs: shift(trace) }, find, wholeTurns)),
+    parcels: (find) =>
+      selected.flatMap((trace) => parcelsOf(trace, { ...options, shiftMs: shift(trace) }, find, wholeTurns)),
   };
 }
 
@@ -105,11 +134,21 @@ function parcelsOf(trace: Trace, options: LangSmithOptions, find: FindPosted, wh
       const { span, run, holdsOthers } = placed;
       const before = find(span.key);
       const isEnd = span.end !== null;
-      const mayBegin = span.isCertain && (span.parent === null || known.has(span.parent.key)) && (isEnd || (holdsOthers && !wholeTurns));
+      const mayBegin =
+        span.isCertain &&
+        (span.parent === null || known.has(span.parent.key)) &&
+        (isEnd || (holdsOthers && !wholeTurns));
       if (before !== undefined || mayBegin) known.add(span.key);
       if (before === undefined ? !mayBegin : !before.isOpen || !isEnd) return [];
       const operation = before === undefined ? postOf(run) : patchOf(run);
-      return [parcelOf(operation, { key: span.key, place: placeText(placed), isEnd, what: `${operation.is} ${run.run_type} ${run.name}` })];
+      return [
+        parcelOf(operation, {
+          key: span.key,
+          place: placeText(placed),
+          isEnd,
+          what: `${operation.is} ${run.run_type} ${run.name}`,
+        }),
+      ];
     });
 }
 
@@ -131,20 +170,30 @@ function replicas(text: string | undefined, own: Place): Place[] {
   if (text === undefined || text === "") return [];
   const parsed = parseJson(text)?.value;
   const byUrl = asObject(parsed);
-  if (byUrl !== null) return Object.entries(byUrl).flatMap(([url, key]) => (typeof key === "string" ? [{ url, key, project: own.project }] : []));
+  if (byUrl !== null)
+    return Object.entries(byUrl).flatMap(([url, key]) =>
+      typeof key === "string" ? [{ url, key, project: own.project }] : [],
+    );
   if (!Array.isArray(parsed))
-    throw new Failure("usage", "CC_LANGSMITH_RUNS_ENDPOINTS is not a JSON array", ['write it as [{"apiUrl": "…", "apiKey": "…", "projectName": "…"}]']);
+    throw new Failure("usage", "CC_LANGSMITH_RUNS_ENDPOINTS is not a JSON array", [
+      'write it as [{"apiUrl": "…", "apiKey": "…", "projectName": "…"}]',
+    ]);
   return parsed.map((one): Place => {
     const given = asObject(one);
     const project = asText(asList(one)[0]) ?? asText(given?.projectName) ?? asText(given?.project_name) ?? own.project;
-    return { url: asText(given?.apiUrl) ?? asText(given?.api_url) ?? own.url, key: asText(given?.apiKey) ?? asText(given?.api_key) ?? own.key, project };
+    return {
+      url: asText(given?.apiUrl) ?? asText(given?.api_url) ?? own.url,
+      key: asText(given?.apiKey) ?? asText(given?.api_key) ?? own.key,
+      project,
+    };
   });
 }
 
 function metadataOf(text: string | undefined) {
   if (text === undefined || text === "") return {};
   const given = asObject(parseJson(text)?.value);
-  if (given === null) throw new Failure("usage", "CC_LANGSMITH_METADATA is not a JSON object", ['write it as {"team": "core"}']);
+  if (given === null)
+    throw new Failure("usage", "CC_LANGSMITH_METADATA is not a JSON object", ['write it as {"team": "core"}']);
   return given;
 }
 
@@ -152,7 +201,9 @@ function outerOf(text: string | undefined) {
   if (text === undefined || text === "") return null;
   const run = placeIn(text);
   if (run === null)
-    throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is not a dotted order", ["use the dotted_order of an existing run, or unset it"]);
+    throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is not a dotted order", [
+      "use the dotted_order of an existing run, or unset it",
+    ]);
   return run;
 }
 
@@ -164,7 +215,9 @@ function rulesOf(env: Env, rules: RedactionRules): RedactionRules | null {
   const patterns = asList(parseJson(extra)?.value).map((rule) => asNonBlank(asObject(rule)?.pattern));
   if (patterns.length === 0 || patterns.some((pattern) => pattern === null || !isPattern(pattern)))
     // Better to send nothing than to ignore a redaction rule.
-    throw new Failure("usage", "CC_LANGSMITH_REDACT_EXTRA is not a list of rules", ['write it as [{"pattern": "ACME-\\\\d+"}]']);
+    throw new Failure("usage", "CC_LANGSMITH_REDACT_EXTRA is not a list of rules", [
+      'write it as [{"pattern": "ACME-\\\\d+"}]',
+    ]);
   return { ...rules, patterns: [...rules.patterns, ...patterns.filter((pattern) => pattern !== null)] };
 }
 

@@ -19,10 +19,15 @@ const FORMS = ["http/protobuf", "http/json"];
 export function otlpDestination(env: Env, redaction: RedactionRules): Destination {
   const given = (name: string) => env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`];
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT || "http://localhost:4318";
-  const url = checkedUrl(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || `${base.replace(/\/+$/, "")}/v1/traces`, "OTEL_EXPORTER_OTLP_ENDPOINT");
+  const url = checkedUrl(
+    env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || `${base.replace(/\/+$/, "")}/v1/traces`,
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+  );
   const form = given("PROTOCOL") ?? "http/protobuf";
   if (!FORMS.includes(form))
-    throw new Failure("usage", `OTEL_EXPORTER_OTLP_PROTOCOL ${form} is not supported`, [`write ${FORMS.join(" or ")}; collectors accept both on port 4318`]);
+    throw new Failure("usage", `OTEL_EXPORTER_OTLP_PROTOCOL ${form} is not supported`, [
+      `write ${FORMS.join(" or ")}; collectors accept both on port 4318`,
+    ]);
   const isPacked = given("COMPRESSION") === "gzip";
   const resource = resourceOf(env);
   const version = productVersion();
@@ -47,7 +52,9 @@ export function otlpDestination(env: Env, redaction: RedactionRules): Destinatio
     encode: (bodies) => {
       const body = form === "http/json" ? Buffer.from(json(bodies)) : protobuf(requestOf(bodies));
       const headers = { "content-type": form === "http/json" ? "application/json" : "application/x-protobuf" };
-      return isPacked ? { headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) } : { headers, body };
+      return isPacked
+        ? { headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) }
+        : { headers, body };
     },
     shown: (bodies) => printJson(requestOf(bodies), 2),
     turnedDown,
@@ -84,7 +91,11 @@ function turnedDown(response: Uint8Array): string | null {
 
 function resourceOf(env: Env): KeyValue[] {
   const given = pairs(env.OTEL_RESOURCE_ATTRIBUTES ?? "");
-  return attributes({ "service.name": "retinue", ...given, ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}) });
+  return attributes({
+    "service.name": "retinue",
+    ...given,
+    ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}),
+  });
 }
 
 /** `a=b,c=d`, percent-encoded. */

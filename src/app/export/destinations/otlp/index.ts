@@ -4,7 +4,8 @@ export const otlp = {
   format: "otlp",
   title: "OpenTelemetry",
   switch: "TRACE_TO_OTLP",
-  variables: "OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES",
+  variables:
+    "OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES",
   // The endpoint alone is not enough, because other programs use it too.
   isTracing: (env) => isOn(env.TRACE_TO_OTLP) && !isOn(env.OTEL_SDK_DISABLED),
   refusesOld: false,
