@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
+import { ownFile } from "./own-files.ts";
 
 /** The version of retinue. */
 export function productVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
+  return (JSON.parse(readFileSync(ownFile("package.json"), "utf8")) as { version: string }).version;
 }

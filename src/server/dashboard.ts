@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Hono } from "hono";
+import { ownFile } from "../app/own-files.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -15,9 +15,10 @@ const TYPES: Readonly<Record<string, string>> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** The build's output, next to the compiled server or in a checkout. */
-const PLACES = ["../web", "../../dist/web"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
-const builtDashboard = () => PLACES.find((place) => existsSync(join(place, "index.html"))) ?? null;
+function builtDashboard(): string | null {
+  const folder = ownFile("dist/web");
+  return existsSync(join(folder, "index.html")) ? folder : null;
+}
 
 /** Serves the files of the dashboard. Paths are looked up in a list made once, never on disk. */
 export function dashboard(find: () => string | null = builtDashboard): Hono {

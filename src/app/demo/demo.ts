@@ -2,15 +2,15 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { PROVIDERS } from "../../providers/index.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
+import { ownFile } from "../own-files.ts";
 import { readSettings, type SettingsFile } from "../settings/settings.ts";
 import { type Recording, recordingIn, replay } from "./replay.ts";
 
 /** Recordings in the package: one folder per product, laid out as in a home. */
-const EXAMPLES = fileURLToPath(new URL("../../../examples", import.meta.url));
+const EXAMPLES = ownFile("examples");
 /** Duration of one replay: long enough to watch, short enough to see the end. */
 const LASTS_MS = 40_000;
 const PAUSE_MS = 8_000;

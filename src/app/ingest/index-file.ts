@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import type { Store } from "../../core/ports/store.ts";
 import { faultKind, StoreFault } from "../../stores/fault.ts";
 import { MemoryStore } from "../../stores/memory.ts";
@@ -6,6 +6,7 @@ import { privateDatabase } from "../../transports/private.ts";
 import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { openIndex } from "../databases.ts";
 import { type Env, madeHome, retinueHome } from "../home.ts";
+import { productVersion } from "../version.ts";
 
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
@@ -14,10 +15,7 @@ const READER = 12;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return `${version}/${READER}`;
+  return `${productVersion()}/${READER}`;
 }
 
 export interface IndexOptions {

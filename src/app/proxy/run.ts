@@ -28,7 +28,7 @@ export interface ProxyRun {
   /** Instead of what the operating system tells. */
   readonly clients?: Clients;
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
-  readonly recorder?: URL;
+  readonly recorder?: string | URL;
 }
 
 export interface RunningProxy {

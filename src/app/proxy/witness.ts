@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { EndedRow, OpenedRow, RequestRow } from "../../core/facts/traffic.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import type { AskedHead, ExchangeWitness } from "../../transports/proxy.ts";
+import { ownModule } from "../own-files.ts";
 import type { MatchWindow } from "../settings/settings-table.ts";
 import type { Told } from "./recording.ts";
 import { Ring } from "./ring.ts";
@@ -42,8 +43,8 @@ export type RecorderSays =
   | { readonly is: "closed" };
 
 export interface WitnessOptions extends RecorderJob {
-  /** The file that the recorder thread runs; without it, the one beside this module. */
-  readonly recorder?: URL;
+  /** The file that the recorder thread runs; without it, the source or built file of this program. */
+  readonly recorder?: string | URL;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
   onTrouble(words: string): void;
 }
@@ -60,10 +61,6 @@ const GATHER_MS = 5;
  */
 const BULK_BYTES = 512 << 10;
 const LONGEST_WAIT_MS = 1_000;
-const THREAD_FILE = new URL(
-  import.meta.url.endsWith(".ts") ? "./recorder-thread.ts" : "./recorder-thread.js",
-  import.meta.url,
-);
 
 /** Hands copies of what goes by to the thread that writes it down, many at a time. */
 export class Witness {
@@ -179,7 +176,7 @@ export class Witness {
 
   #start(): Worker {
     const { folder, redaction, window, tellsRows } = this.#options;
-    const thread = new Worker(this.#options.recorder ?? THREAD_FILE, {
+    const thread = new Worker(this.#options.recorder ?? ownModule("app/proxy/recorder-thread"), {
       workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart,
     });
     // It must not keep a process alive that has nothing else to do.

@@ -26,7 +26,7 @@ export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   };
 }
 
-/** US dollars per million tokens. */
+/** US dollars per million tokens; NaN for a kind of token without a price. */
 interface FlatPrice {
   readonly input: number;
   readonly output: number;
@@ -35,17 +35,20 @@ interface FlatPrice {
   readonly cache_write_1h: number;
 }
 
+/** NaN if the call has tokens of a kind without a price. */
 function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
   const shortWrites = tokens.cacheWriteTokens - tokens.cacheWrite1hTokens;
   return (
-    (tokens.inputTokens * price.input +
-      tokens.outputTokens * price.output +
-      tokens.cacheReadTokens * price.cache_read +
-      shortWrites * price.cache_write +
-      tokens.cacheWrite1hTokens * price.cache_write_1h) /
+    (times(tokens.inputTokens, price.input) +
+      times(tokens.outputTokens, price.output) +
+      times(tokens.cacheReadTokens, price.cache_read) +
+      times(shortWrites, price.cache_write) +
+      times(tokens.cacheWrite1hTokens, price.cache_write_1h)) /
     1e6
   );
 }
+
+const times = (tokens: number, price: number) => (tokens === 0 ? 0 : tokens * price);
 
 /**
  * The cost that the product states, else by the public price lists at the time of the call. Null if the model is not
@@ -63,11 +66,12 @@ const standardPrice: Price = (modelCall: ModelCall, provider: string) => {
   const vendor = modelCall.vendor ?? productOf(provider)?.vendor ?? undefined;
   const call = asListed(modelCall, provider);
   const name = `${vendor} ${call.model}`;
-  const day = () => (call.at === null ? name : `${name} ${new Date(call.at).toISOString().slice(0, 10)}`);
+  const day = () => (call.at === null ? name : `${name} ${Math.floor(call.at / DAY_MS)}`);
   const known = listed.get(name) ?? listed.get(day());
   if (known === "unknown") return null;
   const flat = known?.flat.get(bracketOf(known.starts, call));
-  if (flat !== undefined) return ownPrice(flat, call);
+  const cost = flat === undefined ? Number.NaN : ownPrice(flat, call);
+  if (!Number.isNaN(cost)) return cost;
   const found = lookUp(call, vendor) ?? lookUp(call, undefined);
   if (found === null) {
     listed.set(name, "unknown");
@@ -94,6 +98,8 @@ function asListed(call: ModelCall, provider: string): ModelCall {
   const { outputTokens, reasoningTokens } = call.tokens;
   return { ...call, tokens: { ...call.tokens, outputTokens: outputTokens + reasoningTokens } };
 }
+
+const DAY_MS = 86_400_000;
 
 /**
  * A lookup is a hundred times slower than a multiplication: each price is looked up once per tier, and once per day if
@@ -130,29 +136,22 @@ function bracketOf(starts: readonly number[], call: ModelCall): number {
   return starts.includes(input) ? Number.NaN : starts.filter((start) => input > start).length;
 }
 
-/** Null unless every kind of token has a price and the sum matches the library's total. */
+/** Null unless the kinds of tokens of the call have a price and their sum matches the library's total. */
 function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): FlatPrice | null {
   const input = inputOf(call);
   const of = (kind: string) => {
     const price = model_price[kind];
-    return isTiered(price) ? (price.tiers.findLast((tier) => input > tier.start)?.price ?? price.base) : price;
+    return isTiered(price)
+      ? (price.tiers.findLast((tier) => input > tier.start)?.price ?? price.base)
+      : (price ?? Number.NaN);
   };
-  const [inputs, outputs, reads, writes, longWrites] = [
-    "input_mtok",
-    "output_mtok",
-    "cache_read_mtok",
-    "cache_write_mtok",
-    "cache_write_1h_mtok",
-  ].map(of);
-  if (
-    inputs === undefined ||
-    outputs === undefined ||
-    reads === undefined ||
-    writes === undefined ||
-    longWrites === undefined
-  )
-    return null;
-  const price = { input: inputs, output: outputs, cache_read: reads, cache_write: writes, cache_write_1h: longWrites };
+  const price = {
+    input: of("input_mtok"),
+    output: of("output_mtok"),
+    cache_read: of("cache_read_mtok"),
+    cache_write: of("cache_write_mtok"),
+    cache_write_1h: of("cache_write_1h_mtok"),
+  };
   return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
 }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { Control, Provider, Wrapping } from "../../core/ports/provider.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
@@ -10,6 +9,7 @@ import { markOf } from "../../transports/processes.ts";
 import { type WrapOptions, type Wrapped, wrap } from "../../transports/wrapped.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
+import { ownModule } from "../own-files.ts";
 import { RunOutput } from "./run-output.ts";
 import type { RunInProgress } from "./run-standby.ts";
 
@@ -75,7 +75,7 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   const hasFallback = wrapping === null || isSpeaking;
   const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
   const standby = (pid: number) => ({
-    command: [process.execPath, STANDBY_FILE],
+    command: [process.execPath, ownModule("app/runs/run-standby")],
     input: JSON.stringify({
       name,
       provider: provider.name,
@@ -101,10 +101,6 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   });
   return { ...wrapped, ended, thread: output.thread };
 }
-
-const STANDBY_FILE = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url),
-);
 
 /** Sorts by time in listings. */
 const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;

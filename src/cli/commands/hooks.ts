@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Failure } from "../../app/failure.ts";
 import { type HookChange, hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
+import { ownFile } from "../../app/own-files.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { visible } from "../../core/tools/visible.ts";
 import type { Context } from "../context.ts";
@@ -67,7 +68,4 @@ async function isConfirmed(question: string): Promise<boolean> {
   }
 }
 
-function ownProgram(): string {
-  const url = new URL("../../../bin/retinue.js", import.meta.url);
-  return realpathSync(url);
-}
+const ownProgram = () => realpathSync(ownFile("bin/retinue.js"));
