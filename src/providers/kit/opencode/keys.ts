@@ -1,0 +1,37 @@
+import {
+  type AgentKey,
+  agentKey,
+  type CallKey,
+  callKey,
+  type MatchKey,
+  matchKey,
+  type RecordKey,
+  recordKey,
+  threadKey,
+} from "../../../core/facts/ids.ts";
+
+/** Builds keys from the ids of one product of the family. */
+export interface Keys {
+  /** The provider's name. */
+  readonly name: string;
+  /** Every session is a thread here; those with a parent become its children when linked. */
+  session(id: string): AgentKey;
+  /** An agent of a session that has no session of its own. */
+  agent(session: string, id: string): AgentKey;
+  /** Call ids are made by models and unique only in their session. */
+  call(session: string, id: string): CallKey;
+  record(id: string): RecordKey;
+  promptMatch(session: string, prompt: string): MatchKey;
+}
+
+export const keysOf = (name: string): Keys => ({
+  name,
+  session: (id) => threadKey(name, id),
+  agent: (session, id) => agentKey(name, session, id),
+  call: (session, id) => callKey(name, `${session}/${id}`),
+  record: (id) => recordKey(name, id),
+  promptMatch: (session, prompt) => matchKey(name, "prompt", `${session}:${prompt.trim()}`),
+});
+
+/** `ses_`, then letters and digits. Old and foreign ids may differ, so only impossible ones are refused. */
+export const isSessionId = (id: string) => /^ses_[A-Za-z0-9]{1,64}$/.test(id);
