@@ -38,7 +38,8 @@ export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
       hasNoResponseIds: true,
     };
   },
-  prompt: ({ first }) => asNonBlank(first.at(-1)),
+  // Kilo describes the surroundings in a part of their own, behind the prompt.
+  prompt: ({ first }) => asNonBlank(first.findLast((text) => !/^\s*<environment_details>/.test(text))),
   open: (caller, _, saved) => new OpencodeVoice(key, partsOf(caller.thread).thread, saved),
   response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
   unnamed: (thread, response) => key.agent(partsOf(thread).thread, `${ANONYMOUS}${response}`),
