@@ -4,11 +4,13 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
-import { KNOWN_KEY, MARKED, MARKED_KEYS, PREFIXED } from "../../src/core/redaction/secret-keys.ts";
-import { PHRASES, SECRET, withoutSecrets } from "../../src/core/redaction/secrets.ts";
+import { GENERIC_KEY, KNOWN_KEY, MARKED, MARKED_KEYS, PREFIXED } from "../../src/core/redaction/secret-keys.ts";
+import { PHRASES } from "../../src/core/redaction/secret-phrases.ts";
+import { SECRET, withoutSecrets } from "../../src/core/redaction/secrets.ts";
 import { filesBelow } from "../support/fixtures.ts";
 import { backtracking } from "../support/linear-pattern.ts";
 import { SECRET_FORMATS } from "../support/secret-formats.ts";
+import { isLeft, secretTexts } from "../support/secret-texts.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const page = readFileSync(join(ROOT, "docs/redaction.md"), "utf8");
@@ -70,6 +72,50 @@ describe("secrets in public formats", () => {
   });
 });
 
+describe("secrets in texts", () => {
+  const missed = secretTexts().filter(({ text, secrets }) => {
+    const inJson = JSON.stringify({ text: `Line one\n${text}\nline three` });
+    return [text, inJson].some((whole) => secrets.some((secret) => isLeft(withoutSecrets(whole), secret)));
+  });
+
+  it("are found as often as the documentation says", () => {
+    for (const [list, texts] of Map.groupBy(secretTexts(), (each) => each.list)) {
+      const found = texts.length - missed.filter((each) => each.list === list).length;
+      expect(page).toContain(`| ${list} | ${found} of ${texts.length} |`);
+    }
+  });
+
+  it("that are not found are known", () => {
+    expect(missed.map(({ name }) => name)).toEqual([
+      "md: colon words",
+      "vendor: zhipu",
+      "cmd: conda",
+      "cmd: mc alias",
+      "cmd: expect send",
+      "cmd: wpa_passphrase",
+      "cmd: impacket",
+      "cmd: codecov -t",
+      "yaml: cloud-init",
+      "vendor: composio",
+      "vendor: ably",
+      "vendor: shodan",
+      "enc: bash append",
+      "cmd: base64 for kube",
+      "cmd: openssl passwd",
+      "cmd: bundle config",
+      "cmd: ansible vault",
+      "cmd: gpg preset",
+      "cmd: mail relay",
+      "yaml: rails database",
+      "ini: vpn auth file",
+      "code: express session",
+      "log: cookie dump",
+      "log: otp",
+      "vendor: nebius",
+    ]);
+  });
+});
+
 describe("no secrets", () => {
   it.each([
     "bypass: 1",
@@ -109,6 +155,15 @@ describe("no secrets", () => {
     '"-----BEGIN PRIVATE KEY-----"',
     "Tests: 12 pass: 12 fail: 0",
     "sk-some-css-class-with-a-long-name",
+    "type Scheme = SecuritySchemeApiKey | SecuritySchemeOauth2AccessCode;",
+    'toPropertyKey: ["body.0.body.body.1.argument.left.callee"]',
+    "key: fs.readFileSync('test/fixtures/keys/agent2-key.pem'),",
+    "docker run -u app -p 8080:80 image",
+    "api-documentation-for-version-2024-of-the-service",
+    '"id":"resp_68af3c0f1d8c8190b1f7a9c2d4e6f8a00b1c2d3e4f5a6b7c", "call_id":"call_q1W2e3R4t5Y6u7I8o9P0a1S2"',
+    "commit 3fd8fb4c0a1b2c3d4e5f60718293a4b5c6d7e8f9 changes the token parser",
+    "| name | type |\n| --- | --- |\n| password | string2 |",
+    "the password must have 8 characters",
   ])("%j", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });
@@ -156,9 +211,12 @@ describe("time", () => {
     const sources = [
       ...PREFIXED,
       ...MARKED.map(([, pattern]) => pattern),
-      ...[KNOWN_KEY, ...MARKED_KEYS.map(({ pattern }) => pattern), ...PHRASES.map(({ pattern }) => pattern)].map(
-        ({ source }) => source,
-      ),
+      ...[
+        KNOWN_KEY,
+        GENERIC_KEY,
+        ...MARKED_KEYS.map(({ pattern }) => pattern),
+        ...PHRASES.map(({ pattern }) => pattern),
+      ].map(({ source }) => source),
     ];
     for (const source of sources) expect([source, backtracking(source)]).toEqual([source, []]);
     expect(backtracking("eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}")).not.toEqual([]);
@@ -259,5 +317,47 @@ const HOSTILE = [
     "1Q~",
     "1|",
     ".atlasv1.",
+  ],
+  ...[
+    "a_live_",
+    "key_a1",
+    "sk.a.b.",
+    " -u a -p ",
+    " -u -p",
+    " -U a -P",
+    "echo a1b2c3 | ",
+    "echo aaaaaa ",
+    'login("a", "',
+    "auth=('a','",
+    "net use /user:a ",
+    "/u:a /p:",
+    "a:12:b:c:",
+    ":12:",
+    "$6$",
+    "Private-Lines: 1\n",
+    "creds: a / ",
+    '"name":"sid","value":"',
+    "password for a ",
+    "token:\n",
+    "token ",
+    "password: {",
+    "password: { value ",
+    'api_keys: ["',
+    'keys: ["a1b2c3d4e5f6g7h8i9j0",',
+    "password --value ",
+    "AKIA",
+    "x login ",
+    "PASSWORD 'a",
+    "| password ",
+    "| password |\n| --- |\n",
+    "| password |\n| --- |\n| a1b2c3 |\n",
+    "\n| --- |",
+    "token a1B2c3D4e5F6g7H8i9J0 ",
+    "api key ",
+    "&quot;",
+    "&#34;key&#61;",
+    "\uff41",
+    "\\x41",
+    "%2541",
   ],
 ];

@@ -12,7 +12,7 @@ const ALNUM = LOWER + UPPER + DIGITS;
 const BASE64URL = `${ALNUM}-_`;
 
 /** Pseudorandom, and the same in every run. */
-function maker(seed: number) {
+export function maker(seed: number) {
   let state = seed;
   const next = () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -27,6 +27,8 @@ function maker(seed: number) {
     alnum: (length: number) => text(ALNUM, length),
     hex: (length: number) => text(HEX, length),
     url: (length: number) => `${text(ALNUM, 1)}${text(BASE64URL, length - 2)}${text(ALNUM, 1)}`,
+    base64: (length: number) => `${text(ALNUM, 1)}${text(`${ALNUM}+/`, length - 2)}${text(ALNUM, 1)}`,
+    password: (length: number) => `${text(ALNUM, 2)}${text(`${ALNUM}!#%^*_-+.`, length - 4)}${text(ALNUM, 2)}`,
     upper: (length: number) => text(UPPER + DIGITS, length),
     lower: (length: number) => text(LOWER + DIGITS, length),
     digits: (length: number) => text(DIGITS, length),

@@ -27,7 +27,14 @@ export const PREFIXED = [
   "(?:tvly|nvapi|ctx7sk)-[\\w-]{16,}",
   "fc-[0-9a-f]{32,}",
   "wandb_v1_[\\w-]{20,}",
+  "pa-[\\w-]{40,}",
+  "e2b_[0-9a-f]{30,}",
+  "dd[po]_[A-Za-z0-9]{30,}",
+  "dtn_[0-9a-f]{40,}",
+  "rpa_[A-Z0-9]{30,}",
+  "BSA[\\w-]{26,}",
   // Code hosting, packages, builds.
+  "ghs_\\d{1,12}_eyJ[\\w-]{16,}(?:\\.[\\w-]+){0,2}",
   "gh[pousr]_[A-Za-z0-9]{20,}",
   "github_pat_\\w{20,}",
   "gl(?:pat|ptt|dt|rt|soat|cbt|ft|ffct|imt|agent|oas)-[\\w.-]{16,}",
@@ -63,6 +70,13 @@ export const PREFIXED = [
   "API-[A-Z0-9]{26,}",
   "tskey-[a-z]{2,12}-[\\w-]{16,}",
   "ico-[A-Za-z0-9]{32,}",
+  "cio[A-Za-z0-9]{32}(?![A-Za-z0-9])",
+  "cf(?:at|ut|k)_[A-Za-z0-9]{30,}",
+  "snyk_[a-z]{2,4}\\.[\\w.-]{20,}",
+  "sktsec_[\\w-]{20,}",
+  "(?:api|sdk|mob)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+  "(?:prod|dev|preview):[a-z0-9-]{3,60}\\|eyJ[\\w-]{20,}",
+  "0\\.[0-9a-f]{8}-[0-9a-f-]{27}\\.[A-Za-z0-9]{20,}(?::[\\w+/=]+)?",
   // Clouds and vaults.
   "(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",
   "ABSK[A-Za-z0-9+/]{60,}",
@@ -91,7 +105,7 @@ export const PREFIXED = [
   "re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{16,}",
   "xox[abeoprs][.-][\\w.-]{10,}",
   "xapp-\\d-[\\w-]{10,}",
-  "\\d{8,10}:AA[\\w-]{32,}",
+  "(?:bot)?\\d{8,10}:AA[\\w-]{32,}",
   "[MNO][A-Za-z0-9_-]{23,25}\\.[\\w-]{6}\\.[\\w-]{27,}",
   "SK[0-9a-f]{32}",
   "pat[A-Za-z0-9]{14}\\.[a-f0-9]{40,}",
@@ -104,6 +118,17 @@ export const PREFIXED = [
   "gl(?:sa|c)_[\\w+/=-]{30,}",
   "NR(?:AK|II|JS|AA)-[A-Za-z0-9-]{16,}",
   "sntry[sua]_[\\w+/=-]{30,}",
+  "hc[abx][a-z]k_[a-z0-9]{30,}",
+  "xa[ap]t-[0-9a-f-]{30,}",
+  "cflt[A-Za-z0-9+/]{50,}",
+  "sl\\.(?:u\\.)?[\\w-]{60,}",
+  "IG(?:QV|AA)[A-Za-z0-9]{60,}",
+  "WPL_AP1\\.[A-Za-z0-9]{10,20}\\.[A-Za-z0-9+/=]+",
+  "SSWS 00[\\w-]{30,}",
+  "mlsn\\.[0-9a-f]{40,}",
+  "dG9rOj[A-Za-z0-9+/=]{30,}",
+  "00D[A-Za-z0-9]{12,15}![\\w.]{40,}",
+  "AAAA[\\w-]{7}:APA91b[\\w-]{60,}",
   "rdme_[a-z0-9]{60,}",
   "p8e-[A-Za-z0-9]{30,}",
   "tk-us-[\\w-]{40,}",
@@ -127,6 +152,10 @@ export const MARKED: readonly (readonly [mark: RegExp, pattern: string])[] = [
   [/\d\|/, "\\d{15,16}\\|[\\w-]{27,}"],
 ];
 
+/** Words in the prefix of a key of any vendor: `acme_live_…`, `acme_api_key_…`. */
+const GENERIC_WORDS =
+  "s?k|key|api|api_?key|signkey|tok(?:en)?|secret|pat|[aou]at|live|prod|rw|auth|access|service|svc|admin|priv(?:ate)?";
+
 const bounded = (pattern: string, flags = "") => new RegExp(`(?<![A-Za-z0-9])(?:${pattern})`, flags);
 
 /**
@@ -140,3 +169,9 @@ export const KEY_BEGINS = bounded(
 );
 export const KNOWN_KEY = bounded(PREFIXED.join("|"), "g");
 export const MARKED_KEYS = MARKED.map(([mark, pattern]) => ({ mark, pattern: bounded(pattern, "g") }));
+/** The body of such a key must look random (`isKeyBody`), since these words begin names too. */
+export const GENERIC_MARK = /[_.-][A-Za-z0-9]{16}/;
+export const GENERIC_KEY = bounded(
+  `(?:[a-z][a-z0-9]{1,15}[_-]){0,3}(?:${GENERIC_WORDS})[_.-](?:[A-Za-z0-9]{1,30}[_.-]){0,2}[A-Za-z0-9][\\w-]{19,}`,
+  "g",
+);

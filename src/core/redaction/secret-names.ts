@@ -9,13 +9,14 @@ export type SecretKind = "password" | "secret" | "word" | "header" | "weak";
 
 const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie2?)$/i;
 const PASSWORD =
-  /(?:password|passwd|passphrase|passcode)$|^(?:pwd|psw|pw|storepass|keypass|requirepass)$|^(?:db|user|my|root|admin|sql|smtp|mail|ftp|ssh|http|proxy|redis|pg|mysql)(?:pass|pwd|pw)$/;
+  /(?:password|passwd|passphrase|passcode|passwort|kennwort|contrase[nñ]a|senha|mnemonic)$|^(?:pwd|psw|pw|psk|passe|storepass|keypass|requirepass)$|^(?:db|user|my|root|admin|sql|smtp|mail|ftp|ssh|http|proxy|redis|pg|mysql)(?:pass|pwd|pw)$/;
 const SECRET_WORD = /(?:token|secret|apikey|accesskey|secretkey|privatekey|authkey)$|^(?:credentials?|creds)$/;
 const KEY_OF =
   /^(?:api|access|auth|secret|private|signing|encryption|account|service|master|deploy|subscription|shared|storage|license|admin|client|app|application|consumer|session|webhook|ssh|rsa|jwt|functions?|host)$/;
-const WEAK_WORD = /^(?:key|auth|sig|sas|dsn|jwt|pat|psk|credential|bearer|csrf|xsrf|otp)$/;
+const WEAK_WORD = /^(?:key|auth|sig|sas|dsn|jwt|pat|salt|credential|bearer|csrf|xsrf|otp)$/;
 /** Words that may follow the significant one: `AWS_ACCESS_KEY_ID`, `TOKEN_BASE64`. */
-const SUFFIX = /^(?:id|value|base64|b64|json|string|plain|raw|text|prod|production|dev|staging|test|live|new|old|\d+)$/;
+const SUFFIX =
+  /^(?:id|value|base64|b64|json|string|plain|raw|text|data|base|prod|production|dev|staging|test|live|new|old|\d+)$/;
 /** Names of limits, counters and parser tokens. */
 const NO_SECRET =
   /(?:max|min|num|total|count|next|prev|page|cursor|pagination|continuation|sync|input|output|eos|bos|pad|unk|mask|start|stop|end|first|last|current|cancel|cancellation|lex|lexer|syntax|reserved|public|primary|foreign|sort|partition|cache|hash|lookup|object|row|column|translation|idempotency)$/;
@@ -56,6 +57,8 @@ function kindOf(name: string): SecretKind | null {
       : words.length > 1 || (last.length > 6 && !last.startsWith("cred"))
         ? "secret"
         : "word";
+  // Several of them, or of something; `tokens: 12` is a number.
+  if (/^(?:keys|tokens|secrets|passwords|appid)$/.test(last)) return NO_SECRET.test(before) ? null : "weak";
   // Signatures of blocks are not keys; those of requests are.
   if (last === "signature" && words.length > 1) return "weak";
   if (before === "connection" && last === "string") return "weak";
@@ -71,7 +74,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*$/;
 const SENTENCE = /\s/;
 /** A scheme with credentials, or cookies. */
 const CREDENTIALS =
-  /^(?:bearer|basic|digest|token|apikey|api-key|key|aws4-hmac-sha256|negotiate|ntlm|hawk|dpop|signature|sharedkey)\s+[^\s${<([]|^[\w.-]{1,80}=[^\s;=(]/i;
+  /^(?:bearer|basic|digest|token|apikey|api-key|key|aws4-hmac-sha256|negotiate|ntlm|hawk|dpop|signature|sharedkey)\s+[^\s${<([]|^[a-z][\w-]{1,24}\s(?=[\w.=+/~-]{0,40}\d)[\w.=+/~-]{12,}$|^[\w.-]{1,80}=[^\s;=(]/i;
 
 export interface CandidateValue {
   readonly value: string;
@@ -92,7 +95,10 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   if (kind === "weak") return isRandom(value);
   if (kind === "header") return CREDENTIALS.test(value) || isRandom(value) || (isQuoted && !/\s/.test(value));
   if (SENTENCE.test(value))
-    return kind === "password" && value.length < 40 && /\d/.test(value) && !/[.:!?,]\s/.test(value);
+    return (
+      kind === "password" &&
+      (RECOVERY_WORDS.test(value) || (value.length < 40 && /\d/.test(value) && !/[.:!?,]\s/.test(value)))
+    );
   if (/^[./~]|^\d{1,4}$|^-?\d*\.\d+$/.test(value)) return false;
   if (isVariable) return true;
   if (isQuoted) return kind !== "word" || !isPlain(value);
@@ -105,17 +111,35 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   return !isCode && (kind === "password" || (/\d/.test(value) && !isPlain(value)));
 }
 
+/** In a sentence, a word with a digit is not a plain word. */
+export const isMixed = (value: string) => value.length >= 6 && /\d/.test(value) && /[A-Za-z]/.test(value);
+
+/** A value that is unlikely in prose or code: random, or with the characters that passwords must have. */
+export const isStrong = (value: string) =>
+  (isRandom(value) && !isPlain(value)) ||
+  (value.length >= 8 &&
+    isMixed(value) &&
+    (/[!#%^*+?~]/.test(value) ||
+      (value.length >= 12 && /[a-z]/.test(value) && /[A-Z]/.test(value) && !isPlain(value))));
+
+/** Words with which a wallet is restored. */
+const RECOVERY_WORDS = /^[a-z]{3,8}(?: [a-z]{3,8}){11,23}$/;
+
 /**
  * Words of a language or a program: `userToken`, `application/json`, `x-api-key`, `Bearer`, `v1`. Unambiguous, so that
  * matching takes linear time.
  */
-const isPlain = (value: string) =>
+export const isPlain = (value: string) =>
   /^[A-Z]?[a-z]+(?:[ _./:-](?![A-Z])[a-z]*\d{0,2}|[ _./:-]?[A-Z][a-z]*\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(
     value,
-  ) && value.length > 3;
+  ) &&
+  value.length > 3 &&
+  // Words are longer than two letters on average.
+  (value.length < 12 || (value.match(/[A-Z]/g)?.length ?? 0) < value.length * 0.35 || value === value.toUpperCase());
 
 const MIN_RANDOM = 14;
 const MAX_RANDOM = 512;
+const MIN_RUN = 20;
 
 /** Whether the text looks random: letters and digits alternate often, and no character prevails. */
 export function isRandom(value: string): boolean {
@@ -130,10 +154,16 @@ export function isRandom(value: string): boolean {
   // UUIDs, dates, paths and URLs are names.
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^\d{4}-\d\d-\d\d|^(?:\.{0,2}|~|[A-Za-z]:)\/|:\/\/|^0x/i.test(sample))
     return false;
-  let changes = 0;
-  for (let i = 1; i < sample.length; i++)
-    if (classOf(sample.charCodeAt(i)) !== classOf(sample.charCodeAt(i - 1))) changes++;
-  return changes >= sample.length * 0.3 && entropy(sample) >= 3.2;
+  let [changes, digitChanges] = [0, 0];
+  for (let i = 1; i < sample.length; i++) {
+    const [one, two] = [classOf(sample.charCodeAt(i - 1)), classOf(sample.charCodeAt(i))];
+    if (one === two) continue;
+    changes++;
+    if (one === 1 || two === 1) digitChanges++;
+  }
+  // Lower case letters and digits change less often, but words do not contain digits again and again.
+  const isOneRun = sample.length >= MIN_RUN && digitChanges >= 5 && /^[A-Za-z0-9]+$/.test(sample);
+  return (changes >= sample.length * 0.3 || isOneRun) && entropy(sample) >= 3.2;
 }
 
 /** 0: other, 1: digit, 2: upper case, 3: lower case. */

@@ -20,9 +20,19 @@ export const percentDecoded = (text: string, pattern: RegExp): View =>
 /** The text with JSON escapes decoded. */
 export const unescaped = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) =>
-    found[1] === "u" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1)),
+    found[1] === "u" || found[1] === "x" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1)),
   );
 
+/** The text with entities of HTML and full-width characters decoded. */
+export const entitiesDecoded = (text: string, pattern: RegExp): View =>
+  rewritten(text, pattern, (found) => {
+    if (found[0] !== "&") return String.fromCharCode(found.charCodeAt(0) - 0xfee0);
+    const name = found.slice(1, -1);
+    if (name.startsWith("#x")) return codePoint(name.slice(2));
+    return name.startsWith("#") ? String.fromCharCode(Number(name.slice(1))) : (ENTITIES[name] ?? found);
+  });
+
+const ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", amp: "&", lt: "<", gt: ">" };
 const LETTERS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 const codePoint = (hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
 
