@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
-import { PRODUCTS as KNOWN } from "../src/providers/index.ts";
+import { PRODUCTS as KNOWN } from "../src/providers/loaded.ts";
 import {
   importsOf,
   isTest,
@@ -51,8 +51,8 @@ const PRODUCTS = new Set([
   "goose",
 ]);
 
-/** The only files that know several of them. */
-const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts", "src/providers/status-lines.ts"]);
+/** The list of products, and the file that loads them. */
+const LISTS = new Set(["src/providers/index.ts", "src/providers/loaded.ts"]);
 
 const MAX_LINES = 500;
 
@@ -117,6 +117,18 @@ describe("imports", () => {
           .map((path) => `${file.path} imports ${path}`),
       );
     expect(crossing).toEqual([]);
+  });
+
+  it("of manifests load nothing but what hooks and status lines need", () => {
+    const heavy = product
+      .filter((file) => /^src\/providers\/\w+\/manifest\.ts$/.test(file.path))
+      .flatMap((file) =>
+        [...withoutComments(file.text).matchAll(/^(?:import|export) (?!type\b)[^;]*?from "([^"]+)";$/gm)]
+          .map(([, target = ""]) => resolved(file, target))
+          .filter((path) => !/\/(?:hook-payload|statusline)\.ts$/.test(path))
+          .map((path) => `${file.path} imports ${path}`),
+      );
+    expect(heavy).toEqual([]);
   });
 
   it("within the core go from a folder to those it builds on", () => {
@@ -235,8 +247,8 @@ describe("the rules above", () => {
     [file("src/core/link/link.ts", 'import type { Machine } from "../../app/machine.ts";'), "src/app/machine.ts"],
     [file("src/providers/toy/index.ts", 'const fs = await import("node:fs");'), "node:fs"],
     [
-      file("src/transports/files.ts", 'export { claude } from "../providers/claude/index.ts";'),
-      "src/providers/claude/index.ts",
+      file("src/transports/files.ts", 'export { claude } from "../providers/claude/manifest.ts";'),
+      "src/providers/claude/manifest.ts",
     ],
     [file("src/app/machine.ts", 'import "../cli/main.ts";'), "src/cli/main.ts"],
     [file("src/cli/commands/tree.ts", 'import { openKept } from "../../stores/kept.ts";'), "src/stores/kept.ts"],

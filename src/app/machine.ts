@@ -1,6 +1,6 @@
 import type { Problem } from "../core/facts/problem.ts";
 import type { Forest } from "../core/link/link.ts";
-import { PROVIDERS } from "../providers/index.ts";
+import { PROVIDERS } from "../providers/loaded.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import type { ReadCounts } from "../transports/files.ts";
 import type { RootSeen } from "./ingest/discover.ts";

@@ -1,13 +1,15 @@
 /** What a command loads before it can begin. Modules are counted, not milliseconds. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as products from "../../src/providers/index.ts";
 import { retinue } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { withoutComments } from "../support/source-files.ts";
 
+const ROOT = join(import.meta.dirname, "../..");
 const NOTE_PACKAGES = pathToFileURL(join(import.meta.dirname, "../support/note-packages.ts")).href;
 const HOME = recordedHome("claude", "c-nested").home;
 const [PRICES, YAML, SQLITE] = ["@pydantic/genai-prices", "yaml", "node:sqlite"];
@@ -88,11 +90,19 @@ function loadedBy(path: string): string[] {
   const loaded = new Set([path]);
   for (const file of loaded) {
     if (!file.startsWith("src/")) continue;
-    const code = withoutComments(readFileSync(join(import.meta.dirname, "../..", file), "utf8"));
+    const code = withoutComments(readFileSync(join(ROOT, file), "utf8"));
     for (const [, target = ""] of code.matchAll(/^(?:import|export) (?!type\b)[^;]*?from "([^"]+)";$/gm))
       loaded.add(target.startsWith(".") ? posix.join(posix.dirname(file), target) : target);
   }
   return [...loaded].sort();
+}
+
+/** The list of products, their manifests, and the two files that these may load. */
+function manifests(): string[] {
+  const files = Object.values(products).flatMap(({ name }) =>
+    ["manifest.ts", "hook-payload.ts", "statusline.ts"].map((file) => `src/providers/${name}/${file}`),
+  );
+  return [...files.filter((path) => existsSync(join(ROOT, path))), "src/providers/index.ts"].sort();
 }
 
 describe("what agents wait for has an entry of its own:", () => {
@@ -108,13 +118,12 @@ describe("what agents wait for has an entry of its own:", () => {
       "src/app/home.ts",
       "src/app/hooks/hook.ts",
       "src/app/instance-note.ts",
+      "src/core/ports/manifest.ts",
       "src/core/ports/recording.ts",
       "src/core/tools/json.ts",
       "src/core/tools/limits.ts",
       "src/core/tools/visible.ts",
-      "src/providers/claude/hook-payload.ts",
-      "src/providers/codex/hook-payload.ts",
-      "src/providers/hook-payloads.ts",
+      ...manifests(),
       "src/transports/bounded.ts",
       "src/transports/private.ts",
       "src/transports/recorder.ts",
@@ -127,10 +136,6 @@ describe("what agents wait for has an entry of its own:", () => {
     const loaded = loadedBy("src/cli/statusline.ts");
     expect(loaded).toContain("src/cli/statusline.ts");
     expect(loaded.filter((path) => !path.startsWith("src/") && !path.startsWith("node:"))).toEqual([]);
-    expect(loaded.filter((path) => /^src\/(stores|server|providers)\//.test(path))).toEqual([
-      "src/providers/claude/keys.ts",
-      "src/providers/claude/statusline.ts",
-      "src/providers/status-lines.ts",
-    ]);
+    expect(loaded.filter((path) => /^src\/(stores|server|providers)\//.test(path))).toEqual([...manifests()]);
   });
 });

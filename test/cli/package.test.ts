@@ -66,6 +66,8 @@ console.log((await retinue.threads()).length > 0, typeof run, NotSupported.name)
 retinue.close();`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: scratch, env });
     expect(stdout).toBe("true function NotSupported\n");
+    const required = ["-e", 'console.log(typeof require("retinue").open)'];
+    expect((await run(process.execPath, required, { cwd: scratch, env })).stdout).toBe("function\n");
     const { exports } = JSON.parse(readFileSync(join(scratch, "node_modules/retinue/package.json"), "utf8")) as {
       exports: { ".": Record<string, string> };
     };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/views/agent.ts";
-import { PRODUCTS } from "../../src/providers/index.ts";
+import { PRODUCTS } from "../../src/providers/loaded.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { openBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";

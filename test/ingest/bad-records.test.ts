@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { seeded } from "../../scripts/bench/random.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
-import { PROVIDERS } from "../../src/providers/index.ts";
+import { PROVIDERS } from "../../src/providers/loaded.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 import { type Look, look } from "../support/bad-input/look.ts";
 import { MUTATIONS, type Mutation } from "../support/bad-input/mutations.ts";

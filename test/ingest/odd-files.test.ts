@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { Provider } from "../../src/core/ports/provider.ts";
-import { claude } from "../../src/providers/claude/index.ts";
+import { provider as claude } from "../../src/providers/claude/provider.ts";
 import { type SpoilableHome, scratchFolder, spoilable } from "../support/bad-input/homes.ts";
 import { expectNothingLost, look } from "../support/bad-input/look.ts";
 import { mainWriter, SESSION } from "../support/claude-records.ts";

@@ -7,7 +7,7 @@ import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Random, seeded } from "../../scripts/bench/random.ts";
-import { codex } from "../../src/providers/codex/index.ts";
+import { provider as codex } from "../../src/providers/codex/provider.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 import { look } from "../support/bad-input/look.ts";
 import { MUTATIONS, type Mutation } from "../support/bad-input/mutations.ts";

@@ -14,7 +14,7 @@ import { search } from "../../src/app/query/search.ts";
 import type { Store } from "../../src/core/ports/store.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
-import { codex } from "../../src/providers/codex/index.ts";
+import { provider as codex } from "../../src/providers/codex/provider.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { processLiveness } from "../../src/transports/processes.ts";

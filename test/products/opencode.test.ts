@@ -14,7 +14,7 @@ import type { Store } from "../../src/core/ports/store.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { planFor } from "../../src/providers/kit/opencode/plan.ts";
-import { opencode } from "../../src/providers/opencode/index.ts";
+import { provider as opencode } from "../../src/providers/opencode/provider.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { ProductDatabase } from "../../src/transports/database.ts";
 import { noReads } from "../../src/transports/files.ts";

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { link } from "../../src/core/link/link.ts";
 import type { Findings } from "../../src/core/ports/provider.ts";
-import { PROVIDERS } from "../../src/providers/index.ts";
+import { PROVIDERS } from "../../src/providers/loaded.ts";
 import { junkRecords } from "../contract/junk.ts";
 import { type FixtureSource, readAll } from "../contract/sources.ts";
 import { startProxied } from "./proxied.ts";

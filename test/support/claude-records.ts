@@ -4,8 +4,8 @@ import type { Observation } from "../../src/core/facts/observation.ts";
 import type { Problem } from "../../src/core/facts/problem.ts";
 import { type Forest, link } from "../../src/core/link/link.ts";
 import { treeOf } from "../../src/core/views/record.ts";
-import { claude } from "../../src/providers/claude/index.ts";
 import * as key from "../../src/providers/claude/keys.ts";
+import { provider as claude } from "../../src/providers/claude/provider.ts";
 
 export const SESSION = "11111111-2222-4333-8444-555555555555";
 export const OTHER_SESSION = "99999999-2222-4333-8444-555555555555";

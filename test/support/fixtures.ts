@@ -1,7 +1,7 @@
 /** The recordings below fixtures/: what a product left on disk, and what is known to have happened. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PROVIDERS } from "../../src/providers/index.ts";
+import { PROVIDERS } from "../../src/providers/loaded.ts";
 import type { AgentTruth, ThreadTruth } from "./judge.ts";
 
 export const FIXTURES = join(import.meta.dirname, "../../fixtures");

@@ -85,6 +85,8 @@ function parserOf(path: string, saved: unknown): Parser {
 export const toyProvider: Provider = {
   name: KEY,
   product: "Toy",
+  versions: null,
+  docs: "",
   vendor: "nobody",
   folders: [],
   rootFiles: true,

@@ -15,7 +15,7 @@ import {
   stageOf,
   type Waiting,
 } from "../../core/views/card.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";

@@ -8,7 +8,7 @@ import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts"
 import { type WorkTimes, workTimes } from "../../core/views/spans.ts";
 import type { Step, Story, StoryCall } from "../../core/views/story.ts";
 import { foldTree } from "../../core/views/tree-fold.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import type { Library } from "../ingest/library.ts";
 import { EventReader, type PlacedEvent } from "../query/events.ts";
 

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../../core/ports/provider.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { renameOver } from "../../transports/system/rename.ts";
 import { Failure } from "../failure.ts";

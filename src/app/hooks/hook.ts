@@ -4,8 +4,8 @@
  */
 
 import { readFileSync, realpathSync } from "node:fs";
-import { HOOK_PAYLOADS } from "../../providers/hook-payloads.ts";
-import type { PayloadField } from "../../providers/kit/hook-payload.ts";
+import { type PayloadField, specificFirst } from "../../core/ports/manifest.ts";
+import * as products from "../../providers/index.ts";
 import { readInput } from "../../transports/bounded.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { Recorder } from "../../transports/recorder.ts";
@@ -18,6 +18,12 @@ import { type Instance, notedInstance } from "../instance-note.ts";
 const HEAD = 16 * 1024;
 /** Long enough for a local connection, too short to notice. */
 const WAKE_MS = 15;
+
+const PAYLOADS = specificFirst(
+  Object.values(products).flatMap(({ name, hookPayload }) =>
+    hookPayload === undefined ? [] : [{ provider: name, ...hookPayload }],
+  ),
+);
 
 export async function hook(env: Env, input: () => string | null = readInput): Promise<void> {
   try {
@@ -37,7 +43,7 @@ export async function hook(env: Env, input: () => string | null = readInput): Pr
 /** Appends the payload to the recording of its session; null if it is not a known product's. */
 function keep(payload: string, env: Env): string | null {
   const field = fieldsOf(payload);
-  const product = HOOK_PAYLOADS.find(({ isHook }) => isHook(field));
+  const product = PAYLOADS.find(({ isHook }) => isHook(field));
   const session = field("session_id");
   if (product === undefined || session === null || !/^[\w-]{1,80}$/.test(session)) return null;
   const recording = join(recordingsRoot(env, product.provider), "hooks", `${session}.jsonl`);

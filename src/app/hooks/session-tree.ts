@@ -3,27 +3,44 @@ import { get } from "node:http";
 import { join } from "node:path";
 import { threadKey } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
+import { type StatusRequest, specificFirst } from "../../core/ports/manifest.ts";
 import type { JsonObject } from "../../core/tools/json.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
-import { readStatusRequest, type StatusRequest } from "../../providers/status-lines.ts";
+import * as products from "../../providers/index.ts";
 import type { Env } from "../home.ts";
 import { notedInstance } from "../instance-note.ts";
 
 export { readInput } from "../../transports/bounded.ts";
-export type { StatusRequest as StatusAsked };
+
+/** A request for a status line, and the provider that read it. */
+export interface StatusAsked extends StatusRequest {
+  readonly provider: string;
+}
+
+const STATUS_LINES = specificFirst(
+  Object.values(products).flatMap(({ name, statusLine }) =>
+    statusLine === undefined ? [] : [{ provider: name, ...statusLine }],
+  ),
+);
 
 /** The session that a status line is requested for; null if the input is not a known product's. */
-export const statusRequestIn = (json: JsonObject): StatusRequest | null => readStatusRequest(json);
+export function statusRequestIn(json: JsonObject): StatusAsked | null {
+  for (const { provider, read } of STATUS_LINES) {
+    const request = read(json);
+    if (request !== null) return { provider, ...request };
+  }
+  return null;
+}
 
 /** A busy server is not waited for. */
 const TIMEOUT_MS = 100;
 
 /** The tree of one session: from the running server, else from the session's files alone. */
-export async function sessionTree(request: StatusRequest, env: Env): Promise<AgentTree | null> {
+export async function sessionTree(request: StatusAsked, env: Env): Promise<AgentTree | null> {
   return (await fromServer(request, env)) ?? fromFiles(request, env);
 }
 
-function fromServer({ provider, thread }: StatusRequest, env: Env): Promise<AgentTree | null> {
+function fromServer({ provider, thread }: StatusAsked, env: Env): Promise<AgentTree | null> {
   const server = notedInstance(env);
   if (server === null) return Promise.resolve(null);
   const url = new URL(`/api/agents/${encodeURIComponent(formatUri(provider, thread, null))}`, server.url);
@@ -45,7 +62,7 @@ function fromServer({ provider, thread }: StatusRequest, env: Env): Promise<Agen
 /**
  * Loaded only if no server is running. Without costs, because the price list takes longer to load than everything else.
  */
-async function fromFiles({ provider, thread, transcript, folder }: StatusRequest, env: Env): Promise<AgentTree | null> {
+async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, env: Env): Promise<AgentTree | null> {
   const [{ openLibrary }, { loadSettings }, { treeOf }, { knownRoots }] = await Promise.all([
     import("../open.ts"),
     import("../settings/settings.ts"),

@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { formatUri } from "../../core/facts/uri.ts";
 import type { Provider, Recognised } from "../../core/ports/provider.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { readHead, walk } from "../../transports/files.ts";
 import { openPrivate } from "../../transports/private.ts";
 import { Failure } from "../failure.ts";

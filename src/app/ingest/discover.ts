@@ -3,7 +3,7 @@ import type { Problem } from "../../core/facts/problem.ts";
 import type { Provider, SourceFile, Stream } from "../../core/ports/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { databaseStamp, LOG_SUFFIX } from "../../transports/database.ts";
 import {
   type FileStamp,

@@ -6,7 +6,7 @@ import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/sto
 import { isWithin } from "../../core/tools/recorded-path.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { noReads, type ReadCounts } from "../../transports/files.ts";
 import { privateFolder } from "../../transports/private.ts";
 import { processLiveness } from "../../transports/processes.ts";

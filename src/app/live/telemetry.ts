@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { asList, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { MAX_OTLP_BYTES, TooLarge } from "../../core/tools/limits.ts";
-import { PROVIDERS } from "../../providers/index.ts";
 import { attributesOf, decodeOtlp, parseOtlp, SIGNALS, type Signal } from "../../providers/kit/otlp.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { Recorder } from "../../transports/recorder.ts";
 import { unpackWhole } from "../../transports/unpack.ts";
 import { Failure } from "../failure.ts";

@@ -1,7 +1,7 @@
 import { partsOf, recordKey } from "../../core/facts/ids.ts";
 import type { EndedRow, OpenedRow, RequestRow } from "../../core/facts/traffic.ts";
 import { exact, money, plural } from "../../core/tools/format.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
 import { readRequest } from "../../providers/proxy/read-request.ts";
 import { speedOf, tokensOf } from "../../providers/proxy/tokens.ts";

@@ -5,7 +5,7 @@ import type { TrafficRow } from "../../core/facts/traffic.ts";
 import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "../../core/redaction/redaction.ts";
 import type { JsonObject } from "../../core/tools/json.ts";
 import { isWithin } from "../../core/tools/recorded-path.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { ExchangeReader } from "../../providers/proxy/exchange.ts";
 import type { Keeping } from "../../providers/proxy/kept.ts";
 import { filedUnder } from "../../providers/proxy/naming.ts";

@@ -2,7 +2,7 @@ import { partsOf } from "../../core/facts/ids.ts";
 import { formatUri, parseTarget } from "../../core/facts/uri.ts";
 import type { LinkedAgent } from "../../core/link/link.ts";
 import type { Entry, Provider } from "../../core/ports/provider.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { noReads } from "../../transports/files.ts";
 import { jsonLines } from "../ingest/json-lines.ts";
 import type { Library } from "../ingest/library.ts";

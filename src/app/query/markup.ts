@@ -1,6 +1,6 @@
 import { partsOf } from "../../core/facts/ids.ts";
 import type { EventDraft } from "../../core/views/event.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 
 /** A readable sentence for an event whose text is the product's markup; null for other events. */
 export function summaryOf({ speaker, kind, text }: Pick<EventDraft, "speaker" | "kind" | "text">): string | null {

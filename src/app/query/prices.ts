@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { ModelCall } from "../../core/link/gather.ts";
 import type { Price } from "../../core/views/record.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import type { OwnPrice } from "../settings/settings-table.ts";
 
 type PriceList = typeof import("@pydantic/genai-prices");

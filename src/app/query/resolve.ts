@@ -3,7 +3,7 @@ import { parseTarget, type Target } from "../../core/facts/uri.ts";
 import { subtreeOf } from "../../core/link/link.ts";
 import type { AgentRow } from "../../core/ports/store.ts";
 import { plural } from "../../core/tools/format.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 import type { Library } from "../ingest/library.ts";
 import { allTrouble, unreadSources } from "./trouble.ts";

@@ -1,5 +1,5 @@
 import type { Credentials, Provider } from "../../core/ports/provider.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 
 /** Products whose servers can be followed. */

@@ -8,6 +8,7 @@ import type { Library } from "../ingest/library.ts";
 import { openLibrary } from "../open.ts";
 import { resolve } from "../query/resolve.ts";
 import { loadSettings } from "../settings/settings.ts";
+import { NotSupported } from "./not-supported.ts";
 import { launchOf, type Running, start, withJsonInput } from "./run.ts";
 import { runEvents } from "./run-events.ts";
 
@@ -37,16 +38,6 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
    */
   injectToolResult(callId: string, content: string): Promise<void>;
   kill(signal?: NodeJS.Signals): void;
-}
-
-/** The product does not support the operation, or does not read its input. */
-export class NotSupported extends Error {
-  readonly code = "not_supported";
-
-  constructor(product: string, what: string) {
-    super(`${product} cannot ${what} while it runs`);
-    this.name = "NotSupported";
-  }
 }
 
 /** Runs an agent's command with machine-readable output and, if the product supports it, machine-readable input. */

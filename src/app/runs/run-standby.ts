@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import type { RunBegan } from "../../core/ports/run-note.ts";
 import { parseJson } from "../../core/tools/json.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { heldBytes, STANDBY_READS } from "../../transports/standby.ts";
 import { passOn } from "../../transports/wrapped.ts";
 import { RunOutput } from "./run-output.ts";

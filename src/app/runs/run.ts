@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { Control, Provider, Wrapping } from "../../core/ports/provider.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { run as unknownCommand } from "../../providers/run/index.ts";
 import { markOf } from "../../transports/processes.ts";
 import { type WrapOptions, type Wrapped, wrap } from "../../transports/wrapped.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
-import { PROVIDERS } from "../../providers/index.ts";
+import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 import { type Env, userHome } from "../home.ts";
 import { type Fault, type Report, unknownKey } from "./setting-kinds.ts";

@@ -5,19 +5,30 @@ import type { JsonObject } from "../tools/json.ts";
 import type { EventDraft } from "../views/event.ts";
 import type { Dialect } from "./dialect.ts";
 
-/** A product whose records retinue reads. Pure: bytes in, observations out. */
+/**
+ * A product whose records retinue reads. Pure: bytes in, observations out. Its folder declares it in a manifest
+ * (`core/ports/manifest.ts`).
+ */
 export interface Provider {
   /** The scheme of its URIs. */
   readonly name: string;
   /** The product's name. */
   readonly product: string;
+  /** The versions that were checked, for the documentation; null if it is not a product. */
+  readonly versions: string | null;
+  /** The page that describes its format, from the repository's root. */
+  readonly docs: string;
   /** Its name in traces, if that differs. */
   readonly tracedAs?: string;
+  /** The provider of the product that it is a fork of: what both print counts as that one's. */
+  readonly forkOf?: string;
   /**
    * Folders that may contain its records, in order. A missing one is not an error. The last part of a path may contain
    * a `*`.
    */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
+  /** The same as text, for the documentation. */
+  readonly rootsForm?: string;
   /** The stream of a file, by its path relative to a root (with `/`); null for other files. */
   stream(path: string): Stream | null;
   /**

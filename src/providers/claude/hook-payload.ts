@@ -1,12 +1,12 @@
 /** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
-import type { PayloadField } from "../kit/hook-payload.ts";
+import type { HookPayload, PayloadField } from "../../core/ports/manifest.ts";
 
 /**
  * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same
  * command with similar payloads (Qwen, Droid, Gemini). They are distinguished by fields, event names and folders that
  * Claude Code does not use.
  */
-export function isHook(field: PayloadField): boolean {
+function isHook(field: PayloadField): boolean {
   const event = field("hook_event_name");
   if (event === null || field("session_id") === null) return false;
   if (FOREIGN_FIELDS.some((name) => field(name) !== null) || FOREIGN_EVENT.test(event)) return false;
@@ -32,5 +32,8 @@ const FOREIGN_FOLDER =
  * The configuration folder of a transcript: `<root>/projects/<project>/<session>.jsonl`, where the project is a path
  * with `-` for every `/`.
  */
-export const rootOf = (transcript: string) =>
+const rootOf = (transcript: string) =>
   /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;
+
+/** Several products copied the format, so those are asked first. */
+export const hookPayload: HookPayload = { isHook, rootOf, isGeneric: true };

@@ -4,7 +4,7 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { HookReader } from "../kit/hook-reader.ts";
 import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
-import { isHook } from "./hook-payload.ts";
+import { hookPayload } from "./hook-payload.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
@@ -20,7 +20,7 @@ export class ClaudeHooks extends HookReader {
 
   /** Payloads of other products may have been recorded as Claude Code's. */
   override threadIn(payload: JsonObject): AgentKey | null {
-    return isHook((field) => asText(payload[field])) ? super.threadIn(payload) : null;
+    return hookPayload.isHook((field) => asText(payload[field])) ? super.threadIn(payload) : null;
   }
 
   read(out: FindingsOf, payload: JsonObject, thread: AgentKey) {

@@ -11,9 +11,9 @@ import {
   threadKey,
   threadOf,
 } from "../../core/facts/ids.ts";
+import { NAME } from "./manifest.ts";
 
 /** Builds keys from Claude Code's ids. */
-export const NAME = "claude";
 /** The session of records that name none: their agents are unassigned. */
 export const NO_SESSION = "";
 /** The thread of agents whose records name no thread. */

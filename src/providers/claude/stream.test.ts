@@ -6,7 +6,7 @@ import { recordedLine, recordedNote } from "../../core/ports/recording.ts";
 import { beganNote } from "../../core/ports/run-note.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { treeOf } from "../../core/views/record.ts";
-import { claude } from "./index.ts";
+import { provider as claude } from "./provider.ts";
 
 const SESSION = "11111111-2222-4333-8444-555555555555";
 const NOW = 1_794_800_000_000;

@@ -14,8 +14,8 @@ import {
   toolUse,
   treeFrom,
 } from "../../../test/support/claude-records.ts";
-import { claude } from "./index.ts";
 import * as key from "./keys.ts";
+import { provider as claude } from "./provider.ts";
 
 const CALL = "toolu_0123456789abcdef";
 const SECOND_CALL = "toolu_fedcba9876543210";

@@ -1,13 +1,14 @@
 /** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
-import type { PayloadField } from "../kit/hook-payload.ts";
+import type { HookPayload } from "../../core/ports/manifest.ts";
 
-/** Codex calls its transcripts rollouts. */
-export const isHook = (field: PayloadField) =>
-  field("hook_event_name") !== null &&
-  [field("transcript_path"), field("agent_transcript_path")].some(
-    (path) => path !== null && /rollout-[^\\/]*\.jsonl/.test(path),
-  );
-
-/** The home of a rollout: `<root>/sessions/<year>/<month>/<day>/rollout-….jsonl`. */
-export const rootOf = (transcript: string) =>
-  /^([\s\S]+)[\\/](?:archived_)?sessions[\\/](?:\d+[\\/]){0,3}rollout-[^\\/]+$/.exec(transcript)?.[1] ?? null;
+export const hookPayload: HookPayload = {
+  /** Codex calls its transcripts rollouts. */
+  isHook: (field) =>
+    field("hook_event_name") !== null &&
+    [field("transcript_path"), field("agent_transcript_path")].some(
+      (path) => path !== null && /rollout-[^\\/]*\.jsonl/.test(path),
+    ),
+  /** The home of a rollout: `<root>/sessions/<year>/<month>/<day>/rollout-….jsonl`. */
+  rootOf: (transcript) =>
+    /^([\s\S]+)[\\/](?:archived_)?sessions[\\/](?:\d+[\\/]){0,3}rollout-[^\\/]+$/.exec(transcript)?.[1] ?? null,
+};

@@ -1,7 +1,7 @@
 import { callKey, matchKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { NAME } from "./manifest.ts";
 
 /** Builds keys from Codex's ids. Every agent is a thread with its own file; the files name the parents. */
-export const NAME = "codex";
 export const thread = (id: string) => threadKey(NAME, id.toLowerCase());
 /** Ids of calls come from the model's service or from gateways that count from one: unique only in their thread. */
 export const call = (threadId: string, id: string) => callKey(NAME, `${threadId}/${id}`);

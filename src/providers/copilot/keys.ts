@@ -7,9 +7,9 @@ import {
   recordKey,
   threadKey,
 } from "../../core/facts/ids.ts";
+import { NAME } from "./manifest.ts";
 
 /** Builds keys from Copilot CLI's ids. */
-export const NAME = "copilot";
 export const thread = (session: string) => threadKey(NAME, session);
 export const agent = (session: string, id: string) => agentKey(NAME, session, id);
 /** The pseudo-agent of internal model calls. */

@@ -3,7 +3,7 @@ import { threadKey } from "../../core/facts/ids.ts";
 import { link } from "../../core/link/link.ts";
 import { treeOf } from "../../core/views/record.ts";
 import { verifyAll } from "../../core/views/verify.ts";
-import { copilot } from "./index.ts";
+import { provider as copilot } from "./provider.ts";
 
 const SESSION = "96f34f9f-1eba-4f08-84b0-7facbacca19a";
 const PATH = `session-state/${SESSION}/events.jsonl`;

@@ -8,9 +8,9 @@ import {
   recordKey,
   threadKey,
 } from "../../core/facts/ids.ts";
+import { NAME } from "./manifest.ts";
 
 /** Builds keys from Gemini CLI's ids. */
-export const NAME = "gemini";
 export const thread = (session: string) => threadKey(NAME, session);
 export const agent = (session: string, id: string) => agentKey(NAME, session, id);
 /** Up to 0.36 agents have no id: they are identified by their first message. */

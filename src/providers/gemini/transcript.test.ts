@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { link } from "../../core/link/link.ts";
-import { gemini } from "./index.ts";
+import { provider as gemini } from "./provider.ts";
 
 const SESSION = "e0b94bd8-9c3a-484c-8379-36af4166605b";
 const CHILD = "40d02e9d-1b5a-415e-aa49-e18bcdc3c04c";

@@ -9,6 +9,8 @@ export function proxyOf(products: readonly Provider[]): Provider {
   return {
     name: NAME,
     product: "API proxy",
+    versions: null,
+    docs: "docs/formats/proxy.md",
     vendor: null,
     folders: [],
     idForm: "a conversation is named by its first request, such as req-mh1k2v9c-4f2a",

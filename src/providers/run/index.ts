@@ -12,6 +12,8 @@ const NAME = "run";
 export const run: Provider = {
   name: NAME,
   product: "a wrapped command",
+  versions: null,
+  docs: "docs/formats/run.md",
   vendor: null,
   folders: [],
   idForm: "the id of a run looks like 20261116T101857-3f9a2c1d",

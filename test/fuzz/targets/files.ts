@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { Failure } from "../../../src/app/failure.ts";
 import { followedRoots } from "../../../src/app/home.ts";
 import { hook } from "../../../src/app/hooks/hook.ts";
+import { statusRequestIn } from "../../../src/app/hooks/session-tree.ts";
 import { importFile } from "../../../src/app/import/import.ts";
 import { followedPlaces } from "../../../src/app/ingest/followed.ts";
 import { findingsIn, jsonLines } from "../../../src/app/ingest/json-lines.ts";
 import { instanceNote, notedInstance } from "../../../src/app/instance-note.ts";
 import { isOwnHook, NOTHING, type Parser } from "../../../src/core/ports/provider.ts";
 import { asObject, parseJson } from "../../../src/core/tools/json.ts";
-import { PROVIDERS } from "../../../src/providers/index.ts";
-import { readStatusRequest } from "../../../src/providers/status-lines.ts";
+import { PROVIDERS } from "../../../src/providers/loaded.ts";
 import { noReads } from "../../../src/transports/files.ts";
 import { type Line, positionAfter } from "../../../src/transports/lines.ts";
 import { FIXTURES, filesBelow } from "../../support/fixtures.ts";
@@ -143,7 +143,7 @@ export const hookTarget: Target = {
           if (said !== null)
             requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, said, "a payload is kept as it came");
         }
-        if (said !== null) requirePlain(readStatusRequest(said), "what a status line asks for");
+        if (said !== null) requirePlain(statusRequestIn(said), "what a status line asks for");
       },
     };
   }),

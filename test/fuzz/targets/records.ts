@@ -5,7 +5,7 @@ import { openTerminal } from "../../../src/cli/terminal.ts";
 import { link } from "../../../src/core/link/link.ts";
 import type { Findings, Parser, Provider } from "../../../src/core/ports/provider.ts";
 import { treeOf } from "../../../src/core/views/record.ts";
-import { PROVIDERS } from "../../../src/providers/index.ts";
+import { PROVIDERS } from "../../../src/providers/loaded.ts";
 import { telling } from "../../contract/junk.ts";
 import { type FixtureSource, fixtureSources, placeIn } from "../../contract/sources.ts";
 import { FIXTURES, RECORDED } from "../../support/fixtures.ts";

@@ -10,8 +10,8 @@ import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction/redacti
 import { SECRET } from "../../../src/core/redaction/secrets.ts";
 import { durationText, parseDuration } from "../../../src/core/tools/duration.ts";
 import { valuesIn } from "../../../src/core/tools/json-values.ts";
-import { PROVIDERS } from "../../../src/providers/index.ts";
 import { recordsIn } from "../../../src/providers/kit/lines.ts";
+import { PROVIDERS } from "../../../src/providers/loaded.ts";
 import { mutated, token, words } from "../mutate.ts";
 import { require, requirePlain, requireSame, type Target } from "../target.ts";
 

@@ -2,7 +2,7 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { Unpacker } from "../../../src/app/proxy/unpack.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction/redaction.ts";
-import { PROVIDERS } from "../../../src/providers/index.ts";
+import { PROVIDERS } from "../../../src/providers/loaded.ts";
 import { ExchangeReader } from "../../../src/providers/proxy/exchange.ts";
 import { SseReader } from "../../../src/providers/proxy/sse.ts";
 import { wireOf } from "../../proxy/wires.ts";

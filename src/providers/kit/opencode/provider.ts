@@ -1,3 +1,4 @@
+import type { Manifest } from "../../../core/ports/manifest.ts";
 import type { FileStream, Provider, Stream } from "../../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../live-stream.ts";
 import { keysOf } from "./keys.ts";
@@ -12,9 +13,6 @@ import { wireOf } from "./wire.ts";
 
 /** What distinguishes the products that share OpenCode's records. */
 export interface Fork {
-  /** The scheme of its URIs, its program and the name of its data folder. */
-  readonly name: string;
-  readonly product: string;
   /** The vendor whose price list applies. */
   readonly vendor: string;
   /** Programs and packages that run it. */
@@ -36,7 +34,9 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
 ];
 
 /** OpenCode or a fork of it. Sources of the format: docs/formats/opencode.md. */
-export function opencodeLike({ name, product, vendor, programs, variable, versions, userAgent }: Fork): Provider {
+export function opencodeLike(manifest: Manifest, { vendor, programs, variable, versions, userAgent }: Fork): Provider {
+  // Its program and its data folder have this name, too.
+  const { name } = manifest;
   const key = keysOf(name);
   const database: Stream = {
     shape: "database",
@@ -48,12 +48,12 @@ export function opencodeLike({ name, product, vendor, programs, variable, versio
   /** Recordings of a followed server, one file per session. */
   const followed: FileStream = { shape: "lines", open: (file, saved) => new ServerEvents(key, file, saved) };
   return {
-    name,
-    product,
+    ...manifest,
     vendor,
     rootFiles: true,
     folders: ["storage/session", "storage/message", "storage/part", "export"],
     idForm: "a session id looks like ses_e1f1b69ecffev06P57Jpgg6S3M",
+    rootsForm: `\`${variable}_DB\` and \`${variable}_DATA_DIR\`, else \`$XDG_DATA_HOME/${name}\` (default \`~/.local/share/${name}\`)`,
     roots(env, home) {
       const data = `${env.XDG_DATA_HOME || `${home}/.local/share`}/${name}`;
       // The product resolves a name without a folder in its data folder; `:memory:` is not a file.

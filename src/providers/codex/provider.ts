@@ -2,9 +2,9 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
-import { NAME } from "./keys.ts";
 import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
+import { codex } from "./manifest.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
 import { CodexStream, isPrinted, wrap } from "./stream.ts";
@@ -17,16 +17,15 @@ const LIVE = {
   hooks: liveStream("hook", { open: (saved) => new CodexHooks(saved), promptIn: () => null }),
 } as const;
 
-/** Codex, 0.99 to 0.166. Sources of the format: docs/formats/codex.md. */
-export const codex: Provider = {
-  name: NAME,
-  product: "Codex",
+export const provider: Provider = {
+  ...codex,
   tracedAs: "openai-codex",
   vendor: "openai",
   rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],
   idForm:
     "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
+  rootsForm: "`CODEX_HOME`, else `~/.codex`",
   roots(env, home) {
     const given = (env.CODEX_HOME ?? "").split(",").map((dir) => dir.trim());
     const dirs = given.filter((dir) => dir !== "");

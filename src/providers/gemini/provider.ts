@@ -1,21 +1,20 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
-import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
+import { gemini } from "./manifest.ts";
 import { GeminiStream, isPrinted, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 
 const STREAM = { open: (saved?: unknown) => new GeminiStream(saved), promptIn: () => null };
 const LIVE = { run: liveStream("stream", STREAM) };
 
-/** Gemini CLI, 0.36 to 0.61. Sources of the format: docs/formats/gemini.md. */
-export const gemini: Provider = {
-  name: NAME,
-  product: "Gemini CLI",
+export const provider: Provider = {
+  ...gemini,
   vendor: "google",
   thoughtsBesideOutput: true,
   folders: ["tmp"],
   idForm: "a session id is a UUID such as e0b94bd8-9c3a-484c-8379-36af4166605b",
+  rootsForm: "`GEMINI_CLI_HOME` + `/.gemini`, else `~/.gemini`",
   roots(env, home) {
     const given = (env.GEMINI_CLI_HOME ?? "").split(",").map((dir) => dir.trim());
     const dirs = given.filter((dir) => dir !== "");

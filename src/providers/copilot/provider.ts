@@ -1,15 +1,14 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { processMark, workspace } from "./beside.ts";
-import { NAME } from "./keys.ts";
+import { copilot } from "./manifest.ts";
 import { Transcript } from "./transcript.ts";
 
-/** GitHub Copilot CLI 1.0.12 to 1.0.102. Sources of the format: docs/formats/copilot.md. */
-export const copilot: Provider = {
-  name: NAME,
-  product: "Copilot CLI",
+export const provider: Provider = {
+  ...copilot,
   vendor: null,
   folders: ["session-state"],
   idForm: "a session id is a UUID such as 96f34f9f-1eba-4f08-84b0-7facbacca19a",
+  rootsForm: "`COPILOT_HOME`, else `~/.copilot`",
   roots(env, home) {
     const given = (env.COPILOT_HOME ?? "").split(",").map((dir) => dir.trim());
     const dirs = given.filter((dir) => dir !== "");

@@ -4,9 +4,9 @@ import { agentMeta, processMark, workflowJournal, workflowSummary } from "./docu
 import { fastFactor } from "./fast.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
-import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
 import { besideTranscript, locate } from "./locate.ts";
+import { claude } from "./manifest.ts";
 import { asSentence } from "./markup.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream, isPrinted } from "./stream.ts";
@@ -22,14 +22,13 @@ const LIVE = {
   otlp: liveStream("telemetry", { open: (saved) => new ClaudeTelemetry(saved), promptIn: () => null }),
 } as const;
 
-/** Claude Code, 1.0.60 to 2.1.325. Sources of the format: docs/formats/claude.md. */
-export const claude: Provider = {
-  name: NAME,
-  product: "Claude Code",
+export const provider: Provider = {
+  ...claude,
   vendor: "anthropic",
   fastFactor,
   folders: ["projects", "sessions"],
   idForm: "a session id is a UUID such as 833fc0f4-0b5d-4c2e-9d3f-6c1de7a1b2c3",
+  rootsForm: "`CLAUDE_CONFIG_DIR`, else `~/.claude` and `$XDG_CONFIG_HOME/claude` (default `~/.config/claude`)",
   roots(env, home) {
     const given = (env.CLAUDE_CONFIG_DIR ?? "").split(",").map((dir) => dir.trim());
     const dirs = given.filter((dir) => dir !== "");

@@ -1,8 +1,8 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { entryIn } from "./entry.ts";
-import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
+import { pi } from "./manifest.ts";
 import { isPrinted, PiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
@@ -10,13 +10,13 @@ import { wire } from "./wire.ts";
 const STREAM = { open: (saved?: unknown) => new PiStream(saved), promptIn: () => null };
 const LIVE = { run: liveStream("stream", STREAM) };
 
-/** Pi, 0.73 to 0.87, and the extensions that add agents. Sources of the format: docs/formats/pi.md. */
-export const pi: Provider = {
-  name: NAME,
-  product: "Pi",
+export const provider: Provider = {
+  ...pi,
   vendor: null,
   folders: [""],
   idForm: "a session id is a UUID such as 01a1e11c-ea2c-7174-9520-4cd9373a20d7, or what it was given with --session-id",
+  rootsForm:
+    "`PI_CODING_AGENT_SESSION_DIR`, else `PI_CODING_AGENT_DIR` + `/sessions`, else `~/.pi/agent/sessions`; also `$TMPDIR/pi-subagents-*`",
   roots(env, home) {
     const list = (value: string | undefined) =>
       (value ?? "")

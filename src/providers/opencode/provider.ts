@@ -1,9 +1,7 @@
 import { opencodeLike } from "../kit/opencode/provider.ts";
+import { opencode } from "./manifest.ts";
 
-/** OpenCode, 1.0 to 1.18. Sources of the format: docs/formats/opencode.md. */
-export const opencode = opencodeLike({
-  name: "opencode",
-  product: "OpenCode",
+export const provider = opencodeLike(opencode, {
   vendor: "opencode",
   programs: ["opencode", "opencode-ai"],
   variable: "OPENCODE",

@@ -1,9 +1,8 @@
 import { opencodeLike } from "../kit/opencode/provider.ts";
+import { kilo } from "./manifest.ts";
 
-/** Kilo 7.7, a fork of OpenCode with the same records. Sources of the format: docs/formats/kilo.md. */
-export const kilo = opencodeLike({
-  name: "kilo",
-  product: "Kilo",
+/** A fork of OpenCode with the same records. */
+export const provider = opencodeLike(kilo, {
   vendor: "kilo",
   programs: ["kilo", "kilocode", "@kilocode/cli"],
   variable: "KILO",

@@ -1,0 +1,51 @@
+import type { JsonObject } from "../tools/json.ts";
+import type { Provider } from "./provider.ts";
+
+/**
+ * What the folder of a product declares, and the entry of the list of products. Small, because hooks and status lines
+ * load all manifests and agents wait for them; `load` brings the parts that read records.
+ */
+export interface Manifest extends Pick<Provider, "name" | "product" | "versions" | "docs" | "forkOf"> {
+  /** Recognises what the product passes to its hooks; omitted if it has none. */
+  readonly hookPayload?: HookPayload;
+  /** Reads what the product passes to a status line command; omitted if it has none. */
+  readonly statusLine?: StatusLine;
+  load(): Promise<Provider>;
+}
+
+/** Reads a string field of a hook's payload; null if it has none. */
+export type PayloadField = (name: string) => string | null;
+
+/** The payload of a hook, recognised without parsing it. */
+export interface HookPayload {
+  isHook(field: PayloadField): boolean;
+  /** The root of a transcript that the payload names; null if the path does not say. */
+  rootOf(transcript: string): string | null;
+  /** The payload has nothing that only this product writes: products with payloads of their own are asked first. */
+  readonly isGeneric?: true;
+}
+
+export interface StatusLine {
+  /** Null if the input is not this product's. */
+  read(json: JsonObject): StatusRequest | null;
+  readonly isGeneric?: true;
+}
+
+/** The session for which a product requests a status line. */
+export interface StatusRequest {
+  readonly thread: string;
+  /** The transcript of the thread, and the folder with those of its agents. */
+  readonly transcript: string | null;
+  readonly folder: string | null;
+  /** If a line is requested for each agent: their ids. */
+  readonly rows: readonly string[] | null;
+  readonly columns: number | null;
+  /** The total cost according to the product. */
+  readonly costUsd: number | null;
+}
+
+/** In the order to ask: those that recognise only their own input, then the others. */
+export const specificFirst = <T extends { readonly isGeneric?: true }>(all: readonly T[]): readonly T[] => [
+  ...all.filter(({ isGeneric }) => isGeneric !== true),
+  ...all.filter(({ isGeneric }) => isGeneric === true),
+];

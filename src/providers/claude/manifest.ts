@@ -1,0 +1,15 @@
+import type { Manifest } from "../../core/ports/manifest.ts";
+import { hookPayload } from "./hook-payload.ts";
+import { statusLine } from "./statusline.ts";
+
+export const NAME = "claude";
+
+export const claude: Manifest = {
+  name: NAME,
+  product: "Claude Code",
+  versions: "1.0.60 to 2.1.325",
+  docs: "docs/formats/claude.md",
+  hookPayload,
+  statusLine,
+  load: async () => (await import("./provider.ts")).provider,
+};

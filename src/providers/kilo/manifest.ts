@@ -1,0 +1,10 @@
+import type { Manifest } from "../../core/ports/manifest.ts";
+
+export const kilo: Manifest = {
+  name: "kilo",
+  product: "Kilo",
+  versions: "7.7",
+  docs: "docs/formats/kilo.md",
+  forkOf: "opencode",
+  load: async () => (await import("./provider.ts")).provider,
+};
