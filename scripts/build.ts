@@ -35,6 +35,16 @@ if (!onlyMissing) {
     dir: join(root, "dist"),
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
+    // Hooks load all manifests, and everything else all providers. `loaded.ts` waits for the providers, so nothing that
+    // these need may be in its file.
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [
+        { name: "manifests", test: /\/providers\/(?:index|\w+\/(?:manifest|hook-payload|statusline))\.ts$/ },
+        { name: "loaded", test: /\/providers\/loaded\.ts$/ },
+        { name: "providers", test: /\/providers\// },
+      ],
+    },
   });
   await program.close();
 }
