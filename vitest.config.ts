@@ -10,6 +10,8 @@ export default defineConfig(({ mode }) => ({
     expect: { requireAssertions: true },
     globalSetup: "test/support/global-setup.ts",
     setupFiles: "test/support/setup.ts",
+    // By default one core is left idle: half of a small machine.
+    maxWorkers: "100%",
     // Real processes on a busy machine take their time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -25,6 +25,7 @@ describe("docs/settings.md", () => {
     const right = page.replace(/(?<=<!-- table -->\n)[\s\S]*(?=<!-- \/table -->)/, `${table}\n`);
     if (process.env.UPDATE === "1") writeFileSync(path, right);
     expect(readFileSync(path, "utf8")).toBe(right);
+    expect(right).toContain(table);
   });
 
   it("has an example that is right", () => {

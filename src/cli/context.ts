@@ -12,7 +12,7 @@ import { ago, bytes, plural } from "../core/tools/format.ts";
 import type { AgentTree } from "../core/views/agent.ts";
 import { treeOf } from "../core/views/record.ts";
 import { oneLine } from "./render/printable.ts";
-import { openTerminal, type Terminal } from "./terminal.ts";
+import { type Host, openTerminal, type Terminal } from "./terminal.ts";
 
 /** Options that every command accepts. */
 export interface CommonOptions {
@@ -25,7 +25,8 @@ export interface CommonOptions {
 /** What commands get besides their arguments. */
 export interface Context {
   readonly terminal: Terminal;
-  readonly env: NodeJS.ProcessEnv;
+  readonly host: Host;
+  readonly env: Host["env"];
   readonly json: boolean;
   /** Loaded on first use, so that --help works with an invalid settings file. */
   settings(): Promise<SettingsFile>;
@@ -56,23 +57,9 @@ export function printUnread({ notify: talk }: Terminal, { reading }: Library, ne
   talk(`not read yet: ${plural(files, "file")}, ${bytes(size)}, last modified ${newest} or earlier; ${next}`);
 }
 
-/** The library of the current command. */
-let current: Library | null = null;
-
-/**
- * Returns true if the command failed because of a damaged index. The index has been rebuilt, and the command may run
- * again.
- */
-export async function isRepaired(error: unknown): Promise<boolean> {
-  if (current === null || !current.index.distrust(error)) return false;
-  await current.refreshPaths([]);
-  current.close();
-  return true;
-}
-
-export function openContext(options: CommonOptions): Context {
-  const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true });
-  const { env } = process;
+export function openContext(options: CommonOptions, host: Host, onOpen: (library: Library) => void): Context {
+  const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true }, host);
+  const { env } = host;
   closeHome(env);
   let loaded: Promise<SettingsFile> | undefined;
   const settings = () => {
@@ -89,13 +76,13 @@ export function openContext(options: CommonOptions): Context {
       talk,
       ...(progress === null ? {} : { onProgress: progress }),
     });
-    current = found;
+    onOpen(found);
     price = found.price;
     await found.refresh(page);
     progress?.(1, 1);
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
-      process.stderr.write(
+      host.stderr.write(
         `debug: opened ${files} files, read ${bytes} bytes and ${lines} lines in ${Math.round(performance.now() - began)} ms\n`,
       );
     }
@@ -103,6 +90,7 @@ export function openContext(options: CommonOptions): Context {
   };
   return {
     terminal,
+    host,
     env,
     json: options.json === true,
     settings,

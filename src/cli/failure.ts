@@ -2,11 +2,20 @@ import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { asFailure, type FailureCode } from "../app/failure.ts";
 import { visible } from "../core/tools/visible.ts";
+import type { Host } from "./terminal.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
 /** The only place that turns an error into a message on stderr and an exit code. */
-export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
+export function report(
+  error: unknown,
+  { stderr }: Pick<Host, "stderr">,
+  options: { readonly debug: boolean; readonly usage: string },
+): number {
+  const print = (message: string, next: readonly string[]) =>
+    stderr.write(visible([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
+  // Escaped, because a stack trace repeats the message, which may quote a transcript.
+  const trace = (thrown: unknown) => stderr.write(`${visible(inspect(thrown))}\n`);
   if (error instanceof CommanderError) {
     // --help and --version; already printed.
     if (error.exitCode === 0) return 0;
@@ -24,11 +33,4 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
   ]);
   if (options.debug) trace(error);
   return EXIT.failed;
-}
-
-/** Escaped, because a stack trace repeats the message, which may quote a transcript. */
-const trace = (error: unknown) => process.stderr.write(`${visible(inspect(error))}\n`);
-
-function print(message: string, next: readonly string[]) {
-  process.stderr.write(visible([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
 }

@@ -1,13 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { Failure } from "../app/failure.ts";
 import { visible } from "../core/tools/visible.ts";
+import type { Host } from "./terminal.ts";
 
 /**
  * Prints a document, or writes it to a file that only the user can read. Control characters are escaped on a terminal
  * only.
  */
-export function writeOutput(text: string, out: string | undefined): void {
-  if (out === undefined) return void process.stdout.write(process.stdout.isTTY ? visible(text) : text);
+export function writeOutput(text: string, out: string | undefined, { stdout }: Pick<Host, "stdout">): void {
+  if (out === undefined) return void stdout.write(stdout.isTTY ? visible(text) : text);
   try {
     writeFileSync(out, text, { mode: 0o600 });
   } catch (error) {

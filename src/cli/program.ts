@@ -3,6 +3,7 @@ import { SENT_FORMATS, type SentFormat } from "../app/export/destinations/index.
 import { FILE_FORMATS, type FileFormat, OLD_TRACES } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
 import { HOOKABLE } from "../app/hooks/hook-install.ts";
+import type { Library } from "../app/ingest/library.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
 import { RELAYED_NAMES } from "../app/relay/relayed.ts";
 import { productVersion } from "../app/version.ts";
@@ -35,10 +36,19 @@ import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { EXPORT_HELP } from "./export-help.ts";
 import { settingsHelp } from "./settings-help.ts";
+import type { Host } from "./terminal.ts";
 
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
 
-export function buildProgram(): Command {
+/** `onOpen` gets the library of the command that is run. */
+export function buildProgram(host: Host = process, onOpen: (library: Library) => void = () => {}): Command {
+  /** Common options are accepted before and after the command. */
+  const open = (command: Command): Context => {
+    const given = [command.opts<CommonOptions>(), command.parent?.opts<CommonOptions>() ?? {}];
+    const any = (name: "json" | "quiet" | "debug") => given.some((options) => options[name] === true);
+    const color = given.every((options) => options.color !== false);
+    return openContext({ json: any("json"), quiet: any("quiet"), debug: any("debug"), color }, host, onOpen);
+  };
   const program = serving(common(new Command("retinue")))
     .description(
       "Shows the sub-agents of your coding agents as a tree: who spawned whom, with which prompt, what each did and cost, and how it ended.",
@@ -50,8 +60,8 @@ export function buildProgram(): Command {
     // Otherwise the program would consume the options of its sub-commands.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: () => {} })
-    .addHelpText("after", () => `\n${settingsHelp(process.env, process.stdout.columns)}`)
+    .configureOutput({ writeOut: (text) => void host.stdout.write(text), outputError: () => {} })
+    .addHelpText("after", () => `\n${settingsHelp(host.env, host.stdout.columns)}`)
     .allowExcessArguments(false)
     .showHelpAfterError(false)
     .action((uri: string | undefined, options: ShowOptions & ServeOptions) => {
@@ -87,7 +97,7 @@ export function buildProgram(): Command {
     .description(
       "print text for a product's status line, or for each row of its agent list; reads the request from stdin",
     )
-    .action(async () => void process.stdout.write(await (await import("./statusline.ts")).statusline(process.env)));
+    .action(async () => void host.stdout.write(await (await import("./statusline.ts")).statusline(host.env)));
   common(program.command("tree"))
     .description("print the tree of agents, with own and subtree usage")
     .argument("<uri>", URI)
@@ -254,18 +264,6 @@ export function usageFor(program: Command, args: readonly string[]): string {
   const command = program.commands.find((c) => args.includes(c.name()));
   const form = command === undefined ? "[options] <uri> or <command>" : `${command.name()} ${command.usage()}`;
   return `usage: retinue ${form} (retinue ${command === undefined ? "" : `${command.name()} `}--help for details)`;
-}
-
-/** Common options are accepted before and after the command. */
-function open(command: Command): Context {
-  const given = [command.opts<CommonOptions>(), command.parent?.opts<CommonOptions>() ?? {}];
-  const any = (name: "json" | "quiet" | "debug") => given.some((options) => options[name] === true);
-  return openContext({
-    json: any("json"),
-    quiet: any("quiet"),
-    debug: any("debug"),
-    color: given.every((options) => options.color !== false),
-  });
 }
 
 function common(command: Command): Command {

@@ -1,7 +1,16 @@
+import type { Readable } from "node:stream";
 import pc from "picocolors";
 import type { OnProgress } from "../app/ingest/library.ts";
 import { duration, bytes as size } from "../core/tools/format.ts";
 import { visible } from "../core/tools/visible.ts";
+
+/** The process that a command runs in, or a stand-in for it. */
+export interface Host {
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+}
 
 /** The output of a command, its width and its colours. Data goes to stdout, messages go to stderr. */
 export interface Terminal {
@@ -18,8 +27,10 @@ export interface Terminal {
 
 export type Progress = OnProgress;
 
-export function openTerminal(options: { readonly color: boolean; readonly quiet: boolean }): Terminal {
-  const { stdout, stderr, env } = process;
+export function openTerminal(
+  options: { readonly color: boolean; readonly quiet: boolean },
+  { stdout, stderr, env }: Pick<Host, "stdout" | "stderr" | "env"> = process,
+): Terminal {
   const colorful =
     options.color &&
     !env.NO_COLOR &&
@@ -52,7 +63,7 @@ export function harmless(text: string, colorful: boolean): string {
 }
 
 /** Drawn only after a delay, so that short work does not flicker. */
-function progressBar(stream: NodeJS.WriteStream, doing: string, what: string): Progress {
+function progressBar(stream: NodeJS.WritableStream, doing: string, what: string): Progress {
   let [began, drawn] = [performance.now(), 0];
   return (done, all, bytes) => {
     const now = performance.now();

@@ -12,9 +12,9 @@ import { buildProgram } from "../../src/cli/program.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 import { EVIL, type HostileHome, hostileHome, OBEYED } from "../support/bad-input/hostile-home.ts";
 import { SESSION } from "../support/claude-records.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { homeEnv } from "../support/fixtures.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 /** `--require`: `--import` is not run in workers made of a string. */
 const GUARD = `--require=${JSON.stringify(join(import.meta.dirname, "../support/network-guard.ts"))}`;
 const PATIENCE_MS = 60_000;
@@ -151,6 +151,7 @@ async function perform({
   const child = spawn(program as string, rest, {
     env: {
       PATH: process.env.PATH ?? "",
+      ...COMPILED,
       ...homeEnv(home.home),
       RETINUE_HOME: home.data,
       TERM: "xterm-256color",

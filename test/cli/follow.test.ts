@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/core/views/event.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
 let scratch = "";
 let project = "";
@@ -28,7 +28,12 @@ afterEach(() => {
 
 function follow(...args: string[]) {
   events = [];
-  const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") };
+  const env = {
+    PATH: process.env.PATH ?? "",
+    ...COMPILED,
+    HOME: join(scratch, "home"),
+    RETINUE_HOME: join(scratch, "data"),
+  };
   child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow", ...args], {
     env,
     stdio: ["ignore", "pipe", "inherit"],

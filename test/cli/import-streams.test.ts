@@ -2,17 +2,16 @@
  * Outputs of agents, from files and through pipes: the product is recognised by their lines, and what is imported twice
  * counts once.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
-import { type CliResult, retinue } from "../support/cli.ts";
+import { type CliResult, COMPILED, MAIN, retinue } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { witnessedHomes } from "../support/witnesses.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-streams-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -28,24 +27,14 @@ function desk(home?: string) {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
-  const piped = (text: string | Buffer, ...args: string[]) => {
-    const env = { PATH: process.env.PATH ?? "", HOME: folder, RETINUE_HOME: data };
-    const child = spawn(process.execPath, [MAIN, "import", "-", ...args], { env });
-    child.stdin.end(text);
-    return outcome(child);
+  const piped = (text: string | Buffer) => retinue(folder, ["import", "-"], { RETINUE_HOME: data }, text);
+  /** Through a pipe between processes. */
+  const pipedToProcess = (text: string) => {
+    const env = { PATH: process.env.PATH ?? "", ...COMPILED, HOME: folder, RETINUE_HOME: data };
+    const { status, stdout } = spawnSync(process.execPath, [MAIN, "import", "-"], { env, input: text });
+    return { code: status, stdout: stdout.toString() };
   };
-  return { folder, data, run, json, file, piped };
-}
-
-async function outcome(child: ChildProcess): Promise<CliResult> {
-  let [stdout, stderr] = ["", ""];
-  child.stdout?.on("data", (part) => {
-    stdout += part;
-  });
-  child.stderr?.on("data", (part) => {
-    stderr += part;
-  });
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code: code ?? -1, stdout, stderr })));
+  return { folder, data, run, json, file, piped, pipedToProcess };
 }
 
 /** What the product printed, without the times at which it was recorded. */
@@ -138,7 +127,7 @@ describe("a stream that was saved", () => {
   it("comes through a pipe, as the product prints it and as editors and shells change it", async () => {
     const text = streamOf("claude", "c-nested");
     const plain = desk();
-    const { code, stdout } = await plain.piped(text);
+    const { code, stdout } = plain.pipedToProcess(text);
     expect([code, stdout]).toEqual([0, "imported claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9: 1 file\n"]);
     const expected = shape(await plain.json<AgentTree>("tree", "latest"));
     expect(expected).toHaveLength(4);

@@ -5,7 +5,7 @@ import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as products from "../../src/providers/index.ts";
-import { retinue } from "../support/cli.ts";
+import { retinueProcess } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { withoutComments } from "../support/source-files.ts";
 
@@ -21,7 +21,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 describe("of the packages that are slow to load,", () => {
   const indexed = join(scratch, "indexed");
   beforeAll(async () => {
-    await retinue(HOME, ["ls"], { RETINUE_HOME: indexed });
+    await retinueProcess(HOME, ["ls"], { RETINUE_HOME: indexed });
   });
 
   it.each([
@@ -70,7 +70,7 @@ describe("of the packages that are slow to load,", () => {
 let runs = 0;
 async function heavyOnesOf(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string[]> {
   const file = join(scratch, `loaded-${runs++}`);
-  const { code, stderr } = await retinue(HOME, args, {
+  const { code, stderr } = await retinueProcess(HOME, args, {
     NODE_OPTIONS: `--import=${NOTE_PACKAGES}`,
     NOTE_PACKAGES: file,
     ...env,

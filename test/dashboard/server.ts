@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const MAIN = join(ROOT, "src/cli/main.ts");
 
 export interface Running {
   readonly url: string;
@@ -30,7 +30,7 @@ export async function serve(home: string): Promise<Running> {
   if (!existsSync(join(ROOT, "dist/web/index.html"))) throw new Error("the dashboard is not built: npm run build");
   const data = mkdtempSync(join(tmpdir(), "retinue-dashboard-data-"));
   const child = spawn(process.execPath, [MAIN, "serve", "--no-open", "--port", "0"], {
-    env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data },
+    env: { PATH: process.env.PATH ?? "", ...COMPILED, HOME: home, RETINUE_HOME: data },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

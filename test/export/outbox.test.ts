@@ -12,7 +12,7 @@ import { flush } from "../../src/app/hooks/flush.ts";
 import { keep } from "../../src/app/kept/kept-file.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { serve } from "../../src/server/serve.ts";
-import { retinue } from "../support/cli.ts";
+import { COMPILED, MAIN, retinue, retinueProcess } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "../support/langsmith-server.ts";
 import { until } from "../support/server.ts";
@@ -39,8 +39,8 @@ afterEach(async () => {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
 });
 
-const send = (...more: readonly string[]) =>
-  retinue(env.HOME as string, ["export", "langsmith", "latest", ...more], env);
+const SEND = ["export", "langsmith", "latest"];
+const send = () => retinue(env.HOME as string, SEND, env);
 const outbox = async (retry = false) =>
   readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
 const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
@@ -152,7 +152,7 @@ describe("an export", () => {
 
 describe("processes", () => {
   it("at once send everything once", async () => {
-    const all = await Promise.all([send(), send(), send()]);
+    const all = await Promise.all([1, 2, 3].map(() => retinueProcess(env.HOME as string, SEND, env)));
     expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(all.map(() => [0, ""]));
     await expectAll();
     expect(server.repeated).toEqual([]);
@@ -179,7 +179,7 @@ describe("flushing", () => {
 
   it("is done once: one of several processes does it", async () => {
     await since(0);
-    const hook = () => retinue(env.HOME as string, ["hook", "--flush"], traced());
+    const hook = () => retinueProcess(env.HOME as string, ["hook", "--flush"], traced());
     for (const { code } of await Promise.all([hook(), hook(), hook()])) expect(code).toBe(0);
     await until(async () => (await outbox())[0]?.waiting === 0);
     await expectAll();
@@ -201,8 +201,8 @@ describe("flushing", () => {
       session_id: thread?.record.sessionId,
       transcript_path: thread?.record.records[0]?.path,
     });
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../../src/cli/main.ts"), "hook"], {
-      env: traced(),
+    const child = spawn(process.execPath, [MAIN, "hook"], {
+      env: { ...COMPILED, ...traced() },
       stdio: ["pipe", "pipe", "pipe"],
     });
     let said = "";
@@ -220,6 +220,6 @@ describe("flushing", () => {
 
   it("does nothing, and makes nothing, where tracing is off", async () => {
     expect(await flush(env)).toEqual([]);
-    expect((await retinue(env.HOME as string, ["hook", "--flush"], env)).stderr).toContain("TRACE_TO_LANGSMITH");
+    expect((await retinueProcess(env.HOME as string, ["hook", "--flush"], env)).stderr).toContain("TRACE_TO_LANGSMITH");
   });
 });

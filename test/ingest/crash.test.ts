@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { retinue } from "../support/cli.ts";
+import { retinueProcess } from "../support/cli.ts";
 import { caseNames, recordedHome } from "../support/fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-crash-"));
@@ -19,7 +19,9 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 const list = async (data: string) => {
-  const { code, stdout, stderr } = await retinue(home, ["ls", "--json", "--limit", "1000"], { RETINUE_HOME: data });
+  const { code, stdout, stderr } = await retinueProcess(home, ["ls", "--json", "--limit", "1000"], {
+    RETINUE_HOME: data,
+  });
   return { code, stderr, threads: JSON.parse(stdout) as unknown[] };
 };
 

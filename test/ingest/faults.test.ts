@@ -24,10 +24,10 @@ import { openLibrary } from "../../src/app/open.ts";
 import { search } from "../../src/app/query/search.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { until } from "../support/server.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
 const LONG = { timeout: 240_000 };
 /** Of the index. */
@@ -61,7 +61,7 @@ class Run {
   stderr = "";
 
   constructor(args: readonly string[], before = "") {
-    const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data };
+    const env = { PATH: process.env.PATH ?? "", ...COMPILED, HOME: home, RETINUE_HOME: data };
     const command = ["sh", "-c", `${before} exec "$@"`, "sh", process.execPath, MAIN, ...args];
     const [program, ...rest] = before.startsWith("unshare ")
       ? ["unshare", "-Ur", ...command.with(2, `${before.slice(8)} exec "$@"`)]

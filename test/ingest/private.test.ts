@@ -19,9 +19,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { closeHome } from "../../src/app/home.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const CHILD = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
 const isWindows = process.platform === "win32";
 let scratch: string;
@@ -35,6 +35,7 @@ afterEach(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
 
 const env = () => ({
   PATH: process.env.PATH ?? "",
+  ...COMPILED,
   HOME: join(scratch, "home"),
   RETINUE_HOME: data,
   CC_LANGSMITH_DEBUG: "true",

@@ -19,11 +19,10 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { readMachine } from "../../src/app/machine.ts";
-import { retinue } from "../support/cli.ts";
+import { COMPILED, MAIN, retinue } from "../support/cli.ts";
 import { FIXTURES, homeEnv } from "../support/fixtures.ts";
 import { startServer, until } from "../support/server.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-hooks-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 let homes = 0;
@@ -42,7 +41,7 @@ const recordingOf = (data: string) => join(data, "recordings/claude/hooks", `${S
 
 /** As an agent runs it: a process a payload. */
 async function called(payload: string | Buffer, env: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...env } });
+  const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...COMPILED, ...env } });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (part: Buffer) => {

@@ -1,12 +1,12 @@
 /**
- * Every recording, and every moment of it, through the real command line: the tree must be what the model that was
- * asked knows to have happened.
+ * Every recording, and every moment of it, through the commands `ls` and `tree`: the tree must be what the model that
+ * was asked knows to have happened. test/cli/same-in-process.test.ts shows that a process of its own prints the same.
  * The processes that were recorded are long gone, which is what a reader sees of a crash.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { retinueJson } from "../support/cli.ts";
+import { inFreshData, retinueJson } from "../support/cli.ts";
 import {
   FIXTURES,
   filesBelow,
@@ -39,18 +39,13 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
     expect(momentFolders(provider).filter((name) => !told.has(name))).toEqual([]);
   });
 
-  describe.concurrent("tree", () => {
-    it.each(homes)("$name", async ({ home, threads }) => {
+  it.each(homes)("$name", async ({ home, threads }: RecordedHome) => {
+    await inFreshData(home, {}, async (env) => {
       for (const thread of threads.filter(({ optional }) => !optional)) {
-        const tree = (await retinueJson(home, ["tree", thread.root])) as TextNode;
+        const tree = (await retinueJson(home, ["tree", thread.root], env)) as TextNode;
         expect({ wrong: differences(thread, tree), words: wrongTexts(thread, tree) }).toEqual({ wrong: [], words: [] });
       }
-    });
-  });
-
-  describe.concurrent("ls", () => {
-    it.each(homes)("$name", async ({ home, threads }: RecordedHome) => {
-      const listed = (await retinueJson(home, ["ls", "--limit", "1000"])) as {
+      const listed = (await retinueJson(home, ["ls", "--limit", "1000"], env)) as {
         sessionId: string;
         agentId: string | null;
       }[];

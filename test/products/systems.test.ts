@@ -12,7 +12,7 @@ import { parse } from "yaml";
 import { userHome } from "../../src/app/home.ts";
 import { hookCommand } from "../../src/app/hooks/hook-install.ts";
 import { isOwnHook } from "../../src/core/ports/provider.ts";
-import { MAIN, retinue } from "../support/cli.ts";
+import { COMPILED, MAIN, retinueProcess } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
@@ -34,7 +34,7 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
   ])("the same trees are read from %s's files", async (provider, name) => {
     const home = copyOf(provider, name);
     const tree = async (env: Record<string, string>) =>
-      JSON.parse((await retinue(home, ["tree", "latest", "--json"], env)).stdout);
+      JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], env)).stdout);
     const here = await tree({ RETINUE_HOME: join(home, "a") });
     expect(here.children.length).toBeGreaterThan(0);
     expect(await tree({ RETINUE_HOME: join(home, "b"), NODE_OPTIONS: as(platform) })).toEqual(here);
@@ -47,6 +47,7 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
     // A slash at the end of a folder means nothing.
     const env = {
       PATH: process.env.PATH ?? "",
+      ...COMPILED,
       HOME: home,
       CLAUDE_CONFIG_DIR: `${home}/.claude/`,
       RETINUE_HOME: join(home, "data"),
@@ -101,7 +102,7 @@ it("the workflow for GitHub runs all tests on each system and each version of No
 it("lines may end as they do on Windows", async () => {
   const home = copyOf("claude", "c-nested");
   const tree = async (data: string) =>
-    JSON.parse((await retinue(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
+    JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
   const shape = (record: { agentId: string; status: string; usage: unknown; children: [] }): unknown => [
     record.agentId,
     record.status,

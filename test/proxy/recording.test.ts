@@ -9,6 +9,7 @@ import { keepWithin } from "../../src/app/proxy/retention.ts";
 import { Requests } from "../../src/app/query/requests.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { MAX_RECORD } from "../../src/core/tools/limits.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { needsPosix } from "../support/needs.ts";
 import { until } from "../support/server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
@@ -339,13 +340,14 @@ it("past its budget a session hears so in the API's words, and who spent it; oth
   expect((await requestsIn(proxied)).filter(({ error: told }) => told === "a budget is used up")).toHaveLength(1);
 });
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-
 function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): { readonly child: ChildProcess; readonly url: Promise<string> } {
-  const child = spawn(process.execPath, [MAIN, "proxy", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [MAIN, "proxy", ...args], {
+    env: { ...COMPILED, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   const url = new Promise<string>((resolve, reject) => {
     let said = "";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { until } from "../support/server.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-aborted-"));
 const upstream = createServer((request, response) => void request.resume().on("end", () => response.end("{}")));
 
@@ -30,7 +30,7 @@ async function start(name: string, args: readonly string[]): Promise<Started> {
   const home = join(scratch, name);
   mkdirSync(home);
   const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data") },
+    env: { PATH: process.env.PATH ?? "", ...COMPILED, HOME: home, RETINUE_HOME: join(home, "data") },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let [out, err] = ["", ""];

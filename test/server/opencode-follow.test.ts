@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/core/views/event.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { OpenCodeDatabase } from "../support/opencode-database.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 let scratch = "";
 let product: OpenCodeDatabase;
 let child: ChildProcess;
@@ -22,7 +22,12 @@ beforeEach(() => {
   product.session("ses_root");
   product.turn("ses_root", "a", "first question", "first answer");
   events = [];
-  const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), RETINUE_HOME: join(scratch, "data") };
+  const env = {
+    PATH: process.env.PATH ?? "",
+    ...COMPILED,
+    HOME: join(scratch, "home"),
+    RETINUE_HOME: join(scratch, "data"),
+  };
   child = spawn(process.execPath, [MAIN, "events", "ses_root", "--follow", "--subtree"], {
     env,
     stdio: ["ignore", "pipe", "inherit"],

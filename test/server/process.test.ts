@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { needsPosix } from "../support/needs.ts";
 import { LiveReader, until } from "../support/server.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 let scratch = "";
 let children: ChildProcess[] = [];
 
@@ -39,6 +39,7 @@ class Run {
   constructor(args: readonly string[], env: Record<string, string> = {}) {
     const home = {
       PATH: process.env.PATH ?? "",
+      ...COMPILED,
       HOME: recordedHome("claude", "a-single").home,
       RETINUE_HOME: join(scratch, "data"),
       TMPDIR: scratch,

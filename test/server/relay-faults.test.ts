@@ -19,7 +19,7 @@ import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { Card } from "../../src/core/views/card.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
-import { retinue } from "../support/cli.ts";
+import { retinueProcess } from "../support/cli.ts";
 import { filesBelow } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
 import { FakeServer, followed, recordedAnswers } from "../support/opencode-server.ts";
@@ -439,7 +439,7 @@ describe("retinue relay", () => {
     [["relay", "opencode", "--url", "ftp://x"], "not a server URL"],
     [["relay"], "missing required argument"],
   ])("%j is refused", async (args, words) => {
-    const { code, stdout, stderr } = await retinue(join(scratch, "home"), args);
+    const { code, stdout, stderr } = await retinueProcess(join(scratch, "home"), args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(words);
   });

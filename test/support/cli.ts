@@ -1,13 +1,19 @@
-/** Runs the command line the way a person's shell would, in a home of the test's choosing. */
+/**
+ * Runs command lines in a home of the test's choosing. `retinue` runs them in the process of the test: the same parser,
+ * commands and output, without starting Node.js. `retinueProcess` starts a process, as a shell would.
+ */
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { runCli } from "../../src/cli/cli.ts";
 import { homeEnv, isOnlyRecorded } from "./fixtures.ts";
 
-export const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-/** Hundreds of short runs load the same modules; without this, loading them is most of the time. */
-const COMPILED = join(tmpdir(), "retinue-test-compiled");
+/** The built program, as it is installed; test/support/global-setup.ts builds it. */
+export const MAIN = join(import.meta.dirname, "../../bin/retinue.js");
+/** One cache of compiled code for all processes that tests start, and outside of the homes that they read. */
+export const COMPILED = { XDG_CACHE_HOME: join(tmpdir(), "retinue-test-cache") };
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface CliResult {
@@ -16,38 +22,66 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Only what is named here is in the environment: no CLAUDE_CONFIG_DIR, no colours, no width. */
-export function retinue(
+type Env = Readonly<Record<string, string>>;
+
+/** Commands that own their process: its signals, its output, its exit code. */
+const NEED_A_PROCESS = new Set(["serve", "demo", "run", "watch", "relay", "proxy", "hook"]);
+
+/** In the process of the test. Only what is named here is in the environment. */
+export async function retinue(
   home: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
+  env: Env = {},
+  stdin: string | Buffer = "",
 ): Promise<CliResult> {
-  // A fresh one each time: what one home made us keep must not be seen in another.
-  const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
-  if (isOnlyRecorded(home)) cpSync(join(home, "../recordings"), join(data, "recordings"), { recursive: true });
-  const childEnv = {
-    PATH: process.env.PATH ?? "",
-    ...homeEnv(home),
-    RETINUE_HOME: data,
-    NODE_COMPILE_CACHE: COMPILED,
-    ...env,
-  };
-  return new Promise((resolve, reject) => {
-    const child = execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { env: childEnv, maxBuffer: MAX_BYTES },
-      (error, stdout, stderr) => {
-        rmSync(data, { recursive: true, force: true });
-        if (error !== null && child.exitCode === null) reject(error);
-        else resolve({ code: child.exitCode ?? 0, stdout, stderr });
-      },
-    );
+  const [command = "serve"] = args;
+  if (NEED_A_PROCESS.has(command)) throw new Error(`retinue ${command} needs a process of its own`);
+  return inFreshData(home, env, async (whole) => {
+    const [stdout, stderr] = [new Collected(), new Collected()];
+    const code = await runCli(args, { env: whole, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr });
+    return { code: code ?? 0, stdout: stdout.text, stderr: stderr.text };
   });
 }
 
-export async function retinueJson(home: string, args: readonly string[]): Promise<unknown> {
-  const { code, stdout, stderr } = await retinue(home, [...args, "--json"]);
+export async function retinueJson(home: string, args: readonly string[], env: Env = {}): Promise<unknown> {
+  const { code, stdout, stderr } = await retinue(home, [...args, "--json"], env);
   if (code !== 0) throw new Error(`retinue ${args.join(" ")} exits with ${code}: ${stderr}`);
   return JSON.parse(stdout);
+}
+
+/** The installed program in a process of its own, with the same environment as above. */
+export function retinueProcess(home: string, args: readonly string[], env: Env = {}): Promise<CliResult> {
+  const run = (whole: Env) =>
+    new Promise<CliResult>((resolve, reject) => {
+      const options = { env: { ...COMPILED, ...whole }, maxBuffer: MAX_BYTES };
+      const child = execFile(process.execPath, [MAIN, ...args], options, (error, stdout, stderr) => {
+        if (error !== null && child.exitCode === null) reject(error);
+        else resolve({ code: child.exitCode ?? 0, stdout, stderr });
+      });
+    });
+  return inFreshData(home, env, run);
+}
+
+/** No CLAUDE_CONFIG_DIR, no colours, no width. A fresh data folder: one home must not see what another made us keep. */
+export async function inFreshData<T>(home: string, env: Env, work: (whole: Env) => Promise<T>): Promise<T> {
+  const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
+  try {
+    if (isOnlyRecorded(home)) cpSync(join(home, "../recordings"), join(data, "recordings"), { recursive: true });
+    return await work({ PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, ...env });
+  } finally {
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+class Collected extends Writable {
+  readonly #chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString("utf8");
+  }
 }

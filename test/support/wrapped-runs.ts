@@ -15,9 +15,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll } from "vitest";
+import { COMPILED, MAIN } from "./cli.ts";
 import { FIXTURES } from "./fixtures.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 let homes = 0;
@@ -26,7 +26,7 @@ let homes = 0;
 export function stage() {
   const home = join(scratch, `home-${homes++}`);
   mkdirSync(home, { recursive: true });
-  const env = { PATH: `${home}:${process.env.PATH}`, HOME: home, RETINUE_HOME: join(home, "data") };
+  const env = { PATH: `${home}:${process.env.PATH}`, HOME: home, RETINUE_HOME: join(home, "data"), ...COMPILED };
   const program = (name: string, text: string) => {
     writeFileSync(join(home, name), `#!${process.execPath}\n${text}`);
     chmodSync(join(home, name), 0o755);

@@ -40,7 +40,7 @@ export async function sendTree(
       const { text, tooOld } =
         first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
       if (tooOld > 0) terminal.notify(skippedText(tooOld, kind.title));
-      return writeOutput(text, options.out);
+      return writeOutput(text, options.out, context.host);
     }
     const kept = await keep(env);
     try {

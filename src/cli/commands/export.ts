@@ -69,7 +69,7 @@ async function writeTree(
   const { library, agents } = await context.find(uri);
   const [{ key }] = agents;
   const write = async () => {
-    writeOutput(await renderFile(format, library, key, rules), options.out);
+    writeOutput(await renderFile(format, library, key, rules), options.out, context.host);
   };
   await write();
   if (options.follow !== true) return library.close();

@@ -33,7 +33,7 @@ export async function hooks(
     report(false);
     return talk(action === "install" ? "the hooks are already installed" : "no hooks are installed");
   }
-  if (options.yes !== true && !(await isConfirmed(`change ${change.path}?`))) {
+  if (options.yes !== true && !(await isConfirmed(context, `change ${change.path}?`))) {
     report(false);
     return talk("nothing was changed");
   }
@@ -55,12 +55,12 @@ function show({ terminal: { out, colors } }: Context, { path, before, after }: H
     out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
 
-async function isConfirmed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY)
+async function isConfirmed({ host: { stdin, stderr } }: Context, question: string): Promise<boolean> {
+  if (!stdin.isTTY)
     throw new Failure("usage", "cannot ask for confirmation: stdin is not a terminal", [
       "add --yes to apply the change",
     ]);
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const prompt = createInterface({ input: stdin, output: stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${visible(question)} [y/N] `)).trim());
   } finally {

@@ -12,7 +12,7 @@ export async function importTranscript(
   const imported = await importFile(path, {
     env: context.env,
     replace: options.replace === true,
-    stdin: process.stdin,
+    stdin: context.host.stdin,
   });
   const { out, notify: talk, colors } = context.terminal;
   if (context.json) return out(printJson(imported, 2));

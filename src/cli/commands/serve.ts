@@ -31,10 +31,10 @@ export async function present(
   served: Awaited<ReturnType<typeof import("../../server/serve.ts").serve>>,
   options: ServeOptions,
 ): Promise<void> {
-  const { terminal, json } = context;
+  const { terminal, json, host } = context;
   const { address, url, pid, instance, isOwn } = served;
   terminal.out(json ? printJson({ address, url, pid, instance, isOwn }) : address);
-  if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.notify);
+  if (options.open !== false && host.stdout.isTTY) openBrowser(address, terminal.notify);
   if (!isOwn) return terminal.notify(`Already running as process ${pid}.`);
   terminal.notify(terminal.colors.dim("Press Ctrl-C to stop."));
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());

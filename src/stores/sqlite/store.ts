@@ -357,6 +357,6 @@ class SqliteStore implements Store {
   }
 
   close(): void {
-    this.#db.close();
+    if (this.#db.isOpen) this.#db.close();
   }
 }
