@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /** Enough for the short-lived objects of a few lines. */
-const ENOUGH = 16 << 20;
+const ENOUGH = 48 << 20;
 /** Above this resident size, the old generation is collected more often. */
 const MUCH = 120 << 20;
 let isYoungBounded = false;

@@ -107,10 +107,9 @@ export class Standing {
   #rowOf = ({ id }: Observation) => placeOf(id).slice(this.#path.length + 1);
 
   take(): Pick<FileBatch, "observations" | "replaces"> {
-    const taken = {
-      observations: [...this.#observations, ...[...this.#rows.values()].flat()],
-      replaces: [...this.#rows.keys()],
-    };
+    const observations = this.#observations;
+    for (const list of this.#rows.values()) for (const o of list) observations.push(o);
+    const taken = { observations, replaces: [...this.#rows.keys()] };
     this.#observations = [];
     this.#rows = new Map();
     return taken;

@@ -185,7 +185,10 @@ export interface ModelCalled {
   /** The product does not include it in its totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
-  /** Length of the text in this row. More than the tokens allow: the response was not counted completely. */
+  /**
+   * Length of the text in this row. More than the tokens allow: the response was not counted completely. 0 if its count
+   * is final.
+   */
   readonly chars: number;
   /** The row has the stop reason, so its numbers are final. */
   readonly ended: boolean;

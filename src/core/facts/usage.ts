@@ -77,6 +77,9 @@ function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): T
   };
 }
 
+/** Whether an output count in a row with a stop reason is final. A response that has begun is counted as 1 to 3. */
+export const isFinalCount = (outputTokens: number) => outputTokens > 3;
+
 /** The larger of each number. */
 export const largestTokens = (a: Tokens, b: Tokens) => combine(a, b, Math.max);
 

@@ -9,7 +9,7 @@ import {
 } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
-import { largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
+import { isFinalCount, largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
 import { CallSums, type Calls } from "./call-list.ts";
 import type { Fold } from "./fold.ts";
 import type { OwnState } from "./status.ts";
@@ -296,41 +296,66 @@ function mergeCalls(
   );
 }
 
+type CallRow = ObservationOf<"model-call">;
+
 /** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
 export function callOf(
   response: RecordKey,
-  list: readonly ObservationOf<"model-call">[],
-  next: ObservationOf<"model-call"> | undefined,
+  list: readonly CallRow[],
+  next: CallRow | undefined,
   interruptions: readonly ObservationOf<"record">[],
 ): ModelCall | null {
   const [first] = list;
   if (first === undefined) return null;
-  const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
-  const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
-  const tokens = finalTokens(list);
-  const chars = list.reduce((sum, row) => sum + row.chars, 0);
-  const model = list.find((r) => r.model !== "")?.model ?? "";
-  const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
-  const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
-  const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
-  const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
-  const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
-  const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
-  const unrecorded = list.every(isOutside) ? { unrecorded: true as const } : {};
-  const of = {
-    model,
-    ...(vendor === undefined ? {} : { vendor }),
-    ...(costUsd === undefined ? {} : { costUsd }),
-    ...outside,
-    ...partial,
-    ...fast,
-    ...derived,
-    ...unrecorded,
+  const row: CallStatement = list.length === 1 ? first : mergeRows(list);
+  const wasCut =
+    !row.ended && interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
+  const end = row.ended ? "finished" : wasCut ? "cut" : "unknown";
+  const tokens = list.length === 1 ? withinWrites(first.tokens) : finalTokens(list);
+  return {
+    response,
+    rows: row.rows ?? null,
+    at: first.at,
+    ...(row.askedAt === undefined ? {} : { askedAt: row.askedAt }),
+    model: row.model,
+    ...(row.vendor === undefined ? {} : { vendor: row.vendor }),
+    ...(row.costUsd === undefined ? {} : { costUsd: row.costUsd }),
+    ...(row.outsideTotals ? { outsideTotals: true as const } : {}),
+    ...(row.outputOnly ? { outputOnly: true as const } : {}),
+    ...(row.fast ? { fast: true as const } : {}),
+    ...(row.fromTotals ? { fromTotals: true as const } : {}),
+    ...(list.every(isOutside) ? { unrecorded: true as const } : {}),
+    tokens,
+    counted: isCounted(tokens, row.chars, end),
+    end,
   };
-  const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-  const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
-  const sent = askedAt === undefined ? {} : { askedAt };
-  return { response, rows, at: first.at, ...sent, ...of, tokens, counted: isCounted(tokens, chars, end), end };
+}
+
+type StatedFields =
+  | ("rows" | "askedAt" | "vendor" | "costUsd")
+  | ("outsideTotals" | "outputOnly" | "fast" | "fromTotals");
+
+/** What the rows of a response state about its model call, apart from tokens. */
+type CallStatement = Pick<CallRow, "model" | "ended" | "chars"> & {
+  readonly [K in StatedFields]?: CallRow[K] | undefined;
+};
+
+/** The first statement of each field counts, the last one of the cost. */
+function mergeRows(list: readonly CallRow[]): CallStatement {
+  const found = <K extends StatedFields>(field: K) => list.find((row) => row[field] !== undefined)?.[field];
+  return {
+    rows: found("rows"),
+    askedAt: found("askedAt"),
+    vendor: found("vendor"),
+    model: list.find((row) => row.model !== "")?.model ?? "",
+    costUsd: list.findLast((row) => row.costUsd !== undefined)?.costUsd,
+    outsideTotals: list.some((row) => row.outsideTotals) || undefined,
+    outputOnly: list.every((row) => row.outputOnly) || undefined,
+    fast: list.some((row) => row.fast) || undefined,
+    fromTotals: list.some((row) => row.fromTotals) || undefined,
+    ended: list.some((row) => row.ended),
+    chars: list.reduce((sum, row) => sum + row.chars, 0),
+  };
 }
 
 /**
@@ -345,12 +370,18 @@ function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
   const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
   const final = decisive.map((row) => row.tokens).reduce(largestTokens);
   // Parts of the other numbers, which telemetry and proxies do not always report.
-  return {
+  return withinWrites({
     ...final,
     reasoningTokens: all.reasoningTokens,
-    cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens),
-  };
+    cacheWrite1hTokens: all.cacheWrite1hTokens,
+  });
 }
+
+/** Cache writes for an hour are part of all cache writes. */
+const withinWrites = (tokens: Tokens): Tokens =>
+  tokens.cacheWrite1hTokens <= tokens.cacheWriteTokens
+    ? tokens
+    : { ...tokens, cacheWrite1hTokens: tokens.cacheWriteTokens };
 
 /** A witness that knows only the request speaks of the response that another one names with it. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
@@ -381,7 +412,7 @@ function withoutTwins(responses: readonly Response[]): readonly Response[] {
  * be missing. No language has twelve characters per token.
  */
 function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"]): boolean {
-  return outputTokens > (end === "finished" ? 3 : 24) || chars <= 12 * outputTokens;
+  return (end === "finished" && isFinalCount(outputTokens)) || outputTokens > 24 || chars <= 12 * outputTokens;
 }
 
 /**

@@ -57,8 +57,9 @@ export class FindingsOf implements Findings {
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
     const { speaker, line, order, origin } = this.#record;
-    const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
-    this.observations.push({ ...fact, ...seen, ...(origin === undefined ? {} : { origin }) });
+    const id = observationId(this.#place, this.observations.length);
+    const seen = { ...fact, id, at, speaker, keys, order: order ?? line };
+    this.observations.push(origin === undefined ? seen : { ...seen, origin });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RecordKey } from "../../core/facts/ids.ts";
 import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation.ts";
+import { isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import { statePlan } from "../kit/plan.ts";
@@ -45,12 +46,12 @@ export class Conversation {
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       state: after?.state ?? null,
       certain: after?.certain ?? true,
-      calls: row.blocks.flatMap((b) =>
-        b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [],
-      ),
-      results: row.blocks.flatMap((b) =>
-        b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [],
-      ),
+      calls: row.blocks
+        .filter((b) => b.is === "tool-use")
+        .map(({ id, name }) => ({ call: key.call(session, id), name, ...awaits(name) })),
+      results: row.blocks
+        .filter((b) => b.is === "tool-result")
+        .map(({ id, isError }) => ({ call: key.call(session, id), isError })),
       // Only a final response can be the agent's result; texts between tool calls are read from the transcript on
       // demand.
       text: text === "" || after?.state !== "answered" ? null : text,
@@ -94,10 +95,12 @@ export class Conversation {
       ...(asObject(row.message?.usage)?.speed === "fast" ? ({ fast: true } as const) : {}),
       ended: hasEnded(row),
     };
-    const name = [response, call.model, ...Object.values(call.tokens)].join(" ");
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = call.tokens;
+    const name = `${response} ${call.model} ${inputTokens} ${outputTokens} ${call.tokens.reasoningTokens} ${cacheReadTokens} ${cacheWriteTokens} ${cacheWrite1hTokens}`;
     if (call.ended && name === this.#ended) return;
     this.#ended = name;
-    out.add({ type: "model-call", ...call, chars: writtenChars(row) });
+    const isFinal = call.ended && isFinalCount(call.tokens.outputTokens);
+    out.add({ type: "model-call", ...call, chars: isFinal ? 0 : writtenChars(row) });
   }
 }
 
