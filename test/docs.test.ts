@@ -6,6 +6,7 @@ import { readSettings } from "../src/app/settings/settings.ts";
 import { SETTINGS } from "../src/app/settings/settings-table.ts";
 import { readYaml } from "../src/app/settings/yaml.ts";
 import { buildProgram } from "../src/cli/program.ts";
+import { PRODUCTS } from "../src/providers/loaded.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -41,6 +42,57 @@ describe("docs/settings.md", () => {
       "redaction.paths",
       "prices.our-finetune-v2",
     ]);
+  });
+});
+
+/** Tables of products, which follow from their manifests. */
+describe("the products in", () => {
+  const named = PRODUCTS.map(({ product }) => product).sort((a, b) => a.localeCompare(b));
+  const byName = PRODUCTS.toSorted((a, b) => a.product.localeCompare(b.product));
+  const table = (...rows: readonly (readonly string[])[]) =>
+    `\n\n${rows.map((cells) => `| ${cells.join(" | ")} |\n`).join("")}\n`;
+
+  it.each([
+    [
+      "README.md",
+      "product-table",
+      table(
+        ["product", "versions", "format"],
+        ["---", "---", "---"],
+        ...byName.map(({ product, versions, docs }) => [product, versions ?? "", `[${docs}](${docs})`]),
+      ),
+    ],
+    ["README.md", "product-names", `${named.slice(0, -1).join(", ")} and ${named.at(-1)}`],
+    [
+      "docs/files.md",
+      "product-table",
+      table(
+        ["product", "folders"],
+        ["---", "---"],
+        ...byName.map(({ name, product, rootsForm }) => [product, `\`roots.${name}\`, else ${rootsForm}`]),
+      ),
+    ],
+    [
+      "docs/live-sources.md",
+      "product-table",
+      table(
+        ["product", "output that is read"],
+        ["---", "---"],
+        ...byName.flatMap(({ product, printed }) => (printed === undefined ? [] : [[product, `\`${printed.form}\``]])),
+      ),
+    ],
+  ])("%s are those of the list (%s)", (file, mark, text) => {
+    const path = join(ROOT, file);
+    const page = readFileSync(path, "utf8");
+    const right = page.replace(new RegExp(`(?<=<!-- ${mark} -->)[\\s\\S]*?(?=<!-- /${mark} -->)`), () => text);
+    expect(page).toContain(`<!-- ${mark} -->`);
+    if (process.env.UPDATE === "1") writeFileSync(path, right);
+    expect(readFileSync(path, "utf8")).toBe(right);
+  });
+
+  it("are described in a page each", () => {
+    expect(PRODUCTS.filter(({ docs }) => !existsSync(join(ROOT, docs))).map(({ name }) => name)).toEqual([]);
+    expect(PRODUCTS.filter(({ rootsForm }) => rootsForm === undefined).map(({ name }) => name)).toEqual([]);
   });
 });
 

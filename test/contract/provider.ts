@@ -1,4 +1,4 @@
-/** What every provider promises, whatever product it reads. Called once for each in providers/index.ts. */
+/** What every provider promises, whatever product it reads. Called once for each in the list of products. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -16,7 +16,7 @@ import { homeEnv, recordedHomes } from "../support/fixtures.ts";
 import { junkRecords } from "./junk.ts";
 import { type FixtureSource, fixtureSources, placeIn, readAll } from "./sources.ts";
 
-const FORMATS = join(import.meta.dirname, "../../docs/formats");
+const ROOT = join(import.meta.dirname, "../..");
 const RUNS = 400;
 
 export function providerContract(provider: Provider, fixtures: string): void {
@@ -35,7 +35,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     });
 
     it("says where its format is known from: a version of the product, and when that was checked", () => {
-      const page = readFileSync(join(FORMATS, `${provider.name}.md`), "utf8");
+      const page = readFileSync(join(ROOT, provider.docs), "utf8");
       expect(page).toMatch(/\d+\.\d+\.\d+/);
       expect(page).toMatch(/checked[^\n]*\b20\d\d-\d\d-\d\d\b/i);
     });
@@ -59,7 +59,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     });
 
     it("knows the ids of its own threads and agents", () => {
-      const threads = recordedHomes(provider.name).flatMap((home) => home.threads);
+      const threads = recordedHomes(provider.name, fixtures).flatMap((home) => home.threads);
       expect(threads.map((t) => t.root).filter((id) => !provider.isThreadId(id))).toEqual([]);
       const agents = threads.flatMap((t) => t.agents.flatMap((a) => a.agentId ?? []));
       expect(agents.filter((id) => !provider.isAgentId(id))).toEqual([]);
@@ -135,7 +135,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     });
 
     it("reads a thread that was imported as it read it where it came from", async () => {
-      for (const { name, home, threads } of recordedHomes(provider.name)) {
+      for (const { name, home, threads } of recordedHomes(provider.name, fixtures)) {
         const data = join(tempHome(), "data");
         const there = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: data }, providers: [provider] });
         const files = threads.flatMap(({ root }) => threadFile(there, provider, root) ?? []);

@@ -50,24 +50,26 @@ export interface RecordedHome {
   readonly threads: readonly RecordedThread[];
 }
 
-export function caseNames(provider: string): string[] {
-  return readdirSync(join(FIXTURES, provider), { withFileTypes: true })
+const folderOf = (provider: string) => join(FIXTURES, provider);
+
+export function caseNames(provider: string, folder = folderOf(provider)): string[] {
+  return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name)
     .sort();
 }
 
-export function recordedHome(provider: string, name: string): RecordedHome {
-  return { name, home: join(FIXTURES, provider, name, "home"), threads: truthOf(provider, name).threads };
+export function recordedHome(provider: string, name: string, folder = folderOf(provider)): RecordedHome {
+  return { name, home: join(folder, name, "home"), threads: truthOf(folder, name).threads };
 }
 
 /** Every case and every moment of it that a truth is known for. */
-export function recordedHomes(provider: string): RecordedHome[] {
-  return caseNames(provider).flatMap((name) => [
-    recordedHome(provider, name),
-    ...Object.entries(truthOf(provider, name).moments ?? {}).map(([moment, { threads }]) => ({
+export function recordedHomes(provider: string, folder = folderOf(provider)): RecordedHome[] {
+  return caseNames(provider, folder).flatMap((name) => [
+    recordedHome(provider, name, folder),
+    ...Object.entries(truthOf(folder, name).moments ?? {}).map(([moment, { threads }]) => ({
       name: `${name} ${moment}`,
-      home: join(FIXTURES, provider, name, moment),
+      home: join(folder, name, moment),
       threads,
     })),
   ]);
@@ -82,8 +84,8 @@ export function momentFolders(provider: string): string[] {
   );
 }
 
-function truthOf(provider: string, name: string): Truth {
-  return JSON.parse(readFileSync(join(FIXTURES, provider, name, "truth.json"), "utf8")) as Truth;
+function truthOf(folder: string, name: string): Truth {
+  return JSON.parse(readFileSync(join(folder, name, "truth.json"), "utf8")) as Truth;
 }
 
 /** Every file below a folder, sorted, as paths from there. */
