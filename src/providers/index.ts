@@ -9,3 +9,4 @@ export { gemini } from "./gemini/manifest.ts";
 export { kilo } from "./kilo/manifest.ts";
 export { opencode } from "./opencode/manifest.ts";
 export { pi } from "./pi/manifest.ts";
+export { qwen } from "./qwen/manifest.ts";

@@ -1,15 +1,7 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
-import {
-  asCount,
-  asList,
-  asNonBlank,
-  asObject,
-  asText,
-  asTime,
-  type JsonObject,
-  jsonText,
-} from "../../core/tools/json.ts";
+import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { type FunctionResponse, outputText, partText, responsesIn } from "../kit/gemini-parts.ts";
 
 /** One message; it is written again when its tool calls have ended. */
 export interface Message {
@@ -24,7 +16,7 @@ export interface Message {
   /** It requests tools, although the calls are not recorded yet. */
   readonly requestsTools: boolean;
   /** Tool results, as sent to the model. */
-  readonly results: readonly { readonly id: string; readonly text: string; readonly isError: boolean }[];
+  readonly results: readonly FunctionResponse[];
   /** The context that every session begins with. */
   readonly isContext: boolean;
 }
@@ -67,12 +59,10 @@ export function readMessage(json: JsonObject): Message | null {
     tokens: tokensOf(asObject(json.tokens)),
     calls: asList(json.toolCalls).flatMap((call) => readCall(asObject(call)) ?? []),
     requestsTools: parts.some((part) => asObject(part?.functionCall) !== null),
-    results: parts.flatMap((part) => readResult(asObject(part?.functionResponse)) ?? []),
+    results: responsesIn(json.content),
     isContext: type === "user" && /^\s*<session_context>/.test(text),
   };
 }
-
-const partText = (part: unknown) => (typeof part === "string" ? part : (asText(asObject(part)?.text) ?? ""));
 
 function thoughtText(thought: JsonObject | null): string | null {
   const texts = [asNonBlank(thought?.subject), asNonBlank(thought?.description)].filter((text) => text !== null);
@@ -112,17 +102,6 @@ function readCall(json: JsonObject | null): ToolCall | null {
     text,
   };
   return { ...call, spawn: readSpawn(json, call, status) };
-}
-
-function readResult(json: JsonObject | null): Message["results"][number] | null {
-  const id = asNonBlank(json?.id);
-  const response = asObject(json?.response);
-  return id === null ? null : { id, text: outputText(response), isError: response?.error !== undefined };
-}
-
-function outputText(response: JsonObject | null): string {
-  const output = response?.output ?? response?.error;
-  return asText(output) ?? (response === null ? "" : (jsonText(output ?? response) ?? ""));
 }
 
 /** Up to 0.38 every agent type is a tool; its display distinguishes it from other tools. */

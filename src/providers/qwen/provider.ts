@@ -1,0 +1,46 @@
+import type { Provider } from "../../core/ports/provider.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { locate } from "./locate.ts";
+import { qwen } from "./manifest.ts";
+import { Meta } from "./meta.ts";
+import { asSentence } from "./spawns.ts";
+import { isPrinted, QwenStream, wrap } from "./stream.ts";
+import { Transcript } from "./transcript.ts";
+
+const STREAM = { open: (saved?: unknown) => new QwenStream(saved), promptIn: () => null };
+const LIVE = { run: liveStream("stream", STREAM) };
+
+export const provider: Provider = {
+  ...qwen,
+  vendor: "alibaba",
+  folders: ["projects"],
+  idForm: "a session id is a UUID such as 5c26e3ea-c8f2-4441-9451-f3e08486fb6f",
+  rootsForm: "`QWEN_HOME`, else `~/.qwen`; also `QWEN_RUNTIME_DIR`",
+  roots(env, home) {
+    const list = (value: string | undefined) =>
+      (value ?? "")
+        .split(",")
+        .map((dir) => dir.trim())
+        .filter((dir) => dir !== "");
+    const homes = list(env.QWEN_HOME);
+    // QWEN_RUNTIME_DIR moves the records alone; the settings stay.
+    return [...(homes.length > 0 ? homes : [`${home}/.qwen`]), ...list(env.QWEN_RUNTIME_DIR)];
+  },
+  stream(path) {
+    const found = locate(path);
+    if (found === null) return null;
+    if (found.is === "meta")
+      return {
+        shape: "document",
+        open: (file) => new Meta(found.session, found.agent, file),
+        together: found.session,
+      };
+    return { shape: "lines", open: (file, saved) => new Transcript(found, file, saved), together: found.session };
+  },
+  recorded: (path) => liveAt(LIVE, path),
+  wrap,
+  printed: { form: "qwen -p … --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
+  asSentence,
+  isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
+  isAgentId: (id) => /^[\w.:-]+$/.test(id),
+};

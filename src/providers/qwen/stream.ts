@@ -1,0 +1,148 @@
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { Wrapping } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { commandOf, optionIn } from "../kit/command.ts";
+import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../kit/live-stream.ts";
+import * as key from "./keys.ts";
+import { endOf, isSpawn, readSpawn } from "./spawns.ts";
+
+const NAMES = new Set(["qwen", "@qwen-code/qwen-code"]);
+const FORMAT = ["--output-format", "-o"] as const;
+
+/** `qwen -p … --output-format stream-json`. */
+export function wrap(argv: readonly string[]): Wrapping | null {
+  const command = commandOf(argv);
+  if (command === null || !NAMES.has(command.name)) return null;
+  const format = optionIn(command.args, ...FORMAT);
+  const speaks = format === "stream-json";
+  return outputOnly(speaks, speaks ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
+}
+
+/** Whether Qwen Code printed a line: the first one has its version. */
+export const isPrinted = (line: JsonObject): boolean | null =>
+  line.type === "system" && line.subtype === "init" && asNonBlank(line.qwen_code_version) !== null ? true : null;
+
+interface Memory {
+  readonly open: readonly string[];
+}
+
+/**
+ * Reads `--output-format stream-json`: Claude Code's lines, with ids that the transcripts do not have. So only the
+ * beginning, spawns and ends are taken; messages and usage come from the transcripts.
+ */
+export class QwenStream implements LiveReader {
+  /** Spawn calls without a result. */
+  readonly #open: Set<string>;
+
+  constructor(saved?: unknown) {
+    this.#open = new Set((saved as Memory | undefined)?.open);
+  }
+
+  save = (): Memory => ({ open: [...this.#open] });
+
+  threadIn(line: JsonObject): AgentKey | null {
+    const id = asNonBlank(line.session_id);
+    return id === null ? null : key.thread(id);
+  }
+
+  timeIn = () => null;
+  events = () => [];
+
+  read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
+    const session = asNonBlank(line.session_id) ?? "";
+    switch (line.type) {
+      case "system":
+        return readSystem(out, line, thread, session);
+      case "assistant":
+      case "user":
+        return this.#readMessage(out, line, session);
+      case "result":
+        return this.#readResult(out, line, thread);
+    }
+  }
+
+  #readMessage(out: FindingsOf, line: JsonObject, session: string) {
+    // Of agents below, calls are told without the agent.
+    if (asNonBlank(line.parent_tool_use_id) !== null) return;
+    for (const item of asList(asObject(line.message)?.content)) {
+      const block = asObject(item);
+      const [id, name, args] = [asNonBlank(block?.id), asNonBlank(block?.name), asObject(block?.input) ?? {}];
+      if (block?.type === "tool_use" && id !== null && name !== null && isSpawn(name, args)) {
+        this.#open.add(id);
+        readSpawn(out, session, id, name, args);
+      }
+      const result = asNonBlank(block?.tool_use_id);
+      if (block?.type === "tool_result" && result !== null && this.#open.delete(result))
+        this.#readSpawnResult(out, session, result, asText(block.content) ?? "");
+    }
+  }
+
+  /** Failed agents are reported as success, and only their text shows it; the transcripts tell more. */
+  #readSpawnResult(out: FindingsOf, session: string, id: string, text: string) {
+    const isLaunched = /^(?:Background|Fork)[^\n]*\blaunched\b/i.test(text);
+    const isFailed = /^Subagent execution failed/.test(text);
+    out.add({
+      type: "lifecycle",
+      of: { call: key.call(session, id) },
+      state: isLaunched ? "launched" : isFailed ? "errored" : "completed",
+      source: "inferred",
+      says: isLaunched ? "its call launched it in the background" : "its call has returned",
+      result: isLaunched || isFailed ? null : asNonBlank(text),
+      yields: true,
+    });
+  }
+
+  #readResult(out: FindingsOf, line: JsonObject, thread: AgentKey) {
+    const isError = line.is_error === true;
+    // The error of an agent is printed like the end of the run (0.24.4).
+    if (isError && this.#open.size > 0) return;
+    const why = isError ? `: ${asNonBlank(asObject(line.error)?.message) ?? "an error"}` : "";
+    const says = `its stream ends with ${asText(line.subtype) ?? "a result"}${why}`;
+    out.add(turnEnded(thread, isError ? "errored" : "completed", says, isError ? null : asNonBlank(line.result)));
+  }
+}
+
+function readSystem(out: FindingsOf, line: JsonObject, thread: AgentKey, session: string) {
+  if (line.subtype === "init") {
+    const [cwd, productVersion] = [asNonBlank(line.cwd), asNonBlank(line.qwen_code_version)];
+    out.add({
+      type: "agent-described",
+      agent: thread,
+      ...(cwd === null ? {} : { cwd }),
+      ...(productVersion === null ? {} : { productVersion }),
+    });
+    return out.add(AT_WORK);
+  }
+  const data = asObject(line.data);
+  const [task, call] = [asNonBlank(data?.task_id), asNonBlank(data?.tool_use_id)];
+  if (data === null || task === null || call === null) return;
+  const agent = key.agent(session, task);
+  if (line.subtype === "task_started") {
+    const [agentType, description] = [asNonBlank(data.subagent_type), asNonBlank(data.description)];
+    // Background shells are tasks, too.
+    if (agentType === null) return;
+    out.add({
+      type: "agent-described",
+      agent,
+      background: true,
+      agentType,
+      ...(description === null ? {} : { description }),
+    });
+    out.add({
+      type: "call-spawned",
+      call: key.call(session, call),
+      child: agent,
+      rule: "task_started.tool_use_id",
+      source: "protocol",
+      says: `its stream names call ${call} and agent ${task}`,
+    });
+    out.part({ speaker: agent }).add(AT_WORK);
+  }
+  const state = endOf(data.status);
+  if (line.subtype === "task_notification" && state !== null && state !== "launched" && state !== "revived")
+    out.add({
+      ...turnEnded(agent, state, `its stream says ${asText(data.status)}`),
+      of: { call: key.call(session, call) },
+    });
+}

@@ -1,0 +1,44 @@
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import * as key from "./keys.ts";
+import { firstLine } from "./spawns.ts";
+import { tokensOf } from "./tokens.ts";
+
+/** The product's own agents, such as `managed-auto-memory-extractor`: they have neither a transcript nor a meta file. */
+const INTERNAL = /^managed-/;
+
+/**
+ * A telemetry event in a session's transcript. Those of agents are repeated there, with the model, which their own
+ * transcripts do not name. Returns the error of a failed request of the session itself.
+ */
+export function readTelemetry(out: FindingsOf, event: JsonObject, session: string): string | null {
+  const agent = asNonBlank(event.subagent_id) ?? asNonBlank(event.subagent_name);
+  const name = asText(event["event.name"]);
+  if (name === "qwen-code.api_error" && agent === null)
+    return firstLine(asNonBlank(event.error_message) ?? asNonBlank(event.error_type) ?? "an API error");
+  if (name !== "qwen-code.api_response" || agent === null) return null;
+  const speaker = key.agent(session, agent);
+  const type = asNonBlank(event.subagent_type) ?? asNonBlank(event.subagent_name);
+  const tokens = tokensOf(
+    event.input_token_count,
+    event.output_token_count,
+    event.cached_content_token_count,
+    event.thoughts_token_count,
+  );
+  const part = out.part({ speaker, keys: [], at: asTime(event["event.timestamp"]) });
+  if (type !== null && INTERNAL.test(type))
+    part.add({
+      type: "agent-described",
+      agent: speaker,
+      internal: { why: `the product's own agent ${type}`, unlessSpawned: false },
+    });
+  part.add({
+    type: "model-call",
+    response: key.response(session, agent, tokens),
+    model: asText(event.model) ?? "",
+    tokens,
+    chars: 0,
+    ended: true,
+  });
+  return null;
+}

@@ -1,0 +1,271 @@
+import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import type { RecordRead } from "../../core/facts/observation.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { callsIn, responsesIn, textIn, thoughtsIn } from "../kit/gemini-parts.ts";
+import { readJsonLine } from "../kit/lines.ts";
+import { statePlan } from "../kit/plan.ts";
+import * as key from "./keys.ts";
+import type { QwenFile } from "./locate.ts";
+import { isSpawn, readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
+import { readTelemetry } from "./telemetry.ts";
+import { tokensOf } from "./tokens.ts";
+
+const RECORD_START = /\{"uuid":/g;
+
+interface Memory {
+  readonly isIntroduced: boolean;
+  readonly isPrompted: boolean;
+  readonly spawns: readonly string[];
+  readonly forkedFrom: string | null;
+}
+
+/** A session (`chats/<session>.jsonl`) or one of its agents (`subagents/<session>/agent-<id>.jsonl`). */
+export class Transcript implements Parser {
+  readonly #of: Exclude<QwenFile, { is: "meta" }>;
+  readonly #file: SourceFile;
+  readonly #agent: AgentKey;
+  #isIntroduced: boolean;
+  #isPrompted: boolean;
+  /** Spawn calls without a result. */
+  readonly #spawns: Set<string>;
+  #forkedFrom: string | null;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  constructor(of: Exclude<QwenFile, { is: "meta" }>, file: SourceFile, saved?: unknown) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
+    const memory = saved as Memory | undefined;
+    this.#of = of;
+    this.#file = file;
+    this.#agent = of.is === "agent" ? key.agent(of.session, of.agent) : key.thread(of.session);
+    this.#isIntroduced = memory?.isIntroduced ?? false;
+    this.#isPrompted = memory?.isPrompted ?? false;
+    this.#spawns = new Set(memory?.spawns);
+    this.#forkedFrom = memory?.forkedFrom ?? null;
+  }
+
+  save(): Memory {
+    return {
+      isIntroduced: this.#isIntroduced,
+      isPrompted: this.#isPrompted,
+      spawns: [...this.#spawns],
+      forkedFrom: this.#forkedFrom,
+    };
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#last = { line, drafts: [] };
+    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
+    const json = asObject(value);
+    if (json === null && isRead && problems.length === 0)
+      return {
+        ...NOTHING,
+        problems: [{ code: "record-malformed", where: `${this.#file.path}:${line}`, detail: "not an object" }],
+      };
+    const uuid = asNonBlank(json?.uuid);
+    const out = new FindingsOf({
+      path: this.#file.path,
+      line,
+      at: asTime(json?.timestamp),
+      speaker: this.#agent,
+      keys: uuid === null ? [] : [key.record(uuid)],
+    });
+    out.problems.push(...problems);
+    if (json === null) return out;
+    if (asNonBlank(json.type) === null) out.problem("record-malformed", "a record without a type");
+    this.#introduce(out, json);
+    const copied = asObject(json.forkedFrom);
+    if (copied !== null) this.#fork(out, asNonBlank(copied.sessionId));
+    else this.#last = { line, drafts: this.#read(out, json, uuid, line) };
+    return out;
+  }
+
+  /** Marked copies of another session's records, at the beginning of a forked one. */
+  #fork(out: FindingsOf, source: string | null) {
+    if (source === null || this.#forkedFrom !== null) return;
+    this.#forkedFrom = source;
+    out.addOfFile({ type: "agent-described", agent: this.#agent, forkedFrom: key.thread(source) });
+  }
+
+  #introduce(out: FindingsOf, json: JsonObject) {
+    if (this.#isIntroduced) return;
+    this.#isIntroduced = true;
+    const { path, bytes, bornMs = null } = this.#file;
+    const [cwd, version] = [asNonBlank(json.cwd), asNonBlank(json.version)];
+    out.addOfFile({
+      type: "agent-described",
+      agent: this.#agent,
+      file: { path, bytes, bornMs },
+      ...(cwd === null ? {} : { cwd }),
+      ...(version === null ? {} : { productVersion: version }),
+    });
+    if (this.#of.is === "session") return;
+    const name = asNonBlank(json.agentName);
+    if (name !== null) out.addOfFile({ type: "agent-described", agent: this.#agent, agentType: name });
+    // Its meta file names the direct parent.
+    out.addOfFile({
+      type: "parent-named",
+      child: this.#agent,
+      parent: key.thread(this.#of.session),
+      rule: "subagents/<session>",
+      source: "child_rollout",
+      confidence: 0.5,
+      says: `its file lies in the folder of session ${this.#of.session}`,
+    });
+  }
+
+  #read(out: FindingsOf, json: JsonObject, uuid: string | null, line: number): readonly EventDraft[] {
+    switch (json.type) {
+      case "user":
+        return this.#readUser(out, json, uuid);
+      case "assistant":
+        return this.#readAssistant(out, json, uuid, line);
+      case "tool_result":
+        return this.#readResult(out, json, uuid);
+      case "system":
+        return this.#readSystem(out, json, uuid);
+      default:
+        if (asNonBlank(json.type) !== null) out.problem("record-unknown", `a record of type ${asText(json.type)}`);
+        return [];
+    }
+  }
+
+  #readUser(out: FindingsOf, json: JsonObject, uuid: string | null) {
+    const text = textIn(asObject(json.message)?.parts);
+    const isNotice = json.subtype === "notification";
+    if (isNotice) readNotices(out, this.#of.session, text);
+    if (!isNotice && !this.#isPrompted && text.trim() !== "") {
+      this.#isPrompted = true;
+      out.add({ type: "agent-described", agent: this.#agent, prompt: text });
+    }
+    out.add({ ...RECORD, role: "user", state: "open", message: !isNotice && text.trim() !== "" });
+    return text.trim() === "" ? [] : [this.#draft(json, uuid, isNotice ? "note" : "user", text)];
+  }
+
+  #readAssistant(out: FindingsOf, json: JsonObject, uuid: string | null, line: number) {
+    const { session } = this.#of;
+    const parts = asObject(json.message)?.parts;
+    const [text, calls] = [textIn(parts), callsIn(parts)];
+    // A record of an agent may be continued by another one with the calls of the same response.
+    const isAnswer = calls.length === 0 && text.trim() !== "";
+    out.add({
+      ...RECORD,
+      role: "assistant",
+      state: isAnswer ? "answered" : "open",
+      certain: this.#of.is === "session",
+      calls: calls.map(({ id, name }) => ({ call: key.call(session, id), name })),
+      text: isAnswer ? text : null,
+      message: text.trim() !== "" || calls.length > 0,
+    });
+    const usage = asObject(json.usageMetadata);
+    let response: RecordKey | null = null;
+    if (usage !== null) {
+      const tokens = tokensOf(
+        usage.promptTokenCount,
+        usage.candidatesTokenCount,
+        usage.cachedContentTokenCount,
+        usage.thoughtsTokenCount,
+      );
+      response =
+        this.#of.is === "agent"
+          ? key.response(session, this.#of.agent, tokens)
+          : key.record(uuid ?? `${session} ${line}`);
+      out.add({ type: "model-call", response, model: asText(json.model) ?? "", tokens, chars: 0, ended: true });
+    }
+    for (const { id, name, args } of calls) {
+      statePlan(out, args);
+      if (!isSpawn(name, args)) continue;
+      this.#spawns.add(id);
+      readSpawn(out, session, id, name, args);
+    }
+    const thoughts = thoughtsIn(parts).filter((thought) => thought.trim() !== "");
+    return [
+      ...thoughts.map((thought) => ({ ...this.#draft(json, uuid, "reasoning", thought), response })),
+      ...(text.trim() === "" ? [] : [{ ...this.#draft(json, uuid, "assistant", text), response }]),
+      ...calls.map(({ id, name, args }) => ({
+        ...this.#draft(json, uuid, "toolCall", null),
+        tool: { name, call: key.call(session, id), input: isTooDeep(args) ? null : args, isError: false },
+        response,
+      })),
+    ];
+  }
+
+  #readResult(out: FindingsOf, json: JsonObject, uuid: string | null) {
+    const { session } = this.#of;
+    const outcome = asObject(json.toolCallResult);
+    const status = asText(outcome?.status) ?? "";
+    const results = responsesIn(asObject(json.message)?.parts).map((one) => ({
+      ...one,
+      isError: one.isError || status === "error",
+    }));
+    out.add({
+      ...RECORD,
+      role: "user",
+      state: "open",
+      results: results.map(({ id, isError }) => ({ call: key.call(session, id), isError })),
+    });
+    for (const { id, text } of results) if (this.#spawns.delete(id)) readSpawnResult(out, session, id, text, outcome);
+    return results.map(({ id, text, isError }) => ({
+      ...this.#draft(json, uuid, "toolResult", text),
+      tool: { name: null, call: key.call(session, id), input: null, isError },
+    }));
+  }
+
+  #readSystem(out: FindingsOf, json: JsonObject, uuid: string | null): readonly EventDraft[] {
+    const payload = asObject(json.systemPayload);
+    switch (json.subtype) {
+      case "ui_telemetry": {
+        const error = readTelemetry(out, asObject(payload?.uiEvent) ?? {}, this.#of.session);
+        // Of an agent, its meta file tells.
+        if (error === null || this.#of.is === "agent") return [];
+        out.add({ ...RECORD, role: "other", state: "failed", error });
+        return [this.#draft(json, uuid, "error", error)];
+      }
+      case "custom_title": {
+        const title = asNonBlank(payload?.customTitle);
+        const rank = payload?.titleSource === "manual" ? 0 : 1;
+        if (title !== null) out.addOfFile({ type: "thread-titled", of: this.#agent, title, rank });
+        return [];
+      }
+      case "agent_bootstrap":
+        if (payload?.kind === "fork") out.addOfFile({ type: "agent-described", agent: this.#agent, kind: "fork" });
+        return [];
+      case "agent_launch_prompt": {
+        const prompt = asNonBlank(payload?.displayText) ?? asNonBlank(payload?.prompt);
+        if (prompt !== null) out.add({ type: "agent-described", agent: this.#agent, prompt });
+        return [];
+      }
+      case "chat_compression":
+        return [this.#draft(json, uuid, "compaction", "The conversation was compressed.")];
+      case "rewind":
+        out.add({ ...RECORD, role: "other", state: "answered", certain: false });
+        return [this.#draft(json, uuid, "note", "The conversation was rewound to an earlier message.")];
+      default:
+        // Snapshots, sources, settings: no agent, no usage.
+        return [];
+    }
+  }
+
+  #draft(json: JsonObject, uuid: string | null, kind: EventDraft["kind"], text: string | null): EventDraft {
+    const keys = uuid === null ? [] : [key.record(uuid)];
+    return { speaker: this.#agent, keys, at: asTime(json.timestamp), kind, text, tool: null, response: null };
+  }
+}
+
+const RECORD: RecordRead = {
+  type: "record",
+  role: "other",
+  state: null,
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+};
