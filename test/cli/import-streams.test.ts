@@ -179,11 +179,6 @@ describe("a stream that was saved", () => {
       '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n',
       "stdin is not a transcript or output",
     ],
-    [
-      "a stream of Qwen Code, which looks alike",
-      '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n',
-      "stdin is not a transcript or output",
-    ],
     ["bytes", Buffer.from([0, 255, 254, 10, 123, 200]), "stdin is not a transcript or output"],
   ])("is not %s", async (_, input, words) => {
     const { piped, data } = desk();
@@ -192,6 +187,18 @@ describe("a stream that was saved", () => {
     expect(stderr).toContain(words);
     expect(existsSync(join(data, "imported/claude"))).toBe(false);
     expect(readdirSync(join(data, "imported"))).toEqual([]);
+  });
+
+  it("of Qwen Code is its own, though it looks like Claude Code's", async () => {
+    const { piped, data } = desk();
+    const lines =
+      '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n';
+    const { code, stdout } = await piped(lines);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining("imported qwen://5c26e3ea-c8f2-4441-9451-f3e08486fb6f"),
+    });
+    expect(readdirSync(join(data, "imported"))).not.toContain("claude");
   });
 });
 
