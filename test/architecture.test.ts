@@ -85,6 +85,20 @@ const WRITERS = [
   "src/stores/",
 ];
 
+/** Files of the package and of the system; `files.ts` checks kind and size first. */
+const READS_WHOLE = [
+  "src/app/demo/replay.ts",
+  "src/app/ingest/index-file.ts",
+  "src/app/version.ts",
+  "src/server/dashboard.ts",
+  "src/transports/files.ts",
+  "src/transports/regular.ts",
+  "src/transports/system/linux-locks.ts",
+  "src/transports/system/linux-mounts.ts",
+  "src/transports/system/linux.ts",
+  "src/transports/system/windows.ts",
+];
+
 const product = sourceFiles("src").filter((file) => !isTest(file));
 const dashboard = sourceFiles("web").filter((file) => !isTest(file));
 const everything = [...sourceFiles("src"), ...sourceFiles("test"), ...sourceFiles("web")];
@@ -202,6 +216,15 @@ describe("code", () => {
       .filter(({ path }) => !WRITERS.some((writer) => path.startsWith(writer)))
       .flatMap(({ path, text }) => linesThat(withoutComments(text), MAKING).map((line) => `${path}: ${line}`));
     expect(elsewhere).toEqual([]);
+  });
+
+  it("reads files in places that bound them and do not wait for a pipe", () => {
+    const reads = /\breadFile(?:Sync)?\(|\bopenSync\([^)]*"r"|\bcreateReadStream\((?![^)]*\bfd\b)/;
+    expect(
+      product
+        .filter((file) => reads.test(withoutComments(file.text)) && !READS_WHOLE.includes(file.path))
+        .map((file) => file.path),
+    ).toEqual([]);
   });
 
   it("leaves no test out", () => {

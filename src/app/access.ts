@@ -1,9 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { linkSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { linkSync, renameSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { MAX_NOTE } from "../core/tools/limits.ts";
 import { type Clients, systemClients, unknownClients } from "../transports/clients.ts";
 import { writePrivate } from "../transports/private.ts";
+import { readText } from "../transports/regular.ts";
 import { type Env, madeHome } from "./home.ts";
 
 export { type Clients, unknownClients };
@@ -99,7 +101,7 @@ export function keptToken(env: Env, name: "token" | "proxy-token"): string {
 /** Null if the file is missing or incomplete. */
 function tokenIn(path: string): string | null {
   try {
-    return /^[\w-]{32}$/m.exec(readFileSync(path, "utf8"))?.[0] ?? null;
+    return /^[\w-]{32}$/m.exec(readText(path, MAX_NOTE))?.[0] ?? null;
   } catch {
     return null;
   }

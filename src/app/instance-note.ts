@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MAX_NOTE } from "../core/tools/limits.ts";
+import { readText } from "../transports/regular.ts";
 import { exists } from "../transports/system/system.ts";
 import { type Env, retinueHome } from "./home.ts";
 
@@ -31,7 +32,7 @@ export function notedInstance(env: Env): Instance | null {
       url,
       token = null,
       traces = [],
-    } = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
+    } = JSON.parse(readText(instanceNote(env), MAX_NOTE)) as Partial<Instance>;
     if (
       typeof instance !== "string" ||
       typeof host !== "string" ||

@@ -49,6 +49,7 @@ const SYSTEM: Readonly<Record<string, FaultKind>> = {
   EFBIG: "unwritable",
   EIO: "unwritable",
   ENOSPC: "unwritable",
+  ENOTFILE: "unwritable",
   ENOTDIR: "unwritable",
   EPERM: "unwritable",
   EROFS: "unwritable",

@@ -3,7 +3,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSchema, Query } from "../core/ports/provider.ts";
 import { MAX_RECORD } from "../core/tools/limits.ts";
-import { type FileStamp, type ReadCounts, stampOf, WITHOUT_WAITING } from "./files.ts";
+import { type FileStamp, type ReadCounts, stampOf } from "./files.ts";
+import { WITHOUT_WAITING } from "./regular.ts";
 
 /** A product's database cannot be read, or not now. */
 export class DatabaseTrouble extends Error {

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import {
   closeSync,
-  constants,
   createReadStream,
   type Dirent,
   fstatSync,
@@ -15,6 +14,7 @@ import {
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { MAX_RECORD } from "../core/tools/limits.ts";
+import { openRegular, WITHOUT_WAITING } from "./regular.ts";
 import { basename, dirname, join } from "./system/paths.ts";
 
 /** Counts the work done, for tests. */
@@ -163,14 +163,15 @@ const HEAD_BYTES = 4 << 20;
 /** The first bytes of a file. */
 export async function readHead(path: string): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>)
+  const fd = openRegular(path);
+  for await (const chunk of createReadStream(path, { fd, start: 0, end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>)
     chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
 /** Whether `later` begins with all bytes of `earlier`. */
 export async function continues(earlier: string, later: string): Promise<boolean> {
-  const [a, b] = [await open(earlier), await open(later)];
+  const [a, b] = [await open(earlier, WITHOUT_WAITING), await open(later, WITHOUT_WAITING)];
   const [left, right] = [Buffer.alloc(1 << 20), Buffer.alloc(1 << 20)];
   try {
     for (;;) {
@@ -212,9 +213,6 @@ export function readIfThere(path: string): Uint8Array | null {
     return null;
   }
 }
-
-/** Opens a file without blocking, in case it was replaced by a pipe. */
-export const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Identifies a version of a file without opening it. */
 export interface FileStamp {

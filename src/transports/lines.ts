@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { MAX_RECORD } from "../core/tools/limits.ts";
-import { breathe, type ReadCounts, WITHOUT_WAITING } from "./files.ts";
+import { breathe, type ReadCounts } from "./files.ts";
 import { type Packing, unpacked } from "./packed.ts";
+import { WITHOUT_WAITING } from "./regular.ts";
 
 export type Line =
   | RecordLine

@@ -1,7 +1,8 @@
-import { closeSync, createReadStream, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, readSync, statSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/tools/limits.ts";
+import { openRegular } from "./regular.ts";
 
 /** Compression formats of files. */
 export type Packing = "zstd";
@@ -14,7 +15,7 @@ export async function* unpacked(path: string, from: number): AsyncGenerator<Buff
   checkWhole(path);
   const unpacking = createZstdDecompress();
   // Errors of both streams surface in the iteration below.
-  pipeline(createReadStream(path), unpacking, () => {});
+  pipeline(createReadStream(path, { fd: openRegular(path), start: 0 }), unpacking, () => {});
   const max = MAX_RECORD + MAX_UNPACK_RATIO * statSync(path).size;
   let position = 0;
   for await (const chunk of unpacking as AsyncIterable<Buffer>) {
@@ -34,7 +35,7 @@ const RUN_LENGTH_BLOCK = 1;
  * headers only.
  */
 function checkWhole(path: string): void {
-  const file = openSync(path, "r");
+  const file = openRegular(path);
   try {
     const { size } = fstatSync(file);
     const number = (at: number, bytes: number) => {

@@ -5,12 +5,12 @@ import {
   fstatSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { NotAFile, openRegular, type WriteFlags } from "./regular.ts";
 
 /**
  * All folders and files of retinue are created here, with access for this user only, whatever the umask, because
@@ -24,9 +24,9 @@ export function privateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER });
 }
 
-/** Opens the file, creating it if missing, and removes access for others. */
-export function openPrivate(path: string, flags: "a" | "a+" | "w" | "wx"): number {
-  const file = openSync(path, flags, FILE);
+/** Opens the file, creating it if missing, and removes access for others. Throws if it is not a regular file. */
+export function openPrivate(path: string, flags: WriteFlags): number {
+  const file = openRegular(path, flags, FILE);
   const { mode } = fstatSync(file);
   if (isOpen(mode)) quietly(() => fchmodSync(file, mode & ~OTHERS));
   return file;
@@ -41,9 +41,16 @@ export function writePrivate(path: string, content: string | Uint8Array, flags: 
   }
 }
 
-/** SQLite gives its WAL the mode of the database. If this fails, SQLite reports it when it opens the file. */
+/**
+ * SQLite gives its WAL the mode of the database. If the file cannot be written, SQLite reports it when it opens the
+ * file; what is not a file must not be opened by SQLite, which would wait.
+ */
 export function privateDatabase(path: string): void {
-  quietly(() => closeSync(openPrivate(path, "a")));
+  try {
+    closeSync(openPrivate(path, "a"));
+  } catch (error) {
+    if (error instanceof NotAFile) throw new NotAFile(error.is, path);
+  }
 }
 
 /**

@@ -1,8 +1,9 @@
-import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { recordedLine, recordedNote } from "../core/ports/recording.ts";
 import type { JsonObject } from "../core/tools/json.ts";
 import { openPrivate, privateFolder } from "./private.ts";
+import { openRegular } from "./regular.ts";
 
 const NEWLINE = 10;
 
@@ -11,7 +12,7 @@ const END_BYTES = 256 << 10;
 
 /** The last lines of a recording; the first one may be incomplete. */
 export function endOfRecording(path: string): string {
-  const file = openSync(path, "r");
+  const file = openRegular(path);
   try {
     const { size } = fstatSync(file);
     const bytes = Buffer.alloc(Math.min(size, END_BYTES));

@@ -127,6 +127,7 @@ describe("what agents wait for has an entry of its own:", () => {
       "src/transports/bounded.ts",
       "src/transports/private.ts",
       "src/transports/recorder.ts",
+      "src/transports/regular.ts",
       "src/transports/system/paths.ts",
       "src/transports/system/system.ts",
     ]);

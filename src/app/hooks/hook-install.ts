@@ -1,8 +1,10 @@
-import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../../core/ports/provider.ts";
+import { MAX_SETTINGS } from "../../core/tools/limits.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
+import { readText } from "../../transports/regular.ts";
 import { renameOver } from "../../transports/system/rename.ts";
 import { Failure } from "../failure.ts";
 import { type Env, retinueHome, userHome } from "../home.ts";
@@ -117,7 +119,7 @@ function keepBackup(path: string, backup: Backup) {
 
 function textAt(path: string): string | null {
   try {
-    return readFileSync(path, "utf8");
+    return readText(path, MAX_SETTINGS);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw new Failure("failed", `${path} cannot be read: ${(error as Error).message}`, [], error);

@@ -3,12 +3,14 @@
  * the agent waits for it. Prints nothing and never fails, so that it cannot disturb the agent.
  */
 
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { type PayloadField, specificFirst } from "../../core/ports/manifest.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 import * as products from "../../providers/index.ts";
 import { readInput } from "../../transports/bounded.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { Recorder } from "../../transports/recorder.ts";
+import { readText } from "../../transports/regular.ts";
 import { basename, dirname, join, normal, resolve } from "../../transports/system/paths.ts";
 import { DESTINATIONS } from "../export/destinations/index.ts";
 import { closeHome, type Env, type FollowedPlace, followedRoots, recordingsRoot } from "../home.ts";
@@ -98,8 +100,10 @@ function follow(place: FollowedPlace, provider: string, env: Env) {
   const list = followedRoots(env, provider);
   const line = JSON.stringify(place);
   try {
-    if (readFileSync(list, "utf8").split("\n").includes(line)) return;
-  } catch {
+    if (readText(list, MAX_RECORD).split("\n").includes(line)) return;
+  } catch (error) {
+    // Not a file, or too large: the payload is recorded, and the server can still be notified.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") return;
     // First entry: the folder does not exist yet.
     privateFolder(recordingsRoot(env, provider));
   }

@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import type { Problem } from "../../core/facts/problem.ts";
 import type { FileState } from "../../core/ports/store.ts";
+import { openRegular } from "../../transports/regular.ts";
 import type { Found } from "./discover.ts";
 
 const BLANKS = 64;
@@ -27,7 +28,7 @@ export function unfinishedIn(
 /** Blank lines at the end of a file are not incomplete. */
 function isBlankAfter({ path, offset, size }: FileState): boolean {
   if (size - offset > BLANKS) return false;
-  const file = openSync(path, "r");
+  const file = openRegular(path);
   try {
     const bytes = Buffer.alloc(size - offset);
     readSync(file, bytes, 0, bytes.length, offset);

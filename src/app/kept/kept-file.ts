@@ -3,6 +3,7 @@ import type { ManualLink } from "../../core/link/parents.ts";
 import type { Kept } from "../../core/ports/kept.ts";
 import { faultKind } from "../../stores/fault.ts";
 import { privateDatabase, writePrivate } from "../../transports/private.ts";
+import { NotAFile } from "../../transports/regular.ts";
 import { join } from "../../transports/system/paths.ts";
 import { keptFiles } from "../databases.ts";
 import { asFailure, Failure } from "../failure.ts";
@@ -36,7 +37,7 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
       privateDatabase(path);
       return files.open(path);
     } catch (error) {
-      if (faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
+      if (error instanceof NotAFile || faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
       return files.open(path, { readOnly: true });
     } finally {
       identity = identityOf(path);

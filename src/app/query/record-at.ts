@@ -1,8 +1,10 @@
 import { open } from "node:fs/promises";
 import type { RecordPlace } from "../../core/ports/store.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { recordsIn } from "../../providers/kit/lines.ts";
-import { noReads, readIfThere, WITHOUT_WAITING } from "../../transports/files.ts";
+import { noReads, readIfThere } from "../../transports/files.ts";
+import { WITHOUT_WAITING } from "../../transports/regular.ts";
 import { asSource } from "../ingest/discover.ts";
 import { jsonLines } from "../ingest/json-lines.ts";
 import type { Library } from "../ingest/library.ts";
@@ -37,12 +39,15 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
   if (file === null) return null;
   try {
     const parts: Buffer[] = [];
-    for (let at = offset; ; at += BLOCK) {
+    if (!(await file.stat()).isFile()) return null;
+    for (let at = offset; at - offset <= MAX_RECORD; at += BLOCK) {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
       const end = buffer.subarray(0, bytesRead).indexOf(10);
       parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
       if (end >= 0 || bytesRead < BLOCK) return firstRecord(withoutZeroes(Buffer.concat(parts)));
     }
+    // Longer than any record.
+    return null;
   } finally {
     await file.close();
   }

@@ -1,9 +1,9 @@
 /** Continues recording and forwarding a command's output if `retinue run` is killed. Runs as its own process. */
-import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import type { RunBegan } from "../../core/ports/run-note.ts";
 import { parseJson } from "../../core/tools/json.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
+import { readInput } from "../../transports/bounded.ts";
 import { heldBytes, STANDBY_READS } from "../../transports/standby.ts";
 import { passOn } from "../../transports/wrapped.ts";
 import { RunOutput } from "./run-output.ts";
@@ -17,7 +17,7 @@ export interface RunInProgress {
 }
 
 // Missing if the wrapper was killed before writing it: output is then forwarded but not recorded.
-const run = parseJson(readFileSync(0, "utf8"))?.value as RunInProgress | undefined;
+const run = parseJson(readInput() ?? "")?.value as RunInProgress | undefined;
 const provider = PROVIDERS.find(({ name }) => name === run?.provider);
 const output =
   run === undefined || provider === undefined

@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
+import { MAX_SETTINGS } from "../../core/tools/limits.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
+import { readText } from "../../transports/regular.ts";
 import { Failure } from "../failure.ts";
 import { type Env, userHome } from "../home.ts";
 import { type Fault, type Report, unknownKey } from "./setting-kinds.ts";
@@ -35,10 +36,7 @@ export function settingsPath(env: Env): string {
 /** A missing file sets nothing. Throws a `Failure` that lists all errors of the file. */
 export async function loadSettings(env: Env): Promise<SettingsFile> {
   const path = settingsPath(env);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-    throw new Failure("failed", `cannot read the settings in ${path}: ${error.message}`, [], error);
-  });
+  const text = settingsText(path);
   if (text === null) {
     const { values, set } = readSettings(null, userHome(env));
     return { path, exists: false, values, set };
@@ -50,6 +48,16 @@ export async function loadSettings(env: Env): Promise<SettingsFile> {
   const { faults, ...read } = readSettings(file.root, userHome(env));
   if (faults.length > 0) throw refusal(path, faults);
   return { path, exists: true, ...read };
+}
+
+function settingsText(path: string): string | null {
+  try {
+    return readText(path, MAX_SETTINGS);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw new Failure("failed", `cannot read the settings in ${path}: ${message}`, [], error);
+  }
 }
 
 /** All errors at once. */

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { keptToken } from "../../app/access.ts";
 import { Failure } from "../../app/failure.ts";
+import { retinueHome } from "../../app/home.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
@@ -27,6 +29,15 @@ export async function token(
   const [name, value] =
     action === "link" && running !== null
       ? ["address", await addressFrom(running)]
-      : ["token", running?.token ?? keptToken(env, options.proxy === true ? "proxy-token" : "token")];
+      : ["token", running?.token ?? storedToken(env, options.proxy === true ? "proxy-token" : "token")];
   terminal.out(json ? printJson({ [name]: value }) : value);
+}
+
+/** A token that is not stored would be accepted by no server. */
+function storedToken(env: Context["env"], name: "token" | "proxy-token"): string {
+  const token = keptToken(env, name);
+  if (keptToken(env, name) === token) return token;
+  throw new Failure("failed", `the token cannot be stored in ${join(retinueHome(env), name)}`, [
+    "make it a writable file, or remove it",
+  ]);
 }

@@ -27,6 +27,11 @@ export const MAX_OTLP_FIELDS = 500_000;
 /** Nesting of one OTLP request: the limit of protobuf libraries. */
 export const MAX_OTLP_DEPTH = 100;
 
+/** A settings file of retinue or of a product: the largest ones have some kilobytes. */
+export const MAX_SETTINGS = 4 << 20;
+/** A note that retinue writes for itself: where its server is, its token. */
+export const MAX_NOTE = 64 << 10;
+
 /** The response of a destination: an empty object, or a sentence. */
 export const MAX_RECEIPT = 1 << 20;
 
