@@ -41,7 +41,7 @@ export function longThread(home: string, records: number): Load {
 }
 
 export async function appendCost(context: Context, records: number, appends: number): Promise<AppendCost> {
-  context.talk(`${appends} appends to a thread of ${thousands(records)} records`);
+  context.notify(`${appends} appends to a thread of ${thousands(records)} records`);
   const home = context.folder("append");
   const load = longThread(home, records);
   const serving = await Serving.start(home);

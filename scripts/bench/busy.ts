@@ -37,7 +37,7 @@ export interface Busy {
 
 export async function busy(context: Context, options: BusyOptions): Promise<Busy> {
   const { threads, rate } = options;
-  context.talk(`${threads} threads at ${rate} records a second each, for ${options.seconds} seconds`);
+  context.notify(`${threads} threads at ${rate} records a second each, for ${options.seconds} seconds`);
   const home = context.folder("busy");
   const load = new Load(home, { threads, agents: 0 });
   load.flush();

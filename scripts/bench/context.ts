@@ -20,14 +20,14 @@ const ROLLOUTS_SHARE = 0.25;
 export class Context {
   readonly scratch: string;
   readonly runs: number;
-  readonly talk: (words: string) => void;
+  readonly notify: (text: string) => void;
   readonly #homes = new Map<string, GeneratedHome>();
   #ccusage: string | null = null;
 
-  constructor(scratch: string, runs: number, talk: (words: string) => void) {
+  constructor(scratch: string, runs: number, notify: (text: string) => void) {
     this.scratch = scratch;
     this.runs = runs;
-    this.talk = talk;
+    this.notify = notify;
   }
 
   /** A folder that is removed at the end of the run. */
@@ -41,7 +41,7 @@ export class Context {
   home(options: HomeOptions): GeneratedHome {
     const known = this.#homes.get(nameOf(options));
     if (known !== undefined) return known;
-    this.talk(`writing a home of ${bytes(options.bytes)}`);
+    this.notify(`writing a home of ${bytes(options.bytes)}`);
     const folder = this.folder("home");
     const part = options.sessions === undefined ? ROLLOUTS_SHARE * options.bytes : 0;
     const stats = writeHome(join(folder, ".claude"), { ...options, bytes: options.bytes - part });

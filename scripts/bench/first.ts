@@ -43,10 +43,10 @@ export async function firstLook(context: Context, options: HomeOptions): Promise
   // One after the other in every round, so that a busy minute of the machine hits both.
   const [ours, rival]: [Measurement[], Measurement[]] = [[], []];
   for (let run = 0; run < runsOf(context, options); run += 1) {
-    context.talk(`first look at ${bytes(options.bytes)}, round ${run + 1}`);
+    context.notify(`first look at ${bytes(options.bytes)}, round ${run + 1}`);
     subject.reset();
     const both = theirs.map(measure);
-    checkRival([stats.outputTokens, rollouts?.outputTokens ?? 0], both, context.talk);
+    checkRival([stats.outputTokens, rollouts?.outputTokens ?? 0], both, context.notify);
     rival.push(inSequence(both));
     ours.push(measure(subject.command("ls", "--wait")));
   }
@@ -106,7 +106,7 @@ export function newestFirst(context: Context, options: HomeOptions): NewestFirst
   const [newest, whole]: [Measurement[], Measurement[]] = [[], []];
   const list = (...more: string[]) => subject.command("ls", "--json", "--limit", String(NEWEST), ...more);
   for (let run = 0; run < runsOf(context, options); run += 1) {
-    context.talk(`newest ${NEWEST} threads of ${bytes(options.bytes)}, round ${run + 1}`);
+    context.notify(`newest ${NEWEST} threads of ${bytes(options.bytes)}, round ${run + 1}`);
     subject.reset();
     newest.push(measure(list()));
     subject.reset();
@@ -152,9 +152,9 @@ function checkSum(written: number, printed: string) {
   if (found !== written) throw new Error(`retinue found ${found} output tokens of ${written}`);
 }
 
-function checkRival(written: readonly number[], runs: readonly Measurement[], talk: (words: string) => void) {
+function checkRival(written: readonly number[], runs: readonly Measurement[], notify: (text: string) => void) {
   for (const [i, { stdout }] of runs.entries()) {
     const found = Number(/"outputTokens":\s*(\d+)(?![\s\S]*"outputTokens")/.exec(stdout)?.[1]);
-    if (found !== written[i]) talk(`ccusage found ${found} output tokens of ${written[i]}`);
+    if (found !== written[i]) notify(`ccusage found ${found} output tokens of ${written[i]}`);
   }
 }

@@ -90,14 +90,14 @@ const { bavail, bsize } = statfsSync(scratch);
 if (bavail * bsize < 3 * largest)
   throw new Error(`${bytes(3 * largest)} must be free in ${tmpdir()}, ${bytes(bavail * bsize)} are`);
 
-const talk = (text: string) => process.stderr.write(`${text}\n`);
+const notify = (text: string) => process.stderr.write(`${text}\n`);
 if (!options.built) {
-  talk("building retinue");
+  notify("building retinue");
   execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inherit" });
 }
-const context = new Context(scratch, options.runs, talk);
+const context = new Context(scratch, options.runs, notify);
 for (const [i, table] of tables.entries()) {
-  talk(table.title);
+  notify(table.title);
   const { title, text } = sectionOf(await table.run(context, options));
   const section = { title, text: `${text}\n\n${measuredOn(options.runs)}` };
   if (title !== table.title) throw new Error(`the table ${table.title} is headed ${title}`);

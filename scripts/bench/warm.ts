@@ -15,7 +15,7 @@ export async function warmSection(context: Context, options: HomeOptions): Promi
   const { folder, stats } = context.home(options);
   const subject = new Subject(folder, stats);
   const theirs = await context.ccusage(folder);
-  context.talk(`warm commands on ${thousands(stats.files)} transcripts`);
+  context.notify(`warm commands on ${thousands(stats.files)} transcripts`);
   measure(subject.command("ls", "--wait"));
   const repeated = (command: Command, prepare: (run: number) => void = () => {}) =>
     median(

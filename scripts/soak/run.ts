@@ -39,11 +39,11 @@ const [minutes, threads, agents, rate, lines] = [
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-soak-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
-const talk = (words: string) => process.stderr.write(`${words}\n`);
-talk("building retinue");
+const notify = (words: string) => process.stderr.write(`${words}\n`);
+notify("building retinue");
 execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inherit" });
 
-talk(`${threads} threads, ${agents} agents, ${rate} records a second, for ${minutes} minutes`);
+notify(`${threads} threads, ${agents} agents, ${rate} records a second, for ${minutes} minutes`);
 const soaked =
   minutes === 0
     ? null
@@ -55,9 +55,9 @@ const soaked =
         sampleSeconds: 2,
         idleSeconds: 10,
         releaseSeconds: 170,
-        talk,
+        notify,
       });
-talk(`a transcript of ${thousands(lines)} lines`);
+notify(`a transcript of ${thousands(lines)} lines`);
 const looks = lines === 0 ? [] : await lookAtLong(join(scratch, "long"), lines);
 const checks = soaked === null ? [] : checksOf(soaked);
 

@@ -21,7 +21,7 @@ export interface SoakOptions extends LoadOptions {
   readonly idleSeconds: number;
   /** How long to wait after that until memory is released; 0: this is not measured. */
   readonly releaseSeconds: number;
-  readonly talk?: (words: string) => void;
+  readonly notify?: (text: string) => void;
 }
 
 export interface Soaked {
@@ -45,7 +45,7 @@ export interface Soaked {
  * proxy.
  */
 export async function soak(folder: string, options: SoakOptions): Promise<Soaked> {
-  const { seconds, rate, sampleSeconds, idleSeconds, releaseSeconds, talk = () => {} } = options;
+  const { seconds, rate, sampleSeconds, idleSeconds, releaseSeconds, notify = () => {} } = options;
   const machine = new Machine(folder);
   try {
     const load = new Load(machine.home, options);
@@ -83,7 +83,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
         requests += 1;
         await Promise.all([ask(proxy.url, requests), json(spans)]);
         const last = samples.at(-1);
-        talk(
+        notify(
           `${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`,
         );
       }

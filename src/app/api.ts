@@ -25,7 +25,7 @@ export interface OpenOptions {
   /** Replaces the environment of this process: `CLAUDE_CONFIG_DIR`, `RETINUE_HOME` and others. */
   readonly env?: Env;
   /** Receives messages about the state of the index. */
-  readonly talk?: (text: string) => void;
+  readonly notify?: (text: string) => void;
 }
 
 /** The agents of a machine. */

@@ -8,7 +8,7 @@ import { basisOf, type SettingsFile } from "./settings/settings.ts";
 export interface OpenOptions {
   readonly env: Env;
   readonly settings: SettingsFile;
-  readonly talk: (text: string) => void;
+  readonly notify: (text: string) => void;
   readonly onProgress?: OnProgress;
   /** Replaces the operating system's process check. */
   readonly liveness?: Liveness;
@@ -20,12 +20,12 @@ export interface OpenOptions {
 export async function openLibrary({
   env,
   settings: file,
-  talk,
+  notify,
   onProgress,
   liveness,
   retries = false,
 }: OpenOptions): Promise<Library> {
-  const index = await Index.open({ env, talk, retries });
+  const index = await Index.open({ env, notify, retries });
   return new Library({
     env,
     store: index,

@@ -12,12 +12,12 @@ import { resolve } from "./query/resolve.ts";
 import { loadSettings } from "./settings/settings.ts";
 
 /** `open` of the public library. */
-export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Promise<Retinue> {
+export async function open({ home, env, notify = () => {} }: OpenOptions = {}): Promise<Retinue> {
   const own: Env =
     env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
   const whole = home === undefined ? own : { ...own, HOME: home };
   closeHome(whole);
-  const library = await openLibrary({ env: whole, settings: await loadSettings(whole), talk });
+  const library = await openLibrary({ env: whole, settings: await loadSettings(whole), notify });
   return new Opened(library);
 }
 

@@ -15,10 +15,10 @@ export function browserCommand(address: string, platform: string, env: Env): rea
   return env.DISPLAY || env.WAYLAND_DISPLAY ? ["xdg-open", address] : null;
 }
 
-export function openBrowser(address: string, talk: (text: string) => void): void {
+export function openBrowser(address: string, notify: (text: string) => void): void {
   const [program, ...args] = browserCommand(address, process.platform, process.env) ?? [];
   if (program === undefined) return;
   const child = spawn(program, args, { stdio: "ignore", detached: true });
-  child.on("error", () => talk("could not open a browser; open the address above"));
+  child.on("error", () => notify("could not open a browser; open the address above"));
   child.unref();
 }

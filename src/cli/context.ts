@@ -44,17 +44,17 @@ export interface Found<Uris extends readonly string[]> {
 }
 
 /** Prints a warning to stderr if records of these agents could not be read. */
-export function warnOfProblems({ notify: talk }: Terminal, problems: readonly Problem[]): void {
+export function warnOfProblems({ notify }: Terminal, problems: readonly Problem[]): void {
   const line = troubleLine(problems);
-  if (line !== null) talk(oneLine(line));
+  if (line !== null) notify(oneLine(line));
 }
 
 /** Prints to stderr how much was not read yet; `next` is the suggested next step. */
-export function printUnread({ notify: talk }: Terminal, { reading }: Library, next: string): void {
+export function printUnread({ notify }: Terminal, { reading }: Library, next: string): void {
   if (reading === null) return;
   const [files, size] = [reading.all - reading.done, reading.allBytes - reading.bytes];
   const newest = ago(new Date(reading.reachesMs).toISOString(), Date.now());
-  talk(`not read yet: ${plural(files, "file")}, ${bytes(size)}, last modified ${newest} or earlier; ${next}`);
+  notify(`not read yet: ${plural(files, "file")}, ${bytes(size)}, last modified ${newest} or earlier; ${next}`);
 }
 
 export function openContext(options: CommonOptions, host: Host, onOpen: (library: Library) => void): Context {
@@ -69,11 +69,11 @@ export function openContext(options: CommonOptions, host: Host, onOpen: (library
   let price = listPrice;
   const library = async (page?: ThreadFilter) => {
     const began = performance.now();
-    const { notify: talk, progress } = terminal;
+    const { notify, progress } = terminal;
     const found = await openLibrary({
       env,
       settings: await settings(),
-      talk,
+      notify,
       ...(progress === null ? {} : { onProgress: progress }),
     });
     onOpen(found);

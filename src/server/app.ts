@@ -22,7 +22,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.onError((error, c) => {
     // Repairs a damaged index in the background; a retry a moment later succeeds.
     if (context.library.index.distrust(error)) context.state.reportChanged([]);
-    return errorResponse(c, error, context.talk);
+    return errorResponse(c, error, context.notify);
   });
   app.notFound((c) =>
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),

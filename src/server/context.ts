@@ -22,7 +22,7 @@ export interface ServerContext {
   readonly startedAt: string;
   readonly isDemo: boolean;
   readonly state: ServerState;
-  readonly talk: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** Returns a URL that gives a browser access. */
   readonly address: () => string;
   /** Starts a demo server on first use and returns its address. The demo stops with this server. */

@@ -22,7 +22,7 @@ export function refusal(c: Context, code: ErrorCode, message: string, next: stri
 }
 
 /** The only place that turns an error into a response. */
-export function errorResponse(c: Context, error: unknown, talk: (text: string) => void) {
+export function errorResponse(c: Context, error: unknown, notify: (text: string) => void) {
   const failure = asFailure(error);
   if (failure !== null)
     return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
@@ -32,7 +32,7 @@ export function errorResponse(c: Context, error: unknown, talk: (text: string) =
     return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
   // The client disconnected during its request; not an error of the server.
   if (c.req.raw.signal.aborted) return refusal(c, "usage", "the request was aborted", null);
-  talk(
+  notify(
     `a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
   );
   return refusal(

@@ -29,7 +29,7 @@ import { Journal } from "./journal.ts";
 export interface ServeOptions {
   readonly env: Env;
   readonly settings: SettingsFile;
-  readonly talk: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** Null: the default port, or another free one. */
   readonly port: number | null;
   readonly host: string | null;
@@ -60,19 +60,25 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const running = await runningInstance(env);
     if (running !== null) return joined(running, options);
     const { served, state } = await start(options);
-    if (isClaimed(env, served, state, options.talk)) return served;
+    if (isClaimed(env, served, state, options.notify)) return served;
     await served.stop();
   }
 }
 
 /** Returns false if another server was faster. If the note cannot be written, the server keeps running and retrying. */
-function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, talk: (text: string) => void): boolean {
+function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, notify: (text: string) => void): boolean {
   try {
     return claim(env, served);
   } catch (error) {
     if (asFailure(error) === null) throw error;
     const doing = "write server.json, by which other commands find this server";
-    void persistently(() => claim(env, served), { signal: stop.signal, troubles, talk, code: "not-announced", doing });
+    void persistently(() => claim(env, served), {
+      signal: stop.signal,
+      troubles,
+      notify,
+      code: "not-announced",
+      doing,
+    });
     return true;
   }
 }
@@ -108,7 +114,7 @@ async function joined(running: Instance, { port, host }: ServeOptions): Promise<
 }
 
 async function start(options: ServeOptions): Promise<{ readonly served: Served; readonly state: ServerState }> {
-  const { env, settings, talk, isDemo = false } = options;
+  const { env, settings, notify, isDemo = false } = options;
   const host = options.host ?? LOCAL;
   const isLocal = isLoopback(host);
   const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
@@ -136,7 +142,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const library = await openLibrary({
     env,
     settings,
-    talk,
+    notify,
     retries: true,
     ...(isDemo ? { liveness: () => "alive" as const } : {}),
   });
@@ -154,7 +160,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const demo = () => {
     stage ??= serveDemo({
       env,
-      talk,
+      notify,
       host,
       port: 0,
       ...(options.clients === undefined ? {} : { clients: options.clients }),
@@ -177,7 +183,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     startedAt: new Date().toISOString(),
     isDemo,
     state,
-    talk,
+    notify,
     demo,
     address: () => (needsNoToken ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`),
   };
@@ -189,10 +195,10 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     library.close();
     throw error;
   }
-  const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
+  const tracer = isDemo ? null : await openTracer(env, settings, library, notify);
   const adopting = settings.values["cards.from_threads"] ? cards : null;
-  const watched = watch(library, hub, { adopting, tracer }, state, talk);
-  await relays.resume().catch((error: Error) => talk(`could not resume relays: ${error.message}`));
+  const watched = watch(library, hub, { adopting, tracer }, state, notify);
+  await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
   const own: Instance = {
     instance,
@@ -239,7 +245,7 @@ async function watch(
   hub: Hub,
   { adopting, tracer }: Listeners,
   state: ServerState,
-  talk: (text: string) => void,
+  notify: (text: string) => void,
 ): Promise<void> {
   const { signal } = state.stop;
   const { troubles } = state;
@@ -260,9 +266,9 @@ async function watch(
     await hub.changed(changes);
     isTorn = false;
   };
-  for await (const changes of live(library, { signal, talk, troubles, onWatching, onRelease: () => hub.release() })) {
+  for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;
-    await persistently(() => library.ask(() => publish(changes)), { signal, talk, troubles });
+    await persistently(() => library.ask(() => publish(changes)), { signal, notify, troubles });
     tracer?.changed(changes.threads);
   }
   state.watching = false;

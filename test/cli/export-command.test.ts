@@ -206,7 +206,7 @@ describe("langsmith", () => {
 
   async function startTracing(more: Record<string, string>) {
     const all = { ...env, ...more };
-    const served = await serve({ env: all, settings: await loadSettings(all), talk: () => {}, port: 0, host: null });
+    const served = await serve({ env: all, settings: await loadSettings(all), notify: () => {}, port: 0, host: null });
     await until(
       async () => ((await (await fetch(new URL("/api/health", served.url))).json()) as { watching: boolean }).watching,
     );

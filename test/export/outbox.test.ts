@@ -192,7 +192,7 @@ describe("flushing", () => {
   ])("is left behind by a hook that has returned long before, where %s", async (_, hasServer) => {
     await since(0);
     const served = hasServer
-      ? await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null })
+      ? await serve({ env, settings: await loadSettings(env), notify: () => {}, port: 0, host: null })
       : null;
     onTestFinished(() => served?.stop());
     const [thread] = await storiesOf(env.HOME as string);

@@ -40,14 +40,14 @@ export function makeHome(home: string): void {
 
 /** As a process finds it that opens the index now. */
 export async function stateOf(env: Environment): Promise<State> {
-  const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   return told(library);
 }
 
 /** As it is where nothing was kept before. */
 export async function freshState(env: Environment): Promise<State> {
   const settings = await loadSettings(env);
-  const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, talk: () => {} });
+  const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, notify: () => {} });
   indexed.close();
   return told(
     new Library({ env, store: new MemoryStore(), price: indexed.price, staleAfterMs: settings.values.stale_after }),

@@ -94,7 +94,7 @@ function levelsOf(root: { readonly children: readonly unknown[] }): number {
 
 beforeAll(async () => {
   writeHome();
-  library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   await library.refresh();
   const { key } = resolve(library, uri);
   forest = library.forestOf([key]);
@@ -160,7 +160,7 @@ describe(`a tree ${LEVELS} levels deep`, () => {
   });
 
   it("is answered by the server", async () => {
-    const served = await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null });
+    const served = await serve({ env, settings: await loadSettings(env), notify: () => {}, port: 0, host: null });
     try {
       await until(
         async () =>

@@ -350,8 +350,8 @@ describe("a damaged index", () => {
     const env = { HOME: home, RETINUE_HOME: data };
     const settings = await loadSettings(env);
     const look = async () => {
-      const talk: string[] = [];
-      const library = await openLibrary({ env, settings, talk: (words) => talk.push(words) });
+      const messages: string[] = [];
+      const library = await openLibrary({ env, settings, notify: (text) => messages.push(text) });
       await library.refresh();
       const answers = await library.ask(async () => {
         const records = [...library.threads({})];
@@ -366,7 +366,7 @@ describe("a damaged index", () => {
         ]);
       });
       library.close();
-      return { answers, talk };
+      return { answers, messages };
     };
     const { answers: whole } = await look();
     const path = join(data, "index.sqlite");
@@ -375,9 +375,9 @@ describe("a damaged index", () => {
     for (let at = 0; at < good.length; at += PAGE) {
       writeFileSync(path, good);
       damage(path, at, PAGE);
-      const { answers, talk } = await look();
+      const { answers, messages } = await look();
       expect({ at, answers }).toEqual({ at, answers: whole });
-      if (talk.some((words) => words.startsWith("the index was damaged"))) found += 1;
+      if (messages.some((text) => text.startsWith("the index was damaged"))) found += 1;
     }
     expect(found).toBeGreaterThan(5);
     expect(setAside("index.sqlite").length).toBe(1);

@@ -31,7 +31,7 @@ describe("a large home", () => {
     const library = await openLibrary({
       env,
       settings: await loadSettings(env),
-      talk: () => {},
+      notify: () => {},
       onProgress: (done) => progress.push(done),
     });
     await library.refresh();
@@ -52,7 +52,7 @@ describe("a large home", () => {
   });
 
   it("is left alone afterwards", async () => {
-    const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+    const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
     await library.refresh();
     expect(library.counts).toEqual({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });
     library.close();
@@ -71,7 +71,7 @@ describe("a giant record", () => {
         .join(""),
     );
     const own = { HOME: home, RETINUE_HOME: join(home, "data") };
-    const library = await openLibrary({ env: own, settings: await loadSettings(own), talk: () => {} });
+    const library = await openLibrary({ env: own, settings: await loadSettings(own), notify: () => {} });
     await library.refresh();
     expect([...library.threads({})]).toMatchObject([{ status: "completed", counts: { messages: 2 } }]);
     library.close();

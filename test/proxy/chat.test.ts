@@ -31,7 +31,7 @@ async function treesAfter(wire: readonly WireExchange[]) {
   await proxied.stop();
   const { forest, problems, library } = await proxied.read();
   expect([
-    proxied.talk,
+    proxied.messages,
     problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed"),
   ]).toEqual([[], []]);
   return { trees: forest.roots.map((key) => treeOf(forest, key, listPrice)), library };

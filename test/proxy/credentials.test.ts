@@ -288,7 +288,7 @@ it("keeps no credentials, wherever they stand", async () => {
   expect(arrived.size).toBeGreaterThan(sent.size / 2);
   const { library } = await proxied.read();
   const listed = JSON.stringify(new Requests(library).list({ limit: 999 }).items);
-  expect(leaksIn(proxied.env.RETINUE_HOME ?? "", secrets, listed + proxied.talk.join())).toEqual([]);
+  expect(leaksIn(proxied.env.RETINUE_HOME ?? "", secrets, listed + proxied.messages.join())).toEqual([]);
   expect(secrets.size).toBeGreaterThanOrEqual(49);
   console.log(`proxy: ${secrets.size} kinds of credentials, none on disk`);
 });

@@ -9,7 +9,7 @@ import { loadSettings } from "../../src/app/settings/settings.ts";
 export interface Proxied {
   readonly url: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly talk: readonly string[];
+  readonly messages: readonly string[];
   readonly folder: string;
   /** Everything told so far is on disk afterwards. */
   stop(): Promise<void>;
@@ -29,7 +29,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
   const home = join(scratch, "home");
   mkdirSync(home);
   const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(scratch, "data") };
-  const talk: string[] = [];
+  const messages: string[] = [];
   const running = await runProxy({
     env,
     settings: await loadSettings(env),
@@ -39,7 +39,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
     via: null,
     silenceMs: 60_000,
     redaction: null,
-    talk: (words) => talk.push(words),
+    notify: (text) => messages.push(text),
     recorder: RECORDER,
     ...options,
   });
@@ -51,7 +51,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
   return {
     url: running.url,
     env,
-    talk,
+    messages,
     folder: running.folder,
     stop,
     // Long after: whoever did not end by then never will.

@@ -214,7 +214,7 @@ it("an answer made to unpack without end is passed on as it is, and read up to a
     .split("\n")
     .filter((line) => line.includes('"is":"ended"'));
   expect(ended.map((line) => (JSON.parse(line) as { note: { bytes: number } }).note.bytes)).toContain(bomb.length);
-  expect(proxied.talk).toEqual([]);
+  expect(proxied.messages).toEqual([]);
 });
 
 it("lists what asks no model anything, and takes none of it for work", async () => {
@@ -248,7 +248,7 @@ it("an agent notices nothing of a folder that cannot be written to", async () =>
   expect(await ask(proxied, body("Hello")).done).toBe("fine");
   expect(await ask(proxied, body("Hello again")).done).toBe("fine");
   await proxied.stop();
-  expect(proxied.talk.join()).toMatch(/Trouble with the recording, not with the agents/);
+  expect(proxied.messages.join()).toMatch(/Trouble with the recording, not with the agents/);
 });
 
 it("keeps every text once, however often it is sent", async () => {

@@ -58,7 +58,7 @@ async function machineAfter(
   }
   if (recordings !== undefined)
     cpSync(recordings, join(proxied.env.RETINUE_HOME ?? "", "recordings"), { recursive: true });
-  expect(proxied.talk).toEqual([]);
+  expect(proxied.messages).toEqual([]);
   return proxied.read();
 }
 

@@ -37,7 +37,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  expect(server.talk).toEqual([]);
+  expect(server.messages).toEqual([]);
   await proxied.dispose();
   await upstream.close();
   await server.close();

@@ -35,7 +35,7 @@ async function proxyTo(upstream: string) {
     via: null,
     silenceMs: 60_000,
     redaction: null,
-    talk: () => {},
+    notify: () => {},
   };
   const running = await runProxy({ ...run, upstream: new URL(upstream) });
   return { url: running.url, data, stop: () => running.stop() };

@@ -29,7 +29,7 @@ beforeAll(async () => {
   thread = await server.json<AgentTree>(`/api/agents/${uri}`);
 });
 afterAll(async () => {
-  expect(server.talk).toEqual([]);
+  expect(server.messages).toEqual([]);
   await server.close();
 });
 

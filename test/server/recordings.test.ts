@@ -52,7 +52,7 @@ describe("over what the products left,", () => {
         const own = first && `/api/agents/${encodeURIComponent(first.uri)}/events/${encodeURIComponent(first.id)}`;
         if (own !== undefined) expect(await ask("/api/agents/{uri}/events/{id}", own)).toEqual(first);
       }
-      expect(server.talk).toEqual([]);
+      expect(server.messages).toEqual([]);
     } finally {
       await server.close();
     }

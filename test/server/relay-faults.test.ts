@@ -347,7 +347,7 @@ describe("a password", () => {
       );
       const all = filesBelow(ours.scratch).map((path) => readFileSync(join(ours.scratch, path), "latin1"));
       expect(all.filter((text) => /secret-of|b3BlbmNvZGU6|wrong@/.test(text))).toEqual([]);
-      expect(ours.talk).toEqual([]);
+      expect(ours.messages).toEqual([]);
       const [{ id } = { id: "" }] = (await ours.json<{ items: { id: string }[] }>("/api/relays")).items;
       expect((await ours.get(`/api/relays/${id}`, { method: "DELETE" })).status).toBe(200);
       expect((await ours.get(`/api/relays/${id}`, { method: "DELETE" })).status).toBe(404);

@@ -126,7 +126,7 @@ describe("telemetry", () => {
     }
     expect((await post("/v1/traces", entries(50_000), protobuf)).status).toBe(200);
     expect(kept()).toBe(before);
-    expect(server.talk).toEqual([]);
+    expect(server.messages).toEqual([]);
     expect((await server.get("/api/health")).status).toBe(200);
   });
 

@@ -11,7 +11,7 @@ export interface TestServer extends Served {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
   /** Its messages; empty if all is well. */
-  readonly talk: readonly string[];
+  readonly messages: readonly string[];
   get(path: string, init?: RequestInit): Promise<Response>;
   json<T>(path: string, init?: RequestInit): Promise<T>;
   close(): Promise<void>;
@@ -24,11 +24,11 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
   if (home === null) mkdirSync(copy);
   else cpSync(home, copy, { recursive: true, preserveTimestamps: true });
   const env = { PATH: process.env.PATH ?? "", HOME: copy, RETINUE_HOME: join(scratch, "data") };
-  const talk: string[] = [];
+  const messages: string[] = [];
   const served = await serve({
     env,
     settings: await loadSettings(env),
-    talk: (words) => talk.push(words),
+    notify: (text) => messages.push(text),
     port: 0,
     host: null,
     ...options,
@@ -41,7 +41,7 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
     await served.stop();
     rmSync(scratch, { recursive: true, maxRetries: 3 });
   };
-  return { ...served, scratch, home: copy, env, talk, get, json, close };
+  return { ...served, scratch, home: copy, env, messages, get, json, close };
 }
 
 const PATIENCE_MS = 60_000;

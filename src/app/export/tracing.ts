@@ -176,7 +176,7 @@ export async function openTracer(
   env: Env,
   settings: SettingsFile,
   library: Library,
-  talk: (text: string) => void,
+  notify: (text: string) => void,
 ): Promise<Tracer | null> {
   if (!isTracing(env)) return null;
   try {
@@ -186,11 +186,11 @@ export async function openTracer(
     return new Tracer(
       { library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null },
       destinations,
-      talk,
+      notify,
       () => kept.close(),
     );
   } catch (error) {
-    talk(`tracing is off: ${(error as Error).message}`);
+    notify(`tracing is off: ${(error as Error).message}`);
     return null;
   }
 }
@@ -199,7 +199,7 @@ export async function openTracer(
 export class Tracer {
   readonly #watched: Watched;
   readonly #destinations: readonly Destination[];
-  readonly #talk: (text: string) => void;
+  readonly #notify: (text: string) => void;
   readonly #onStop: () => void;
   readonly #stop = new AbortController();
   #changed = new Set<AgentKey>();
@@ -214,12 +214,12 @@ export class Tracer {
   constructor(
     watched: Watched,
     destinations: readonly Destination[],
-    talk: (text: string) => void,
+    notify: (text: string) => void,
     onStop: () => void = () => {},
   ) {
     this.#watched = { seen: new Map(), report: (text) => this.#report(text), ...watched };
     this.#destinations = destinations;
-    this.#talk = talk;
+    this.#notify = notify;
     this.#onStop = onStop;
     for (const { name } of destinations) watched.outbox.open(name, null);
   }
@@ -292,7 +292,7 @@ export class Tracer {
 
   /** Reports each message once. */
   #report(text: string) {
-    if (text !== this.#lastText) this.#talk(text);
+    if (text !== this.#lastText) this.#notify(text);
     this.#lastText = text;
     this.#watched.log(text);
   }

@@ -54,7 +54,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
     const ours = destinations.filter((destination) => hold(outbox, destination));
     log(`flush: ${ours.length} of ${destinations.length} destinations held by this process`);
     if (ours.length > 0) {
-      const library = await openLibrary({ env, settings, talk: log });
+      const library = await openLibrary({ env, settings, notify: log });
       const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
       try {
         for (let held = ours; held.length > 0; ) {

@@ -70,7 +70,7 @@ async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, 
     import("../ingest/discover.ts"),
   ]);
   const settings = await loadSettings(env);
-  const library = await openLibrary({ env, settings, talk: () => {} });
+  const library = await openLibrary({ env, settings, notify: () => {} });
   try {
     library.lookBelow(knownRoots(env, settings.values["roots.<provider>"]));
     await library.refreshPaths([

@@ -20,7 +20,7 @@ function reader(): string {
 
 export interface IndexOptions {
   readonly env: Env;
-  readonly talk: (words: string) => void;
+  readonly notify: (text: string) => void;
   /** The caller tries again by itself, as a server does: a lock must not block its thread, and is waited for there. */
   readonly retries: boolean;
 }
@@ -32,7 +32,7 @@ const SHORT_WAIT_MS = 250;
 
 /**
  * The index, whatever state its file is in: a damaged one is set aside and made anew, one of another reader is made
- * anew. Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `talk` hears
+ * anew. Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `notify` hears
  * which.
  */
 export class Index {
@@ -54,7 +54,7 @@ export class Index {
 
   /** A store without a replacement if it fails. */
   static of(store: Store): Index {
-    const index = new Index({ env: {}, talk: () => {}, retries: true });
+    const index = new Index({ env: {}, notify: () => {}, retries: true });
     index.#store = store;
     return index;
   }
@@ -144,7 +144,7 @@ export class Index {
     this.#identity = identityOf(this.#path);
     this.#reason = null;
     this.#replaced += 1;
-    this.#options.talk("the index can be used again");
+    this.#options.notify("the index can be used again");
     return true;
   }
 
@@ -175,7 +175,7 @@ export class Index {
     this.#store = await openIndex(":memory:", reader());
     this.#identity = null;
     this.#reason = { message: error.message, isForGood: faultKind(error) === null };
-    this.#options.talk(`reading without the index: ${error.message}`);
+    this.#options.notify(`reading without the index: ${error.message}`);
   }
 
   #setAside(error: Error, identity: string): void {
@@ -186,7 +186,7 @@ export class Index {
       // It can be made anew from the transcripts, so one is enough to look into.
       for (const older of setAsideFiles(this.#path)) rmSync(older);
       moveDatabase(this.#path, aside);
-      this.#options.talk(`the index was damaged (${error.message}); it is now ${aside} and a new one is made`);
+      this.#options.notify(`the index was damaged (${error.message}); it is now ${aside} and a new one is made`);
     } catch {
       // Another process was faster, or nothing can be written; opening it again shows which.
     }

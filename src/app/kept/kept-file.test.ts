@@ -22,7 +22,7 @@ import { keep, keptPath, manualLinks } from "./kept-file.ts";
 let home = "";
 let messages: string[] = [];
 const env = () => ({ RETINUE_HOME: home });
-const talk = (text: string) => messages.push(text);
+const notify = (text: string) => messages.push(text);
 const DAY_MS = 24 * 3_600_000;
 /** Of SQLite, where nobody says otherwise. */
 const PAGE = 4_096;
@@ -42,7 +42,7 @@ const linkTo = (parent: string, at = 1) => ({
 });
 
 async function decide(parent: string): Promise<void> {
-  const kept = await keep(env(), talk);
+  const kept = await keep(env(), notify);
   kept.link(linkTo(parent));
   kept.close();
 }
@@ -81,21 +81,21 @@ describe("what people decided", () => {
     await decide("claude:a");
     damage();
     const damaged = readFileSync(keptPath(env()));
-    expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:a"]);
+    expect((await manualLinks(env(), notify))?.map(({ parent }) => parent)).toEqual(["claude:a"]);
     expect(aside().length).toBe(1);
     expect(readFileSync(join(home, aside()[0] as string)).equals(damaged)).toBe(true);
     expect(messages.length).toBe(1);
     expect(messages[0]).toContain("was restored");
     expect(statSync(keptPath(env())).mode & 0o777).toBe(0o600);
     await decide("claude:b");
-    expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:b"]);
+    expect((await manualLinks(env(), notify))?.map(({ parent }) => parent)).toEqual(["claude:b"]);
     expect(messages.length).toBe(1);
   });
 
   it("is saved from the damaged file itself where every row can still be read", async () => {
     await decide("claude:a");
     await decide("claude:after the copy");
-    const kept = await keep(env(), talk);
+    const kept = await keep(env(), notify);
     kept.close();
     // The index of a table, which a copy does not need.
     const db = new DatabaseSync(keptPath(env()));
@@ -106,7 +106,7 @@ describe("what people decided", () => {
     const file = openSync(keptPath(env()), "r+");
     writeSync(file, Buffer.alloc(PAGE, 0xa5), 0, PAGE, (rootpage - 1) * PAGE);
     closeSync(file);
-    const again = await keep(env(), talk);
+    const again = await keep(env(), notify);
     again.outbox.open("somewhere", null);
     again.outbox.put(
       "somewhere",
@@ -124,14 +124,14 @@ describe("what people decided", () => {
     await decide("claude:a");
     writeFileSync(`${keptPath(env())}.copy`, "junk");
     damage(0);
-    expect(await manualLinks(env(), talk)).toEqual([]);
+    expect(await manualLinks(env(), notify)).toEqual([]);
     expect(aside().length).toBe(1);
     expect(messages[0]).toContain("no good copy");
   });
 
   it("is mended while it is open, wherever the damage is met", async () => {
     await decide("claude:a");
-    const kept = await keep(env(), talk);
+    const kept = await keep(env(), notify);
     damage();
     expect(kept.cards()).toEqual([]);
     expect(kept.links().length).toBe(1);
@@ -141,7 +141,7 @@ describe("what people decided", () => {
 
   it("leaves a file that another process put in its place alone", async () => {
     await decide("claude:a");
-    const [one, two] = [await keep(env(), talk), await keep(env(), talk)];
+    const [one, two] = [await keep(env(), notify), await keep(env(), notify)];
     damage();
     expect([one.links().length, two.links().length, one.cards().length, two.cards().length]).toEqual([1, 1, 0, 0]);
     one.close();

@@ -18,15 +18,15 @@ const COPY_AFTER_MS = 24 * 3_600_000;
 /** Interval between attempts to make a copy, for example on a full disk. */
 const TRY_AFTER_MS = 3_600_000;
 
-type Talk = (text: string) => void;
+type Notify = (text: string) => void;
 /** Damage is always reported, also with --quiet. */
-const toStderr: Talk = (text) => void process.stderr.write(`retinue: ${text}\n`);
+const toStderr: Notify = (text) => void process.stderr.write(`retinue: ${text}\n`);
 
 /**
  * Opens kept.sqlite, creating it on first use. If it is damaged, moves it aside and restores what can be read before
  * the call returns. Opens it read-only if it cannot be written.
  */
-export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
+export async function keep(env: Env, notify: Notify = toStderr): Promise<Kept> {
   const path = keptPath(env);
   const files = await keptFiles();
   let identity: string | null = null;
@@ -62,7 +62,7 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
         return tried(work);
       } catch (error) {
         if (faultKind(error) !== "damaged") throw error;
-        restore(path, identity, error as Error, files.copy, talk);
+        restore(path, identity, error as Error, files.copy, notify);
         return tried(work);
       }
     } catch (error) {
@@ -133,7 +133,7 @@ function restore(
   identity: string | null,
   error: Error,
   save: (from: string, to: string) => boolean,
-  talk: Talk,
+  notify: Notify,
 ): void {
   // Another process has already restored it.
   if (identityOf(path) !== identity) return;
@@ -153,7 +153,7 @@ function restore(
       : from === path
         ? "all its data was saved"
         : `the copy of ${new Date(modifiedAt(from)).toISOString()} was restored; later changes are lost`;
-  talk(`${path} was damaged (${error.message}); it was moved to ${aside}; ${outcome}`);
+  notify(`${path} was damaged (${error.message}); it was moved to ${aside}; ${outcome}`);
 }
 
 function linkOrMove(from: string, to: string): void {
@@ -166,10 +166,10 @@ function linkOrMove(from: string, to: string): void {
 }
 
 /** Reading must not create the file. Null if it cannot be read. */
-export async function manualLinks(env: Env, talk?: Talk): Promise<readonly ManualLink[] | null> {
+export async function manualLinks(env: Env, notify?: Notify): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];
   try {
-    const kept = await keep(env, talk);
+    const kept = await keep(env, notify);
     try {
       return kept.links();
     } finally {

@@ -11,7 +11,7 @@ import { Troubles } from "./troubles.ts";
 export interface LiveOptions {
   readonly signal: AbortSignal;
   /** Receives one message when a problem begins, and one when it is over. */
-  readonly talk?: (words: string) => void;
+  readonly notify?: (text: string) => void;
   /** Current problems. */
   readonly troubles?: Troubles;
   /** Cached facts are dropped after this time without activity. */
@@ -63,17 +63,17 @@ const PULSE_MS = 1_000;
  */
 export async function* live(
   library: Library,
-  { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions,
+  { notify = () => {}, troubles = new Troubles(), ...options }: LiveOptions,
 ): AsyncGenerator<Changes> {
   for (let isFirst = true; !options.signal.aborted; isFirst = false)
-    yield* watchOn(library, { ...options, talk, troubles }, isFirst);
+    yield* watchOn(library, { ...options, notify, troubles }, isFirst);
 }
 
 type AllOptions = LiveOptions & RetryOptions;
 
 /** Until the list of root folders changes. */
 async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
-  const { signal, talk, troubles, onWatching, onRelease, releaseMs = RELEASE_MS } = options;
+  const { signal, notify, troubles, onWatching, onRelease, releaseMs = RELEASE_MS } = options;
   const changed = new Set<string>();
   const growing = new Map<string, number>();
   let isElsewhere = false;
@@ -109,7 +109,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   if (before === null) return;
   const watching = await watchLibrary(library, {
     onPaths: note,
-    onError: (error) => talk(`watching: ${error.message}`),
+    onError: (error) => notify(`watching: ${error.message}`),
     onPolled: (folders) => troubles.set("polling", pollingOf(folders)),
   });
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

@@ -24,7 +24,7 @@ export interface ProxyRun {
   readonly redaction: RedactionRules | null;
   /** Asks everybody for the token, this user's own processes as well. */
   readonly asksForToken?: boolean;
-  readonly talk: (words: string) => void;
+  readonly notify: (text: string) => void;
   /** Instead of what the operating system tells. */
   readonly clients?: Clients;
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
@@ -45,13 +45,13 @@ const TIDY_MS = 3_600_000;
 
 /** Passes requests on and writes them down, until it is stopped. */
 export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
-  const { env, settings, talk } = run;
+  const { env, settings, notify } = run;
   const folder = recordingsRoot(env, NAME);
   const limits = { ageMs: settings.values["retention.age"], bytes: settings.values["retention.bytes"] };
   const tidy = () => keepWithin(folder, limits, Date.now());
   const kept = tidy();
   const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
-  const once = tellOnce(talk);
+  const once = tellOnce(notify);
   const access = new Access(keptToken(env, "proxy-token"), run.clients);
   const asksForToken = run.asksForToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
@@ -109,11 +109,11 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
 }
 
 /** The same trouble again is no news. */
-function tellOnce(talk: (words: string) => void): (words: string) => void {
+function tellOnce(notify: (text: string) => void): (words: string) => void {
   const told = new Set<string>();
   return (words) => {
     if (told.has(words)) return;
     told.add(words);
-    talk(`Trouble with the recording, not with the agents: ${words}`);
+    notify(`Trouble with the recording, not with the agents: ${words}`);
   };
 }

@@ -46,7 +46,7 @@ export async function run(
   { cwd, env = process.env, signal }: RunOptions = {},
 ): Promise<AgentRun> {
   const { launch, control } = withJsonInput(launchOf(command));
-  const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   const pending = new Map<string, (error: string | null) => void>();
   const onLine = (line: string) => {
     const response = control?.responseIn(line) ?? null;

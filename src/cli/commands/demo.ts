@@ -5,6 +5,11 @@ import { portOf, present, type ServeOptions } from "./serve.ts";
 export async function demo(context: Context, options: ServeOptions): Promise<void> {
   const port = portOf(options.port);
   const { serveDemo } = await import("../../server/serve.ts");
-  const served = await serveDemo({ env: context.env, talk: context.terminal.notify, port, host: options.host ?? null });
+  const served = await serveDemo({
+    env: context.env,
+    notify: context.terminal.notify,
+    port,
+    host: options.host ?? null,
+  });
   await present(context, served, options);
 }

@@ -31,7 +31,7 @@ export async function events(context: Context, uri: string, options: EventsOptio
     // An empty set means that only time has passed; a running agent may have become stale.
     if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
   };
-  const retry = { signal: stopSignal(), talk: context.terminal.notify, troubles: new Troubles() };
+  const retry = { signal: stopSignal(), notify: context.terminal.notify, troubles: new Troubles() };
   for await (const { threads } of live(library, retry))
     await persistently(() => library.ask(() => onward(threads)), retry);
 }

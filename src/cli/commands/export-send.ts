@@ -101,10 +101,10 @@ async function selected(
 }
 
 async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
-  const { notify: talk, colors } = context.terminal;
-  talk(colors.dim("Press Ctrl-C to stop."));
+  const { notify, colors } = context.terminal;
+  notify(colors.dim("Press Ctrl-C to stop."));
   try {
-    for await (const { threads } of live(library, { signal: stopSignal(), talk })) tracer.changed(threads);
+    for await (const { threads } of live(library, { signal: stopSignal(), notify })) tracer.changed(threads);
   } finally {
     await tracer.stop();
   }

@@ -20,7 +20,7 @@ export async function hooks(
   options: HooksOptions,
 ): Promise<void> {
   const { terminal, env, json } = context;
-  const { out, notify: talk, colors } = terminal;
+  const { out, notify, colors } = terminal;
   const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
@@ -28,19 +28,19 @@ export async function hooks(
   };
   if (!json) show(context, change);
   for (const tracer of change.tracers)
-    talk(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
+    notify(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
   if (!change.isChanged) {
     report(false);
-    return talk(action === "install" ? "the hooks are already installed" : "no hooks are installed");
+    return notify(action === "install" ? "the hooks are already installed" : "no hooks are installed");
   }
   if (options.yes !== true && !(await isConfirmed(context, `change ${change.path}?`))) {
     report(false);
-    return talk("nothing was changed");
+    return notify("nothing was changed");
   }
   change.make();
   report(true);
   if (!json) out(`changed ${change.path}`);
-  if (change.next !== null) talk(change.next);
+  if (change.next !== null) notify(change.next);
 }
 
 function show({ terminal: { out, colors } }: Context, { path, before, after }: HookChange) {

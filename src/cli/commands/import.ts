@@ -14,11 +14,11 @@ export async function importTranscript(
     replace: options.replace === true,
     stdin: context.host.stdin,
   });
-  const { out, notify: talk, colors } = context.terminal;
+  const { out, notify, colors } = context.terminal;
   if (context.json) return out(printJson(imported, 2));
   out(summaryOf(imported));
   for (const uri of imported.uris.slice(1)) out(`it also contains ${uri}`);
-  talk(colors.dim(`next: retinue tree ${imported.uri}`));
+  notify(colors.dim(`next: retinue tree ${imported.uri}`));
 }
 
 function summaryOf({ uri, did, files }: Imported): string {

@@ -47,7 +47,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
     asksForToken: options.token === true,
-    talk: terminal.notify,
+    notify: terminal.notify,
   });
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;

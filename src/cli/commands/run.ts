@@ -59,5 +59,5 @@ const NOT_STARTED = 126;
 
 async function openLibrary(context: Context) {
   const { openLibrary } = await import("../../app/open.ts");
-  return openLibrary({ env: context.env, settings: await context.settings(), talk: context.terminal.notify });
+  return openLibrary({ env: context.env, settings: await context.settings(), notify: context.terminal.notify });
 }

@@ -18,7 +18,7 @@ export async function serve(context: Context, options: ServeOptions): Promise<vo
   const served = await server.serve({
     env,
     settings,
-    talk: terminal.notify,
+    notify: terminal.notify,
     port: portOf(options.port),
     host: options.host ?? null,
   });

@@ -58,7 +58,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const tick = setInterval(draw, TICK_MS);
   const leave = screen.enter(onKeys, draw, end);
   try {
-    const retry = { signal: stop.signal, talk: (text: string) => messages.push(text), troubles };
+    const retry = { signal: stop.signal, notify: (text: string) => messages.push(text), troubles };
     for await (const _ of live(library, retry)) {
       if (!view.isHeld)
         trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
