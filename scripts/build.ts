@@ -29,6 +29,7 @@ if (!onlyMissing) {
   const program = await rolldown({
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(root, "src", `${name}.ts`)])),
     platform: "node",
+    preserveEntrySignatures: "allow-extension",
     external: (id) => !/^[./]|^\w:/.test(id),
   });
   await program.write({

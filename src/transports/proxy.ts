@@ -14,7 +14,7 @@ import { agentFor } from "./outbound.ts";
 /** As received: names and values alternating, in their order and spelling. */
 export type RawHeaders = readonly string[];
 
-export interface AskedHead {
+export interface RequestHead {
   readonly method: string;
   /** With its query, as the client wrote it. */
   readonly path: string;
@@ -22,7 +22,7 @@ export interface AskedHead {
   readonly upstream: string;
 }
 
-export interface AnsweredHead {
+export interface ResponseHead {
   readonly status: number;
   readonly headers: RawHeaders;
 }
@@ -35,11 +35,11 @@ export type Ending =
 /**
  * Observes an exchange. Each chunk is forwarded before it is passed on; the observer can neither delay nor change it.
  */
-export interface ExchangeWitness {
-  asked(chunk: Uint8Array): void;
-  askedAll(): void;
-  answered(head: AnsweredHead): void;
-  answer(chunk: Uint8Array): void;
+export interface ExchangeObserver {
+  requestChunk(chunk: Uint8Array): void;
+  requestEnd(): void;
+  responseHead(head: ResponseHead): void;
+  responseChunk(chunk: Uint8Array): void;
   ended(ending: Ending): void;
 }
 
@@ -62,9 +62,9 @@ export interface ProxyOptions {
   readonly via: URL | null;
   /** Maximum time without data from the upstream. */
   readonly silenceMs: number;
-  begin(head: AskedHead): ExchangeWitness;
+  begin(head: RequestHead): ExchangeObserver;
   /** Whether the request may be forwarded. */
-  refuses?(head: AskedHead): Refusal | null;
+  refuses?(head: RequestHead): Refusal | null;
   /** The body of an error response, in the format of the API. */
   failure(status: number, text: string): string;
   /** Called for errors of the proxy itself. */
@@ -141,11 +141,11 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     return;
   }
   const upstream = options.upstreamFor(method, url, rawHeaders);
-  const head: AskedHead = { method, path: url, headers: rawHeaders, upstream: upstream.href };
-  const witness = guarded(options.begin(head), options.onTrouble);
+  const head: RequestHead = { method, path: url, headers: rawHeaders, upstream: upstream.href };
+  const observer = guarded(options.begin(head), options.onTrouble);
   const refusal = options.refuses?.(head) ?? null;
   if (refusal !== null) {
-    refuse(incoming, outgoing, refusal, witness);
+    refuse(incoming, outgoing, refusal, observer);
     return;
   }
   let ending: Ending | null = null;
@@ -163,7 +163,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     });
     request.on("response", (response) => {
       sent.forget();
-      relay(response, outgoing, witness, end);
+      relay(response, outgoing, observer, end);
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
       if (
@@ -190,18 +190,18 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
   incoming.on("data", (chunk: Buffer) => {
     sent.keep(chunk);
     if (!up.write(chunk)) incoming.pause();
-    witness.asked(chunk);
+    observer.requestChunk(chunk);
   });
   incoming.on("end", () => {
     sent.end(pairs(incoming.rawTrailers), up);
-    witness.askedAll();
+    observer.requestEnd();
   });
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) {
       end({ how: "aborted" });
       up.destroy();
     }
-    witness.ended(ending ?? { how: "finished" });
+    observer.ended(ending ?? { how: "finished" });
   });
   // The end is reported by the response.
   incoming.on("error", () => {});
@@ -267,7 +267,7 @@ function openUpstream(incoming: IncomingMessage, upstream: URL, { via }: ProxyOp
 function relay(
   response: IncomingMessage,
   outgoing: ServerResponse,
-  witness: ExchangeWitness,
+  observer: ExchangeObserver,
   end: (ending: Ending) => void,
 ): void {
   const status = response.statusCode ?? 502;
@@ -275,10 +275,10 @@ function relay(
   outgoing.writeHead(status, response.statusMessage ?? "", endToEnd(response.rawHeaders) as string[]);
   // The first bytes may take long.
   outgoing.flushHeaders();
-  witness.answered({ status, headers: response.rawHeaders });
+  observer.responseHead({ status, headers: response.rawHeaders });
   response.on("data", (chunk: Buffer) => {
     if (!outgoing.write(chunk)) response.pause();
-    witness.answer(chunk);
+    observer.responseChunk(chunk);
   });
   outgoing.on("drain", () => response.resume());
   response.on("end", () => {
@@ -298,16 +298,16 @@ function refuse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   { status, body }: Refusal,
-  witness: ExchangeWitness,
+  observer: ExchangeObserver,
 ): void {
-  incoming.on("data", (chunk: Buffer) => witness.asked(chunk));
+  incoming.on("data", (chunk: Buffer) => observer.requestChunk(chunk));
   incoming.on("end", () => {
-    witness.askedAll();
+    observer.requestEnd();
     respond(outgoing, status, body);
-    witness.answered({ status, headers: ["content-type", "application/json"] });
-    witness.answer(Buffer.from(body));
+    observer.responseHead({ status, headers: ["content-type", "application/json"] });
+    observer.responseChunk(Buffer.from(body));
   });
-  outgoing.on("close", () => witness.ended({ how: "refused", error: "a budget is used up" }));
+  outgoing.on("close", () => observer.ended({ how: "refused", error: "a budget is used up" }));
 }
 
 function respond(outgoing: ServerResponse, status: number, body: string): void {
@@ -316,7 +316,7 @@ function respond(outgoing: ServerResponse, status: number, body: string): void {
 }
 
 /** Reports errors of the observer; never throws. */
-function guarded(witness: ExchangeWitness, onTrouble: (error: Error) => void): ExchangeWitness {
+function guarded(observer: ExchangeObserver, onTrouble: (error: Error) => void): ExchangeObserver {
   const quietly =
     <T extends readonly unknown[]>(call: (...args: T) => void) =>
     (...args: T) => {
@@ -327,11 +327,11 @@ function guarded(witness: ExchangeWitness, onTrouble: (error: Error) => void): E
       }
     };
   return {
-    asked: quietly((chunk) => witness.asked(chunk)),
-    askedAll: quietly(() => witness.askedAll()),
-    answered: quietly((head) => witness.answered(head)),
-    answer: quietly((chunk) => witness.answer(chunk)),
-    ended: quietly((ending) => witness.ended(ending)),
+    requestChunk: quietly((chunk) => observer.requestChunk(chunk)),
+    requestEnd: quietly(() => observer.requestEnd()),
+    responseHead: quietly((head) => observer.responseHead(head)),
+    responseChunk: quietly((chunk) => observer.responseChunk(chunk)),
+    ended: quietly((ending) => observer.ended(ending)),
   };
 }
 

@@ -5,16 +5,16 @@ import { isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../own-na
 
 export interface AdmissionOptions extends Listening {
   readonly access: Access;
-  /** Asks everybody for the token, this user's own processes as well. */
+  /** Requires the token from every client, including this user's own processes. */
   readonly asksForToken: boolean;
 }
 
-/** The token comes first in the path: every agent can be given an address, few can be given a header. */
+/** The token is in the path, because every agent accepts an address, but few accept a header. */
 const WITH_TOKEN = /^\/~([^/?]*)(.*)$/;
 
 export const withToken = (url: string, token: string) => `${url}/~${token}`;
 
-/** Takes requests of this user's processes and of those that know the token, and none that a web page sends. */
+/** Accepts requests of this user's processes and of clients with the token, but none from web pages. */
 export async function admission(
   { url = "/", headers, socket }: IncomingMessage,
   options: AdmissionOptions,
@@ -23,7 +23,7 @@ export async function admission(
   const { host = "", origin } = headers;
   const site = headers["sec-fetch-site"];
   if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined))
-    return refused(403, "requests of web pages are not passed on");
+    return refused(403, "requests from web pages are not forwarded");
   const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
   if (token !== undefined)
     return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);

@@ -5,7 +5,7 @@ import { PROVIDERS } from "../../providers/loaded.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
 import { readRequest } from "../../providers/proxy/read-request.ts";
 import { speedOf, tokensOf } from "../../providers/proxy/tokens.ts";
-import type { AskedHead, Refusal } from "../../transports/proxy.ts";
+import type { Refusal, RequestHead } from "../../transports/proxy.ts";
 import { pricesWith } from "../query/prices.ts";
 import type { OwnPrice } from "../settings/settings-table.ts";
 
@@ -30,7 +30,7 @@ const MAIN = "the main thread";
 const DIALECTS = dialectsOf(PROVIDERS);
 
 /**
- * Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit.
+ * Counts the usage of each session while it runs, and refuses its requests once a limit is reached. Off without limits.
  */
 export class Budgets {
   readonly #limits: Limits;
@@ -81,8 +81,8 @@ export class Budgets {
     spent.calls += 1;
   }
 
-  /** In the words of the API, so that a client shows it to its user. */
-  refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
+  /** In the format of the API, so that the client shows the message to its user. */
+  refuses({ method, path, headers, upstream }: RequestHead): Refusal | null {
     if (this.isOff) return null;
     const caller = callerOf(
       readRequest({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row,
@@ -91,7 +91,7 @@ export class Budgets {
     const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
     if (session === undefined || limit === null) return null;
     const message = `retinue: the budget of this session, ${limit}, is used up. ${spendersOf(session)} The setting is called budgets.`;
-    // Not a status that clients try again.
+    // Clients do not retry this status.
     return { status: 403, body: JSON.stringify({ type: "error", error: { type: "permission_error", message } }) };
   }
 

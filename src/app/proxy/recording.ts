@@ -14,14 +14,19 @@ import type { MatchWindow } from "../settings/settings-table.ts";
 import { redactedRow, withoutSecretsIn } from "./redacted.ts";
 import { Unpacker } from "./unpack.ts";
 
-/** What is told of an exchange, in the order in which it happens. */
-export type Told =
-  | { readonly is: "begun"; readonly id: string; readonly at: number; readonly question: Question }
-  /** The bytes are valid until `tell` returns. */
-  | { readonly is: "asked" | "answer"; readonly id: string; readonly at: number; readonly bytes: Uint8Array }
-  | { readonly is: "asked-all"; readonly id: string; readonly at: number }
+/** An event of an exchange, in order. */
+export type ExchangeEvent =
+  | { readonly is: "began"; readonly id: string; readonly at: number; readonly head: RequestStart }
+  /** The bytes are valid until `handle` returns. */
   | {
-      readonly is: "answered";
+      readonly is: "request-chunk" | "response-chunk";
+      readonly id: string;
+      readonly at: number;
+      readonly bytes: Uint8Array;
+    }
+  | { readonly is: "request-end"; readonly id: string; readonly at: number }
+  | {
+      readonly is: "response-head";
       readonly id: string;
       readonly at: number;
       readonly status: number;
@@ -36,24 +41,24 @@ export type Told =
     };
 
 /**
- * The key lives as long as the process and is written nowhere: a plain hash of a short password could be found by
- * trying all of them. So hashes can be compared within one run of the proxy only.
+ * The key exists only in memory, because a plain hash of a short password can be found by trial. So hashes are
+ * comparable only within one run of the proxy.
  */
 function sealer(): Keeping["seal"] {
   const key = randomBytes(32);
   return (value) => `[withheld:${createHmac("sha256", key).update(value).digest("hex").slice(0, 8)}]`;
 }
 
-type Question = Omit<ConstructorParameters<typeof ExchangeReader>[0], "request">;
+type RequestStart = Omit<ConstructorParameters<typeof ExchangeReader>[0], "request">;
 
 export interface RecordingOptions {
   /** `recordings/proxy`. */
   readonly folder: string;
   readonly window: MatchWindow;
-  /** Null: everything but secrets is kept. */
+  /** Null: only secrets are removed. */
   readonly redaction: RedactionRules | null;
   readonly onTrouble: (error: Error) => void;
-  /** Every row that was kept, for those who count along. */
+  /** Called for each recorded row. */
   readonly onRow?: (row: TrafficRow) => void;
 }
 
@@ -61,7 +66,7 @@ interface Running {
   readonly reader: ExchangeReader;
   readonly began: number;
   readonly day: string;
-  readonly question: Question;
+  readonly head: RequestStart;
   asked: Uint8Array[];
   askedBytes: number;
   isAsked: boolean;
@@ -69,16 +74,16 @@ interface Running {
   unpacker: Unpacker | null;
 }
 
-/** Longer bodies are passed on all the same, and kept as a number. */
+/** Longer request bodies are forwarded, but only their size is recorded. */
 const MAX_ASKED = 48 << 20;
-/** Files that nobody wrote to for that many others are closed. */
+/** Maximum number of open files; the least recently used one is closed. */
 const MAX_FILES = 64;
-/** So many pieces of a file are remembered; an older one that comes again is written again. */
+/** Maximum number of pieces remembered per file; an older one is written again if it recurs. */
 const MAX_PIECES = 10_000;
 
 /**
- * Writes down exchanges while they run. A row each time something is known for good: a crash loses what was under way,
- * and no more.
+ * Records exchanges while they run. A row is written as soon as its content is final, so a crash loses only what was in
+ * progress.
  */
 export class TrafficRecording {
   readonly #options: RecordingOptions;
@@ -95,36 +100,36 @@ export class TrafficRecording {
     return this.#running.size;
   }
 
-  tell(told: Told): void {
-    if (told.is === "begun") {
-      this.#begin(told);
+  handle(event: ExchangeEvent): void {
+    if (event.is === "began") {
+      this.#begin(event);
       return;
     }
-    const running = this.#running.get(told.id);
+    const running = this.#running.get(event.id);
     if (running === undefined) return;
-    switch (told.is) {
-      case "asked":
-        running.askedBytes += told.bytes.length;
-        if (running.askedBytes <= MAX_ASKED) running.asked.push(new Uint8Array(told.bytes));
+    switch (event.is) {
+      case "request-chunk":
+        running.askedBytes += event.bytes.length;
+        if (running.askedBytes <= MAX_ASKED) running.asked.push(new Uint8Array(event.bytes));
         break;
-      case "asked-all":
-        this.#asked(running, told.at);
+      case "request-end":
+        this.#asked(running, event.at);
         break;
-      case "answered":
-        this.#asked(running, told.at);
-        running.unpacker = new Unpacker(headerIn(told.headers, "content-encoding"), (text, bytes, at) =>
+      case "response-head":
+        this.#asked(running, event.at);
+        running.unpacker = new Unpacker(headerIn(event.headers, "content-encoding"), (text, bytes, at) =>
           this.#text(running, text, bytes, at),
         );
-        this.#write(running, running.reader.answered(told.status, told.headers), told.at);
+        this.#write(running, running.reader.answered(event.status, event.headers), event.at);
         break;
-      case "answer":
-        running.unpacker?.push(told.bytes, told.at);
+      case "response-chunk":
+        running.unpacker?.push(event.bytes, event.at);
         break;
       case "ended":
-        this.#end(running, told);
+        this.#end(running, event);
         break;
       default:
-        told satisfies never;
+        event satisfies never;
     }
   }
 
@@ -133,12 +138,12 @@ export class TrafficRecording {
     this.#files.clear();
   }
 
-  #begin({ id, at, question }: Extract<Told, { is: "begun" }>) {
+  #begin({ id, at, head }: Extract<ExchangeEvent, { is: "began" }>) {
     this.#running.set(id, {
-      reader: new ExchangeReader({ ...question, request: id }, this.#keeping),
+      reader: new ExchangeReader({ ...head, request: id }, this.#keeping),
       began: at,
       day: new Date(at).toISOString().slice(0, 10),
-      question,
+      head,
       asked: [],
       askedBytes: 0,
       isAsked: false,
@@ -147,12 +152,12 @@ export class TrafficRecording {
     });
   }
 
-  /** The body is there, or will not come any more. */
+  /** The request body is complete or will not be completed. */
   #asked(running: Running, at: number) {
     if (running.isAsked) return;
     running.isAsked = true;
     const isWhole = running.askedBytes <= MAX_ASKED;
-    const text = isWhole ? bodyText(running.asked, headerIn(running.question.headers, "content-encoding")) : null;
+    const text = isWhole ? bodyText(running.asked, headerIn(running.head.headers, "content-encoding")) : null;
     running.asked = [];
     const { row, pieces } = running.reader.asked(text, running.askedBytes);
     const { name, cwd } = filedUnder(PROVIDERS, row, running.day);
@@ -165,7 +170,7 @@ export class TrafficRecording {
     for (const row of running.reader.text(text, bytes, at - running.began)) this.#write(running, row, at);
   }
 
-  #end(running: Running, { id, at, how, error }: Extract<Told, { is: "ended" }>) {
+  #end(running: Running, { id, at, how, error }: Extract<ExchangeEvent, { is: "ended" }>) {
     this.#asked(running, at);
     this.#running.delete(id);
     const finish = () => {
@@ -196,7 +201,7 @@ export class TrafficRecording {
   }
 }
 
-/** One file of rows, in which every piece stands once. */
+/** A file of rows that contains every piece once. */
 class RecordingFile {
   readonly #recorder: Recorder;
   readonly #pieces = new Set<string>();
@@ -207,7 +212,7 @@ class RecordingFile {
 
   write(row: TrafficRow, at: number): void {
     if (row.is === "piece") {
-      // The latest stay: requests repeat what the ones before them said.
+      // The most recent ones are remembered: requests repeat the messages of earlier ones.
       const isKnown = this.#pieces.delete(row.piece);
       this.#pieces.add(row.piece);
       const [oldest] = this.#pieces;
@@ -238,7 +243,7 @@ function headerIn(headers: readonly string[], name: string): string | null {
   return null;
 }
 
-/** The nearest of the user's words on it: on the project, on the upstream, on everything. */
+/** The most specific setting: of the project, of the upstream, or the default. */
 function windowFor({ defaultMs, projects, hosts }: MatchWindow, upstream: string, cwd: string | null): number | null {
   const inside = [...projects].filter(([folder]) => cwd !== null && isWithin(cwd, folder));
   const [project] = inside.sort(([a], [b]) => b.length - a.length);

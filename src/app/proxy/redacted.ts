@@ -3,14 +3,14 @@ import type { Redactor } from "../../core/redaction/redaction.ts";
 import { asList, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /**
- * A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block.
+ * A row without secrets. Requests are parsed without them (`providers/proxy/kept.ts`); responses are redacted by block.
  */
 export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {
   if (row.is === "block") return { ...row, block: asObject(redactor.value(row.block)) ?? {} };
   return row.is === "ended" && row.error !== null ? { ...row, error: redactor.text(row.error) } : row;
 }
 
-/** A row without what the settings say must not be kept. What only names and counts things stays. */
+/** A row redacted according to the settings. Names and counts are kept. */
 export function redactedRow(row: TrafficRow, redactor: Redactor): TrafficRow {
   switch (row.is) {
     case "piece":
@@ -49,7 +49,7 @@ function redactedValue(value: unknown, redactor: Redactor): unknown {
   return hasOutput ? withoutOutput(message) : value;
 }
 
-/** What tools gave back stands in blocks of a message, or is an item of its own. */
+/** Tool results are blocks of a message, or items of their own. */
 function withoutOutput(message: JsonObject): JsonObject {
   if ("output" in message) return { ...message, output: "[left out]" };
   if (!Array.isArray(message.content)) return message;

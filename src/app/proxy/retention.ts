@@ -14,8 +14,7 @@ export interface Kept {
 }
 
 /**
- * Throws away what is older than wanted, then the oldest of what is more than wanted. What is being written to is
- * young. Says what is left.
+ * Deletes recordings that are too old, then the oldest ones until the size limit is met. Returns what is left.
  */
 export function keepWithin(folder: string, { ageMs, bytes }: Limits, now: number): Kept {
   const files = recordingsIn(folder).sort((a, b) => b.at - a.at);
@@ -23,7 +22,7 @@ export function keepWithin(folder: string, { ageMs, bytes }: Limits, now: number
   const removed: { readonly size: number }[] = [];
   for (const file of files) {
     const isTooOld = ageMs !== null && now - file.at > ageMs;
-    // The newest stays, however large: somebody is at work there.
+    // The newest one is kept, whatever its size: it may be in use.
     const isTooMuch = bytes !== null && kept > 0 && left + file.size > bytes;
     if ((isTooOld || isTooMuch) && remove(file.path)) removed.push(file);
     else {
@@ -58,7 +57,7 @@ function remove(path: string): boolean {
     rmSync(path);
     return true;
   } catch {
-    // Somebody else's file, or a disk that cannot be written to: it stays, and counts.
+    // No permission, or a read-only disk: it is kept, and counted.
     return false;
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Once so much was read from the beginning on, writing continues there: pages further on are used only while much is
- * waiting.
+ * Once this many bytes at the beginning are free, writing continues there, so that later pages are used only under
+ * load.
  */
 const EARLY_BYTES = 4 << 20;
 
 /**
- * Memory that two threads share, written by one and read by the other in the same order: chunks are copied once, and
- * nothing is allocated for them. Pages that were never written to take no memory.
+ * A ring buffer shared by two threads: one writes, the other reads in the same order. Chunks are copied once without
+ * allocation. Pages that were never written to take no memory.
  */
 export class Ring {
   readonly memory: SharedArrayBuffer;
   readonly #bytes: Uint8Array;
-  /** Both count on from the beginning; the place in memory is the rest of the division by its size. */
+  /** Both only increase; the position in memory is the remainder of a division by its size. */
   #written = 0;
   #read = 0;
   #waiting = 0;
@@ -31,7 +31,7 @@ export class Ring {
     return this.#written;
   }
 
-  /** Copies a chunk into the ring and says where in memory it begins; null where there is no room. */
+  /** Copies a chunk into the ring. Returns its position in memory; null if there is no room. */
   put(chunk: Uint8Array): number | null {
     const start = this.#startFor(chunk.length);
     const end = start + chunk.length;
@@ -52,17 +52,17 @@ export class Ring {
     }
     const [place, read] = [this.#written % size, this.#read % size];
     const isEarly = place >= read && read >= Math.max(EARLY_BYTES, length);
-    // A chunk lies in one piece.
+    // A chunk is contiguous.
     return isEarly || place + length > size ? next : this.#written;
   }
 
-  /** So many bytes were read, up to this value of `written`. */
+  /** Frees the bytes that were read, up to this value of `written`. */
   release(bytes: number, position: number): void {
     this.#read = Math.max(this.#read, position);
     this.#waiting -= bytes;
   }
 
-  /** Nobody reads any more: what is waiting is lost. */
+  /** The reader is gone: discards what was not read. */
   clear(): void {
     this.#read = this.#written;
     this.#waiting = 0;

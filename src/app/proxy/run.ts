@@ -9,7 +9,7 @@ import type { SettingsFile } from "../settings/settings.ts";
 import { admission, withToken } from "./admission.ts";
 import { Budgets } from "./budgets.ts";
 import { type Kept, keepWithin } from "./retention.ts";
-import { Witness } from "./witness.ts";
+import { TrafficRecorder } from "./traffic-recorder.ts";
 
 export interface ProxyRun {
   readonly env: Env;
@@ -20,19 +20,19 @@ export interface ProxyRun {
   readonly upstream: URL | null;
   readonly via: URL | null;
   readonly silenceMs: number;
-  /** Null: everything but secrets is kept. */
+  /** Null: only secrets are removed. */
   readonly redaction: RedactionRules | null;
-  /** Asks everybody for the token, this user's own processes as well. */
+  /** Requires the token from every client, including this user's own processes. */
   readonly asksForToken?: boolean;
   readonly notify: (text: string) => void;
-  /** Instead of what the operating system tells. */
+  /** Replaces the lookup of client processes in the operating system. */
   readonly clients?: Clients;
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
   readonly recorder?: string | URL;
 }
 
 export interface RunningProxy {
-  /** Carries the token where one is asked for. */
+  /** Contains the token if one is required. */
   readonly url: string;
   readonly folder: string;
   readonly kept: Kept;
@@ -43,7 +43,7 @@ const NAME = "proxy";
 const GRACE_MS = 2_000;
 const TIDY_MS = 3_600_000;
 
-/** Passes requests on and writes them down, until it is stopped. */
+/** Forwards and records requests until it is stopped. */
 export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const { env, settings, notify } = run;
   const folder = recordingsRoot(env, NAME);
@@ -51,18 +51,18 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const tidy = () => keepWithin(folder, limits, Date.now());
   const kept = tidy();
   const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
-  const once = tellOnce(notify);
+  const notifyOfTrouble = notifyOnce(notify);
   const access = new Access(keptToken(env, "proxy-token"), run.clients);
   const asksForToken = run.asksForToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
   const door = { host: run.host, port: () => port, access, asksForToken };
-  const witness = new Witness({
+  const recorder = new TrafficRecorder({
     folder,
     redaction: run.redaction,
     window: settings.values.match_window,
-    tellsRows: !budgets.isOff,
+    reportsRows: !budgets.isOff,
     onRow: (row) => budgets.count(row),
-    onTrouble: once,
+    onTrouble: notifyOfTrouble,
     ...(run.recorder && { recorder: run.recorder }),
   });
   const proxy = await startProxy({
@@ -72,28 +72,28 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     silenceMs: run.silenceMs,
     admits: (incoming) => admission(incoming, door),
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
-    begin: (head) => witness.begin(head),
+    begin: (head) => recorder.begin(head),
     refuses: (head) => budgets.refuses(head),
-    failure: (status, words) =>
+    failure: (status, text) =>
       JSON.stringify({
         type: "error",
-        error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` },
+        error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${text}` },
       }),
-    onTrouble: (error) => once(error.message),
+    onTrouble: (error) => notifyOfTrouble(error.message),
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EADDRINUSE")
       throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
     throw new Failure(
       "failed",
-      `port ${run.port} is taken`,
-      ["next: retinue proxy --port 0, for any that is free"],
+      `port ${run.port} is in use`,
+      ["next: retinue proxy --port 0, for any free port"],
       error,
     );
   });
   port = Number(new URL(proxy.url).port);
   const isOpen = !asksForToken && (await access.identifies(run.host, port));
   const timer = setInterval(() => {
-    if (tidy().removedFiles > 0) witness.reopen();
+    if (tidy().removedFiles > 0) recorder.reopen();
   }, TIDY_MS);
   timer.unref();
   return {
@@ -103,17 +103,17 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     async stop() {
       clearInterval(timer);
       await proxy.stop(GRACE_MS);
-      await witness.close();
+      await recorder.close();
     },
   };
 }
 
-/** The same trouble again is no news. */
-function tellOnce(notify: (text: string) => void): (words: string) => void {
-  const told = new Set<string>();
-  return (words) => {
-    if (told.has(words)) return;
-    told.add(words);
-    notify(`Trouble with the recording, not with the agents: ${words}`);
+/** Reports each problem once. */
+function notifyOnce(notify: (text: string) => void): (text: string) => void {
+  const seen = new Set<string>();
+  return (text) => {
+    if (seen.has(text)) return;
+    seen.add(text);
+    notify(`recording problem (agents are not affected): ${text}`);
   };
 }

@@ -6,8 +6,8 @@ import { unpackingStream, unpackWhole } from "../../transports/unpack.ts";
 type OnText = (text: string, bytes: number, at: number) => void;
 
 /**
- * Gives the text of a copy of what goes by packed, and not more than `MAX_RECORD` of it. What is cut off in the middle
- * is read up to there.
+ * Decompresses and decodes a response for the recording, up to `MAX_RECORD` bytes. A truncated response is read as far
+ * as it goes.
  */
 export class Unpacker {
   readonly #onText: OnText;
@@ -23,19 +23,19 @@ export class Unpacker {
     this.#stream = unpackingStream(encoding);
     this.#stream?.on("data", (bytes: Buffer) => this.#unpack(bytes));
     this.#stream?.on("close", () => this.#finish());
-    // Not what it says it is, or cut off: then it is closed.
+    // Corrupt or truncated: the stream closes.
     this.#stream?.on("error", () => {});
   }
 
   push(bytes: Uint8Array, at: number): void {
     this.#at = at;
     this.#packed += bytes.length;
-    if (this.#stream === null) this.#say(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    // It is unpacked later, and the bytes are valid only now.
+    if (this.#stream === null) this.#emit(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    // Copied, because it is decompressed later and the bytes are valid only now.
     else if (!this.#stream.destroyed) this.#stream.write(new Uint8Array(bytes));
   }
 
-  /** Everything was told when `done` is called. */
+  /** Calls `done` after the last text. */
   end(done: () => void): void {
     this.#onEnd = done;
     if (this.#stream === null || this.#stream.closed) this.#finish();
@@ -45,10 +45,10 @@ export class Unpacker {
   #unpack(bytes: Buffer) {
     this.#unpacked += bytes.length;
     if (this.#unpacked > MAX_RECORD) this.#stream?.destroy();
-    else this.#say(bytes);
+    else this.#emit(bytes);
   }
 
-  #say(bytes: Buffer) {
+  #emit(bytes: Buffer) {
     const packed = this.#packed;
     this.#packed = 0;
     this.#onText(this.#decoder.write(bytes), packed, this.#at);
@@ -58,18 +58,18 @@ export class Unpacker {
     const done = this.#onEnd;
     this.#onEnd = null;
     const rest = done === null ? "" : this.#decoder.end();
-    // What was not unpacked any more counts as well.
+    // Bytes that were not decompressed are counted, too.
     if (done !== null && (rest !== "" || this.#packed > 0)) this.#onText(rest, this.#packed, this.#at);
     this.#packed = 0;
     done?.();
   }
 
-  /** A body that is there as a whole; null where it cannot be unpacked. */
+  /** Decompresses a complete body; null if that fails. */
   static whole(bytes: Buffer, encoding: string): string | null {
     try {
       return unpackWhole(bytes, encoding, MAX_RECORD).toString();
     } catch {
-      // Cut off, too large, or not what it says it is: then only its size is known.
+      // Truncated, too large or corrupt: only its size is known.
       return null;
     }
   }

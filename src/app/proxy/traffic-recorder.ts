@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { EndedRow, OpenedRow, RequestRow } from "../../core/facts/traffic.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
-import type { AskedHead, ExchangeWitness } from "../../transports/proxy.ts";
+import type { ExchangeObserver, RequestHead } from "../../transports/proxy.ts";
 import { ownModule } from "../own-files.ts";
 import type { MatchWindow } from "../settings/settings-table.ts";
-import type { Told } from "./recording.ts";
+import type { ExchangeEvent } from "./recording.ts";
 import { Ring } from "./ring.ts";
 
 export interface RecorderJob {
   readonly folder: string;
-  /** How long after a call an agent may begin and still be matched to it by its prompt. */
+  /** Maximum time between a spawn call and an agent that is matched to it by its prompt. */
   readonly window: MatchWindow;
   readonly redaction: RedactionRules | null;
-  /** Somebody counts along. */
-  readonly tellsRows: boolean;
+  /** Whether the recorder reports the rows that it writes. */
+  readonly reportsRows: boolean;
 }
 
 /** What the recorder thread starts with: its job, and the memory in which chunks are passed to it. */
@@ -22,12 +22,12 @@ export interface RecorderStart extends RecorderJob {
   readonly memory: SharedArrayBuffer;
 }
 
-/** What is passed to the recorder: chunks by their place in the shared memory. */
-export type Passed = Exclude<Told, { bytes: Uint8Array }> | PassedChunk;
+/** An entry for the recorder. Chunks are passed by their position in the shared memory. */
+export type Passed = Exclude<ExchangeEvent, { bytes: Uint8Array }> | PassedChunk;
 
-/** One or more chunks of an exchange that came one after the other. */
+/** Consecutive chunks of an exchange. */
 interface PassedChunk {
-  readonly is: "asked" | "answer";
+  readonly is: "request-chunk" | "response-chunk";
   readonly id: string;
   readonly at: number;
   readonly start: number;
@@ -35,40 +35,40 @@ interface PassedChunk {
   end: number;
 }
 
-export type RecorderSays =
-  /** So many entries were read, with so many bytes of the shared memory, up to this position. */
+export type RecorderMessage =
+  /** The number of entries read, and the bytes of the shared memory, up to position `end`. */
   | { readonly is: "done"; readonly entries: number; readonly bytes: number; readonly end: number }
   | { readonly is: "row"; readonly row: RequestRow | OpenedRow | EndedRow }
-  | { readonly is: "trouble"; readonly words: string }
+  | { readonly is: "trouble"; readonly text: string }
   | { readonly is: "closed" };
 
-export interface WitnessOptions extends RecorderJob {
+export interface TrafficRecorderOptions extends RecorderJob {
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
   readonly recorder?: string | URL;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
-  onTrouble(words: string): void;
+  onTrouble(text: string): void;
 }
 
-/** More than this does not wait to be written down: then bodies are left out, and the agents go on. */
+/** Maximum number of bytes that wait for the recorder. Above it, bodies are not recorded; forwarding continues. */
 const MAX_WAITING = 64 << 20;
-/** While more entries than this wait, new requests are not recorded at all. */
+/** Maximum number of entries that wait. Above it, new requests are not recorded at all. */
 const MAX_ENTRIES = 10_000;
-/** Long enough that many chunks go together, and short enough that nobody waits to see them. */
+/** How long chunks are collected before they are sent together. Too short to be noticed. */
 const GATHER_MS = 5;
 /**
- * More than this in that time is no answer that a model writes: recording it waits, so that it does not slow the
- * forwarding down.
+ * More bytes than this in that time do not come from a model. They are sent to the recorder later, so that recording
+ * does not slow down forwarding.
  */
 const BULK_BYTES = 512 << 10;
 const LONGEST_WAIT_MS = 1_000;
 
-/** Hands copies of what goes by to the thread that writes it down, many at a time. */
-export class Witness {
-  readonly #options: WitnessOptions;
+/** Copies the proxy's traffic to the recorder thread, in batches. */
+export class TrafficRecorder {
+  readonly #options: TrafficRecorderOptions;
   #thread: Worker | null = null;
   readonly #ring = new Ring(MAX_WAITING);
   #batch: Passed[] = [];
-  /** Entries that were passed on and not read yet, with those of the batch. */
+  /** Entries that the recorder has not read yet, including the current batch. */
   #entries = 0;
   /** Entries and batches so far, for tests. */
   readonly passed = { entries: 0, batches: 0 };
@@ -76,7 +76,7 @@ export class Witness {
   #onClosed: (() => void) | null = null;
   readonly #process = { pid: process.pid, startedAt: Math.round(Date.now() - performance.now()) };
 
-  constructor(options: WitnessOptions) {
+  constructor(options: TrafficRecorderOptions) {
     this.#options = options;
   }
 
@@ -85,27 +85,27 @@ export class Witness {
     return { entries: this.#entries, bytes: this.#ring.waiting };
   }
 
-  begin(head: AskedHead): ExchangeWitness {
+  begin(head: RequestHead): ExchangeObserver {
     if (this.#entries > MAX_ENTRIES) {
-      this.#options.onTrouble("more requests go by than can be written down: some are left out");
+      this.#options.onTrouble("requests arrive faster than they can be recorded; some are not recorded");
       return UNRECORDED;
     }
     const id = newId();
     const { method, path, headers, upstream } = head;
-    this.#tell({
-      is: "begun",
+    this.#send({
+      is: "began",
       id,
       at: Date.now(),
-      question: { method, path, headers, upstream, windowMs: null, process: this.#process },
+      head: { method, path, headers, upstream, windowMs: null, process: this.#process },
     });
     return {
-      asked: (chunk) => this.#copy("asked", id, chunk),
-      askedAll: () => this.#tell({ is: "asked-all", id, at: Date.now() }),
-      answered: (head) =>
-        this.#tell({ is: "answered", id, at: Date.now(), status: head.status, headers: head.headers }),
-      answer: (chunk) => this.#copy("answer", id, chunk),
+      requestChunk: (chunk) => this.#copy("request-chunk", id, chunk),
+      requestEnd: () => this.#send({ is: "request-end", id, at: Date.now() }),
+      responseHead: (head) =>
+        this.#send({ is: "response-head", id, at: Date.now(), status: head.status, headers: head.headers }),
+      responseChunk: (chunk) => this.#copy("response-chunk", id, chunk),
       ended: (ending) =>
-        this.#tell({
+        this.#send({
           is: "ended",
           id,
           at: Date.now(),
@@ -115,12 +115,12 @@ export class Witness {
     };
   }
 
-  /** Files may have been thrown away: what comes is written into new ones. */
+  /** Recordings may have been deleted: starts new files. */
   reopen(): void {
     this.#thread?.postMessage("reopen");
   }
 
-  /** Everything told so far is written down when it resolves. */
+  /** Resolves when everything sent so far is recorded. */
   close(): Promise<void> {
     this.#flush();
     const thread = this.#thread;
@@ -132,10 +132,10 @@ export class Witness {
     });
   }
 
-  #copy(is: "asked" | "answer", id: string, chunk: Uint8Array) {
+  #copy(is: "request-chunk" | "response-chunk", id: string, chunk: Uint8Array) {
     const start = this.#ring.put(chunk);
     if (start === null) {
-      this.#options.onTrouble("more goes by than can be written down: some bodies are left out");
+      this.#options.onTrouble("data arrives faster than it can be recorded; some bodies are not recorded");
       return;
     }
     const end = this.#ring.written;
@@ -143,11 +143,11 @@ export class Witness {
     if (last?.is === is && last.id === id && last.start + last.length === start) {
       last.length += chunk.length;
       last.end = end;
-    } else this.#tell({ is, id, at: Date.now(), start, length: chunk.length, end });
+    } else this.#send({ is, id, at: Date.now(), start, length: chunk.length, end });
   }
 
-  #tell(told: Passed) {
-    this.#batch.push(told);
+  #send(event: Passed) {
+    this.#batch.push(event);
     this.#entries += 1;
     this.passed.entries += 1;
     if (this.#isPlanned) return;
@@ -175,14 +175,14 @@ export class Witness {
   }
 
   #start(): Worker {
-    const { folder, redaction, window, tellsRows } = this.#options;
+    const { folder, redaction, window, reportsRows } = this.#options;
     const thread = new Worker(this.#options.recorder ?? ownModule("app/proxy/recorder-thread"), {
-      workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart,
+      workerData: { folder, redaction, window, reportsRows, memory: this.#ring.memory } satisfies RecorderStart,
     });
-    // It must not keep a process alive that has nothing else to do.
+    // The thread alone must not keep the process alive.
     thread.unref();
-    thread.on("message", (says: RecorderSays) => this.#hear(says));
-    thread.on("error", (error) => this.#options.onTrouble(`what goes by is not written down: ${error.message}`));
+    thread.on("message", (message: RecorderMessage) => this.#receive(message));
+    thread.on("error", (error) => this.#options.onTrouble(`traffic is not recorded: ${error.message}`));
     thread.on("exit", () => {
       if (this.#thread === thread) this.#thread = null;
       this.#ring.clear();
@@ -192,17 +192,23 @@ export class Witness {
     return thread;
   }
 
-  #hear(says: RecorderSays) {
-    if (says.is === "done") {
-      this.#ring.release(says.bytes, says.end);
-      this.#entries -= says.entries;
-    } else if (says.is === "row") this.#options.onRow(says.row);
-    else if (says.is === "trouble") this.#options.onTrouble(says.words);
+  #receive(message: RecorderMessage) {
+    if (message.is === "done") {
+      this.#ring.release(message.bytes, message.end);
+      this.#entries -= message.entries;
+    } else if (message.is === "row") this.#options.onRow(message.row);
+    else if (message.is === "trouble") this.#options.onTrouble(message.text);
     else this.#onClosed?.();
   }
 }
 
-const UNRECORDED: ExchangeWitness = { asked() {}, askedAll() {}, answered() {}, answer() {}, ended() {} };
+const UNRECORDED: ExchangeObserver = {
+  requestChunk() {},
+  requestEnd() {},
+  responseHead() {},
+  responseChunk() {},
+  ended() {},
+};
 
-/** By time, so that names sort as they were made. */
+/** Ids sort by time. */
 const newId = () => `req-${Date.now().toString(36)}-${randomBytes(5).toString("hex")}`;

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { Witness } from "../../src/app/proxy/witness.ts";
+import { TrafficRecorder } from "../../src/app/proxy/traffic-recorder.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 
 const scratch = scratchFolder();
@@ -24,11 +24,11 @@ function witnessIn(folder: string) {
     folder,
     redaction: null,
     window: { defaultMs: null, projects: new Map(), hosts: new Map() },
-    tellsRows: false,
+    reportsRows: false,
   };
   return {
     troubles,
-    witness: new Witness({ ...options, onRow: () => {}, onTrouble: (words) => troubles.push(words) }),
+    recorder: new TrafficRecorder({ ...options, onRow: () => {}, onTrouble: (words) => troubles.push(words) }),
   };
 }
 
@@ -38,22 +38,22 @@ const delta = (text: string) =>
   );
 
 /** An exchange with an answer in so many chunks. */
-function exchange(witness: Witness, number: number, chunks: number): void {
-  const one = witness.begin(HEAD);
-  one.asked(
+function exchange(recorder: TrafficRecorder, number: number, chunks: number): void {
+  const one = recorder.begin(HEAD);
+  one.requestChunk(
     Buffer.from(
       JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Question ${number}` }] }),
     ),
   );
-  one.askedAll();
-  one.answered({ status: 200, headers: ["content-type", "text/event-stream"] });
-  one.answer(
+  one.requestEnd();
+  one.responseHead({ status: 200, headers: ["content-type", "text/event-stream"] });
+  one.responseChunk(
     Buffer.from(
       'data: {"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":1}}}\n\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
     ),
   );
-  for (let i = 0; i < chunks; i += 1) one.answer(delta(`word ${i} `));
-  one.answer(Buffer.from('data: {"type":"content_block_stop","index":0}\n\ndata: {"type":"message_stop"}\n\n'));
+  for (let i = 0; i < chunks; i += 1) one.responseChunk(delta(`word ${i} `));
+  one.responseChunk(Buffer.from('data: {"type":"content_block_stop","index":0}\n\ndata: {"type":"message_stop"}\n\n'));
   one.ended({ how: "finished" });
 }
 
@@ -62,16 +62,16 @@ const rowsIn = (folder: string) =>
 
 it("passes an exchange on in as many entries, however many chunks it has", async () => {
   const folder = join(scratch(), "few");
-  const { witness, troubles } = witnessIn(folder);
+  const { recorder, troubles } = witnessIn(folder);
   const entries: number[] = [];
   for (const chunks of [10, 1_000]) {
-    const before = witness.passed.entries;
-    exchange(witness, chunks, chunks);
-    entries.push(witness.passed.entries - before);
+    const before = recorder.passed.entries;
+    exchange(recorder, chunks, chunks);
+    entries.push(recorder.passed.entries - before);
   }
   expect(entries).toEqual([6, 6]);
-  await witness.close();
-  expect(witness.passed.batches).toBe(1);
+  await recorder.close();
+  expect(recorder.passed.batches).toBe(1);
   expect(troubles).toEqual([]);
   const rows = rowsIn(folder);
   expect(rows.filter((row) => row.includes('"block"') && row.includes("word 9 ")).length).toBe(2);
@@ -80,16 +80,18 @@ it("passes an exchange on in as many entries, however many chunks it has", async
 
 it("leaves requests out while too much waits, and retains nothing of any of them in the end", async () => {
   const folder = join(scratch(), "flood");
-  const { witness, troubles } = witnessIn(folder);
-  for (let i = 0; i < 5_000; i += 1) exchange(witness, i, 1);
-  const most = witness.waiting;
+  const { recorder, troubles } = witnessIn(folder);
+  for (let i = 0; i < 5_000; i += 1) exchange(recorder, i, 1);
+  const most = recorder.waiting;
   expect(most.entries).toBeLessThan(10_010);
-  expect(new Set(troubles)).toEqual(new Set(["more requests go by than can be written down: some are left out"]));
-  while (witness.waiting.entries > 0) await wait(20);
-  expect(witness.waiting).toEqual({ entries: 0, bytes: 0 });
-  exchange(witness, 5_001, 1);
-  expect(witness.waiting.entries).toBe(6);
-  await witness.close();
+  expect(new Set(troubles)).toEqual(
+    new Set(["requests arrive faster than they can be recorded; some are not recorded"]),
+  );
+  while (recorder.waiting.entries > 0) await wait(20);
+  expect(recorder.waiting).toEqual({ entries: 0, bytes: 0 });
+  exchange(recorder, 5_001, 1);
+  expect(recorder.waiting.entries).toBe(6);
+  await recorder.close();
   const ended = rowsIn(folder).filter((row) => row.includes('"ended"')).length;
   expect(ended).toBe(Math.round((most.entries + 6) / 6));
 });
@@ -113,15 +115,15 @@ it("records where it was started with the lowest priority", () => {
   const [folder, program] = [join(home, "nice"), join(home, "nice.mjs")];
   const script = `
     import { setPriority } from "node:os";
-    import { Witness } from ${JSON.stringify(new URL("../../src/app/proxy/witness.ts", import.meta.url).href)};
+    import { TrafficRecorder } from ${JSON.stringify(new URL("../../src/app/proxy/traffic-recorder.ts", import.meta.url).href)};
     setPriority(19);
     const window = { defaultMs: null, projects: new Map(), hosts: new Map() };
-    const options = { folder: ${JSON.stringify(folder)}, redaction: null, window, tellsRows: false };
-    const witness = new Witness({ ...options, onRow() {}, onTrouble: (words) => console.log("trouble: " + words) });
-    const one = witness.begin(${JSON.stringify(HEAD)});
-    one.askedAll();
+    const options = { folder: ${JSON.stringify(folder)}, redaction: null, window, reportsRows: false };
+    const recorder = new TrafficRecorder({ ...options, onRow() {}, onTrouble: (words) => console.log("trouble: " + words) });
+    const one = recorder.begin(${JSON.stringify(HEAD)});
+    one.requestEnd();
     one.ended({ how: "finished" });
-    await witness.close();`;
+    await recorder.close();`;
   writeFileSync(program, script);
   const printed = execFileSync(process.execPath, [program], { encoding: "utf8" });
   expect(printed).toBe("");
