@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Failure } from "../../src/app/failure.ts";
-import { type Machine, readMachine } from "../../src/app/machine.ts";
+import type { Library } from "../../src/app/ingest/library.ts";
+import { openLibrary } from "../../src/app/open.ts";
 import { resolve } from "../../src/app/query/resolve.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
 import { partsOf } from "../../src/core/facts/ids.ts";
-import { type LinkedAgent, subtreeOf } from "../../src/core/link/link.ts";
+import { type Forest, type LinkedAgent, subtreeOf } from "../../src/core/link/link.ts";
 import { retinue } from "../support/cli.ts";
 import { homeEnv, recordedHome } from "../support/fixtures.ts";
 
@@ -29,16 +31,30 @@ const CASES = [
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-uris-"));
 const home = join(scratch, "home");
-let machine: Machine;
+let library: Library;
+let forest: Forest;
 beforeAll(async () => {
   for (const [provider, name] of CASES) cpSync(recordedHome(provider, name).home, home, { recursive: true });
-  machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(scratch, "data") } });
+  const env = { ...homeEnv(home), RETINUE_HOME: join(scratch, "data") };
+  library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  await library.refresh();
+  // Thousands of URIs ask for the same few forests, and nothing changes meanwhile.
+  const [forestOf, forests] = [library.forestOf.bind(library), new Map<string, Forest>()];
+  library.forestOf = (keys) => {
+    const found = forests.get(keys.join()) ?? forestOf(keys);
+    forests.set(keys.join(), found);
+    return found;
+  };
+  forest = library.forestOf(library.store.roots({ under: library.under, limit: 1_000 }).map(({ key }) => key));
 });
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+afterAll(() => {
+  library.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
 
 const outcome = (uri: string): string => {
   try {
-    return resolve(machine.library, uri).uri;
+    return resolve(library, uri).uri;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return [error.code, error.message, ...error.next].join("\n");
@@ -49,12 +65,12 @@ const isThread = (agent: LinkedAgent) => partsOf(agent.key).agent === null;
 
 describe("an agent is named below its thread, or below an agent above it that is a thread itself", () => {
   it("every agent below every other", () => {
-    const agents = [...machine.forest.agents.values()];
+    const agents = [...forest.agents.values()];
     expect(agents.filter(({ depth }) => depth > 1).map(({ key }) => partsOf(key).provider)).toEqual(
       expect.arrayContaining(["claude", "codex", "opencode", "copilot", "pi"]),
     );
     for (const main of agents) {
-      const below = new Set(subtreeOf(machine.forest, main.key).slice(1));
+      const below = new Set(subtreeOf(forest, main.key).slice(1));
       for (const agent of agents) {
         const uri = `${partsOf(main.key).provider}://${idOf(main)}/${idOf(agent)}`;
         const found = outcome(uri);

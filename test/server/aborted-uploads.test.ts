@@ -5,7 +5,6 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { COMPILED, MAIN } from "../support/cli.ts";
 import { until } from "../support/server.ts";
@@ -65,9 +64,11 @@ async function abort({ hostname, port }: URL, method: string, path: string, type
     socket.on("error", () => {});
     const part = length.startsWith("Content") ? '{"a":' : '5\r\n{"a":\r\n';
     socket.write(
-      `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: ${type}\r\n${length}\r\n\r\n${part}`,
+      `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: ${type}\r\n${length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    await wait(50);
+    // It has begun to read the body, or has refused it already.
+    await new Promise((resolve) => socket.once("data", resolve));
+    await new Promise((resolve) => socket.write(part, resolve));
     socket.resetAndDestroy();
     await gone;
   }

@@ -43,6 +43,8 @@ export class FakeServer {
   /** Ends every stream as soon as it has greeted. */
   endsAtOnce = false;
   connections = 0;
+  /** When each of them was made. */
+  readonly connectedMs: number[] = [];
 
   constructor() {
     this.#server = createServer((request, response) => this.#answer(request, response));
@@ -69,6 +71,7 @@ export class FakeServer {
     }
     if (path === this.stream) {
       this.connections += 1;
+      this.connectedMs.push(performance.now());
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       const greeting = { id: `evt_${this.connections}`, type: "server.connected", properties: {} };
       response.write(`data: ${JSON.stringify(this.stream === "/event" ? greeting : { payload: greeting })}\n\n`);
