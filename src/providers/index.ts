@@ -7,6 +7,7 @@ export { codex } from "./codex/manifest.ts";
 export { copilot } from "./copilot/manifest.ts";
 export { gemini } from "./gemini/manifest.ts";
 export { kilo } from "./kilo/manifest.ts";
+export { kimi } from "./kimi/manifest.ts";
 export { opencode } from "./opencode/manifest.ts";
 export { pi } from "./pi/manifest.ts";
 export { qwen } from "./qwen/manifest.ts";

@@ -1,0 +1,11 @@
+import type { Manifest } from "../../core/ports/manifest.ts";
+
+export const NAME = "kimi";
+
+export const kimi: Manifest = {
+  name: NAME,
+  product: "Kimi Code",
+  versions: "2.1; the older Kimi CLI (Python) from its sources, not verified",
+  docs: "docs/formats/kimi.md",
+  load: async () => (await import("./provider.ts")).provider,
+};

@@ -1,0 +1,54 @@
+import type { Provider, Stream } from "../../core/ports/provider.ts";
+import { locate } from "./locate.ts";
+import { kimi } from "./manifest.ts";
+import { OldMeta, OldWire } from "./old.ts";
+import { asSentence } from "./spawns.ts";
+import { State } from "./state.ts";
+import { Wire } from "./wire.ts";
+
+const listIn = (value: string | undefined) =>
+  (value ?? "")
+    .split(",")
+    .map((dir) => dir.trim())
+    .filter((dir) => dir !== "");
+const orElse = (given: readonly string[], usual: string) => (given.length > 0 ? given : [usual]);
+
+export const provider: Provider = {
+  ...kimi,
+  vendor: "moonshotai",
+  folders: ["sessions"],
+  idForm: "a session id looks like session_aa547439-b430-470b-9f43-f4a65f939a3c",
+  rootsForm: "`KIMI_CODE_HOME`, else `~/.kimi-code`; and `KIMI_SHARE_DIR`, else `~/.kimi`",
+  roots: (env, home) => [
+    ...orElse(listIn(env.KIMI_CODE_HOME), `${home}/.kimi-code`),
+    ...orElse(listIn(env.KIMI_SHARE_DIR), `${home}/.kimi`),
+  ],
+  stream(path): Stream | null {
+    const found = locate(path);
+    if (found === null) return null;
+    const { session } = found;
+    switch (found.is) {
+      case "state":
+        return { shape: "document", open: (file) => new State(session, file), together: session };
+      case "wire":
+        return {
+          shape: "lines",
+          open: (file, saved) => new Wire(session, found.agent, file, saved),
+          together: session,
+        };
+      case "old-wire":
+        return {
+          shape: "lines",
+          open: (file, saved) => new OldWire(session, found.agent, file, saved),
+          together: session,
+        };
+      case "old-meta":
+        return { shape: "document", open: (file) => new OldMeta(session, found.agent, file), together: session };
+      default:
+        return found satisfies never;
+    }
+  },
+  asSentence,
+  isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
+  isAgentId: (id) => /^[\w.-]+$/.test(id),
+};

@@ -1,0 +1,321 @@
+import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
+import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { readJsonLine } from "../kit/lines.ts";
+import { statePlan } from "../kit/plan.ts";
+import * as key from "./keys.ts";
+import { NAME } from "./manifest.ts";
+import { firstLine, isSpawn, readEnd, readSpawn, readSpawned, readTask } from "./spawns.ts";
+import { tokensOf } from "./tokens.ts";
+
+const RECORD_START = /\{"type":"/g;
+/** Records that repeat others, and long ones that are not needed: recognised by their first bytes. */
+const SKIPPED = ['{"message":{', '{"type":"llm.tools_snapshot"', '{"type":"token_counting.'].map((text) =>
+  new TextEncoder().encode(text),
+);
+
+interface Memory {
+  readonly isIntroduced: boolean;
+  readonly isPrompted: boolean;
+  readonly model: string;
+  readonly kind: string;
+  readonly step: string;
+  readonly responses: number;
+  readonly prompt: string | null;
+  readonly known: readonly string[];
+  readonly asked: readonly string[];
+}
+
+/** `agents/<agent>/wire.jsonl` of Kimi Code: one record per line, with its time. */
+export class Wire implements Parser {
+  readonly #session: string;
+  readonly #id: string;
+  readonly #agent: AgentKey;
+  readonly #file: SourceFile;
+  #isIntroduced: boolean;
+  #isPrompted: boolean;
+  /** Of the last request; usage names only the alias. */
+  #model: string;
+  #kind: string;
+  /** The current step, which is one response, and the usage records so far. */
+  #step: string;
+  #responses: number;
+  /** The id of the last prompt. */
+  #prompt: string | null;
+  /** Agents spawned so far. */
+  readonly #known: Set<string>;
+  /** Spawn calls that have not spawned yet. */
+  readonly #asked: Set<string>;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  constructor(session: string, id: string, file: SourceFile, saved?: unknown) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
+    const memory = saved as Memory | undefined;
+    this.#session = session;
+    this.#id = id;
+    this.#agent = key.agent(session, id);
+    this.#file = file;
+    this.#isIntroduced = memory?.isIntroduced ?? false;
+    this.#isPrompted = memory?.isPrompted ?? false;
+    this.#model = memory?.model ?? "";
+    this.#kind = memory?.kind ?? "loop";
+    this.#step = memory?.step ?? "";
+    this.#responses = memory?.responses ?? 0;
+    this.#prompt = memory?.prompt ?? null;
+    this.#known = new Set(memory?.known);
+    this.#asked = new Set(memory?.asked);
+  }
+
+  save(): Memory {
+    return {
+      isIntroduced: this.#isIntroduced,
+      isPrompted: this.#isPrompted,
+      model: this.#model,
+      kind: this.#kind,
+      step: this.#step,
+      responses: this.#responses,
+      prompt: this.#prompt,
+      known: [...this.#known],
+      asked: [...this.#asked],
+    };
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#last = { line, drafts: [] };
+    if (SKIPPED.some((start) => start.every((byte, i) => record[i] === byte)) && record.at(-1) === 0x7d) return NOTHING;
+    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
+    const json = asObject(value);
+    const at = asTime(json?.time) ?? asTime(json?.created_at);
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys: [] });
+    out.problems.push(...problems);
+    if (json === null) {
+      if (isRead && problems.length === 0) out.problem("record-malformed", "not an object");
+      return out;
+    }
+    // The other family of records says the same again, when a turn has ended.
+    if (json.kind === "event") return out;
+    this.#introduce(out);
+    const type = asNonBlank(json.type);
+    if (type === null) out.problem("record-malformed", "a record without a type");
+    else this.#last = { line, drafts: this.#read(out, json, type, at, line) };
+    return out;
+  }
+
+  #introduce(out: FindingsOf) {
+    if (this.#isIntroduced) return;
+    this.#isIntroduced = true;
+    const { path, bytes, bornMs = null } = this.#file;
+    out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
+    if (this.#id === key.MAIN) return;
+    // The transcript of its parent names the direct one.
+    out.addOfFile({
+      type: "parent-named",
+      child: this.#agent,
+      parent: key.agent(this.#session, key.MAIN),
+      rule: "agents/<agent>",
+      source: "child_rollout",
+      confidence: 0.5,
+      says: `its file lies in the folder of session ${this.#session}`,
+    });
+  }
+
+  #read(out: FindingsOf, json: JsonObject, type: string, at: number | null, line: number): readonly EventDraft[] {
+    switch (type) {
+      case "profile.bind": {
+        const [cwd, profile] = [asNonBlank(asObject(json.environmentDisclosure)?.cwd), asNonBlank(json.profileName)];
+        const isAgent = this.#id !== key.MAIN && profile !== null;
+        if (cwd !== null || isAgent)
+          out.addOfFile({
+            type: "agent-described",
+            agent: this.#agent,
+            ...(cwd === null ? {} : { cwd }),
+            ...(isAgent ? { agentType: profile } : {}),
+          });
+        return [];
+      }
+      case "turn.prompt":
+        return this.#readPrompt(out, json, at, line);
+      case "context.append_message":
+        return this.#readMessage(json, at, line);
+      case "llm.request":
+        this.#model = asNonBlank(json.model) ?? asText(json.modelAlias) ?? "";
+        this.#kind = asText(json.kind) ?? "loop";
+        return [];
+      case "usage.record":
+        this.#readUsage(out, json, line);
+        return [];
+      case "context.append_loop_event":
+        return this.#readStep(out, asObject(json.event) ?? {}, at, line);
+      case "subagent.spawned": {
+        const call = readSpawned(out, this.#session, json, this.#known);
+        if (call !== null) this.#asked.delete(call);
+        return [];
+      }
+      case "subagent.completed":
+      case "subagent.failed":
+      case "subagent.cancelled":
+        readEnd(out, this.#session, type, json);
+        return [];
+      case "task.terminated":
+        readTask(out, this.#session, json);
+        return [];
+      case "turn.ended":
+        return this.#readTurnEnd(out, json, at, line);
+      case "context.apply_compaction":
+        return [this.#draft(line, at, "compaction", "The conversation was compacted.")];
+      default:
+        // Settings, permissions, counters.
+        return [];
+    }
+  }
+
+  #readPrompt(out: FindingsOf, json: JsonObject, at: number | null, line: number) {
+    const text = textOf(json.input);
+    const isNotice = asText(asObject(json.origin)?.kind) === "task";
+    this.#prompt = asNonBlank(json.promptId);
+    if (!isNotice && !this.#isPrompted && text.trim() !== "") {
+      this.#isPrompted = true;
+      out.add({ type: "agent-described", agent: this.#agent, prompt: text });
+    }
+    out.add({ ...RECORD, role: "user", state: "open", turn: "its turn has begun", message: !isNotice });
+    return text.trim() === "" ? [] : [this.#draft(line, at, isNotice ? "note" : "user", text)];
+  }
+
+  /** What the user says in the middle of a turn; the prompt of a turn is repeated here, and reminders are inserted. */
+  #readMessage(json: JsonObject, at: number | null, line: number) {
+    const message = asObject(json.message);
+    const isUser = message?.role === "user" && asText(asObject(message.origin)?.kind) === "user";
+    const id = asNonBlank(message?.id);
+    if (!isUser || id === null || id === this.#prompt) return [];
+    const text = textOf(message.content);
+    return text.trim() === "" ? [] : [this.#draft(line, at, "user", text)];
+  }
+
+  #readUsage(out: FindingsOf, json: JsonObject, line: number) {
+    const usage = asObject(json.usage);
+    if (usage === null) return;
+    const isLoop = this.#kind === "loop";
+    const speaker = isLoop ? this.#agent : agentKey(NAME, this.#session, `${this.#id}~${this.#kind}`);
+    if (!isLoop)
+      out.part({ speaker }).add({
+        type: "agent-described",
+        agent: speaker,
+        internal: { why: `the product's own request (${this.#kind})`, unlessSpawned: false },
+      });
+    const name = isLoop && this.#step !== "" ? `${this.#step} ${this.#responses}` : `line ${line}`;
+    this.#responses += 1;
+    out.part({ speaker }).add({
+      type: "model-call",
+      response: key.record(this.#session, this.#id, name),
+      model: this.#model !== "" ? this.#model : (asText(json.model) ?? ""),
+      tokens: tokensOf(usage),
+      chars: 0,
+      ended: true,
+    });
+  }
+
+  #readStep(out: FindingsOf, event: JsonObject, at: number | null, line: number): readonly EventDraft[] {
+    const uuid = asNonBlank(event.uuid) ?? `line ${line}`;
+    const keys = [uuid, asNonBlank(event.stepUuid) ?? uuid].map((id) => key.record(this.#session, this.#id, id));
+    const part = out.part({ keys });
+    switch (event.type) {
+      case "step.begin":
+        this.#step = uuid;
+        this.#responses = 0;
+        return [];
+      case "content.part":
+        return this.#readPart(part, asObject(event.part) ?? {}, at, line, keys);
+      case "tool.call":
+        return this.#readCall(part, event, at, line, keys);
+      case "tool.result":
+        return this.#readResult(part, event, at, line);
+      default:
+        return [];
+    }
+  }
+
+  #readPart(out: FindingsOf, part: JsonObject, at: number | null, line: number, keys: readonly RecordKey[]) {
+    const isText = part.type === "text";
+    const text = (isText ? asText(part.text) : (asText(part.think) ?? asText(part.text))) ?? "";
+    if (text.trim() === "") return [];
+    if (isText) out.add({ ...RECORD, role: "assistant", text, message: true });
+    return [{ ...this.#draft(line, at, isText ? "assistant" : "reasoning", text, keys), response: this.#response }];
+  }
+
+  #readCall(out: FindingsOf, event: JsonObject, at: number | null, line: number, keys: readonly RecordKey[]) {
+    const [id, name] = [asNonBlank(event.toolCallId), asNonBlank(event.name)];
+    if (id === null || name === null) return [];
+    const [call, args] = [key.call(this.#session, id), asObject(event.args) ?? {}];
+    out.add({ ...RECORD, role: "assistant", calls: [{ call, name, ...waitsFor(name) }], message: true });
+    statePlan(out, args);
+    if (isSpawn(name)) {
+      this.#asked.add(id);
+      readSpawn(out, this.#session, id, name, args);
+    }
+    const tool = { name, call, input: isTooDeep(args) ? null : args, isError: false };
+    return [{ ...this.#draft(line, at, "toolCall", null, keys), tool, response: this.#response }];
+  }
+
+  #readResult(out: FindingsOf, event: JsonObject, at: number | null, line: number) {
+    const id = asNonBlank(event.toolCallId);
+    if (id === null) return [];
+    const result = asObject(event.result);
+    const [call, isError] = [key.call(this.#session, id), result?.isError === true];
+    out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
+    // Agents have no tool to spawn others, and models call it all the same.
+    if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call });
+    const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
+    return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];
+  }
+
+  #readTurnEnd(out: FindingsOf, json: JsonObject, at: number | null, line: number): readonly EventDraft[] {
+    const reason = asText(json.reason) ?? "completed";
+    const error = asNonBlank(asObject(json.error)?.message);
+    const state: RecordState = reason === "completed" ? "answered" : reason === "failed" ? "failed" : "interrupted";
+    const words = `its turn ended: ${reason}${error === null ? "" : `: ${firstLine(error)}`}`;
+    out.add({ ...RECORD, state, turn: words, ...(error === null ? {} : { error: firstLine(error) }) });
+    return error === null ? [] : [this.#draft(line, at, "error", error)];
+  }
+
+  get #response(): RecordKey {
+    return key.record(this.#session, this.#id, `${this.#step} 0`);
+  }
+
+  #draft(
+    line: number,
+    at: number | null,
+    kind: EventDraft["kind"],
+    text: string | null,
+    keys: readonly RecordKey[] = [key.record(this.#session, this.#id, `line ${line}`)],
+  ): EventDraft {
+    return { speaker: this.#agent, keys, at, kind, text, tool: null, response: null };
+  }
+}
+
+const waitsFor = (tool: string) => (tool === "AskUserQuestion" ? { waitsFor: "answer" } : {});
+
+const textOf = (parts: unknown): string =>
+  typeof parts === "string"
+    ? parts
+    : asList(parts)
+        .map((part) => asText(asObject(part)?.text) ?? "")
+        .join("");
+
+const RECORD: RecordRead = {
+  type: "record",
+  role: "other",
+  state: null,
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+};
