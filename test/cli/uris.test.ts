@@ -36,7 +36,7 @@ let forest: Forest;
 beforeAll(async () => {
   for (const [provider, name] of CASES) cpSync(recordedHome(provider, name).home, home, { recursive: true });
   const env = { ...homeEnv(home), RETINUE_HOME: join(scratch, "data") };
-  library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   await library.refresh();
   // Thousands of URIs ask for the same few forests, and nothing changes meanwhile.
   const [forestOf, forests] = [library.forestOf.bind(library), new Map<string, Forest>()];
