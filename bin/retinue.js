@@ -40,15 +40,24 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
  * no such folder.
  */
 function compileCache(fs, os, path) {
-  var folder, found;
+  var folder, found, parents;
   try {
     folder = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "retinue", "compiled");
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     found = fs.lstatSync(folder);
     if (process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0)) return null;
+    // Whoever can write to a folder above can put another one in its place after this look at it.
+    parents = [path.dirname(folder), path.dirname(path.dirname(folder))].map((above) => fs.statSync(above));
+    if (process.getuid !== undefined && parents.some((above) => isOthers(above, process.getuid()))) return null;
     return found.isDirectory() ? folder : null;
   } catch {
     // No home, or one that cannot be written to.
     return null;
   }
+}
+
+/** Whether another user than root can rename what is in a folder. Many systems give every user an own group. */
+function isOthers(found, user) {
+  if (found.uid !== user && found.uid !== 0) return true;
+  return (found.mode & 0o002) !== 0 || ((found.mode & 0o020) !== 0 && found.gid !== process.getgid());
 }

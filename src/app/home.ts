@@ -36,10 +36,10 @@ export function madeHome(env: Env): string {
   return retinueHome(env);
 }
 
-/** Names that versions up to 0.1.0 created with the default umask. */
-const OLDER_NAMES = /^(?:index|kept)\.sqlite|^server\.json|^(?:recordings|imported|hooks|logs)$/;
+/** Names that retinue creates; RETINUE_HOME may be a folder with other files. */
+const OWN_NAMES = /^(?:index|kept)\.sqlite|^server\.json|^(?:proxy-)?token(?:\.|$)|^(?:recordings|imported|hooks|logs)$/;
 
-/** Restricts the permissions of files that an older version created. */
+/** Restricts the permissions of files that an older version or something else left open to others. */
 export function closeHome(env: Env): void {
-  closeToOthers(retinueHome(env), (name) => OLDER_NAMES.test(name));
+  closeToOthers(retinueHome(env), (name) => OWN_NAMES.test(name));
 }

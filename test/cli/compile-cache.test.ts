@@ -42,6 +42,13 @@ describe("the cache of compiled code", () => {
     expect(readdirSync(folder())).toEqual([]);
   });
 
+  it.each([".cache", ".cache/retinue"])("is not used where others can write to %s, and so replace it", (above) => {
+    mkdirSync(folder(), { recursive: true, mode: 0o700 });
+    chmodSync(join(scratch, "home", above), 0o777);
+    run();
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
   it("is not used where it is a link to another folder", () => {
     mkdirSync(join(folder(), ".."), { recursive: true });
     symlinkSync(join(scratch, "elsewhere"), folder());

@@ -117,6 +117,7 @@ describe("$RETINUE_HOME", () => {
   it("is closed where an older version left it open, by whichever command comes first", ({ skip }) => {
     skip(isWindows, "file modes say nothing on Windows");
     expect(openly(["link", CHILD, CHILD]).status).not.toBe(null);
+    expect(openly(["token", "show"]).status).toBe(0);
     for (const args of [["ls"], ["run", "--", "true"], ["hook"]]) {
       mkdirSync(join(data, "logs"), { recursive: true });
       writeFileSync(join(data, "logs/export.log"), "");
