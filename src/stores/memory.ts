@@ -25,9 +25,14 @@ import {
 import type { SpentRow } from "../core/views/stats.ts";
 import { asStored, continues, isUnfinished, textDueAfter, wordsOf } from "./consistency.ts";
 
+/** Threads, and the keys by which each is joined to others. */
+type Held = Map<AgentKey, Set<string>>;
+
 interface FileFacts {
   state: FileState;
   observations: Observation[];
+  /** Of all threads that its observations name. */
+  held: Held;
   problems: Problem[];
   texts: SaidText[];
   /** Where the text is indexed to, if not to the end. */
@@ -48,6 +53,8 @@ interface ThreadRow {
 /** Keeps everything in memory. For tests, and where nothing may be written. */
 export class MemoryStore implements Store {
   readonly #files = new Map<string, FileFacts>();
+  /** In how many files each thread holds each key. */
+  readonly #holders = new Map<string, Map<AgentKey, number>>();
   readonly #threads = new Map<AgentKey, ThreadRow>();
   readonly #notes = new Map<string, string>();
   readonly #seals = new Map<FolderKey, number>();
@@ -97,12 +104,18 @@ export class MemoryStore implements Store {
       const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
       const due = textDueAfter(batch, goesOn ? known.textsFrom : null, goesOn);
       const texts = due === null ? (batch.texts ?? []) : [];
-      const touched = new Set(
-        [...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn),
-      );
+      const isLonger = goesOn && rows.size === 0;
+      if (!isLonger) this.#drop(known?.held);
+      const held = isLonger ? known.held : new Map();
+      this.#hold(held, isLonger ? batch.observations : [...kept, ...batch.observations]);
+      const touched = new Set([
+        ...batch.observations.flatMap(threadsIn),
+        ...(isLonger ? [] : (known?.held.keys() ?? [])),
+      ]);
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...batch.observations],
+        held,
         problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
         exchanges: new Map([
           ...(goesOn ? known.exchanges : []),
@@ -146,24 +159,38 @@ export class MemoryStore implements Store {
   }
 
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
-    const holders = new Map<string, Set<AgentKey>>();
-    const held = new Map<AgentKey, Set<string>>();
-    const hold = (key: string, thread: AgentKey) => {
-      holders.set(key, (holders.get(key) ?? new Set()).add(thread));
-      held.set(thread, (held.get(thread) ?? new Set()).add(key));
-    };
-    for (const o of this.#all()) {
-      for (const thread of threadsIn(o)) hold(thread, thread);
-      for (const key of crossKeys(o)) hold(key, threadOf(o.speaker));
-    }
     const found = new Set(threads);
     for (const thread of found)
-      for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
+      for (const { held } of this.#files.values())
+        for (const key of held.get(thread) ?? [])
+          for (const other of this.#holders.get(key)?.keys() ?? []) found.add(other);
     return [...found];
   }
 
-  *#all() {
-    for (const file of this.#files.values()) yield* file.observations;
+  #hold(held: Held, observations: readonly Observation[]): void {
+    const hold = (key: string, thread: AgentKey) => {
+      const own = held.get(thread) ?? new Set();
+      held.set(thread, own);
+      if (own.has(key)) return;
+      own.add(key);
+      const holders = this.#holders.get(key) ?? new Map<AgentKey, number>();
+      this.#holders.set(key, holders.set(thread, (holders.get(thread) ?? 0) + 1));
+    };
+    for (const o of observations) {
+      for (const thread of threadsIn(o)) hold(thread, thread);
+      for (const key of crossKeys(o)) hold(key, threadOf(o.speaker));
+    }
+  }
+
+  #drop(held: Held = new Map()): void {
+    for (const [thread, keys] of held)
+      for (const key of keys) {
+        const holders = this.#holders.get(key);
+        const left = (holders?.get(thread) ?? 1) - 1;
+        if (left > 0) holders?.set(thread, left);
+        else holders?.delete(thread);
+        if (holders?.size === 0) this.#holders.delete(key);
+      }
   }
 
   versions(threads: readonly AgentKey[]): Facts["versions"] {
@@ -172,9 +199,7 @@ export class MemoryStore implements Store {
 
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const wanted = new Set(threads);
-    const all = [...this.#files.values()].filter((f) =>
-      f.observations.some((o) => threadsIn(o).some((thread) => wanted.has(thread))),
-    );
+    const all = [...this.#files.values()].filter((f) => threads.some((thread) => f.held.has(thread)));
     const files = all.filter((f) => under.includes(f.state.root));
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
@@ -204,7 +229,7 @@ export class MemoryStore implements Store {
 
   #visible(under: readonly string[]): ThreadRow[] {
     const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
-    const threads = new Set(files.flatMap((f) => f.observations.flatMap(threadsIn)));
+    const threads = new Set(files.flatMap((f) => [...f.held.keys()]));
     return [...this.#threads].filter(([key]) => threads.has(key)).map(([, row]) => row);
   }
 
