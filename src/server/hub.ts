@@ -14,7 +14,7 @@ import type { Change, Journal } from "./journal.ts";
 import { SpanBoard } from "./span-board.ts";
 import { isUnfiltered, type Subscription } from "./subscription.ts";
 
-/** Somebody follows, or did until a moment ago and may come back. */
+/** A client follows, or has disconnected recently and may reconnect. */
 interface Follow {
   /** Everything since this position is in the journal. */
   readonly since: number;
@@ -24,7 +24,7 @@ interface Follow {
 
 interface LogFollow extends Follow {
   readonly log: EventLog;
-  /** How the agent stood when the log was read last, and where. */
+  /** The state of the agent when its log was last read, and the position. */
   stood: string;
   chain: readonly AgentKey[];
 }
@@ -38,13 +38,13 @@ export interface LogView {
 
 interface Known {
   readonly uri: string;
-  /** Of the record and of its place: whoever follows the place it came to has to hear of it. */
+  /** Includes its place in the tree, so that clients that follow the new place are notified when it moves. */
   readonly hash: number;
   readonly isThread: boolean;
   readonly chain: readonly AgentKey[];
 }
 
-/** Those who were cut off are waited for this long; then what only they followed is forgotten. */
+/** How long the subscriptions of a disconnected client are kept. */
 const LINGER_MS = 120_000;
 const THREADS = "threads";
 const EVERYTHING = "everything";
@@ -52,8 +52,7 @@ const CARDS = "cards";
 type Topic = typeof THREADS | typeof EVERYTHING | typeof CARDS | `tree ${AgentKey}` | `log ${AgentKey}`;
 
 /**
- * Turns "these threads were told something" into changes in the journal, for as much as anybody follows.
- * What nobody follows is not looked at.
+ * Converts changed threads into journal entries, for what clients follow. Nothing else is computed.
  */
 export class Hub {
   readonly spans = new SpanBoard();
@@ -68,7 +67,7 @@ export class Hub {
     { readonly roots: readonly AgentKey[]; readonly log: CardLog; usedAt: number }
   >();
   readonly #known = new Map<AgentKey, Known>();
-  /** When anything new was last read about a thread, since the server began. */
+  /** When something new was last read about a thread, since the server started. */
   readonly #toldAt = new Map<AgentKey, number>();
   #unsettled: readonly AgentKey[] = [];
   #turn: Promise<void> = Promise.resolve();
@@ -83,10 +82,10 @@ export class Hub {
     return this.#journal;
   }
 
-  /** One after the other: what is read and what is in the journal must not drift apart. */
+  /** Serialised, so that the journal matches what was read. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.#turn.then(work);
-    // Whoever asked hears of a failure; the next one has a turn of its own.
+    // The caller gets the error; later calls are not affected.
     this.#turn = result.then(
       () => {},
       () => {},
@@ -94,7 +93,7 @@ export class Hub {
     return result;
   }
 
-  /** Appends the changes to the journal; if they name no thread, what the passing of time changed. */
+  /** Appends the changes to the journal. Without threads: changes that only follow from the time. */
   changed({ threads, files }: Changes): Promise<void> {
     for (const thread of threads) this.#toldAt.set(thread, this.#library.now());
     return this.#inTurn(() => this.#write(threads, files));
@@ -115,7 +114,7 @@ export class Hub {
       if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
   }
 
-  /** What was told so far no longer holds, or not all of it was told: everybody asks anew. */
+  /** Earlier entries are invalid or incomplete: all clients load everything again. */
   startOver(): Promise<void> {
     return this.#inTurn(() => {
       for (const known of [this.#known, this.#logs, this.#merged, this.#cardLogs]) known.clear();
@@ -123,14 +122,14 @@ export class Hub {
     });
   }
 
-  /** Somebody made, changed or removed a card. */
+  /** A card was created, changed or removed. */
   cardsChanged(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(null));
     });
   }
 
-  /** From now on the cards are looked after; what is known of them belongs to this position. */
+  /** Starts publishing cards, from this position. */
   followCards<T>(look: () => Promise<T>): Promise<{ readonly seen: T; readonly position: number }> {
     return this.#inTurn(async () => {
       await this.#followCards();
@@ -168,7 +167,7 @@ export class Hub {
     return follow;
   }
 
-  /** From now on the list of threads is looked after. */
+  /** Starts publishing the list of threads. */
   followThreads(): void {
     const isNew = !this.#follows.has(THREADS);
     this.#follow(THREADS);
@@ -177,7 +176,7 @@ export class Hub {
     this.#learn(this.#library.forestOf(this.#unsettled));
   }
 
-  /** The tree of an agent as it stands; from now on it is looked after. */
+  /** The current tree of an agent; starts publishing its changes. */
   tree(key: AgentKey): AgentTree {
     const forest = this.#library.forestOf([key]);
     const isNew = !this.#follows.has(`tree ${key}`);
@@ -218,7 +217,7 @@ export class Hub {
     return merged;
   }
 
-  /** What happened to an agent, or to everybody from it on down; from now on it is looked after. */
+  /** The events of an agent or of its subtree; starts publishing new ones. */
   log(key: AgentKey, subtree: boolean): Promise<LogView> {
     return this.#inTurn(async () => {
       const log = subtree ? await this.#logsBelow(key) : (await this.#log(key, this.#library.forestOf([key]))).log;
@@ -226,7 +225,7 @@ export class Hub {
     });
   }
 
-  /** The log of a card with these threads; from now on it is looked after, as long as it is asked for again. */
+  /** The log of a card with these threads; published as long as it is requested again. */
   cardLog(card: string, roots: readonly AgentKey[]): Promise<CardLog> {
     return this.#inTurn(async () => {
       const name = JSON.stringify([card, roots]);
@@ -238,7 +237,7 @@ export class Hub {
     });
   }
 
-  /** How much happened to everybody in several trees. */
+  /** Number of events of all agents in several trees. */
   spansOfAll(roots: readonly AgentKey[]): Promise<ReadonlyMap<AgentKey, LogSpan>> {
     return this.#inTurn(async () => {
       const logs = await this.#logsOfAll(this.#library.forestOf(roots), roots);
@@ -265,8 +264,8 @@ export class Hub {
   }
 
   /**
-   * Looks after what a client wants for as long as it is there. Says since when all of it is in the journal, and how to
-   * leave.
+   * Publishes the subscriptions of a client until it leaves. Returns the position from which the journal has all of
+   * them, and a function to leave.
    */
   join(wishes: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
     return this.#inTurn(async () => {
@@ -305,7 +304,7 @@ export class Hub {
 
   // --- records
 
-  /** Takes what is there as known: nobody needs to be told. */
+  /** Marks the current records as published. */
   #learn(forest: Forest) {
     for (const { key, known } of this.#standing(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
   }
@@ -317,7 +316,7 @@ export class Hub {
       const keys = subtreeOf(forest, root);
       if (!keys.some((key) => this.#isCovered({ isThread: key === root, chain: [key] }))) continue;
       const records = recordsIn(treeOf(forest, root, this.#library.price));
-      /** One number for everything above: the chain itself is as long as the tree is deep. */
+      /** A hash of all agents above, because the path itself is as long as the tree is deep. */
       const places = new Map<AgentKey | null, number>();
       for (const key of keys) {
         const { uri, parent } = agentOf(forest, key);
@@ -352,7 +351,7 @@ export class Hub {
   }
 
   /**
-   * Agents that are no longer there, no longer called so, or no longer below somebody: their followers let go of them.
+   * Agents that were removed, renamed or moved: clients that follow their old place remove them.
    */
   #gone(forest: Forest, touched: ReadonlySet<AgentKey>): Change[] {
     const changes: Change[] = [];
@@ -400,7 +399,7 @@ export class Hub {
       const base = { subject: null, isThread: agent.parent === null, chain };
       if (events === null) {
         this.#logs.delete(key);
-        // They refer to the log that no longer holds.
+        // They refer to an outdated log.
         this.#cardLogs.clear();
         changes.push({
           ...base,
@@ -409,8 +408,7 @@ export class Hub {
         });
         continue;
       }
-      // Of an agent that came while its tree was followed all is new; of one that nobody followed yet, what stands in
-      // the new lines.
+      // If the agent appeared while its tree was followed, all events are new; otherwise those in the new lines.
       const isNew =
         known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : standsIn(grown);
       for (const event of events.filter(isNew))
@@ -425,7 +423,7 @@ const standsIn =
   ({ ref }: AgentEvent) =>
     ref !== null && "line" in ref && ref.line > (grown.get(ref.path) ?? Number.POSITIVE_INFINITY);
 
-/** Changes whenever the agent may have something to tell. */
+/** Changes whenever the agent may have new events. */
 function standingOf({ verdict, children, files, messages, toolCalls, lastAt, uri }: LinkedAgent): string {
   return [verdict.status, children.length, messages, toolCalls, lastAt, uri, ...files.map(({ bytes }) => bytes)].join(
     " ",
@@ -449,5 +447,5 @@ function recordsIn(tree: AgentTree): ReadonlyMap<string, AgentRecord> {
   return records;
 }
 
-/** How long something has been running follows from the clock; nobody needs to be told so. */
+/** Without durations of running agents, which clients compute from the clock. */
 const lasting = (record: AgentRecord) => (record.endedAt === null ? { ...record, durationMs: null } : record);

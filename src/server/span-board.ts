@@ -5,7 +5,7 @@ import { isSame, type Span } from "../core/views/span.ts";
 import type { SpanEdit } from "../core/views/span-list.ts";
 import { Timeline } from "../core/views/spans.ts";
 
-/** An edit of one agent's spans; `removed` is null where it replaces all spans from `first` on. */
+/** An edit of one agent's spans; `removed` is null if it replaces all spans from `first` on. */
 export interface AgentSpans {
   readonly uri: string;
   readonly first: number;
@@ -18,7 +18,7 @@ export interface SpansAnswer {
   readonly items: readonly AgentSpans[];
   /** `after` of the next request. */
   readonly next: string;
-  /** False where the answer holds only what changed since `after`. */
+  /** False if the response contains only changes since `after`. */
   readonly whole: boolean;
 }
 
@@ -29,7 +29,7 @@ interface Board {
   agents: Map<AgentKey, Posted>;
 }
 
-/** The spans of one agent, and how they became what they are. */
+/** The spans of one agent, with their latest edits. */
 interface Posted {
   readonly uri: string;
   readonly timeline: Timeline;
@@ -38,15 +38,15 @@ interface Posted {
   readonly edits: readonly { readonly version: number; readonly edit: SpanEdit }[];
 }
 
-/** A client requests again and again; more trees than this are hardly looked at. */
+/** Maximum number of trees that are remembered. */
 const KEPT = 8;
-/** Clients that are further behind than so many edits of an agent get all of its spans. */
+/** Number of edits kept per agent. Clients that are further behind get all of its spans. */
 const MAX_EDITS = 64;
 
 /** Answers requests for spans: each client gets the edits since its last request, however often others request. */
 export class SpanBoard {
   readonly #boards = new Map<AgentKey, Board>();
-  /** Work so far, for tests: spans that were computed, and spans that were put into answers. */
+  /** Work so far, for tests: spans computed and spans sent. */
   readonly work = { computed: 0, sent: 0 };
 
   answer(forest: Forest, key: AgentKey, after: string | undefined): SpansAnswer {
@@ -121,7 +121,7 @@ function itemsSince({ uri, timeline, since: oldest, edits }: Posted, since: numb
   return [{ uri, first: 0, removed: null, spans: timeline.spans }];
 }
 
-/** The one edit that makes the second list of the first. */
+/** The edit that turns the first list into the second. */
 function difference(before: readonly Span[], after: readonly Span[]): SpanEdit[] {
   const least = Math.min(before.length, after.length);
   let first = 0;

@@ -35,7 +35,7 @@ interface FileFacts {
   held: Held;
   problems: Problem[];
   texts: SaidText[];
-  /** Where the text is indexed to, if not to the end. */
+  /** How far the text is indexed, if not to the end. */
   textsFrom: TextPosition | null;
   exchanges: ReadonlyMap<string, Exchange>;
 }
@@ -50,7 +50,7 @@ interface ThreadRow {
   spent: readonly SpentRow[];
 }
 
-/** Keeps everything in memory. For tests, and where nothing may be written. */
+/** Keeps everything in memory. For tests, and if nothing can be written. */
 export class MemoryStore implements Store {
   readonly #files = new Map<string, FileFacts>();
   /** In how many files each thread holds each key. */
@@ -151,7 +151,7 @@ export class MemoryStore implements Store {
     return [];
   }
 
-  /** All facts are in memory anyway. */
+  /** Does nothing: all facts are in memory. */
   keepFacts(): void {}
 
   invalidate(): void {

@@ -3,11 +3,11 @@ import { dirname } from "../../transports/system/paths.ts";
 import type { Backlog, TreeNames } from "./backlog.ts";
 import type { Library, ThreadFilter, ThreadRow } from "./library.ts";
 
-/** So much is read between two looks at the page. */
+/** Bytes read between two checks of the page. */
 const PORTION = { bytes: 2 << 20, files: 600 } as const;
 
 /**
- * Reads, newest first, until the threads that `page` asks for are right, and leaves the rest in the backlog.
+ * Reads, newest first, until the threads that `page` requests are correct, and leaves the rest in the backlog.
  * A file is assumed to be at least as new as its records.
  */
 export async function readPage(
@@ -25,13 +25,12 @@ export async function readPage(
         : backlog.concerning(rows.map((row) => namesOf(library, row)));
     if (paths.length === 0) return;
     await read(paths);
-    // A thread takes one group at least, so the first look may be at as many as it wants; from then on one looks more
-    // often.
+    // A thread needs at least one group, so the first check can wait for as many groups as threads are requested.
     left = Math.max(1, Math.ceil(limit / 4));
   }
 }
 
-/** The threads of the page, if no file that was written before `unreadMs` can change which they are. */
+/** The threads of the page, if no file modified before `unreadMs` can change the selection. */
 function rowsIfComplete(library: Library, page: ThreadFilter, unreadMs: number): readonly ThreadRow[] | null {
   const isPast =
     (page.since !== undefined && unreadMs < page.since) ||

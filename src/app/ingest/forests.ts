@@ -3,18 +3,18 @@ import type { Forest } from "../../core/link/link.ts";
 import type { ManualLink } from "../../core/link/parents.ts";
 import { boundHeap } from "../../stores/heap.ts";
 
-/** What a forest was worked out from. */
+/** The versions of the facts that a forest was linked from. */
 export interface Basis {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly manual: readonly ManualLink[];
   readonly under: readonly string[];
 }
 
-/** Those of some twenty busy threads; each is asked for several times before it changes again. */
+/** Number of cached forests: enough for about twenty busy threads. */
 const KEPT = 32;
-/** As long as a forest is kept, the facts are that were not folded. */
+/** Maximum number of unfolded facts in cached forests, which keep them in memory. */
 const KEPT_FACTS = 40_000;
-/** While something runs, its process may die and its silence may grow too long; that is looked after once a second. */
+/** How long a forest with running agents is valid: their processes may end without a new record. */
 const RUNNING_MS = 900;
 const SETTLED_MS = 60_000;
 
@@ -28,7 +28,7 @@ interface Kept {
 /** A cache of recently linked forests, for clients that follow the same threads. */
 export class Forests {
   #kept: Kept[] = [];
-  /** What is asked for once is worked out for this very moment. */
+  /** Off: every request links anew. */
   isKeeping = false;
 
   keep(basis: Basis, forest: Forest): void {
@@ -49,7 +49,7 @@ export class Forests {
       facts += more;
       return i === 0 || (i < KEPT && facts <= KEPT_FACTS);
     };
-    // Of what threads were worked out from before, nothing is asked any more.
+    // Forests of older versions are not requested again.
     const isOther = (other: Kept) => !other.threads.some((thread) => basis.versions.has(thread));
     this.#kept = [one, ...this.#kept.filter(isOther)].filter(isRoom);
   }

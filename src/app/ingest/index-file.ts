@@ -10,10 +10,10 @@ import { productVersion } from "../version.ts";
 
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
-/** Counts up when parsers or facts change: an index made by another reader is made anew. */
+/** Increase it if parsers or facts change: an index of another version is rebuilt. */
 const READER = 13;
 
-/** What the index holds follows from the reader and from the price list, and so from the version of the package. */
+/** The content of the index depends on the parsers and the price list, so also on the version of the package. */
 function reader(): string {
   return `${productVersion()}/${READER}`;
 }
@@ -21,19 +21,19 @@ function reader(): string {
 export interface IndexOptions {
   readonly env: Env;
   readonly notify: (text: string) => void;
-  /** The caller tries again by itself, as a server does: a lock must not block its thread, and is waited for there. */
+  /** The caller retries, as a server does: then waiting for a lock must not block its thread. */
   readonly retries: boolean;
 }
 
-/** The file, a new file, memory. */
+/** Attempts: the file, a new file, memory. */
 const MAX_STORES = 3;
 /** How long a retried write waits for the lock. */
 const SHORT_WAIT_MS = 250;
 
 /**
- * The index, whatever state its file is in: a damaged one is set aside and made anew, one of another reader is made
- * anew. Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `notify` hears
- * which.
+ * The index, whatever the state of its file. A damaged file is moved aside and rebuilt; one of another version is
+ * rebuilt. If the file cannot be written, or was written by a newer retinue, everything is read into memory instead.
+ * `notify` receives a message about it.
  */
 export class Index {
   readonly #options: IndexOptions;
@@ -70,25 +70,24 @@ export class Index {
   }
 
   /**
-   * Why answers come from memory; null where they come from the file. Other threads and processes see only what is in
-   * the file.
+   * Why the memory store is used; null if the file is used. Other threads and processes see only the file.
    */
   get trouble(): string | null {
     return this.#reason === null ? null : `cannot use the index (${this.#reason.message}); answers come from memory`;
   }
 
-  /** How often the store was replaced. What was concluded from an earlier one no longer holds. */
+  /** How often the store was replaced. Results derived from an earlier one are invalid. */
   get replaced(): number {
     return this.#replaced;
   }
 
-  /** Whether it is in memory only for the time being. */
+  /** Whether the memory store is only temporary. */
   get mayReturn(): boolean {
     return this.#reason !== null && !this.#reason.isForGood;
   }
 
   /**
-   * Something asked of the store failed. True where the store is at fault: then the next `run` begins by replacing it.
+   * A query failed. Returns whether the store is the cause; the next `run` then replaces it first.
    */
   distrust(error: unknown): boolean {
     if (!(error instanceof StoreFault) || error.kind === "busy") return false;
@@ -97,8 +96,8 @@ export class Index {
   }
 
   /**
-   * Does work on the store. Where that is damaged or cannot be written, another one takes its place, is filled, and the
-   * work done on that.
+   * Runs work on the store. If the store is damaged or cannot be written, it is replaced and filled, and the work runs
+   * again.
    */
   async run<T>(work: () => Promise<T>, fill: () => Promise<void>): Promise<T> {
     for (let left = MAX_STORES; ; left -= 1) {
@@ -114,7 +113,7 @@ export class Index {
     }
   }
 
-  /** False where it would not help. */
+  /** False if it would not help. */
   async #replace(error: unknown): Promise<boolean> {
     if (!(error instanceof StoreFault) || this.#identity === null || (error.kind === "busy" && this.#options.retries))
       return false;
@@ -127,7 +126,7 @@ export class Index {
     return true;
   }
 
-  /** After a time in memory: the file once more, if it can be written by now. It is filled first. */
+  /** Returns from memory to the file, if it can be written again. It is filled first. */
   async returnToFile(fill: (store: Store) => Promise<void>): Promise<boolean> {
     if (!this.mayReturn) return false;
     const store = await this.#openFile().catch(() => null);
@@ -170,7 +169,7 @@ export class Index {
     return openIndex(this.#path, reader(), this.#options.retries ? SHORT_WAIT_MS : undefined);
   }
 
-  /** The same database without a file: packed, so that a large home fits, and as quick as with one. */
+  /** The same database without a file: packed, so that a large home fits into memory. */
   async #useMemory(error: Error): Promise<void> {
     this.#store = await openIndex(":memory:", reader());
     this.#identity = null;
@@ -179,11 +178,11 @@ export class Index {
   }
 
   #setAside(error: Error, identity: string): void {
-    // Another process may have come first: then its new file is used.
+    // Another process may have replaced it already; then its file is used.
     if (identityOf(this.#path) !== identity) return;
     const aside = `${this.#path}.damaged-${Date.now()}`;
     try {
-      // It can be made anew from the transcripts, so one is enough to look into.
+      // It can be rebuilt from the transcripts, so only one damaged file is kept for inspection.
       for (const older of setAsideFiles(this.#path)) rmSync(older);
       moveDatabase(this.#path, aside);
       this.#options.notify(`the index was damaged (${error.message}); it is now ${aside} and a new one is made`);
@@ -196,7 +195,7 @@ export class Index {
     try {
       this.#store.close();
     } catch {
-      // What cannot be closed in order is left to the end of the process.
+      // A damaged database may fail to close; the process end closes it.
     }
   }
 }
@@ -208,13 +207,13 @@ function moveDatabase(from: string, to: string): void {
   for (const suffix of SQLITE_SUFFIXES) if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
 }
 
-/** Tells a file from one that took its name. */
+/** Distinguishes a file from another one with the same name. */
 export function identityOf(path: string): string | null {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? null : `${stat.dev} ${stat.ino}`;
 }
 
-/** Files of a database that was found damaged and set aside, oldest first. */
+/** Damaged databases that were moved aside, oldest first. */
 export function setAsideFiles(path: string): readonly string[] {
   if (!existsSync(dirname(path))) return [];
   const prefix = `${basename(path)}.damaged-`;

@@ -8,13 +8,13 @@ import { spentRows } from "../../core/views/stats.ts";
 
 export interface LinkContext extends LinkOptions {
   readonly manual: readonly ManualLink[];
-  /** The folders looked at today. */
+  /** The current root folders. */
   readonly under: readonly string[];
-  /** Told of every forest that was worked out. */
+  /** Called for every linked forest. */
   readonly onForest?: (versions: Facts["versions"], forest: Forest) => void;
 }
 
-/** The threads that must be linked together with these: joined by what they share, or by hand. */
+/** The threads that must be linked together with these: by shared keys or manual links. */
 export function component(
   store: Store,
   threads: readonly AgentKey[],
@@ -32,7 +32,7 @@ export function component(
   }
 }
 
-/** The same, those that have nothing to do with each other apart. */
+/** The same, as separate components. */
 export function components(
   store: Store,
   threads: readonly AgentKey[],
@@ -49,7 +49,7 @@ export function components(
   return all;
 }
 
-/** Links what the store knows of these threads and of all that belong to them. */
+/** Links these threads and all threads of their components. */
 export function linkThreads(
   store: Store,
   threads: readonly AgentKey[],
@@ -69,7 +69,7 @@ export function projectStale(
   later: (thread: AgentKey) => boolean = () => false,
 ): ReadonlySet<AgentKey> {
   const done = new Set<AgentKey>();
-  // Another process may be at the same work and get ahead; then what is left is looked at again.
+  // Another process may do the same work; then the remaining threads are checked again.
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const seen = new Set<AgentKey>();
     let refused = 0;
@@ -95,7 +95,7 @@ export function projectStale(
 }
 
 const MAX_ROUNDS = 10;
-/** Others who want to write wait for as long as it takes to write these. */
+/** Number of projections per write. Bounds how long the write lock is held. */
 const WRITTEN_TOGETHER = 50;
 
 export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): void {

@@ -8,7 +8,7 @@ import type { ReadCounts } from "../../transports/files.ts";
 import { loadSqlite } from "../databases.ts";
 import { fresh, ProblemsOfFile, type Writer } from "./batches.ts";
 import { asSource, type Found, objectPath } from "./discover.ts";
-import { saidIn } from "./said.ts";
+import { indexedTexts } from "./indexed-text.ts";
 import type { SyncOptions } from "./sync.ts";
 
 export type FoundDatabase = Found & { readonly stream: DatabaseStream };
@@ -177,7 +177,7 @@ function readObject(
     for (const o of findings.observations) observations.push(o);
     for (const p of findings.problems) problems.add(p);
     if (findings.observations.length > 0)
-      for (const draft of parser.events(record, position, row)) texts.push(...saidIn(draft, { row }));
+      for (const draft of parser.events(record, position, row)) texts.push(...indexedTexts(draft, { row }));
   }
   db.checkUndisturbed();
   if (goesOn && rows.length === 0 && revision === "") return before;

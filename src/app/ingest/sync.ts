@@ -9,9 +9,9 @@ import { inside, join } from "../../transports/system/paths.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, Standing, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { inReadingOrder, toRead } from "./groups.ts";
+import { indexedTexts, indexedTextsOfLine } from "./indexed-text.ts";
 import { findingsIn, jsonLines } from "./json-lines.ts";
 import type { OnProgress } from "./library-options.ts";
-import { saidIn, saidOn } from "./said.ts";
 import { syncDatabase } from "./sync-database.ts";
 
 export interface SyncOptions {
@@ -19,22 +19,22 @@ export interface SyncOptions {
   readonly onUnreadable: (problem: Problem) => void;
   readonly onWritten?: OnWritten;
   readonly onProgress?: OnProgress;
-  /** Told of files whose text is left for later. */
+  /** Called with files whose text is indexed later. */
   readonly onTextsLeft?: (paths: ReadonlySet<string>) => void;
 }
 
-/** The text of a record that is appended is indexed with it; where so much is new, it is left for later. */
+/** If more bytes than this are new, their text is indexed later, otherwise together with the records. */
 const LITTLE_TEXT = 256 << 10;
 
-/** The files looked at, as they lie there now; null for those that are not there. */
+/** Files as found on disk; null for missing ones. */
 export interface Looked {
   readonly files: ReadonlyMap<string, Found | null>;
   readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
 /**
- * Brings the store up to what lies on disk, and says which files changed. Files that did not change are not opened; of
- * those that grew only the new bytes are read.
+ * Reads new data from disk into the store. Returns the changes. Unchanged files are not opened; of files that grew,
+ * only the new bytes are read.
  */
 export async function sync(
   store: Store,
@@ -103,7 +103,8 @@ function readDocument(found: Found, before: FileState | null, counts: ReadCounts
   const bytes = readWhole(found.path, counts);
   const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
   const { observations, problems } = parser.push(bytes, 0);
-  const isSaid = observations.length > 0 && parser.events(bytes, 0).some((draft) => saidIn(draft, WHOLE).length > 0);
+  const isSaid =
+    observations.length > 0 && parser.events(bytes, 0).some((draft) => indexedTexts(draft, WHOLE).length > 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
   return { before, after, observations, problems, texts: isSaid ? null : [] };
 }
@@ -153,7 +154,7 @@ async function readTranscript(
         standing.add(findings);
         for (const p of findings.problems) problems.add(p);
         for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
-        if (texts !== null && findings.observations.length > 0) texts.push(...saidOn(parser, line));
+        if (texts !== null && findings.observations.length > 0) texts.push(...indexedTextsOfLine(parser, line));
       } else
         problems.add({
           code: LINE_PROBLEMS[line.is],
@@ -170,10 +171,10 @@ async function readTranscript(
   hand(true);
 }
 
-/** The stamp of a file that was read up to here only: no file has it, so the next sync reads on, also after a crash. */
+/** The stamp of a partly read file. No file on disk has it, so the next sync continues reading, also after a crash. */
 const inPart = ({ offset }: LinePosition) => ({ size: offset, modifiedMs: 0 });
 
-/** What is packed will never be finished. */
+/** A compressed file is not appended to, so its incomplete last line stays incomplete. */
 const LINE_PROBLEMS = {
   "too-long": "line-too-long",
   zeroes: "line-zeroes",
@@ -189,7 +190,7 @@ function* vanished(
   { files, rootOf }: Looked,
   known: ReadonlyMap<string, FileState>,
 ): Generator<FileBatch> {
-  // One that is looked at now may be gone as well.
+  // A file of this sync may be missing, too.
   const isThere = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
   for (const [path, found] of files) {
     const state = known.get(path);
@@ -207,7 +208,7 @@ function* vanished(
   }
 }
 
-/** A file that turns up where one that is gone may have gone to is that one. */
+/** A file at a place to which a missing file may have moved is that file. */
 function* movedHere(store: Store, arrived: readonly Found[]): Generator<FileBatch> {
   for (const { stream, root } of arrived)
     for (const path of othersOf(stream, root)) {

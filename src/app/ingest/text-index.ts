@@ -3,15 +3,15 @@ import { StoreFault } from "../../stores/fault.ts";
 import { noReads, readWhole, tailBefore } from "../../transports/files.ts";
 import { positionAfter } from "../../transports/lines.ts";
 import { asSource, type Found } from "./discover.ts";
+import { indexedTexts, indexedTextsOfLine } from "./indexed-text.ts";
 import { findingsIn, jsonLines } from "./json-lines.ts";
-import { saidIn, saidOn } from "./said.ts";
 import { isUnchanged, WHOLE } from "./sync.ts";
 
-/** What a search does not find yet. */
+/** Text that is not indexed yet. */
 export interface TextsLeft {
   readonly files: number;
   readonly bytes: number;
-  /** Of every file that was written to after this, all text is indexed. */
+  /** All text of files modified after this time is indexed. */
   readonly reachesMs: number;
 }
 
@@ -22,29 +22,29 @@ interface Texted {
   source(path: string): Found | undefined;
 }
 
-/** Written together. */
+/** Bytes indexed per transaction. */
 const PORTION = { bytes: 1 << 20, files: 100 } as const;
 
 /**
  * Indexes the words of files after their records were read, newest file first. How far each file is indexed is stored
- * with its words, so a process can end at any moment and the next one goes on from there.
+ * with its words, so a process can end at any moment and the next one continues there.
  */
 export class TextIndex {
   readonly #library: Texted;
   readonly counts = noReads();
-  /** Newest first; null before the store was asked. */
+  /** Newest first; null before the first query. */
   #due: Map<string, TextDue> | null = null;
 
   constructor(library: Texted) {
     this.#library = library;
   }
 
-  /** Others may have read files. */
+  /** Other processes may have read files. */
   forget(): void {
     this.#due = null;
   }
 
-  /** The text of these files was left for later. */
+  /** Adds files whose text is to be indexed. */
   leave(paths: ReadonlySet<string>): void {
     if (paths.size > 0) this.#due = null;
   }
@@ -54,7 +54,7 @@ export class TextIndex {
     return this.#due === null || this.#due.size > 0;
   }
 
-  /** Null where all text is indexed. */
+  /** Null if all text is indexed. */
   get left(): TextsLeft | null {
     const due = [...this.#list().values()];
     const [newest] = due;
@@ -68,7 +68,7 @@ export class TextIndex {
     return this.#due;
   }
 
-  /** Indexes the next portion. Says how many bytes were read for that: 0 where nothing is left. */
+  /** Indexes the next portion. Returns the number of bytes read: 0 if nothing is left. */
   async next(): Promise<number> {
     const due = this.#list();
     const batches: TextBatch[] = [];
@@ -76,7 +76,7 @@ export class TextIndex {
     for (const { path } of [...due.values()].slice(0, PORTION.files)) {
       if (bytes >= PORTION.bytes) break;
       const batch = await this.#read(path, PORTION.bytes - bytes);
-      // What cannot be read now is tried again by the next process, or when it has changed.
+      // An unreadable file is retried by the next process, or when it has changed.
       if (batch === null || batch.to.offset >= batch.file.offset) due.delete(path);
       else due.set(path, { path, modifiedMs: batch.file.modifiedMs, bytes: batch.file.offset - batch.to.offset });
       if (batch === null) continue;
@@ -105,7 +105,7 @@ export class TextIndex {
     }
   }
 
-  /** A file that was replaced is read anew first. */
+  /** Null if the file was replaced: its records are read first. */
   #isTheSame(found: Found, file: FileState): boolean {
     if (isUnchanged(file, found)) return true;
     if (found.stream.shape === "document" || found.stream.packed !== undefined) return false;
@@ -121,12 +121,12 @@ export class TextIndex {
     const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
     parser.push(bytes, 0);
     return {
-      texts: parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE)),
+      texts: parser.events(bytes, 0).flatMap((draft) => indexedTexts(draft, WHOLE)),
       to: { offset, lines, parser: undefined },
     };
   }
 
-  /** Not beyond what is known of the file: what follows is not read yet. */
+  /** Up to the position to which the records were read. */
   async #readLines(
     found: Found,
     file: FileState,
@@ -141,12 +141,12 @@ export class TextIndex {
       for (const line of some) {
         if (line.end > file.offset || (line.is === "unfinished" && packed === undefined)) break;
         if (line.is === "line" && findingsIn(parser, line).observations.length > 0)
-          for (const text of saidOn(parser, line)) texts.push(text);
+          for (const text of indexedTextsOfLine(parser, line)) texts.push(text);
         ({ offset, lines } = positionAfter(line));
       }
       if (offset - from.offset >= most) break;
     }
-    // Blank lines at the end are no lines.
+    // Blank lines at the end do not count.
     return {
       texts,
       to:

@@ -2,8 +2,8 @@ import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
 import type { SearchHit } from "../../core/ports/store.ts";
 import type { EventDraft, EventKind, EventRef } from "../../core/views/event.ts";
+import { wordsIn } from "../ingest/indexed-text.ts";
 import type { Library } from "../ingest/library.ts";
-import { wordsIn } from "../ingest/said.ts";
 import { draftsAt } from "./record-at.ts";
 
 export interface Finding {

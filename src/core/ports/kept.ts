@@ -2,12 +2,12 @@ import type { AgentKey } from "../facts/ids.ts";
 import type { ManualLink } from "../link/parents.ts";
 import type { Outbox } from "./outbox.ts";
 
-/** A card as it is kept; where it stands follows from its threads. */
+/** A stored card. Its stage follows from its threads. */
 export interface KeptCard {
   readonly id: string;
   readonly title: string;
   readonly madeAt: number;
-  /** When a person put it back to the beginning. */
+  /** When a person moved it back to the first stage. */
   readonly queuedAt: number | null;
   /** In the order in which they were added. */
   readonly threads: readonly AgentKey[];
@@ -16,13 +16,13 @@ export interface KeptCard {
 export interface KeptCards {
   /** Oldest first. */
   cards(): readonly KeptCard[];
-  /** Adds it, or replaces what is known of it. A thread is in one card at most: it leaves the one that it was in. */
+  /** Adds or replaces it. A thread belongs to one card at most, so it is removed from any other. */
   saveCard(card: KeptCard): void;
-  /** False when there was none. */
+  /** False if there was none. */
   removeCard(id: string): boolean;
 }
 
-/** A server that is to be followed. Its password is never kept. */
+/** A server to follow. Its password is never stored. */
 export interface KeptRelay {
   readonly id: string;
   readonly provider: string;
@@ -32,21 +32,21 @@ export interface KeptRelay {
 export interface KeptRelays {
   relays(): readonly KeptRelay[];
   saveRelay(relay: KeptRelay, at: number): void;
-  /** False when there was none. */
+  /** False if there was none. */
   removeRelay(id: string): boolean;
 }
 
-/** What people decided. Apart from the index, because it cannot be worked out again. */
+/** What people decided. Separate from the index, because it cannot be derived again. */
 export interface Kept extends KeptCards, KeptRelays {
   links(): readonly ManualLink[];
   /** Replaces an earlier link of the same child. */
   link(link: ManualLink): void;
-  /** False when there was none. */
+  /** False if there was none. */
   unlink(child: AgentKey): boolean;
-  /** What is on its way to services elsewhere. */
+  /** Items to be sent to other services. */
   readonly outbox: Outbox;
   /**
-   * Writes all of it into another file, which must be empty or not there. Reads every row: fails where one is damaged.
+   * Copies everything to another file, which must be empty or missing. Reads every row, so it fails if one is damaged.
    */
   copyInto(path: string): void;
   close(): void;

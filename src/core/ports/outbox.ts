@@ -1,24 +1,24 @@
-/** What was sent before under a key. */
+/** An item that was put in before. */
 export interface Posted {
   readonly key: string;
   readonly place: string;
-  /** Its end has not been told yet. */
+  /** Its end has not been put in yet. */
   readonly isOpen: boolean;
 }
 
 export type FindPosted = (key: string) => Posted | undefined;
 
-/** Something to be sent, before it is put in. */
+/** An item to be put in. */
 export interface Parcel {
-  /** Names what it tells of, for good: a run, a span. */
+  /** The permanent id of what it describes: a run, a span. */
   readonly key: string;
-  /** Where that stands at the destination, in the destination's own words. Two parcels of one key must agree. */
+  /** Its place at the destination, in the destination's own format. All items of one key must agree. */
   readonly place: string;
-  /** False: it goes on, and another parcel will tell its end. */
+  /** False: another item with the same key will follow when it ends. */
   readonly isEnd: boolean;
-  /** What is sent together, and retried together: a trace. */
+  /** Items that are sent and retried together: a trace. */
   readonly batch: string;
-  /** For people. */
+  /** A description for people. */
   readonly what: string;
   readonly body: Uint8Array;
 }
@@ -27,30 +27,29 @@ export interface OutboxItem extends Pick<Parcel, "key" | "batch" | "what" | "bod
   readonly id: number;
   readonly at: number;
   readonly attempts: number;
-  /** Why the destination does not take it; it is not tried again by itself. */
+  /** Why the destination refused it; it is not retried automatically. */
   readonly refused: string | null;
 }
 
 export interface DestinationState {
   readonly name: string;
   /**
-   * From when on it is told everything by itself: what ended before is history. Null: it is told only what somebody
-   * asks for.
+   * Threads that end after this time are sent automatically. Null: only what the user exports.
    */
   readonly since: number | null;
-  /** Everything up to here was looked at. */
+  /** Activity up to this time was processed. */
   readonly lookedTo: number;
-  /** Nothing is tried before. */
+  /** Time of the next attempt. */
   readonly nextAt: number;
   readonly failures: number;
-  /** Why it is waited for. */
+  /** Why items wait. */
   readonly reason: string | null;
   readonly delivered: number;
   readonly deliveredAt: number | null;
-  /** What it took and then did not keep, in its own words. */
+  /** Items that it accepted and then rejected, in the destination's words. */
   readonly turnedDown: string | null;
   readonly holder: string | null;
-  /** When somebody last asked for another look. */
+  /** When another pass was last requested. */
   readonly askedAt: number;
   readonly waiting: number;
   readonly waitingBytes: number;
@@ -59,42 +58,42 @@ export interface DestinationState {
 
 export interface PutCount {
   readonly put: number;
-  /** Keys of the parcels that were refused. */
+  /** Keys of the refused items. */
   readonly refused: readonly string[];
 }
 
 export interface Outbox {
-  /** Makes it known. The first `since` counts. */
+  /** Registers a destination. The first `since` counts. */
   open(destination: string, since: number | null): void;
   destinations(): readonly DestinationState[];
   /**
-   * All or nothing. `choose` is told what was put in before. A parcel that repeats or contradicts what was put in
-   * before is refused; `thread` is whose `stillOpen` finds what has no end yet.
+   * Puts in all items that `choose` returns, in one transaction. An item that repeats or contradicts an earlier one is
+   * refused. `stillOpen` finds items without an end by `thread`.
    */
   put(destination: string, thread: string, choose: (find: FindPosted) => readonly Parcel[], at: number): PutCount;
-  /** What was put in for a thread and has not been ended. */
+  /** Items of a thread without an end. */
   stillOpen(destination: string, thread: string): readonly Posted[];
-  /** The oldest that wait, all of one batch; of what begins and ends, never both. */
+  /** The oldest waiting items of one batch; never a beginning together with its end. */
   next(destination: string, limit: { readonly items: number; readonly bytes: number }): readonly OutboxItem[];
   items(destination: string, limit: number): readonly OutboxItem[];
   arrived(destination: string, ids: readonly number[], at: number, turnedDown: string | null): void;
   refuse(id: number, reason: string): void;
-  /** It cannot be reached, or does not want anything now. */
+  /** The destination is unreachable or asks to wait. */
   postpone(destination: string, ids: readonly number[], nextAt: number, reason: string): void;
-  /** Refused ones are tried again, and nobody is waited for. Says how many were refused. */
+  /** Retries refused and waiting items now. Returns the number of refused ones. */
   retry(destination: string): number;
-  /** Throws away what was refused. Says how many. */
+  /** Deletes refused items. Returns their number. */
   drop(destination: string): number;
   bytes(): number;
-  /** Whoever holds a destination looks after it alone. False if another does, as far as `isAlive` tells. */
+  /** Locks a destination for one process. False if another live process holds it. */
   hold(destination: string, holder: string, now: number, until: number, isAlive: (holder: string) => boolean): boolean;
-  /** Asks whoever holds it to look once more. */
+  /** Requests another pass from the holder. */
   ask(destination: string, at: number): void;
-  /** False, and still held, if somebody asked after `since`. True where it is no longer held by that one anyway. */
+  /** Releases the lock, unless another pass was requested after `since`: then returns false. */
   release(destination: string, holder: string, since: number): boolean;
   lookedTo(destination: string, at: number): void;
   unfinished(destination: string): readonly string[];
   setUnfinished(destination: string, thread: string, isUnfinished: boolean): void;
-  /** What is unfinished or open in a thread is so in another one from now on. */
+  /** Moves what is unfinished or open from one thread to another. */
   moved(destination: string, from: string, to: string): void;
 }

@@ -9,18 +9,18 @@ import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
 /**
- * A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed
- * together. Large ones stay as they are.
+ * A file that grows line by line would get one chunk per line. If there are many small ones at its end, they are merged.
+ * Large ones are not touched.
  */
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 4 << 10;
-/** What was just read is linked next, and then mostly left alone. */
+/** Size of the cache for facts that were just read: they are linked next, and rarely needed afterwards. */
 const FEW_BYTES = 16 << 20;
-/** What a file says: some facts as they are, the others folded. */
+/** The facts of a file, some of them folded. */
 export type SaidInFile = Pick<Facts, "observations" | "folds">;
 
 /**
- * The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them.
+ * The packed facts of files. A chunk never changes. If rows are replaced, a later chunk names them.
  */
 export class Chunks {
   readonly #sql: Statements;
@@ -33,14 +33,14 @@ export class Chunks {
     this.#packs = packs;
   }
 
-  /** So many bytes stay at hand: most for what is folded, which is asked for again and again. */
+  /** Sizes of the caches in bytes. Most is for folded facts, which are requested repeatedly. */
   set keep(bytes: number) {
     this.#unpacked.limit = bytes / 8;
     this.#folded.limit = (7 * bytes) / 8;
     if (bytes === 0) this.forget();
   }
 
-  /** Bytes that are at hand. */
+  /** Bytes in the caches. */
   get kept(): number {
     return this.#unpacked.size + this.#folded.size;
   }
@@ -50,7 +50,7 @@ export class Chunks {
     this.#folded.clear();
   }
 
-  /** What a file says of which nothing was known, and where that was packed. */
+  /** Stores the first facts of a file, with their position in a pack. */
   addPacked(file: number, observations: readonly Observation[], { pack: id, places }: Packed): void {
     const chunk = this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(
       file,
@@ -90,7 +90,7 @@ export class Chunks {
       this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows)
         .lastInsertRowid,
     );
-    // What was just told is what will be linked next.
+    // Cached, because new facts are linked next.
     this.#unpacked.set(id, facts);
     return id;
   }
@@ -101,7 +101,7 @@ export class Chunks {
     this.#packs.sweep(packsOf(rows));
   }
 
-  /** Where the file is at hand, what is new is folded in, and nothing else has to be looked at again. */
+  /** If the file is cached, folds the new facts in, so that nothing is read again. */
   #grow(
     file: number,
     before: readonly number[],
@@ -117,10 +117,10 @@ export class Chunks {
     this.#folded.set(file, { ...known, chunks });
   }
 
-  /** What a file says, without what was replaced. */
+  /** The facts of a file without the replaced ones. */
   of(file: number, path: string): SaidInFile {
     const rows = this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
-    // What was folded in cannot be taken back.
+    // Folded facts cannot be retracted.
     if (rows.some((row) => row.replaces !== null))
       return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
     const chunks = idsOf(rows);
@@ -139,8 +139,7 @@ export class Chunks {
   }
 
   /**
-   * Every fact of a file of which nothing was replaced. One statement: another process may pack the file anew at any
-   * moment.
+   * All facts of a file without replacements. One statement, because another process may merge chunks at any moment.
    */
   #all(file: number, path: string): Observation[] {
     const all: Observation[] = [];
@@ -164,7 +163,7 @@ export class Chunks {
     return facts;
   }
 
-  /** A running thread asks for the same ones ten times a second. */
+  /** Cached, because a running thread requests the same chunks ten times a second. */
   #chunk(id: number, path: string): readonly Observation[] {
     const known = this.#unpacked.get(id);
     if (known !== undefined) return known;
@@ -194,7 +193,7 @@ const packsOf = (rows: readonly Readonly<Record<string, unknown>>[]) =>
 const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((row) => Number(row.id)).reverse();
 const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);
 
-/** Rows of one file that came again, so that what older chunks say about them no longer holds. */
+/** Rows of one file that were written again: facts about them in older chunks are invalid. */
 class Gone {
   readonly #path: string;
   readonly #rows = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * What most of what is packed has in common: small pieces get a third as large with it. The most common stands last.
- * Changing a letter makes everything unreadable that was packed before: count up the reader of the index then.
+ * The compression dictionary: text that most packed values share, the most common last. It shrinks small values to a
+ * third. Any change makes existing packs unreadable, so it requires a new reader version of the index.
  */
 const COMMON = [
   '{"session":"","refused":false,"read":4,"sawMain":false,"chains":[],"spawns":[],"asking":[],"told":[],"ended":" 0 0","introduction":{"placed":[""],"mates":[],"last":{"speaker":"","cwd":"/home/","gitBranch":"main","version":"2.1."},"begun":true,"damaged":false,"lacksBeginning":false}}',

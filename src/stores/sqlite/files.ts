@@ -7,7 +7,7 @@ import type { Statements } from "./statements.ts";
 
 const COLUMNS = "f.*, d.path AS folder_path, d.provider FROM file f JOIN folder d ON d.id = f.folder";
 
-/** How far every file was read, and which folders were read to the last of their files. */
+/** How far each file was read, and which folders were read completely. */
 export class Files {
   readonly #sql: Statements;
   readonly #packs: Packs;
@@ -60,7 +60,7 @@ export class Files {
     return Number(this.#sql("SELECT count(*) AS n FROM file").get()?.n);
   }
 
-  /** Says its number. `parser`: its parser's memory, if that is packed already. */
+  /** Returns its id. `parser`: the parser's state, if already packed. */
   save(s: FileState, parser?: Uint8Array): number {
     const folder = this.#folder(folderOf(s));
     const row = this.#sql(
@@ -87,7 +87,7 @@ export class Files {
     return Number(row?.id);
   }
 
-  /** What is wrong in these files, and in those below the folders `within`. */
+  /** Problems of these files and of those below the folders `within`. */
   problemsOf(files: readonly string[], within: readonly string[]): readonly Problem[] {
     const path = "d.path || '/' || f.name";
     const isWanted = `${path} IN (SELECT value FROM json_each(?1)) OR EXISTS (SELECT 1 FROM json_each(?2) WHERE ${path} > value || '/' AND ${path} < value || '0')`;
@@ -141,7 +141,7 @@ export class Files {
       lines: Number(row.lines),
       generation: Number(row.generation),
       tail: row.tail as string,
-      // Only who reads on in the file wants it.
+      // Needed only to continue reading the file.
       get parser() {
         return packs.value(row.parser as Uint8Array);
       },

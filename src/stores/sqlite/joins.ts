@@ -5,9 +5,9 @@ import { hash } from "../../core/tools/hash.ts";
 import type { Statements } from "./statements.ts";
 
 /**
- * Which threads must be linked together because they have something in common. Every key is kept once, as a hash, with
- * the first thread that had it: whoever comes with the same key later is joined to that one. Two keys with one hash
- * only mean that threads are linked together which need not be.
+ * Which threads must be linked together because they share keys. Every key is stored once, as a hash, with the first
+ * thread that has it; later threads with the same key are joined to that one. A hash collision only joins threads
+ * unnecessarily.
  */
 export class Joins {
   readonly #sql: Statements;
@@ -24,7 +24,7 @@ export class Joins {
     for (const key of keys) hashes.add(hash(key));
   }
 
-  /** Drops what was not written. */
+  /** Discards what `flush` has not written. */
   forget(): void {
     this.#waiting.clear();
   }
@@ -36,8 +36,8 @@ export class Joins {
   }
 
   #write(hashes: ReadonlySet<number>, thread: number) {
-    // In order, so that keys that lie side by side in the table are come to together; all at once, because a statement
-    // for each takes twice as long.
+    // Sorted, so that neighbouring keys of the table are written together; in one statement, because one per key takes
+    // twice as long.
     const list = JSON.stringify([...hashes].sort((x, y) => x - y));
     const { changes } = this.#sql(
       "INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING",
@@ -49,7 +49,7 @@ export class Joins {
     for (const other of others) this.#join(thread, Number(other.thread));
   }
 
-  /** What was worked out about the other one before it was known to belong here is out of date. */
+  /** The projection of the other thread is outdated now. */
   #join(thread: number, other: number) {
     const insert = this.#sql("INSERT OR IGNORE INTO joined (thread, other) VALUES (?, ?)");
     if (insert.run(thread, other).changes === 0) return;
@@ -57,7 +57,7 @@ export class Joins {
     this.#sql("UPDATE thread SET version = version + 1 WHERE id = ?").run(other);
   }
 
-  /** The thread itself, and all that are joined to it, directly or through others. */
+  /** The thread and all threads joined to it, directly or indirectly. */
   around(thread: number): ReadonlySet<number> {
     const found = new Set([thread]);
     for (const one of found)
@@ -66,12 +66,12 @@ export class Joins {
   }
 }
 
-/** What each thread says that other threads may say too. */
+/** The keys of each thread that other threads may share. */
 export function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
   const keys = new Map<AgentKey, string[]>();
   let [speaker, own]: [AgentKey | null, string[]] = [null, []];
   for (const o of observations) {
-    // Nearly all of them name no other thread.
+    // Most facts name no other thread.
     if (o.type === "record" || o.type === "model-call") {
       if (speaker !== o.speaker) {
         speaker = o.speaker;
@@ -81,7 +81,7 @@ export function keysByThread(observations: readonly Observation[]): ReadonlyMap<
       for (const key of crossKeys(o)) own.push(key);
       continue;
     }
-    // Threads that are only named are known by it as well.
+    // Also for threads that are only mentioned.
     for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
     keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
   }

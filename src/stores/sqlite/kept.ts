@@ -11,10 +11,10 @@ import { migrate } from "./migrate.ts";
 import { OUTBOX_TABLES, outboxIn, POSTED_TABLE } from "./outbox.ts";
 import { keptRelays, RELAY_TABLE } from "./relays.ts";
 
-/** `owner` stands in every key from the start: a team's server keeps many machines' decisions. */
+/** `owner` is part of every key, because a team server stores the data of many machines. */
 const OWNER = "local";
 
-/** A step a version; never changed, only added to. */
+/** One step per version. Steps are only added, never changed. */
 const MIGRATIONS = [
   `CREATE TABLE link (
      owner TEXT NOT NULL,
@@ -36,8 +36,7 @@ export async function openKept(path: string): Promise<Kept> {
 type Sqlite = typeof import("node:sqlite");
 
 /**
- * `readOnly`: where nothing can be written, what is there can still be read, without what only the write-ahead log
- * holds.
+ * `readOnly`: reads a file that cannot be written, without the content of the write-ahead log.
  */
 export function keptIn(sqlite: Sqlite, path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Kept {
   if (!readOnly) mkdirSync(dirname(path), { recursive: true });
@@ -58,12 +57,12 @@ export function keptIn(sqlite: Sqlite, path: string, { readOnly = false }: { rea
 function opened(sqlite: Sqlite, path: string, readOnly: boolean): DatabaseSync {
   if (!readOnly) return new sqlite.DatabaseSync(path);
   const url = pathToFileURL(path);
-  // Without locks and shared memory, for which SQLite would have to write.
+  // Without locks and shared memory, which need write access.
   url.search = "immutable=1";
   return new sqlite.DatabaseSync(url, { readOnly });
 }
 
-/** Saves what can be read of a database of this kind into another file; false where not all of it can. */
+/** Copies what can be read of such a database to another file; false if something could not be read. */
 export function copyKept(sqlite: Sqlite, from: string, to: string): boolean {
   try {
     const db = new sqlite.DatabaseSync(from);
@@ -75,7 +74,7 @@ export function copyKept(sqlite: Sqlite, from: string, to: string): boolean {
       db.close();
     }
   } catch {
-    // Damaged as well, or no room; the caller tells what came of it.
+    // Damaged as well, or the disk is full; the caller reports the outcome.
     return false;
   }
 }

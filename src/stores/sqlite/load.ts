@@ -1,6 +1,6 @@
 /**
- * Node 22 warns that its SQLite is experimental. Nobody who runs a command can do anything about that, so the one
- * warning is left out.
+ * Node.js 22 prints a warning that its SQLite is experimental. Users cannot do anything about it, so this warning is
+ * suppressed.
  */
 export async function loadSqlite(): Promise<typeof import("node:sqlite")> {
   const { emitWarning } = process;

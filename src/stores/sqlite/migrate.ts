@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** The file was written by a newer version; it is left alone. */
+/** The file was written by a newer version and is not changed. */
 export class NewerFile extends Error {}
 
-/** Brings a database up to date, a step at a time, each whole or not at all. */
+/** Migrates a database step by step, each in a transaction. */
 export function migrate(db: DatabaseSync, path: string, migrations: readonly string[]): void {
   const version = () => Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
   if (version() > migrations.length)
@@ -11,7 +11,7 @@ export function migrate(db: DatabaseSync, path: string, migrations: readonly str
       `${path} was written by a newer retinue (version ${version()}); this one knows ${migrations.length}`,
     );
   if (version() === migrations.length) return;
-  // Two processes may arrive here at once: whoever waited finds the work done.
+  // Another process may have migrated it while this one waited for the lock.
   db.exec("BEGIN IMMEDIATE");
   try {
     for (const [step, sql] of migrations.entries()) {

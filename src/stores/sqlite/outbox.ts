@@ -3,8 +3,7 @@ import type { DestinationState, Outbox, OutboxItem, Parcel, Posted } from "../..
 import { type Statements, statementsOf } from "./outbox-statements.ts";
 
 /**
- * What is to be sent, and what was. Written down before it is sent, and taken out only once it is known to have
- * arrived.
+ * Items to be sent. An item is stored before it is sent, and deleted when the destination has confirmed it.
  */
 export const OUTBOX_TABLES = `
   CREATE TABLE destination (
@@ -51,8 +50,8 @@ export const OUTBOX_TABLES = `
   ) STRICT, WITHOUT ROWID`;
 
 /**
- * Everything that was ever put in, and where it stands at the destination. A row is written once; afterwards it can
- * only be ended, once and in the same place. It takes the place of `exported`, which knew neither.
+ * Everything that was ever put into the outbox, with its place at the destination. A row is written once; later it can
+ * only be ended, once and at the same place. Replaces `exported`, which had neither.
  */
 export const POSTED_TABLE = `
   DROP TABLE exported;
@@ -69,7 +68,7 @@ export const POSTED_TABLE = `
 
 export function outboxIn(db: DatabaseSync, owner: string): Outbox {
   let prepared: Statements | undefined;
-  // Most who open the file want something else of it.
+  // Prepared on first use, because most processes that open the file do not use the outbox.
   const sql = () => {
     prepared ??= statementsOf(db);
     return prepared;
@@ -164,8 +163,7 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
 }
 
 /**
- * As many as fit; the first one always, because nobody else will be smaller. An end is not sent together with its
- * beginning.
+ * As many items as fit, at least one. An end is not sent in the same batch as its beginning.
  */
 function cutBatch(items: readonly OutboxItem[], maxBytes: number): readonly OutboxItem[] {
   const [first] = items;

@@ -3,9 +3,9 @@ import type { Observation } from "../../core/facts/observation.ts";
 import { StoreFault } from "../fault.ts";
 import { DICTIONARY } from "./dictionary.ts";
 
-/** Not worth the time below this. */
+/** Shorter texts are not compressed. */
 const SMALL_TEXT = 400;
-/** How everything that is compressed begins, and no JSON. */
+/** Begins compressed data. JSON never begins with it. */
 const COMPRESSED = 0x28;
 
 /** With the dictionary, this level is faster than the default one and makes the index no larger. */
@@ -14,7 +14,7 @@ const FAST = { [constants.ZSTD_c_compressionLevel]: 1 };
 export const packJson = (value: unknown): Uint8Array => packBytes(Buffer.from(JSON.stringify(value)));
 
 export function packBytes(text: Uint8Array): Uint8Array {
-  // Told how much will come, it prepares for no more: a third less time for a small piece.
+  // With the size known in advance, zstd allocates less: a third less time for a small text.
   return text.length < SMALL_TEXT
     ? text
     : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length, params: FAST });
@@ -31,7 +31,7 @@ export function unpackBytes(packed: Uint8Array | undefined): Buffer {
   });
 }
 
-/** What we packed ourselves can be unpacked, unless its bytes were damaged. */
+/** Throws only if the bytes are damaged. */
 function orDamaged<T>(unpacked: () => T): T {
   try {
     return unpacked();
@@ -41,8 +41,8 @@ function orDamaged<T>(unpacked: () => T): T {
 }
 
 /**
- * Facts with the same fields: a name for each, and for each its values, one a fact; a value that all of them have
- * stands there alone.
+ * Facts with the same fields, by column: the field names, and for each field one value per fact, or a single value if
+ * all are equal.
  */
 interface Table {
   readonly fields: readonly string[];
@@ -51,8 +51,8 @@ interface Table {
 }
 
 /**
- * Facts of one file, as small as they get, in no order: field by field they are alike, and their ids repeat the file's
- * path.
+ * Converts the facts of one file to columns, which compress better. The order is not kept. Ids are stored without the
+ * file's path, which they repeat.
  */
 export function tablesOf(observations: readonly Observation[], path: string): unknown {
   const groups: { readonly fields: readonly string[]; readonly facts: Fields[] }[] = [];
@@ -76,7 +76,7 @@ export function tablesOf(observations: readonly Observation[], path: string): un
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** These fields in this order, and no others. */
+/** Exactly these fields in this order. */
 function hasFields(fact: Fields, fields: readonly string[]): boolean {
   let i = 0;
   for (const field in fact) {
@@ -106,7 +106,7 @@ function columnOf(facts: readonly Fields[], field: string, path: string): unknow
 export const pack = (observations: readonly Observation[], path: string): Uint8Array =>
   packJson(tablesOf(observations, path));
 
-/** The facts in what `tablesOf` made. */
+/** The facts of tables made by `tablesOf`. */
 export const factsOf = (tables: unknown, path: string): Observation[] =>
   orDamaged(() => (tables as Table[]).flatMap((table) => factsIn(table, path)));
 

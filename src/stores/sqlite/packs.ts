@@ -2,13 +2,13 @@ import { StoreFault } from "../fault.ts";
 import { jsonIn, packBytes, unpackBytes } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
-/** Text that is packed together: what is more is another pack. */
+/** Maximum amount of text in one pack. */
 const PACK_BYTES = 512 << 10;
-/** How everything begins that stands in a pack, and no JSON and nothing that is compressed. */
+/** Begins a reference into a pack. Neither JSON nor compressed data begins with it. */
 const REFERENCE = 0x40;
 
 /**
- * Values that are packed together, such as the facts of a batch and its parser's memory, and where each of them stands.
+ * Values that are packed together, such as the facts of a batch and its parser's state, with the position of each.
  */
 export interface Packed {
   readonly pack: number;
@@ -16,8 +16,8 @@ export interface Packed {
 }
 
 /**
- * Many small values, packed together: a tenth of the time and two thirds of the bytes that packing each of them takes.
- * A pack never changes. It goes when the last chunk, or the last root, in it goes.
+ * Many small values compressed together: a tenth of the time and two thirds of the size of compressing each.
+ * A pack never changes. It is deleted with the last chunk or root that refers to it.
  */
 export class Packs {
   readonly #sql: Statements;
@@ -27,7 +27,7 @@ export class Packs {
     this.#sql = sql;
   }
 
-  /** Packs the values of each of these; nothing where there is only one. */
+  /** Packs the values of these; does nothing for a single one. */
   together<Of>(list: readonly Of[], valuesOf: (one: Of) => readonly unknown[]): ReadonlyMap<Of, Packed> {
     const packed = new Map<Of, Packed>();
     if (list.length < 2) return packed;
@@ -57,7 +57,7 @@ export class Packs {
     return packed;
   }
 
-  /** The value behind packed bytes, wherever they stand. */
+  /** The value of packed bytes, which may be a reference into a pack. */
   value(packed: Uint8Array | undefined): unknown {
     if (packed?.[0] !== REFERENCE) return jsonIn(unpackBytes(packed));
     const [id = 0, start = 0, length = 0] = Buffer.from(packed).toString("latin1").slice(1).split(":").map(Number);
@@ -72,7 +72,7 @@ export class Packs {
     return this.#last.text;
   }
 
-  /** Of these packs, removes those that nothing stands in any more. */
+  /** Deletes those of these packs that nothing refers to. */
   sweep(packs: Iterable<number>): void {
     for (const id of packs)
       this.#sql(

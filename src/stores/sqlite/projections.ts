@@ -11,7 +11,7 @@ import type { Statements } from "./statements.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
-/** What was worked out from facts: root records, names of agents, what was spent. */
+/** Projections of facts: root records, names of agents, usage. */
 export class Projections {
   readonly #sql: Statements;
   readonly #packs: Packs;
@@ -21,7 +21,7 @@ export class Projections {
     this.#packs = packs;
   }
 
-  /** Of a thread that something names; one that only a person's link names gets a row of its own. */
+  /** Returns the id of a mentioned thread; creates a row if only a manual link mentions it. */
   #threadId(key: AgentKey): number {
     const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
     return Number(
@@ -31,7 +31,7 @@ export class Projections {
     );
   }
 
-  /** False where somebody else worked it out from newer facts. */
+  /** False if another process has stored one from newer facts. */
   save(projections: readonly Projection[]): readonly boolean[] {
     const roots = projections.flatMap((projection) =>
       projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })),
@@ -40,7 +40,7 @@ export class Projections {
     const byRoot = new Map([...packed].map(([{ root }, place]) => [root, place]));
     const left = new Set<number>();
     const saved = projections.map((projection) => this.#save(projection, byRoot, left));
-    // What was replaced, and what was packed in vain.
+    // Packs of replaced records, and packs that were not used.
     if (saved.includes(false)) for (const { pack } of packed.values()) left.add(pack);
     this.#packs.sweep(left);
     return saved;
@@ -155,7 +155,7 @@ export class Projections {
   }
 
   spent(under: readonly string[], since: string | null): readonly SpentRow[] {
-    // By name: sums of costs are the same to the last digit, whichever thread was read first.
+    // Sorted, so that floating-point sums do not depend on the order of reading.
     return this.#sql(
       `SELECT rows FROM spent JOIN thread ON thread.id = spent.thread WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread.key`,
     )

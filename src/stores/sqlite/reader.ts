@@ -22,7 +22,7 @@ const TABLES = [
   "note",
 ];
 
-/** Facts that another reader found are thrown away. */
+/** Facts of another reader version are discarded. */
 export function forgetOtherReader(db: DatabaseSync, reader: string) {
   const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
   if (known() === reader) return;

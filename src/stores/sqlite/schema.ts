@@ -1,9 +1,9 @@
-/** The machine or person the records came from: one here, many on a team's server. It stands in every key. */
+/** The machine or person that the records come from; part of every key. Only a team server has several. */
 export const OWNER = "local";
 
 /**
- * A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise
- * carry a path or a UUID.
+ * One step per version. Steps are only added, never changed. Keys are integers, because otherwise every fact and every
+ * record would repeat a path or a UUID.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE file (
@@ -24,7 +24,7 @@ export const MIGRATIONS: readonly string[] = [
      UNIQUE (owner, path)
    ) STRICT;
 
-   -- Facts as they were observed, packed: they are only ever read together. An id is never used again, so that readers may remember what stands behind it.
+   -- Packed facts, which are only read together. Ids are not reused, so that readers can cache by id.
    CREATE TABLE chunk (
      id INTEGER PRIMARY KEY AUTOINCREMENT,
      file INTEGER NOT NULL,
@@ -80,7 +80,7 @@ export const MIGRATIONS: readonly string[] = [
    ) STRICT;
    CREATE INDEX root_newest ON root (last_activity DESC, key);
 
-   -- What an agent spent, by day and model; summed up by whoever asks.
+   -- Usage of agents by day and model; queries compute the sums.
    CREATE TABLE spent (
      thread INTEGER NOT NULL,
      day TEXT,
@@ -107,7 +107,7 @@ export const MIGRATIONS: readonly string[] = [
      UNIQUE (owner, key)
    ) STRICT;
 
-   -- What was said, by its words. The words are not kept: they stand in the file, at the offset.
+   -- Positions of indexed texts. The texts themselves are in the files, at the offset.
    CREATE TABLE said (
      id INTEGER PRIMARY KEY,
      file INTEGER NOT NULL,
@@ -118,7 +118,7 @@ export const MIGRATIONS: readonly string[] = [
      offset INTEGER NOT NULL
    ) STRICT;
    CREATE INDEX said_of_file ON said (file);
-   -- Which texts hold a word, not where in them: a third of the size, and the place is looked up in the file anyway.
+   -- Only which texts contain a word, not where: a third of the size, and the text is read from the file anyway.
    CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = 'none', tokenize = "unicode61 remove_diacritics 2");
 
    CREATE TABLE note (
@@ -126,7 +126,7 @@ export const MIGRATIONS: readonly string[] = [
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
-  `-- A key once, with the first thread that had it, instead of once for every thread.
+  `-- Each key once, with the first thread that has it, instead of once per thread.
    DROP TABLE cross_key;
    CREATE TABLE holder (
      hash INTEGER PRIMARY KEY,
@@ -138,7 +138,7 @@ export const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (thread, other)
    ) STRICT, WITHOUT ROWID;
 
-   -- Folders, so that a look around need not ask for every file: the seal tells that all files of one were read as they lay there.
+   -- Folders, so that a sync need not check every file: a matching seal means that all files of the folder were read.
    CREATE TABLE folder (
      id INTEGER PRIMARY KEY,
      owner TEXT NOT NULL,
@@ -148,7 +148,7 @@ export const MIGRATIONS: readonly string[] = [
      UNIQUE (owner, path, provider)
    ) STRICT;
 
-   -- What is JSON is packed, and what rows of databases said can be taken back one by one.
+   -- JSON is packed; facts of database rows can be retracted one by one.
    DROP TABLE file;
    CREATE TABLE file (
      id INTEGER PRIMARY KEY,
@@ -191,7 +191,7 @@ export const MIGRATIONS: readonly string[] = [
      rows BLOB NOT NULL
    ) STRICT;`,
   `ALTER TABLE agent ADD COLUMN path TEXT;`,
-  `-- Requests to an API, and the calls for agents in their answers: from a call to its request without a scan.
+  `-- API requests, and the spawn calls in their responses, to find the request of a call without a scan.
    CREATE TABLE exchange (
      id TEXT PRIMARY KEY,
      file INTEGER NOT NULL,
@@ -210,14 +210,14 @@ export const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (call, exchange)
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX invocation_of_exchange ON invocation (exchange);`,
-  `-- Files whose text is not indexed to where their records are read: where to go on, and the parser's memory at that place.
+  `-- Files whose text index is behind their records: where to continue, and the parser's state there.
    CREATE TABLE text_due (
      file INTEGER PRIMARY KEY,
      offset INTEGER NOT NULL,
      lines INTEGER NOT NULL,
      parser BLOB
    ) STRICT;`,
-  `-- Values of many rows packed together; each row says where its own stand.
+  `-- Values of many rows compressed together; each row has the position of its own.
    CREATE TABLE pack (
      id INTEGER PRIMARY KEY AUTOINCREMENT,
      texts BLOB NOT NULL

@@ -42,16 +42,16 @@ import { type Statements, statementsOf } from "./statements.ts";
 import { Texts } from "./texts.ts";
 
 /**
- * `reader` names what the facts were read by: facts of another one are thrown away.
- * `busyMs`: how long a write waits for another process, and this thread with it.
+ * `reader` is the version of the parsers; facts of another version are discarded.
+ * `busyMs`: how long a write waits for the lock, which blocks this thread.
  */
 export async function openSqliteStore(path: string, reader: string, busyMs = 10_000): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
-    // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the
-    // process loses nothing.
+    // A power failure may lose the last seconds, which are read again from the files; a crash of the process loses
+    // nothing.
     db.exec(
       `PRAGMA busy_timeout = ${busyMs}; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000`,
     );
@@ -99,9 +99,9 @@ class SqliteStore implements Store {
       this.#db.exec("COMMIT");
       return result;
     } catch (error) {
-      // A full disk has SQLite roll back by itself.
+      // SQLite itself rolls back if the disk is full.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
-      // Numbers given out on the way are void.
+      // Ids assigned in the transaction are invalid.
       this.#texts.forget();
       this.#chunks.forget();
       this.#joins.forget();
@@ -140,7 +140,7 @@ class SqliteStore implements Store {
   commit(batches: readonly FileBatch[]): readonly boolean[] {
     return this.#write(() => {
       this.#touched.clear();
-      // What files say that were not known before.
+      // Facts of new files.
       const fresh = batches.filter(({ before, observations }) => before === null && observations.length > 0);
       const packed = this.#packs.together(fresh, ({ observations, after }) => [
         tablesOf(observations, after.path),
@@ -148,17 +148,16 @@ class SqliteStore implements Store {
       ]);
       const taken = batches.map((batch) => this.#take(batch, packed.get(batch)));
       this.#joins.flush();
-      // Another process was faster with all of it.
+      // Another process has already stored all of it.
       if (taken.includes(null)) this.#packs.sweep(new Set(packed.values().map(({ pack }) => pack)));
-      // Last, and one after the other: any other statement between them makes the full-text index write out what it has
-      // gathered.
+      // Last and without other statements in between, because these would make FTS5 flush its buffer.
       for (const one of taken) for (const text of one?.texts ?? []) this.#texts.add(one?.file ?? 0, text);
       return taken.map((one) => one !== null);
     });
   }
 
   /**
-   * The number of the file and the text to be indexed now, or null where the batch does not go on from what is stored.
+   * The id of the file and the texts to index now; null if the batch does not continue what is stored.
    */
   #take(
     batch: FileBatch,
@@ -188,7 +187,7 @@ class SqliteStore implements Store {
     for (const [thread, crossing] of keys) {
       const id = this.#touch(thread);
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
-      // Its own name is one: other threads may mention it.
+      // Including its own key, which other threads may mention.
       this.#joins.add([thread, ...crossing], id);
     }
     for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
@@ -196,8 +195,8 @@ class SqliteStore implements Store {
   }
 
   /**
-   * Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that
-   * need not be.
+   * Retracts all facts of a file; returns its threads. Its shared keys are kept: at worst they join threads
+   * unnecessarily.
    */
   #retract(file: number): AgentKey[] {
     const threads = this.#threadsOf(file);
@@ -208,7 +207,7 @@ class SqliteStore implements Store {
     return threads;
   }
 
-  /** Takes back what rows said before they changed; the threads the file speaks for. */
+  /** Retracts the facts of changed rows; returns the threads of the file. */
   #replaced(file: number, path: string, rows: readonly string[]): readonly AgentKey[] {
     for (const row of rows) {
       this.#texts.retractRow(file, row);
@@ -235,7 +234,7 @@ class SqliteStore implements Store {
 
   addTexts = (batches: readonly TextBatch[]): void => this.#write(() => this.#texts.addBatches(batches));
 
-  /** Once a write, however many files say something about the thread. */
+  /** Once per write, however many files have facts about the thread. */
   #touch(key: AgentKey): number {
     const known = this.#touched.get(key);
     if (known !== undefined) return known;
@@ -253,7 +252,7 @@ class SqliteStore implements Store {
   }
 
   toldByOthers(): readonly AgentKey[] {
-    // Counts what other connections have committed.
+    // Changes when another connection commits.
     const now = Number(this.#sql("PRAGMA data_version").get()?.data_version);
     if (now === this.#others.commits) return [];
     const rows = this.#sql("SELECT key, version FROM thread WHERE owner = ?").all(OWNER);
@@ -295,7 +294,7 @@ class SqliteStore implements Store {
     const versions = new Map<AgentKey, number>();
     const [observations, folds]: [Observation[], Fold[]] = [[], []];
     const [read, wanted] = [new Set<number>(), new Set(threads)];
-    // One moment for versions and facts: a reader must not mix two.
+    // In one transaction, so that versions and facts are consistent.
     this.#db.exec("BEGIN");
     try {
       for (const key of threads) {

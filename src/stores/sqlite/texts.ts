@@ -14,10 +14,10 @@ import type { Files } from "./files.ts";
 import { packJson, unpackJson } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
-/** Hits are fetched so many times over, since forks repeat what was said before them. */
+/** More hits are fetched than needed, by this factor, because forks repeat texts. */
 const COPIES = 4;
 
-/** Which texts hold which words, and where they stand; the texts themselves are not kept. */
+/** The full-text index: words and the positions of their texts. The texts themselves are not stored. */
 export class Texts {
   readonly #sql: Statements;
   readonly #files: Files;
@@ -35,7 +35,7 @@ export class Texts {
   }
 
   /**
-   * What of the text of a batch can be indexed now; where the rest is left for later, that is noted. `goesOn`: the file
+   * The texts of a batch that can be indexed now; notes where to continue if some are left for later. `goesOn`: the file
    * was not replaced.
    */
   now(file: number, batch: FileBatch, goesOn: boolean): readonly SaidText[] {
@@ -64,12 +64,12 @@ export class Texts {
   }
 
   addBatches(batches: readonly TextBatch[]): void {
-    // Positions first: any other statement between two texts makes the full-text index write out what it has gathered.
+    // Positions first, because any other statement between two texts makes FTS5 flush its buffer.
     const taken = batches.map((batch) => ({ file: this.#moved(batch), texts: batch.texts }));
     for (const { file, texts } of taken) if (file !== null) for (const text of texts) this.add(file, text);
   }
 
-  /** The number of the file; null where the batch does not go on from what is indexed. */
+  /** The id of the file; null if the batch does not continue what is indexed. */
   #moved({ file: { path, generation }, from, to }: TextBatch): number | null {
     const [number, stored] = [this.#files.numberOf(path), this.#files.get(path)];
     if (number === null || stored?.generation !== generation || this.#position(number)?.offset !== from.offset)

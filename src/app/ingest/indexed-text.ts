@@ -9,15 +9,15 @@ const MAX_TEXT = 20_000;
 const MAX_INPUT = 2_000;
 
 /** The text to index: messages and the inputs of tools. Tool results, which are most of the bytes, are not indexed. */
-export function saidIn(draft: EventDraft, place: RecordPlace): SaidText[] {
+export function indexedTexts(draft: EventDraft, place: RecordPlace): SaidText[] {
   const text = wordsIn(draft);
   if (text.trim() === "") return [];
   return [{ speaker: draft.speaker, at: draft.at, record: recordIn(draft) ?? null, place, text }];
 }
 
 /** The same of a line that was handed to the parser just before. */
-export const saidOn = (parser: Parser, { bytes, number, offset }: RecordLine): SaidText[] =>
-  parser.events(bytes, number).flatMap((draft) => saidIn(draft, { line: number, offset }));
+export const indexedTextsOfLine = (parser: Parser, { bytes, number, offset }: RecordLine): SaidText[] =>
+  parser.events(bytes, number).flatMap((draft) => indexedTexts(draft, { line: number, offset }));
 
 export function wordsIn(draft: EventDraft): string {
   switch (draft.kind) {
