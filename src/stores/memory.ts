@@ -10,11 +10,11 @@ import {
   type FileState,
   type FolderKey,
   folderOf,
+  type IndexedText,
   type ProblemCount,
   type Projection,
   type RootFilter,
   type RootRow,
-  type SaidText,
   type Seals,
   type SearchHit,
   type Store,
@@ -34,7 +34,7 @@ interface FileFacts {
   /** Of all threads that its observations name. */
   held: Held;
   problems: Problem[];
-  texts: SaidText[];
+  texts: IndexedText[];
   /** How far the text is indexed, if not to the end. */
   textsFrom: TextPosition | null;
   exchanges: ReadonlyMap<string, Exchange>;
@@ -147,7 +147,7 @@ export class MemoryStore implements Store {
     return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
   }
 
-  toldByOthers(): readonly AgentKey[] {
+  changedByOthers(): readonly AgentKey[] {
     return [];
   }
 

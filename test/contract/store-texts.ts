@@ -1,10 +1,10 @@
 /** What every store promises of text that is searched. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recordKey } from "../../src/core/facts/ids.ts";
-import type { SaidText, Store } from "../../src/core/ports/store.ts";
+import type { IndexedText, Store } from "../../src/core/ports/store.ts";
 import { A, B, batch, recordIn, state, UNDER } from "./store-toys.ts";
 
-const say = (text: string, line: number, record: string | null = null): SaidText => ({
+const say = (text: string, line: number, record: string | null = null): IndexedText => ({
   speaker: A,
   at: line,
   record: record === null ? null : recordKey("toy", record),

@@ -6,8 +6,8 @@ import {
   allFacts,
   type FileState,
   folderKey,
+  type IndexedText,
   type RootRow,
-  type SaidText,
   type Store,
 } from "../../src/core/ports/store.ts";
 import type { SpentRow } from "../../src/core/views/stats.ts";
@@ -172,7 +172,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const path = "/root/db#a";
       const row = (name: string, record: string) => recordIn(A, `${path}:${name}`, record);
       const trouble = (name: string) => ({ code: "record-malformed", where: `${path}:${name}`, detail: "x" }) as const;
-      const text = (name: string, words: string): SaidText => ({
+      const text = (name: string, words: string): IndexedText => ({
         speaker: A,
         at: 1,
         record: null,

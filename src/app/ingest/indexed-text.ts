@@ -1,6 +1,6 @@
 import { recordIn } from "../../core/facts/ids.ts";
 import type { Parser } from "../../core/ports/provider.ts";
-import type { RecordPlace, SaidText } from "../../core/ports/store.ts";
+import type { IndexedText, RecordPlace } from "../../core/ports/store.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import type { RecordLine } from "../../transports/lines.ts";
 
@@ -9,14 +9,14 @@ const MAX_TEXT = 20_000;
 const MAX_INPUT = 2_000;
 
 /** The text to index: messages and the inputs of tools. Tool results, which are most of the bytes, are not indexed. */
-export function indexedTexts(draft: EventDraft, place: RecordPlace): SaidText[] {
+export function indexedTexts(draft: EventDraft, place: RecordPlace): IndexedText[] {
   const text = wordsIn(draft);
   if (text.trim() === "") return [];
   return [{ speaker: draft.speaker, at: draft.at, record: recordIn(draft) ?? null, place, text }];
 }
 
 /** The same of a line that was handed to the parser just before. */
-export const indexedTextsOfLine = (parser: Parser, { bytes, number, offset }: RecordLine): SaidText[] =>
+export const indexedTextsOfLine = (parser: Parser, { bytes, number, offset }: RecordLine): IndexedText[] =>
   parser.events(bytes, number).flatMap((draft) => indexedTexts(draft, { line: number, offset }));
 
 export function wordsIn(draft: EventDraft): string {

@@ -260,7 +260,7 @@ export class Library {
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     const moved = await this.#manual.read(env, store);
     this.#followBasis();
-    const byOthers = store.toldByOthers();
+    const byOthers = store.changedByOthers();
     if (byOthers.length > 0) this.texts.forget();
     const threads = new Set<AgentKey>([...moved, ...byOthers]);
     const project = (later?: (thread: AgentKey) => boolean) => {

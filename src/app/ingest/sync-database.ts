@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Observation } from "../../core/facts/observation.ts";
 import type { Problem } from "../../core/facts/problem.ts";
 import type { DatabasePlan, DatabaseStream, Mark } from "../../core/ports/provider.ts";
-import type { FileState, SaidText, Store } from "../../core/ports/store.ts";
+import type { FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { DatabaseTrouble, isFresh, ProductDatabase, type RecordRow } from "../../transports/database.ts";
 import type { ReadCounts } from "../../transports/files.ts";
 import { loadSqlite } from "../databases.ts";
@@ -164,7 +164,7 @@ function readObject(
   const found: Found = { ...database, object, stamp: { ...database.stamp, size: bytes } };
   const parser = found.stream.open(asSource(found), goesOn ? before.parser : undefined);
   const problems = new ProblemsOfFile(path);
-  const [observations, texts, rows]: [Observation[], SaidText[], string[]] = [[], [], []];
+  const [observations, texts, rows]: [Observation[], IndexedText[], string[]] = [[], [], []];
   let read = 0;
   for (const { row, position, record, bytes: length } of db.records(plan.rows(object, goesOn ? before.parser : null))) {
     rows.push(row);

@@ -1,7 +1,7 @@
 import type { Exchange } from "../../core/facts/exchange.ts";
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import type { Stream } from "../../core/ports/provider.ts";
-import type { FileBatch, FileState, SaidText, Store } from "../../core/ports/store.ts";
+import type { FileBatch, FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { StoreFault } from "../../stores/fault.ts";
 import { type ReadCounts, readWhole, tailBefore } from "../../transports/files.ts";
 import { type LinePosition, positionAfter } from "../../transports/lines.ts";
@@ -103,10 +103,10 @@ function readDocument(found: Found, before: FileState | null, counts: ReadCounts
   const bytes = readWhole(found.path, counts);
   const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
   const { observations, problems } = parser.push(bytes, 0);
-  const isSaid =
+  const hasText =
     observations.length > 0 && parser.events(bytes, 0).some((draft) => indexedTexts(draft, WHOLE).length > 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, observations, problems, texts: isSaid ? null : [] };
+  return { before, after, observations, problems, texts: hasText ? null : [] };
 }
 
 /** The position of a document in its file. */
@@ -126,7 +126,7 @@ async function readTranscript(
   const standing = new Standing(found.path);
   const problems = new ProblemsOfFile(found.path);
   const isLittle = goesOn && found.stamp.size - state.offset <= LITTLE_TEXT;
-  let texts: SaidText[] | null = isLittle ? [] : null;
+  let texts: IndexedText[] | null = isLittle ? [] : null;
   let exchanges = new Map<string, Exchange>();
   let position: LinePosition = { offset: state.offset, lines: state.lines };
   const hand = (isWhole: boolean) => {

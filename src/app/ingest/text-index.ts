@@ -1,4 +1,4 @@
-import type { FileState, SaidText, Store, TextBatch, TextDue, TextPosition } from "../../core/ports/store.ts";
+import type { FileState, IndexedText, Store, TextBatch, TextDue, TextPosition } from "../../core/ports/store.ts";
 import { StoreFault } from "../../stores/fault.ts";
 import { noReads, readWhole, tailBefore } from "../../transports/files.ts";
 import { positionAfter } from "../../transports/lines.ts";
@@ -134,7 +134,7 @@ export class TextIndex {
     most: number,
   ): Promise<Pick<TextBatch, "texts" | "to">> {
     const parser = found.stream.open(asSource(found), from.parser);
-    const texts: SaidText[] = [];
+    const texts: IndexedText[] = [];
     let { offset, lines } = from;
     const { packed } = found.stream;
     for await (const some of jsonLines(file.path, this.counts, { offset, lines }, packed)) {

@@ -165,6 +165,16 @@ function linkOrMove(from: string, to: string): void {
   }
 }
 
+/** File times may be this coarse, so a file that was just modified may change again without a new time. */
+const TIME_RESOLUTION_MS = 2_000;
+
+/** Changes with kept.sqlite. Null if it was modified so recently that the next change may not be visible. */
+export function keptStamp(env: Env): string | null {
+  const files = [keptPath(env), `${keptPath(env)}-wal`].map((path) => statSync(path, { throwIfNoEntry: false }));
+  if (files.some((file) => file !== undefined && file.ctimeMs > Date.now() - TIME_RESOLUTION_MS)) return null;
+  return files.map((file) => (file === undefined ? "-" : `${file.ino} ${file.size} ${file.ctimeMs}`)).join(" ");
+}
+
 /** Reading must not create the file. Null if it cannot be read. */
 export async function manualLinks(env: Env, notify?: Notify): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];

@@ -9,7 +9,7 @@ import type { Liveness } from "./liveness.ts";
 import { originalsIn } from "./originals.ts";
 import { withoutOwnWork } from "./own-work.ts";
 import { decideParents, type ManualLink, type ParentEvidence } from "./parents.ts";
-import { revealedIn, type Settled, settleTotals } from "./settle.ts";
+import { type TotalsOf, totalsIn, usageFromTotals } from "./reconcile.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
 import { type AgentState, decideStates } from "./states.ts";
 
@@ -40,8 +40,6 @@ export interface LinkedAgent extends GatheredAgent, AgentState {
   readonly revealed: readonly ModelCall[];
   /** Usage that only a total states, for all agents of the thread together. */
   readonly undivided: readonly ModelCall[];
-  /** The totals that the product stated for this thread; null if there are none. */
-  readonly settled: Settled | null;
 }
 
 export interface Forest {
@@ -54,6 +52,8 @@ export interface Forest {
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
   /** The key of an agent in `agents`, if a copy of its thread names it differently. */
   readonly nameOf: (agent: AgentKey) => AgentKey;
+  /** The product's totals of a thread, compared with its model calls; computed on request. */
+  readonly totalsOf: TotalsOf;
   /** Number of facts used, without folded ones. */
   readonly facts: number;
 }
@@ -75,6 +75,7 @@ export function together(forests: readonly Forest[]): Forest {
     problems: forests.flatMap(({ problems }) => problems),
     ownerOf: (record) => first((forest) => forest.ownerOf(record)),
     nameOf: (agent) => first((forest) => (forest.nameOf(agent) === agent ? undefined : forest.nameOf(agent))) ?? agent,
+    totalsOf: (thread) => forests.find((forest) => forest.agents.has(thread))?.totalsOf(thread) ?? null,
     facts: forests.reduce((sum, forest) => sum + forest.facts, 0),
   };
 }
@@ -104,16 +105,20 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
  */
 export function link(observations: Iterable<Observation>, options: LinkOptions, folds: readonly Fold[] = []): Forest {
   const { manual = [], now } = options;
+  // Every fact once, under the final name of each agent.
   const { facts, folded, ownerOf, nameOf, copiedFrom, looked } = originalsIn([...observations], folds, manual);
+  // What is known of each agent by itself, then its parent.
   const gathered = gatherAgents(facts, ownerOf, [], folded);
   const parentage = decideParents(facts, withThreads(gathered.keys()), manual, folded);
   const { agents, parentOf, infoOf, ownBehalf } = withoutOwnWork(facts, gathered, parentage);
   const { evidence, spawnCall, unseenKinds, lost } = parentage;
+  // The tree: parents before children.
   const order = topDown(agents, parentOf, infoOf, (key) => spawnCall(key)?.at ?? null);
   const lastActivity = subtreeActivity(order, infoOf);
   const names = nameAll(order, parentOf, spawnCall);
-  const settled = settleTotals(gathered, copiedFrom);
-  const revealed = revealedIn(settled.values());
+  // Usage that only totals contain, and the status of each agent.
+  const totalsOf = totalsIn(gathered, copiedFrom);
+  const { revealed, undivided } = usageFromTotals(gathered, totalsOf);
   const states = decideStates({ facts, order, infoOf, names, parentage, copiedFrom, lastActivity }, options);
 
   const linked = new Map<AgentKey, LinkedAgent>();
@@ -135,8 +140,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
       forkedFrom: parent === null ? (info.statedFork ?? copiedFrom.get(key) ?? null) : null,
       ownBehalf: ownBehalf.get(key) ?? [],
       revealed: revealed.get(key) ?? [],
-      undivided: settled.get(key)?.settlements.flatMap((s) => s.undivided) ?? [],
-      settled: settled.get(key) ?? null,
+      undivided: undivided.get(key) ?? [],
     });
   }
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
@@ -148,6 +152,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
     problems: [...parentage.problems, ...missingThreads(order, infoOf)],
     ownerOf,
     nameOf,
+    totalsOf,
     facts: looked,
   };
 }

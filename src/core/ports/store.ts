@@ -56,7 +56,7 @@ export interface FileBatch {
    * Null where the text of these records is to be indexed later. Where earlier text of the file is not indexed yet,
    * this is left for later as well.
    */
-  readonly texts: readonly SaidText[] | null;
+  readonly texts: readonly IndexedText[] | null;
   /** Places that changed since they were read; their earlier facts are retracted. */
   readonly replaces?: readonly string[];
   /** Requests that something new is known of: each takes the place of what was known of it before. */
@@ -64,7 +64,7 @@ export interface FileBatch {
 }
 
 /** A text to be found by its words. The text itself stays in the file. */
-export interface SaidText {
+export interface IndexedText {
   readonly speaker: AgentKey;
   readonly at: number | null;
   /** Its record, if copies of the record have the same id. */
@@ -92,7 +92,7 @@ export interface TextBatch {
   readonly file: FileState;
   readonly from: TextPosition;
   readonly to: TextPosition;
-  readonly texts: readonly SaidText[];
+  readonly texts: readonly IndexedText[];
 }
 
 /** How to find a record again: a line, and where it begins in the file, or the name of a row. */
@@ -194,7 +194,7 @@ export interface Store {
   /** Threads changed since their last projection. */
   stale(): readonly AgentKey[];
   /** Threads changed by other processes since the last call; none if no other process can write. */
-  toldByOthers(): readonly AgentKey[];
+  changedByOthers(): readonly AgentKey[];
   /** Sets the size of the fact cache in bytes; 0 empties it. */
   keepFacts(bytes: number): void;
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */

@@ -11,7 +11,7 @@ import {
 import type { Explained, OfModel } from "../link/account.ts";
 import type { ModelCall } from "../link/gather.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../link/link.ts";
-import type { Settled, Settlement } from "../link/settle.ts";
+import type { ReconciledTotals, Reconciliation } from "../link/reconcile.ts";
 import type { StatedTotal } from "../link/totals.ts";
 import { exactMoney, plural } from "../tools/format.ts";
 import type { Price } from "./record.ts";
@@ -91,16 +91,16 @@ export function verifyThreadOf(forest: Forest, key: AgentKey, price: Price): Ver
 function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly LinkedAgent[], price: Price): Verification {
   const { provider } = partsOf(thread.key);
   const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => [...g.calls])]);
-  const { settled } = thread;
-  const last = settled?.settlements.at(-1);
+  const totals = forest.totalsOf(thread.key);
+  const last = totals?.reconciliations.at(-1);
   const found =
-    settled === null
+    totals === null
       ? { reasons: [noTotal(thread, calls)], differences: [] }
-      : findingsOf(forest, thread, settled, calls, price);
+      : findingsOf(forest, thread, totals, calls, price);
   return {
     schema: "retinue/verification@1",
     uri: thread.uri,
-    verdict: verdictOf(settled, found),
+    verdict: verdictOf(totals, found),
     stated: last === undefined ? null : { ...sumOf(last.total.byModel), costUsd: last.total.costUsd },
     counted: { ...sumOfCalls(calls), costUsd: costOf(calls, price, provider) },
     ...found,
@@ -110,8 +110,8 @@ function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly Linked
 
 type Finding = Pick<Verification, "reasons" | "differences">;
 
-function verdictOf(settled: Settled | null, { reasons, differences }: Finding): Verification["verdict"] {
-  if (settled === null) return "nothing";
+function verdictOf(totals: ReconciledTotals | null, { reasons, differences }: Finding): Verification["verdict"] {
+  if (totals === null) return "nothing";
   if (differences.length > 0) return "differs";
   return reasons.some((reason) => reason.code !== "copied") ? "explained" : "agrees";
 }
@@ -119,23 +119,23 @@ function verdictOf(settled: Settled | null, { reasons, differences }: Finding): 
 function findingsOf(
   forest: Forest,
   thread: LinkedAgent,
-  { settlements, since }: Settled,
+  { reconciliations, since }: ReconciledTotals,
   calls: readonly ModelCall[],
   price: Price,
 ): Finding {
-  const last = settlements.at(-1)?.total ?? null;
+  const last = reconciliations.at(-1)?.total ?? null;
   const reasons = [
     ...copied(forest, thread),
-    ...carriedOver(forest, thread, settlements),
-    ...restarted(settlements, last),
+    ...carriedOver(forest, thread, reconciliations),
+    ...restarted(reconciliations, last),
     ...without(
       "process-without-total",
-      settlements.flatMap((s) => s.earlier),
+      reconciliations.flatMap((s) => s.earlier),
       (n) => `${n} by a process without a total: it was killed, or its version writes none`,
     ),
     ...without(
       "cut-off",
-      settlements.flatMap((s) => s.cut),
+      reconciliations.flatMap((s) => s.cut),
       (n) => `${n} incomplete, which the product does not count`,
     ),
     ...without(
@@ -143,10 +143,10 @@ function findingsOf(
       calls.filter((call) => call.outsideTotals),
       (n) => `${n} internal, which the product does not count`,
     ),
-    ...settlements.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
+    ...reconciliations.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
     ...without(
       "not-in-records",
-      settlements.some(({ total }) => total.running !== undefined) ? calls.filter((call) => call.unrecorded) : [],
+      reconciliations.some(({ total }) => total.running !== undefined) ? calls.filter((call) => call.unrecorded) : [],
       (n) => `${n} observed by a proxy or telemetry, not recorded or counted by the product`,
     ),
     ...fromTotals(calls),
@@ -156,10 +156,13 @@ function findingsOf(
         : `${n} after its last total: the process ended without stating another`,
     ),
   ];
-  const differences = differencesIn(settlements);
+  const differences = differencesIn(reconciliations);
   return {
     differences,
-    reasons: [...reasons, ...(differences.length > 0 ? [] : prices(settlements, price, partsOf(thread.key).provider))],
+    reasons: [
+      ...reasons,
+      ...(differences.length > 0 ? [] : prices(reconciliations, price, partsOf(thread.key).provider)),
+    ],
   };
 }
 
@@ -198,9 +201,9 @@ function copied(forest: Forest, { forkedFrom }: LinkedAgent): Reason[] {
       ];
 }
 
-function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly Settlement[]): Reason[] {
-  const began = settlements.at(-1)?.total.began;
-  return settlements.flatMap(({ base, total }) => {
+function carriedOver(forest: Forest, thread: LinkedAgent, reconciliations: readonly Reconciliation[]): Reason[] {
+  const began = reconciliations.at(-1)?.total.began;
+  return reconciliations.flatMap(({ base, total }) => {
     if (base === null || base.thread === thread.key || total.began !== began) return [];
     const tokens = sumOf(base.total.byModel);
     const whose = forest.agents.get(base.thread)?.uri ?? base.thread;
@@ -215,8 +218,8 @@ function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly 
 }
 
 /** Counting restarted: the last total omits earlier usage. */
-function restarted(settlements: readonly Settlement[], last: StatedTotal | null): Reason[] {
-  const past = settlements.filter(({ total }) => total.began !== last?.began);
+function restarted(reconciliations: readonly Reconciliation[], last: StatedTotal | null): Reason[] {
+  const past = reconciliations.filter(({ total }) => total.began !== last?.began);
   const tokens = past.map(({ stated }) => sumOf(stated)).reduce(addAmounts, NO_AMOUNTS);
   return isNothing(tokens)
     ? []
@@ -259,11 +262,11 @@ function tracesIn(traces: Explained["traces"]): string {
     .join(", ");
 }
 
-function differencesIn(settlements: readonly Settlement[]): Difference[] {
-  const models = [...new Set(settlements.flatMap((s) => s.unexplained.map((u) => u.model)))];
+function differencesIn(reconciliations: readonly Reconciliation[]): Difference[] {
+  const models = [...new Set(reconciliations.flatMap((s) => s.unexplained.map((u) => u.model)))];
   return models.flatMap((model) => {
-    const of = (pick: (s: Settlement) => readonly OfModel[]) =>
-      settlements
+    const of = (pick: (s: Reconciliation) => readonly OfModel[]) =>
+      reconciliations
         .flatMap((s) => pick(s).filter((m) => m.model === model))
         .reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
     const stated = of((s) => s.stated);
@@ -277,9 +280,9 @@ function differencesIn(settlements: readonly Settlement[]): Difference[] {
 }
 
 /** Prices are compared only if the tokens agree. */
-function prices(settlements: readonly Settlement[], price: Price, provider: string): Reason[] {
+function prices(reconciliations: readonly Reconciliation[], price: Price, provider: string): Reason[] {
   let [stated, ours] = [0, 0];
-  for (const { total, base, covered, explained, revealed } of settlements) {
+  for (const { total, base, covered, explained, revealed } of reconciliations) {
     const before = base === null ? 0 : base.total.costUsd;
     const cost = costOf([...covered, ...(revealed === null ? [] : [revealed.call])], price, provider);
     if (total.costUsd === null || before === null || cost === null || explained.length > (revealed === null ? 0 : 1))

@@ -60,14 +60,14 @@ describe("the index file", () => {
   it("reports threads changed by other connections, once", async () => {
     const path = nextPath();
     const [store, other] = [await openSqliteStore(path, "reader"), await openSqliteStore(path, "reader")];
-    expect(store.toldByOthers()).toEqual([]);
+    expect(store.changedByOthers()).toEqual([]);
     other.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")])]);
-    expect([store.toldByOthers(), store.toldByOthers()]).toEqual([[A], []]);
+    expect([store.changedByOthers(), store.changedByOthers()]).toEqual([[A], []]);
     store.commit([batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
-    expect(store.toldByOthers()).toEqual([]);
+    expect(store.changedByOthers()).toEqual([]);
     other.setNote("x", "y");
     // Its own are told once more then: better twice than never.
-    expect(store.toldByOthers()).toEqual([B]);
+    expect(store.changedByOthers()).toEqual([B]);
     store.close();
     other.close();
   });

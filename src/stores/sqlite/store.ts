@@ -12,11 +12,11 @@ import type {
   FileBatch,
   FileState,
   FolderKey,
+  IndexedText,
   ProblemCount,
   Projection,
   RootFilter,
   RootRow,
-  SaidText,
   Seals,
   SearchHit,
   Store,
@@ -162,7 +162,7 @@ class SqliteStore implements Store {
   #take(
     batch: FileBatch,
     packed: Packed | undefined,
-  ): { readonly file: number; readonly texts: readonly SaidText[] } | null {
+  ): { readonly file: number; readonly texts: readonly IndexedText[] } | null {
     const { before, after, observations, problems, replaces = [], exchanges = [] } = batch;
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
@@ -251,7 +251,7 @@ class SqliteStore implements Store {
       .map((row) => row.key as AgentKey);
   }
 
-  toldByOthers(): readonly AgentKey[] {
+  changedByOthers(): readonly AgentKey[] {
     // Changes when another connection commits.
     const now = Number(this.#sql("PRAGMA data_version").get()?.data_version);
     if (now === this.#others.commits) return [];

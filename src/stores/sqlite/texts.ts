@@ -1,8 +1,8 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type {
   FileBatch,
+  IndexedText,
   RecordPlace,
-  SaidText,
   SearchHit,
   TextBatch,
   TextDue,
@@ -38,7 +38,7 @@ export class Texts {
    * The texts of a batch that can be indexed now; notes where to continue if some are left for later. `goesOn`: the file
    * was not replaced.
    */
-  now(file: number, batch: FileBatch, goesOn: boolean): readonly SaidText[] {
+  now(file: number, batch: FileBatch, goesOn: boolean): readonly IndexedText[] {
     const before = goesOn && batch.before !== null ? this.#position(file) : null;
     const due = textDueAfter(batch, before, goesOn);
     if (due === null) {
@@ -99,7 +99,7 @@ export class Texts {
       );
   }
 
-  add(file: number, { speaker, at, record, place, text }: SaidText): void {
+  add(file: number, { speaker, at, record, place, text }: IndexedText): void {
     const said = this.#sql(
       "INSERT INTO said (file, speaker, at, record, line, offset, place) VALUES (?, ?, ?, ?, ?, ?, ?)",
     ).run(

@@ -5,7 +5,7 @@ import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
 /** A total of the product, compared with the known model calls of its period. */
-export interface Settlement extends Account {
+export interface Reconciliation extends Account {
   readonly total: StatedTotal;
   /** The total it continues, and of which thread. */
   readonly base: Base | null;
@@ -22,9 +22,9 @@ export interface Settlement extends Account {
   readonly undivided: readonly ModelCall[];
 }
 
-export interface Settled {
+export interface ReconciledTotals {
   /** Oldest first. */
-  readonly settlements: readonly Settlement[];
+  readonly reconciliations: readonly Reconciliation[];
   /** Calls after the last total. */
   readonly since: readonly ModelCall[];
 }
@@ -34,40 +34,81 @@ export interface Base {
   readonly total: StatedTotal;
 }
 
-/** Calls that only totals reveal, by the agent they were made for. */
-export function revealedIn(settled: Iterable<Settled>): ReadonlyMap<AgentKey, readonly ModelCall[]> {
-  const found = [...settled].flatMap(({ settlements }) => settlements.flatMap(({ revealed }) => revealed ?? []));
-  const byAgent = Map.groupBy(found, ({ agent }) => agent);
-  return new Map([...byAgent].map(([agent, list]) => [agent, list.map(({ call }) => call)]));
-}
-
 type Gathered = ReadonlyMap<AgentKey, GatheredAgent>;
 type Copies = ReadonlyMap<AgentKey, AgentKey>;
 
-/** Settles all totals of all threads. Threads without totals are not in the result. */
-export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentKey, Settled> {
-  const settled = new Map<AgentKey, Settled>();
-  for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
-    const totals = (gathered.get(thread)?.totals ?? []).filter(isNeeded);
-    if (totals.length === 0) continue;
-    const isRunning = totals.some((total) => total.running !== undefined);
-    const isInTotals = (call: ModelCall) => !call.outsideTotals && !(isRunning && call.unrecorded);
-    const inTotals = members.flatMap((agent) => [...agent.calls].filter(isInTotals)).sort(byTime);
-    const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
-    let placed = 0;
-    const settlements = totals.map((total, i) => {
-      const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
-      const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
-      const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
-      const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
-      const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
-      const { end, ...settlement } = settle(stretch, mayBeginAtZero ? [...bases, null] : bases);
-      placed = end;
-      return settlement;
-    });
-    settled.set(thread, { settlements, since: calls.slice(placed) });
-  }
-  return settled;
+/** Reconciles the totals of a thread with its model calls, on request and once; null if it has none. */
+export type TotalsOf = (thread: AgentKey) => ReconciledTotals | null;
+
+export function totalsIn(gathered: Gathered, copiedFrom: Copies): TotalsOf {
+  const known = new Map<AgentKey, ReconciledTotals | null>();
+  let byThread: ReadonlyMap<AgentKey, readonly GatheredAgent[]> | null = null;
+  return (thread) => {
+    const found = known.get(thread);
+    if (found !== undefined) return found;
+    byThread ??= membersOf(gathered);
+    const totals = reconcile(thread, byThread.get(thread) ?? [], gathered, copiedFrom);
+    known.set(thread, totals);
+    return totals;
+  };
+}
+
+const membersOf = (gathered: Gathered) => Map.groupBy(gathered.values(), (agent) => threadOf(agent.key));
+
+/** Model calls that no record contains, derived from totals. */
+export interface UsageFromTotals {
+  /** By the agent that they were made for. */
+  readonly revealed: ReadonlyMap<AgentKey, readonly ModelCall[]>;
+  /** By thread. */
+  readonly undivided: ReadonlyMap<AgentKey, readonly ModelCall[]>;
+}
+
+/**
+ * Only for threads whose records show that calls or counts are missing: the totals of all others matter only to
+ * `verify`, which reconciles them when it runs.
+ */
+export function usageFromTotals(gathered: Gathered, totalsOf: TotalsOf): UsageFromTotals {
+  const stating = [...gathered.values()].filter(({ totals }) => totals.length > 0).map(({ key }) => threadOf(key));
+  const members = stating.length === 0 ? new Map<AgentKey, readonly GatheredAgent[]>() : membersOf(gathered);
+  const incomplete = stating.filter((thread) => members.get(thread)?.some(isIncomplete));
+  const found = incomplete.map((thread) => ({ thread, all: totalsOf(thread)?.reconciliations ?? [] }));
+  const revealed = Map.groupBy(
+    found.flatMap(({ all }) => all.flatMap((one) => one.revealed ?? [])),
+    ({ agent }) => agent,
+  );
+  return {
+    revealed: new Map([...revealed].map(([agent, list]) => [agent, list.map(({ call }) => call)])),
+    undivided: new Map(found.map(({ thread, all }) => [thread, all.flatMap((one) => one.undivided)])),
+  };
+}
+
+const isIncomplete = ({ unrecorded, calls }: GatheredAgent) =>
+  unrecorded.length > 0 || [...calls].some((call) => call.outputOnly);
+
+function reconcile(
+  thread: AgentKey,
+  members: readonly GatheredAgent[],
+  gathered: Gathered,
+  copiedFrom: Copies,
+): ReconciledTotals | null {
+  const totals = (gathered.get(thread)?.totals ?? []).filter(isNeeded);
+  if (totals.length === 0) return null;
+  const isRunning = totals.some((total) => total.running !== undefined);
+  const isInTotals = (call: ModelCall) => !call.outsideTotals && !(isRunning && call.unrecorded);
+  const inTotals = members.flatMap((agent) => [...agent.calls].filter(isInTotals)).sort(byTime);
+  const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
+  let placed = 0;
+  const reconciliations = totals.map((total, i) => {
+    const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
+    const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
+    const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
+    const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
+    const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
+    const { end, ...reconciliation } = bestReading(stretch, mayBeginAtZero ? [...bases, null] : bases);
+    placed = end;
+    return reconciliation;
+  });
+  return { reconciliations, since: calls.slice(placed) };
 }
 
 const timeOf = (call: { readonly at: number | null } | undefined) => call?.at ?? Number.NEGATIVE_INFINITY;
@@ -117,7 +158,7 @@ interface Stretch {
 }
 
 /** One interpretation of a total: which calls it includes. */
-interface Reading extends Settlement {
+interface Reading extends Reconciliation {
   readonly end: number;
 }
 
@@ -125,7 +166,7 @@ interface Reading extends Settlement {
  * Picks the assignment with the fewest unexplained tokens: an exact one, else one where all is explained, else the
  * simplest.
  */
-function settle(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
+function bestReading(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
   const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
   const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
@@ -301,7 +342,7 @@ function reveal(
   { members, calls }: Stretch,
   reading: Omit<Reading, "revealed" | "undivided">,
   bounds: Bounds,
-): Settlement["revealed"] {
+): Reconciliation["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
   const shown = explained.filter((e) => e.why !== "own-behalf");
   const trace = shown[0]?.traces[0];

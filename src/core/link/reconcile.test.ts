@@ -20,6 +20,7 @@ import {
 } from "../../../test/support/thread-totals.ts";
 import type { ModelCallMissing, TotalStated } from "../facts/observation.ts";
 import { treeOf } from "../views/record.ts";
+import { usageFromTotals } from "./reconcile.ts";
 import { ALL_MODELS } from "./totals.ts";
 
 describe("unfinished answers", () => {
@@ -267,5 +268,30 @@ describe("running totals over all models", () => {
     expect(brief(verify(forked(notebook(), running(18, 300, true), running(23, 400, true)), fork)).verdict).toBe(
       "differs",
     );
+  });
+});
+
+describe("linking", () => {
+  const reconciledBy = (book: Book) => {
+    const threads: string[] = [];
+    usageFromTotals(forestOf(book).agents, (thread) => {
+      threads.push(thread);
+      return null;
+    });
+    return threads;
+  };
+
+  it("does not reconcile a thread whose records are complete, only `verify` does", () => {
+    const book = family();
+    book.see({ by: main }, total({ big: [31, 300] }));
+    expect(forestOf(book).totalsOf(main)?.reconciliations).toHaveLength(1);
+    expect(reconciledBy(book)).toEqual([]);
+  });
+
+  it("reconciles a thread whose records show a call that they do not contain", () => {
+    const book = family();
+    book.see({ by: main, at: 3_000 }, compaction);
+    book.see({ by: main }, total({ big: [31, 300] }));
+    expect(reconciledBy(book)).toEqual([main]);
   });
 });
