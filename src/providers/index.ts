@@ -5,6 +5,7 @@
 export { claude } from "./claude/manifest.ts";
 export { codex } from "./codex/manifest.ts";
 export { copilot } from "./copilot/manifest.ts";
+export { droid } from "./droid/manifest.ts";
 export { gemini } from "./gemini/manifest.ts";
 export { kilo } from "./kilo/manifest.ts";
 export { kimi } from "./kimi/manifest.ts";

@@ -1,0 +1,11 @@
+import { type CallKey, callKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { NAME } from "./manifest.ts";
+
+/** Every session is a thread here; those that a call of another one spawned become its children when linked. */
+export const session = (id: string) => threadKey(NAME, id);
+/** Call ids are made by models and unique only in their session. */
+export const call = (sessionId: string, id: string): CallKey => callKey(NAME, `${sessionId}/${id}`);
+/** A forked session copies messages with their ids. */
+export const record = (id: string): RecordKey => recordKey(NAME, id);
+/** The usage of all responses of a session: the product writes down only their sum. */
+export const usage = (sessionId: string): RecordKey => recordKey(NAME, `usage of ${sessionId}`);

@@ -1,0 +1,30 @@
+import type { Provider } from "../../core/ports/provider.ts";
+import { droid } from "./manifest.ts";
+import { Settings } from "./settings.ts";
+import { asSentence } from "./tasks.ts";
+import { Transcript } from "./transcript.ts";
+
+const FILE = /^sessions\/(?:[^/]+\/)?([0-9a-f-]{36})\.(jsonl|settings\.json)$/i;
+
+export const provider: Provider = {
+  ...droid,
+  vendor: "factory",
+  folders: ["sessions"],
+  idForm: "a session id is a UUID such as 4e52fa34-9866-4bcb-a63d-6bdd7097bd79",
+  rootsForm: "`FACTORY_HOME_OVERRIDE` + `/.factory`, else `~/.factory`",
+  roots(env, home) {
+    const given = (env.FACTORY_HOME_OVERRIDE ?? "").split(",").map((dir) => dir.trim());
+    const dirs = given.filter((dir) => dir !== "");
+    return (dirs.length > 0 ? dirs : [home]).map((dir) => `${dir}/.factory`);
+  },
+  stream(path) {
+    const [, session, ending] = FILE.exec(path) ?? [];
+    if (session === undefined) return null;
+    return ending === "jsonl"
+      ? { shape: "lines", open: (file, saved) => new Transcript(session, file, saved), together: session }
+      : { shape: "document", open: (file) => new Settings(session, file), together: session };
+  },
+  asSentence,
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.-]+$/.test(id),
+};
