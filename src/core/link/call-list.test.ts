@@ -14,6 +14,12 @@ const call = (n: number): ModelCall => ({
   end: "finished",
 });
 
+/** Of which nothing is read again. */
+const kept = () =>
+  new CallColumns(() => {
+    throw new Error("nothing was dropped");
+  });
+
 /** Adds up output tokens, and counts the calls it looks at. */
 function summing() {
   let looked = 0;
@@ -32,7 +38,7 @@ const total = (n: number) => (n * (n + 1)) / 2;
 
 describe("what is added up over calls that grow", () => {
   it("is right after every one, and looks at new ones and at those that are not closed", () => {
-    const columns = new CallColumns();
+    const columns = kept();
     const { of, looked } = summing();
     for (let n = 1; n <= 1_000; n += 1) {
       expect(of(columns.with([call(n), call(n + 1)]))).toBe(total(n + 1));
@@ -42,7 +48,7 @@ describe("what is added up over calls that grow", () => {
   });
 
   it("is right where the last ones change before they are closed", () => {
-    const columns = new CallColumns();
+    const columns = kept();
     const { of } = summing();
     columns.push(call(1));
     expect(of(columns.with([call(5)]))).toBe(6);
@@ -52,7 +58,7 @@ describe("what is added up over calls that grow", () => {
   });
 
   it("is correct for a list kept while the calls grew", () => {
-    const columns = new CallColumns();
+    const columns = kept();
     const { of } = summing();
     columns.push(call(1));
     const before = columns.with([call(2)]);
@@ -61,6 +67,29 @@ describe("what is added up over calls that grow", () => {
     expect(of(before)).toBe(3);
     expect(of(columns.with([call(6)]))).toBe(total(4) + 6);
     expect([...before].map(({ at }) => at)).toEqual([1, 2]);
+  });
+
+  it("is right when earlier ones were dropped: they are not looked at again, or read again on request", () => {
+    let read = 0;
+    const columns = new CallColumns(() => {
+      read += 1;
+      const all = kept();
+      for (let n = 1; n <= columns.length; n += 1) all.push(call(n));
+      return all;
+    });
+    const [{ of, looked }, late] = [summing(), summing()];
+    for (let n = 1; n <= 10_000; n += 1) {
+      columns.push(call(n));
+      expect(of(columns.with([call(n + 1)]))).toBe(total(n + 1));
+    }
+    expect([read, looked()]).toEqual([0, 20_000]);
+    expect(columns.bytes).toBeLessThan(10_000);
+    expect([late.of(columns.with([])), [...columns.with([])].length, read]).toEqual([total(10_000), 10_000, 1]);
+    // Those that were read again are dropped again.
+    for (let i = 0; i < 2_000; i += 1) columns.with([]);
+    expect(columns.bytes).toBeLessThan(10_000);
+    expect([...columns.with([])].map(({ at }) => at)).toEqual(Array.from({ length: 10_000 }, (_, i) => i + 1));
+    expect(read).toBe(2);
   });
 
   it("is right for an array, looked at once", () => {

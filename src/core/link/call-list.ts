@@ -79,8 +79,22 @@ const AT = 0;
 const COMMON = 1;
 const TOKENS = 2;
 
-/** Model calls by the hundred thousand: numbers in columns, and the fields that many of them share once. */
+/**
+ * Closed calls stay in memory until so many newer lists were made: whoever adds them up has done so by then. The latest
+ * ones stay longer, for those who do not look at every list.
+ */
+const KEPT_LISTS = 4;
+const KEPT_CALLS = 32;
+const KEPT_LONGER_LISTS = 24;
+/** Calls that had to be read again stay in memory until so many lists were made without a request for them. */
+const HELD_LISTS = 1_024;
+
+/**
+ * The closed model calls of one agent: numbers in columns, and the fields that many of them share once. Only recent
+ * ones are kept; `again` returns all of them from the facts, in columns of its own.
+ */
 export class CallColumns {
+  readonly #again: () => CallColumns;
   readonly #numbers = new NumberRows(TOKENS + KINDS.length);
   readonly #responses = new TextColumn();
   readonly #common: Common[] = [];
@@ -88,13 +102,23 @@ export class CallColumns {
   #last = -1;
   /** Fields that few calls have. */
   readonly #own = new Map<number, Own>();
+  /** Earlier calls were dropped. */
+  #first = 0;
+  /** How many calls the latest lists had, oldest list first. */
+  readonly #counts: number[] = [];
+  #all: CallColumns | null = null;
+  #heldFor = 0;
+
+  constructor(again: () => CallColumns) {
+    this.#again = again;
+  }
 
   get length(): number {
     return this.#numbers.length;
   }
 
   get bytes(): number {
-    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size;
+    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size + (this.#all?.bytes ?? 0);
   }
 
   push({ response, at, tokens, rows, askedAt, costUsd, ...common }: ModelCall): void {
@@ -120,12 +144,38 @@ export class CallColumns {
 
   /** Those that are there by now, and these behind them. */
   with(last: readonly ModelCall[]): Calls {
+    this.#dropOld();
     const [columns, count] = [this, this.length];
     const from = function* (first: number) {
-      for (let i = first; i < count; i += 1) yield columns.#call(i);
+      for (let i = first; i < count; i += 1) yield* columns.#callAt(i);
       yield* first > count ? last.slice(first - count) : last;
     };
     return { length: count + last.length, closed: { count, keptIn: this, from }, [Symbol.iterator]: () => from(0) };
+  }
+
+  #dropOld() {
+    if (this.#counts.push(this.length) > KEPT_LONGER_LISTS) this.#counts.shift();
+    const seen = this.#counts.at(-1 - KEPT_LISTS) ?? 0;
+    const seenLongAgo = this.#counts.length < KEPT_LONGER_LISTS ? 0 : (this.#counts[0] ?? 0);
+    const unneeded = Math.max(seenLongAgo, Math.min(seen, this.length - KEPT_CALLS));
+    if (this.#heldFor > 0) {
+      this.#heldFor -= 1;
+      return;
+    }
+    this.#all = null;
+    const first = this.#numbers.dropBefore(unneeded);
+    this.#responses.dropBefore(unneeded);
+    if (first === this.#first) return;
+    this.#first = first;
+    for (const i of this.#own.keys()) if (i < first) this.#own.delete(i);
+  }
+
+  /** Empty if the call was dropped and its facts no longer exist. */
+  #callAt(i: number): readonly ModelCall[] {
+    if (i >= this.#first) return [this.#call(i)];
+    this.#all ??= this.#again();
+    this.#heldFor = HELD_LISTS;
+    return i < this.#all.length ? [this.#all.#call(i)] : [];
   }
 
   #call(i: number): ModelCall {

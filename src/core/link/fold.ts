@@ -2,7 +2,7 @@ import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
 import { messageIn } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
 import { isRecorded } from "../facts/origin.ts";
-import { NameTable } from "../tools/name-table.ts";
+import { hashOf, NameTable } from "../tools/name-table.ts";
 import { CallColumns } from "./call-list.ts";
 import { callOf, lastResponseText, ownStateOf, pendingCalls, type Work } from "./gather.ts";
 import { byPlace } from "./totals.ts";
@@ -38,10 +38,15 @@ const ROWS_OF_RESPONSE = 64;
 const OPEN_RESPONSES = 4;
 const CLOSED_TOGETHER = 2;
 const RECENT_RECORDS = 256;
+/** Who follows the records may be this many requests behind others. */
+const KEPT_REQUESTS = 4;
+const LATEST_KEYS = 4_096;
+/** About as much memory as a record takes. */
+const RECORD_BYTES = 1_000;
 
 /**
- * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some fifty bytes a
- * record instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
+ * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some twenty bytes a
+ * record, for the hashes of its names, instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
  * two places), `isExact` is false, and the facts are used instead.
  */
 export class Fold {
@@ -50,7 +55,7 @@ export class Fold {
   /** The facts it was made from. */
   readonly facts: () => readonly BulkFact[];
   readonly #names = new NameTable();
-  readonly #calls = new CallColumns();
+  readonly #calls: CallColumns;
   readonly #open = new Map<RecordKey, Called[]>();
   /** The first row that is not in a closed response: nothing may come before it any more. */
   #closedBefore: Called | null = null;
@@ -60,6 +65,11 @@ export class Fold {
   readonly #times = new Times();
   /** The latest records, once spans were computed from this fold: the next ones are computed from these alone. */
   #recent: Read[] | null = null;
+  /** From which record on the latest requests wanted them. */
+  readonly #requested: number[] = [];
+  /** Keys that were not compared with those of other agents yet. */
+  readonly #latestKeys: number[] = [];
+  #keyCount = 0;
   #standing: Read | undefined;
   #records = 0;
   #messages = 0;
@@ -73,11 +83,19 @@ export class Fold {
     this.speaker = speaker;
     this.path = path;
     this.facts = facts;
+    this.#calls = new CallColumns(() => Fold.#closedIn(speaker, path, facts));
+  }
+
+  /** All closed calls, from the facts. */
+  static #closedIn(speaker: AgentKey, path: string, facts: () => readonly BulkFact[]): CallColumns {
+    const fold = new Fold(speaker, path, facts);
+    for (const fact of facts().toSorted(byTime)) fold.add(fact);
+    return fold.#calls;
   }
 
   /** About as much memory as it takes. */
   get bytes(): number {
-    return 4_000 + this.#names.bytes + this.#calls.bytes;
+    return 4_000 + this.#names.bytes + this.#calls.bytes + RECORD_BYTES * (this.#recent?.length ?? 0);
   }
 
   /** False where the facts have to be asked themselves. */
@@ -103,6 +121,26 @@ export class Fold {
     return this.#names.hashes(NAME.key);
   }
 
+  get keyCount(): number {
+    return this.#keyCount;
+  }
+
+  /** The hashes of the keys that were added after the first `count`; null if not known any more. */
+  keysSince(count: number): readonly number[] | null {
+    const first = this.#keyCount - this.#latestKeys.length;
+    if (count < first) return null;
+    // Whoever asks has seen the earlier ones.
+    this.#latestKeys.splice(0, count - first);
+    return [...this.#latestKeys];
+  }
+
+  #addKey(key: string) {
+    const hashed = hashOf(key);
+    if (!this.#names.addHash(hashed, NAME.key)) return;
+    this.#keyCount += 1;
+    if (this.#latestKeys.push(hashed) > LATEST_KEYS) this.#latestKeys.length = 0;
+  }
+
   /** Call it before `add` for the bulk facts of the same read. */
   addStated(fact: Observation): void {
     this.#times.split(fact);
@@ -114,7 +152,7 @@ export class Fold {
   }
 
   add(fact: BulkFact): void {
-    for (const key of fact.keys) this.#names.add(key, NAME.key);
+    for (const key of fact.keys) this.#addKey(key);
     this.#times.add(fact);
     if (fact.type === "record") this.#addRecord(fact);
     else this.#addCall(fact);
@@ -158,8 +196,7 @@ export class Fold {
 
   #addCall(row: Called) {
     this.#checkOrder(row);
-    for (const name of [row.request, row.alias, row.fingerprint])
-      if (name !== undefined) this.#names.add(name, NAME.key);
+    for (const name of [row.request, row.alias, row.fingerprint]) if (name !== undefined) this.#addKey(name);
     for (const name of [row.request, row.alias]) {
       if (name === undefined || name === row.response) continue;
       this.#names.add(name, NAME.alias);
@@ -197,7 +234,12 @@ export class Fold {
 
   #recordsBetween(from: number, to: number): readonly Read[] | null {
     this.#recent ??= [];
-    const first = this.#records - this.#recent.length;
+    let first = this.#records - this.#recent.length;
+    if (this.#requested.push(from) > KEPT_REQUESTS) {
+      this.#requested.shift();
+      // Earlier ones were used by all who follow.
+      first += this.#recent.splice(0, Math.max(0, Math.min(...this.#requested) - first)).length;
+    }
     return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
   }
 

@@ -1,9 +1,10 @@
 import { type AgentKey, type CallKey, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
-import { Holders, hashOf } from "../tools/name-table.ts";
+import { hashOf } from "../tools/name-table.ts";
 import type { BulkFact, Fold } from "./fold.ts";
 import { NAME, type NameMark } from "./fold.ts";
 import type { ManualLink } from "./parents.ts";
+import { sharingRecords } from "./shared-records.ts";
 import { fileOf, isStated } from "./totals.ts";
 
 /** Facts to be looked at one by one, and agents whose bulk facts need not be. */
@@ -37,35 +38,6 @@ export function partFacts(rare: readonly Observation[], folds: readonly Fold[], 
     facts: opened.length === 0 ? rare : [...rare, ...opened],
     folded: new Map([...byAgent].filter(([, fold]) => stays(fold))),
   };
-}
-
-/** Agents that hold a record which another one holds too. */
-function sharingRecords(rare: readonly Observation[], folds: readonly Fold[]): ReadonlySet<AgentKey> {
-  const agents = [...new Set([...rare.map((o) => o.speaker), ...folds.map((fold) => fold.speaker)])];
-  const numbers = new Map(agents.map((agent, number) => [agent, number]));
-  const names = rare.map(namesOf);
-  const sharing = new Set<number>();
-  // Names are looked up in the largest one instead of held, so that one huge transcript takes no more than it has.
-  const largest = folds.reduce((a, b) => (b.nameCount > a.nameCount ? b : a));
-  const ofLargest = numbers.get(largest.speaker) ?? 0;
-  const others = folds.filter((fold) => fold !== largest);
-  const holders = new Holders(
-    names.reduce((sum, list) => sum + list.length, 0) + others.reduce((sum, fold) => sum + fold.nameCount, 0),
-  );
-  const hold = (hashed: number, holder: number) => {
-    const other = largest.names(hashed, NAME.key) ? ofLargest : holders.hold(hashed, holder);
-    if (other !== holder) sharing.add(other).add(holder);
-  };
-  for (const [i, o] of rare.entries())
-    for (const name of names[i] ?? []) hold(hashOf(name), numbers.get(o.speaker) ?? 0);
-  for (const fold of others) for (const hashed of fold.keys()) hold(hashed, numbers.get(fold.speaker) ?? 0);
-  return new Set([...sharing].map((number) => agents[number] as AgentKey));
-}
-
-function namesOf(o: Observation): readonly string[] {
-  return o.type === "model-call"
-    ? [...o.keys, ...[o.request, o.alias, o.fingerprint].filter((name) => name !== undefined)]
-    : o.keys;
 }
 
 /** Agents that made, or got the result of, a call that counts for the tree and that another one made or got too. */

@@ -1,10 +1,11 @@
 /** Rows per block: full blocks are never copied, and at most one block is partly unused. */
-const BLOCK = 256;
+const BLOCK = 32;
 
 /** Rows of a fixed number of numbers, for hundreds of thousands of rows. */
 export class NumberRows {
   readonly #width: number;
   readonly #blocks: Float64Array[] = [];
+  #dropped = 0;
   #length = 0;
 
   constructor(width: number) {
@@ -33,8 +34,16 @@ export class NumberRows {
     this.#length += 1;
   }
 
+  /** NaN if the row was dropped. */
   get(row: number, column: number): number {
-    return this.#blocks[Math.floor(row / BLOCK)]?.[this.#width * (row % BLOCK) + column] ?? Number.NaN;
+    return this.#blocks[Math.floor(row / BLOCK) - this.#dropped]?.[this.#width * (row % BLOCK) + column] ?? Number.NaN;
+  }
+
+  /** Drops whole blocks of rows before this one. Returns the first row that is left. */
+  dropBefore(row: number): number {
+    const count = blocksBefore(Math.min(row, this.#length)) - this.#dropped;
+    if (count > 0) this.#dropped += this.#blocks.splice(0, count).length;
+    return BLOCK * this.#dropped;
   }
 }
 
@@ -42,10 +51,11 @@ export class NumberRows {
 export class TextColumn {
   readonly #full: string[] = [];
   #last: string[] = [];
+  #dropped = 0;
   #unpacked: { readonly block: number; readonly texts: readonly string[] } | null = null;
 
   get length(): number {
-    return BLOCK * this.#full.length + this.#last.length;
+    return BLOCK * (this.#dropped + this.#full.length) + this.#last.length;
   }
 
   get bytes(): number {
@@ -59,11 +69,22 @@ export class TextColumn {
     this.#last = [];
   }
 
+  /** Undefined if the text was dropped. */
   get(row: number): string | undefined {
-    const block = Math.floor(row / BLOCK);
+    const block = Math.floor(row / BLOCK) - this.#dropped;
     const full = this.#full[block];
     if (full === undefined) return block === this.#full.length ? this.#last[row % BLOCK] : undefined;
     if (this.#unpacked?.block !== block) this.#unpacked = { block, texts: JSON.parse(full) as string[] };
     return this.#unpacked.texts[row % BLOCK];
   }
+
+  /** Drops whole blocks of texts before this row. */
+  dropBefore(row: number): void {
+    const count = Math.min(blocksBefore(row) - this.#dropped, this.#full.length);
+    if (count <= 0) return;
+    this.#dropped += this.#full.splice(0, count).length;
+    this.#unpacked = null;
+  }
 }
+
+const blocksBefore = (row: number) => Math.floor(row / BLOCK);
