@@ -96,6 +96,7 @@ export class SpanBoard {
       return withEdits(before, version, edits);
     }
     const timeline = this.#begin(forest, key);
+    if (before.timeline.isBroken) return { uri, timeline, since: version, edits: [] };
     return withEdits({ ...before, timeline }, version, difference(before.timeline.spans, timeline.spans));
   }
 

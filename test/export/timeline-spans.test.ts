@@ -55,7 +55,13 @@ class Growing {
 /** How often spans were taken further, and how often they had to be computed anew although the agent was folded. */
 const count = { advanced: 0, anew: 0 };
 
-function compare(facts: readonly Observation[], pieces: number, options: Partial<LinkOptions> = {}): void {
+/** `kept`: how many responses and calls a timeline keeps in full. */
+function compare(
+  facts: readonly Observation[],
+  pieces: number,
+  options: Partial<LinkOptions> = {},
+  kept?: number,
+): void {
   const growing = new Growing();
   const timelines = new Map<AgentKey, { readonly timeline: Timeline; readonly spans: Span[] }>();
   const size = Math.max(1, Math.ceil(facts.length / pieces));
@@ -68,7 +74,7 @@ function compare(facts: readonly Observation[], pieces: number, options: Partial
       if (known === undefined || edits === null) {
         if (known !== undefined && known.timeline.length > 0 && forest.agents.get(key)?.stepsSince !== undefined)
           count.anew += 1;
-        const timeline = new Timeline(forest, key);
+        const timeline = new Timeline(forest, key, kept);
         timelines.set(key, { timeline, spans: timeline.spans });
         continue;
       }
@@ -89,6 +95,7 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
     const threads = library.store.related(rows.map(({ key }) => key));
     const facts = library.store.facts(threads, library.under).observations.toSorted(byPlace);
     compare(facts, 25);
+    compare(facts, 25, {}, 1);
     expect(facts.length).toBeGreaterThan(0);
   });
 });
@@ -173,6 +180,8 @@ describe("made-up histories", () => {
         fc.integer({ min: 5, max: 60 }),
         (happenings, pieces) => {
           compare(written(happenings), pieces);
+          compare(written(happenings), pieces, {}, 0);
+          compare(written(happenings), pieces, {}, 2);
         },
       ),
       { numRuns: 150 },
@@ -183,6 +192,7 @@ describe("made-up histories", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 12 }), ({ observations, manual }, pieces) => {
         compare(observations.toSorted(byPlace), pieces, { manual });
+        compare(observations.toSorted(byPlace), pieces, { manual }, 0);
       }),
       { numRuns: 100 },
     );

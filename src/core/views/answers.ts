@@ -4,6 +4,7 @@ import type { ObservationOf } from "../facts/observation.ts";
 import { totalTokens } from "../facts/usage.ts";
 import { type Calls, closedIn } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
+import { NameTable } from "../tools/name-table.ts";
 import { BLANK, type Span } from "./span.ts";
 import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
 
@@ -46,6 +47,9 @@ interface Response {
   done: number;
 }
 
+const SETTLED = 1;
+const UNNAMED = 1;
+
 /** A model call without a response. */
 interface LoneCall {
   readonly slot: Slot;
@@ -61,7 +65,14 @@ interface LoneCall {
  */
 export class ModelTimes {
   readonly #list: SpanList;
+  readonly #kept: number;
+  /** Those that may still change; `#settledCount` others came before them. */
   readonly #responses: Response[] = [];
+  #settledCount = 0;
+  /** The beginning of the last settled response, and the latest end of all settled ones. */
+  #settledUntil = Number.NEGATIVE_INFINITY;
+  #settledDone = Number.NEGATIVE_INFINITY;
+  readonly #settledNames = new NameTable();
   readonly #byName = new Map<RecordKey | number, number>();
   readonly #byKey = new Map<RecordKey, number>();
   /** Times of the agent's inputs, oldest first. */
@@ -75,12 +86,24 @@ export class ModelTimes {
   #withOpen: number[] = [];
   #openLone: LoneCall[] = [];
   /** Names of closed calls that no record has, and the latest time of such a call. */
-  readonly #unnamed = new Set<RecordKey>();
+  readonly #unnamed = new NameTable();
   #unnamedUntil = Number.NEGATIVE_INFINITY;
-  #isTorn = false;
+  /** A settled response would change: everything has to be computed again. */
+  isTorn = false;
 
-  constructor(list: SpanList) {
+  /** `kept`: the number of responses that are not settled. */
+  constructor(list: SpanList, kept: number) {
     this.#list = list;
+    this.#kept = kept;
+  }
+
+  #response(index: number): Response | undefined {
+    return this.#responses[index - this.#settledCount];
+  }
+
+  /** The number of responses that began by this time. */
+  #begunBy(at: number): number {
+    return this.#settledCount + lowerBound(this.#responses, ({ first }) => first <= at);
   }
 
   /**
@@ -88,19 +111,19 @@ export class ModelTimes {
    * be computed again.
    */
   goesOnWith(calls: Calls): boolean {
-    return !this.#isTorn && closedIn(calls).count >= this.#closedCount;
+    return !this.isTorn && closedIn(calls).count >= this.#closedCount;
   }
 
   /** The latest end of any response. */
   get done(): number {
     return Math.max(
-      this.#responses.at(-1)?.done ?? Number.NEGATIVE_INFINITY,
+      this.#responses.at(-1)?.done ?? this.#settledDone,
       this.#loneDone,
       ...this.#openLone.map(({ to }) => to),
     );
   }
 
-  /** The time of each model call, by its response. */
+  /** The time of each model call that is not settled, by its response. */
   *times(): Generator<readonly [RecordKey, { readonly from: number; readonly to: number }]> {
     for (const { closedNames, openNames, from, to } of this.#responses)
       for (const name of [...closedNames, ...openNames]) yield [name, { from, to }];
@@ -117,7 +140,7 @@ export class ModelTimes {
     const name = messageIn(step) ?? number;
     const index = this.#byName.get(name) ?? this.#begin(name, step.at);
     for (const key of step.keys) this.#learn(key, index);
-    const response = this.#responses[index] as Response;
+    const response = this.#response(index) as Response;
     response.last = Math.max(response.last, step.at);
     response.isSelfContained ||= step.results.length > 0;
     for (const { at } of step.calls) response.lastCall = Math.max(response.lastCall ?? 0, at ?? step.at);
@@ -125,7 +148,7 @@ export class ModelTimes {
   }
 
   #begin(name: RecordKey | number, at: number): number {
-    const index = this.#responses.length;
+    const index = this.#settledCount + this.#responses.length;
     const times = { first: at, last: at, lastCall: null, from: at, to: at, done: Number.NEGATIVE_INFINITY };
     this.#responses.push({
       slot: slot(GROUP.answer, index),
@@ -137,14 +160,20 @@ export class ModelTimes {
       openNames: [],
     });
     this.#byName.set(name, index);
-    if (at <= this.#unnamedUntil) this.#isTorn = true;
+    if (typeof name === "string" && this.#settledNames.has(name, SETTLED)) this.isTorn = true;
+    if (at <= this.#unnamedUntil) this.isTorn = true;
     return index;
   }
 
   #learn(key: RecordKey, index: number) {
     const known = this.#byKey.get(key);
     if (known === index) return;
-    if (this.#unnamed.has(key) || (known !== undefined && this.#closedCount > 0)) this.#isTorn = true;
+    if (
+      this.#unnamed.has(key, UNNAMED) ||
+      this.#settledNames.has(key, SETTLED) ||
+      (known !== undefined && this.#closedCount > 0)
+    )
+      this.isTorn = true;
     if (known === undefined || known < index) this.#byKey.set(key, index);
   }
 
@@ -152,6 +181,7 @@ export class ModelTimes {
     const place = lowerBound(this.inputs, (other) => other <= at);
     this.inputs.splice(place, 0, at);
     this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
+    if (at <= this.#settledUntil) this.isTorn = true;
     const until = this.inputs[place + 1] ?? Number.POSITIVE_INFINITY;
     const { length } = this.#responses;
     for (
@@ -159,14 +189,14 @@ export class ModelTimes {
       i < length && (this.#responses[i]?.first ?? 0) < until;
       i += 1
     )
-      this.#changed.add(i);
+      this.#changed.add(this.#settledCount + i);
   }
 
   /** Assigns every call to its response: by name, else to the last one that had begun. */
   assign(calls: Calls): void {
     const { count, from } = closedIn(calls);
     for (const index of this.#withOpen) {
-      const response = this.#responses[index] as Response;
+      const response = this.#response(index) as Response;
       response.openNames = [];
       this.#setCalls(response, index, response.closed);
     }
@@ -187,13 +217,16 @@ export class ModelTimes {
   #take(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
     const named = this.#byKey.get(call.response) ?? (call.rows === null ? undefined : this.#byKey.get(call.rows));
     const { at } = call;
-    const index = named ?? (at === null ? -1 : lowerBound(this.#responses, ({ first }) => first <= at) - 1);
+    const index = named ?? (at === null ? -1 : this.#begunBy(at) - 1);
+    if (index >= 0 && index < this.#settledCount) this.isTorn = true;
+    for (const name of [call.response, call.rows])
+      if (named === undefined && name !== null && this.#settledNames.has(name, SETTLED)) this.isTorn = true;
     if (isClosed && named === undefined) {
-      this.#unnamed.add(call.response);
-      if (call.rows !== null) this.#unnamed.add(call.rows);
+      this.#unnamed.add(call.response, UNNAMED);
+      if (call.rows !== null) this.#unnamed.add(call.rows, UNNAMED);
       this.#unnamedUntil = Math.max(this.#unnamedUntil, at ?? this.#unnamedUntil);
     }
-    const response = this.#responses[index];
+    const response = this.#response(index);
     if (response !== undefined) {
       this.#setCalls(response, index, plus(response.calls, call));
       if (isClosed) response.closed = response.calls;
@@ -222,16 +255,36 @@ export class ModelTimes {
   compute(): void {
     for (const start of [...this.#changed].sort((a, b) => a - b)) {
       for (let i = start; this.#changed.has(i) || i > start; i += 1) {
-        const response = this.#responses[i];
+        const response = this.#response(i);
         if (response === undefined) break;
         this.#changed.delete(i);
-        if (
-          !this.#place(response, this.#responses[i - 1]?.done ?? Number.NEGATIVE_INFINITY) &&
-          !this.#changed.has(i + 1)
-        )
+        if (!this.#place(response, this.#response(i - 1)?.done ?? this.#settledDone) && !this.#changed.has(i + 1))
           break;
       }
     }
+  }
+
+  /**
+   * Keeps of older responses only their spans and names, which no longer change. If they would, `isTorn` says so. To be
+   * called after `compute`.
+   */
+  settle(): void {
+    if (this.#responses.length < 2 * this.#kept) return;
+    const open = Math.min(...this.#withOpen, ...this.#changed) - this.#settledCount;
+    const settled = this.#responses.splice(0, Math.min(this.#responses.length - this.#kept, open));
+    for (const { slot: at, first, done } of settled) {
+      this.#list.settle(at);
+      this.#settledUntil = first;
+      this.#settledDone = done;
+    }
+    for (const one of this.#lone.splice(0)) this.#list.settle(one.slot);
+    this.#settledCount += settled.length;
+    for (const names of [this.#byName, this.#byKey])
+      for (const [name, index] of names) {
+        if (index >= this.#settledCount) continue;
+        names.delete(name as RecordKey);
+        if (typeof name === "string") this.#settledNames.add(name, SETTLED);
+      }
   }
 
   /** Returns whether the latest end so far changed. */

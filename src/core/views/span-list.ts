@@ -1,3 +1,4 @@
+import { SettledSpans } from "./settled-spans.ts";
 import { isSame, SPAN_KINDS, type Span } from "./span.ts";
 
 /** Replaces `removed` spans of a list, from position `first` on. */
@@ -21,7 +22,9 @@ export const slot = (group: Slot["group"], number: number): Slot => ({ group, nu
 
 /** Spans by time, with the edits between two states of the list. */
 export class SpanList {
-  readonly #slots: Slot[] = [];
+  /** Of spans that no longer change, only their numbers in `#settled`. */
+  readonly #slots: (Slot | number)[] = [];
+  readonly #settled = new SettledSpans();
   #edits: { first: number; removed: number; spans: Span[] }[] = [];
   /** The latest end of the work up to each position; valid before `#reachesTo`. */
   readonly #reaches: number[] = [];
@@ -34,7 +37,7 @@ export class SpanList {
   changedFrom = Number.POSITIVE_INFINITY;
 
   get spans(): Span[] {
-    return this.#slots.map((one) => one.span as Span);
+    return this.#slots.map((one) => (typeof one === "number" ? this.#settled.span(one) : (one.span as Span)));
   }
 
   get length(): number {
@@ -49,6 +52,12 @@ export class SpanList {
     if (span !== null) this.#insert(at, span);
   }
 
+  /** The span of this slot will not change any more: from now on it takes little memory. */
+  settle(at: Slot): void {
+    if (at.span === null || at.span.to === null) return;
+    this.#slots[this.#placeOf(at)] = this.#settled.add(at, at.span);
+  }
+
   /** The edits since the last call, to be applied in order. */
   takeEdits(): readonly SpanEdit[] {
     const edits = this.#edits.filter(({ removed, spans }) => removed > 0 || spans.length > 0);
@@ -58,19 +67,30 @@ export class SpanList {
 
   /** The latest end of all work that began before this moment; null if there is none. */
   reach(before: number): number | null {
-    const count = lowerBound(this.#slots, ({ span }) => (span as Span).from < before);
+    const count = lowerBound(this.#slots, (one) => this.#orderOf(one).from < before);
     if (count === 0) return null;
     for (; this.#reachesTo < count; this.#reachesTo += 1) {
-      const { span, group } = this.#slots[this.#reachesTo] as Slot;
-      const end = isWork(group) ? ((span as Span).to ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+      const { to, group } = this.#orderOf(this.#slots[this.#reachesTo] as Slot | number);
+      const end = isWork(group) ? (to ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
       this.#reaches[this.#reachesTo] = Math.max(end, this.#reaches[this.#reachesTo - 1] ?? Number.NEGATIVE_INFINITY);
     }
     const found = this.#reaches[count - 1] ?? Number.NEGATIVE_INFINITY;
     return found === Number.NEGATIVE_INFINITY ? null : found;
   }
 
+  #placeOf(at: Slot): number {
+    const order = this.#orderOf(at);
+    return lowerBound(this.#slots, (other) => byOrder(this.#orderOf(other), order) < 0);
+  }
+
+  #orderOf(one: Slot | number): Order {
+    if (typeof one === "number") return this.#settled.order(one);
+    const { from, to, kind } = one.span as Span;
+    return { from, to, kind: SPAN_KINDS.indexOf(kind), group: one.group, number: one.number };
+  }
+
   #remove(at: Slot, span: Span) {
-    const position = lowerBound(this.#slots, (other) => byOrder(other, at) < 0);
+    const position = this.#placeOf(at);
     this.#slots.splice(position, 1);
     this.#note(at, span, -1, position);
     const last = this.#edits.at(-1);
@@ -81,7 +101,7 @@ export class SpanList {
   }
 
   #insert(at: Slot, span: Span) {
-    const position = lowerBound(this.#slots, (other) => byOrder(other, at) < 0);
+    const position = this.#placeOf(at);
     this.#slots.splice(position, 0, at);
     this.#note(at, span, 1, position);
     const last = this.#edits.at(-1);
@@ -100,16 +120,16 @@ export class SpanList {
 
 const isWork = (group: Slot["group"]) => group < GROUP.wait;
 
-function byOrder(a: Slot, b: Slot): number {
-  const [x, y] = [a.span as Span, b.span as Span];
-  return (
-    x.from - y.from ||
-    SPAN_KINDS.indexOf(x.kind) - SPAN_KINDS.indexOf(y.kind) ||
-    (x.to ?? 0) - (y.to ?? 0) ||
-    a.group - b.group ||
-    a.number - b.number
-  );
+/** What decides the place of a span in the list. */
+export interface Order extends Pick<Slot, "group" | "number"> {
+  readonly from: number;
+  readonly to: number | null;
+  /** Its number in `SPAN_KINDS`. */
+  readonly kind: number;
 }
+
+const byOrder = (a: Order, b: Order) =>
+  a.from - b.from || a.kind - b.kind || (a.to ?? 0) - (b.to ?? 0) || a.group - b.group || a.number - b.number;
 
 /** The first position of a sorted list that is not before the target. */
 export function lowerBound<T>(sorted: readonly T[], isBefore: (one: T) => boolean): number {

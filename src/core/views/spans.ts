@@ -36,19 +36,28 @@ export function workTimes(forest: Forest, key: AgentKey): WorkTimes {
   return new Timeline(forest, key).times;
 }
 
-/** The spans of one agent. Appended records are processed incrementally. */
+const KEPT = 16;
+
+/**
+ * The spans of one agent. Appended records are processed incrementally; of older ones only the spans and the hashes of
+ * their names are kept.
+ */
 export class Timeline {
   readonly key: AgentKey;
   readonly #list = new SpanList();
-  readonly #answers = new ModelTimes(this.#list);
-  readonly #tools = new ToolUses(this.#list);
+  readonly #answers: ModelTimes;
+  readonly #tools: ToolUses;
   readonly #pauses = new Pauses(this.#list);
   readonly #now = slot(GROUP.now, 0);
   readonly #source: object;
   #last: ObservationOf<"record"> | undefined;
   #records: number;
+  #isBroken = false;
 
-  constructor(forest: Forest, key: AgentKey) {
+  /** `kept`: of how many responses and tool calls everything is kept; of older ones only what cannot change. */
+  constructor(forest: Forest, key: AgentKey, kept = KEPT) {
+    this.#answers = new ModelTimes(this.#list, kept);
+    this.#tools = new ToolUses(this.#list, kept);
     const agent = agentOf(forest, key);
     this.key = key;
     this.#source = closedIn(agent.calls).keptIn;
@@ -72,8 +81,14 @@ export class Timeline {
     return this.#list.computed;
   }
 
+  /** Of a timeline that was not advanced. */
   get times(): WorkTimes {
     return { calls: new Map(this.#answers.times()), tools: new Map(this.#tools.times()) };
+  }
+
+  /** Whether `advance` failed after it had changed the spans. */
+  get isBroken(): boolean {
+    return this.#isBroken;
   }
 
   /**
@@ -88,9 +103,13 @@ export class Timeline {
       if (this.#last !== undefined && byTime(step, this.#last) <= 0 && !this.#tools.takesLate(step)) return null;
       this.#add(step);
     }
-    if (!this.#answers.goesOnWith(agent.calls)) return null;
+    if (!this.#answers.goesOnWith(agent.calls) || this.#tools.isTorn) return null;
     this.#records = agent.records;
     this.#compute(forest, agent);
+    this.#isBroken = this.#answers.isTorn || this.#tools.isTorn;
+    if (this.#isBroken) return null;
+    this.#answers.settle();
+    this.#tools.settle();
     return this.#list.takeEdits();
   }
 

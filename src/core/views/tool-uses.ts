@@ -1,6 +1,7 @@
 import { type CallKey, messageIn, nativeCall } from "../facts/ids.ts";
 import type { ObservationOf } from "../facts/observation.ts";
 import type { WaitForPerson } from "../link/states.ts";
+import { NameTable } from "../tools/name-table.ts";
 import { AGENTS, BLANK, type Span } from "./span.ts";
 import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
 
@@ -40,6 +41,8 @@ interface Use {
 
 const NOTHING: Around = { children: [], isRunning: false, end: null, waiting: null };
 const NO_USES: ReadonlySet<CallKey> = new Set();
+/** What a settled name is the name of. */
+const SETTLED = { call: 1, response: 2 } as const;
 
 /**
  * The tool calls of one agent, from call to result. Steps are added in order of time; only changed calls are computed
@@ -47,11 +50,16 @@ const NO_USES: ReadonlySet<CallKey> = new Set();
  */
 export class ToolUses {
   readonly #list: SpanList;
+  readonly #kept: number;
   readonly #uses = new Map<CallKey, Use>();
   readonly #callsBy = new Map<string, CallKey[]>();
   readonly #unanswered = new Set<CallKey>();
   readonly #awaiting = new Set<CallKey>();
   readonly #changed = new Set<CallKey>();
+  readonly #settled = new NameTable();
+  #begun = 0;
+  /** A settled call would change: everything has to be computed again. */
+  isTorn = false;
   #around = NOTHING;
   #made: ReadonlyMap<CallKey, readonly Life[]> = new Map();
   /** The calls of the last response. */
@@ -59,11 +67,13 @@ export class ToolUses {
   #lastResponse: string | undefined;
   #open: ReadonlySet<CallKey> = NO_USES;
 
-  constructor(list: SpanList) {
+  /** `kept`: the number of calls that are not settled. */
+  constructor(list: SpanList, kept: number) {
     this.#list = list;
+    this.#kept = kept;
   }
 
-  /** By the provider's id of each call. */
+  /** By the provider's id of each call that is not settled. */
   *times(): Generator<readonly [string, { readonly from: number; readonly to: number | null }]> {
     for (const { call, slot: at } of this.#uses.values())
       if (at.span !== null) yield [nativeCall(call), { from: at.span.from, to: at.span.to }];
@@ -71,12 +81,12 @@ export class ToolUses {
 
   add(step: ObservationOf<"record">): void {
     for (const { call, name, at = step.at, waitsFor = null, awaitsAgents = false } of step.calls) {
+      if (this.#settled.has(call, SETTLED.call)) continue;
       const known = this.#uses.get(call);
       if (known !== undefined) known.waitsFor = waitsFor;
       else if (at !== null) {
-        const number = this.#uses.size;
         this.#begin({
-          slot: slot(GROUP.tool, number),
+          slot: slot(GROUP.tool, this.#begun),
           call,
           name,
           from: at,
@@ -103,12 +113,14 @@ export class ToolUses {
   takesLate({ role, calls, results, at }: ObservationOf<"record">): boolean {
     if (role === "assistant" || calls.length > 0) return false;
     return results.every(({ call }) => {
+      if (this.#settled.has(call, SETTLED.call)) return false;
       const use = this.#uses.get(call);
       return use === undefined || (use.to === null && at !== null && use.madeAt !== null && use.madeAt < at);
     });
   }
 
   #begin(use: Use) {
+    this.#begun += 1;
     this.#uses.set(use.call, use);
     this.#unanswered.add(use.call);
     if (use.awaitsAgents) this.#awaiting.add(use.call);
@@ -119,6 +131,7 @@ export class ToolUses {
     const { role, calls } = record;
     if (calls.length === 0) return;
     const response = messageIn(record);
+    if (response !== undefined && this.#settled.has(response, SETTLED.response)) this.isTorn = true;
     const known = response === undefined ? [] : (this.#callsBy.get(response) ?? []);
     for (const { call } of calls) known.push(call);
     if (response !== undefined) this.#callsBy.set(response, known);
@@ -146,12 +159,38 @@ export class ToolUses {
       mark(this.#made.keys());
       this.#made = madeBy(around.children);
       mark(this.#made.keys());
+      this.isTorn ||= this.#made.keys().some((call) => this.#settled.has(call, SETTLED.call));
     }
     for (const call of this.#changed) {
       const use = this.#uses.get(call);
       if (use !== undefined) this.#list.set(use.slot, this.#span(use));
     }
     this.#changed.clear();
+  }
+
+  /**
+   * Keeps of older calls with a result only their spans and names, which no longer change. If they would, `isTorn` says
+   * so. To be called after `compute`.
+   */
+  settle(): void {
+    let left = this.#uses.size - this.#kept;
+    if (left < this.#kept) return;
+    for (const { call, to, awaitsAgents, slot: at } of this.#uses.values()) {
+      if (left <= 0) break;
+      left -= 1;
+      if (to === null || awaitsAgents || this.#made.has(call) || this.#last.has(call)) continue;
+      this.#list.settle(at);
+      this.#uses.delete(call);
+      this.#settled.add(call, SETTLED.call);
+    }
+    left = this.#callsBy.size - this.#kept;
+    for (const response of this.#callsBy.keys()) {
+      if (left <= 0) break;
+      left -= 1;
+      if (response === this.#lastResponse) continue;
+      this.#callsBy.delete(response);
+      this.#settled.add(response, SETTLED.response);
+    }
   }
 
   #span(use: Use): Span {
