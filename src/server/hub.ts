@@ -101,7 +101,7 @@ export class Hub {
 
   async #write(threads: ReadonlySet<AgentKey>, grown: ReadonlyMap<string, number>): Promise<void> {
     this.#forget();
-    if (this.#follows.size === 0 && this.#logs.size === 0 && this.#cardLogs.size === 0) return;
+    if (!this.#isFollowed) return;
     const unsettled = this.#library.unsettled();
     const touched = threads.size > 0 ? [...threads] : [...new Set([...unsettled, ...this.#unsettled].map(threadOf))];
     this.#unsettled = unsettled;
@@ -146,10 +146,18 @@ export class Hub {
   /** Drops what no client needs. */
   release(): void {
     this.spans.clear();
-    this.#inTurn(() => this.#forget()).catch(() => {});
+    this.#inTurn(() => {
+      this.#forget();
+      // Whoever comes back begins anew.
+      if (!this.#isFollowed) this.#journal.clear();
+    }).catch(() => {});
   }
 
   // --- who follows what
+
+  get #isFollowed(): boolean {
+    return this.#follows.size > 0 || this.#logs.size > 0 || this.#cardLogs.size > 0;
+  }
 
   #forget() {
     const isOver = ({ clients, usedAt }: Follow) => clients === 0 && Date.now() - usedAt > LINGER_MS;

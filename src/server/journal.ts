@@ -20,7 +20,7 @@ export interface Entry extends Change {
 }
 
 const MAX_ENTRIES = 50_000;
-const MAX_CHARS = 8 << 20;
+const MAX_CHARS = 4 << 20;
 
 /**
  * Numbered changes, in order. A client continues after the last number it received, or learns that this is no longer

@@ -2,7 +2,8 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, it } from "vitest";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, expect, it, vi } from "vitest";
 import { Cards } from "../../src/app/cards/cards.ts";
 import { readMachine } from "../../src/app/machine.ts";
 import { EventReader } from "../../src/app/query/events.ts";
@@ -36,8 +37,8 @@ const line = (i: number) => {
     : `${JSON.stringify({ type: "assistant", ...common, message: { id: `msg_${String(i).padStart(6, "0")}`, role: "assistant", model: "claude-opus-4-5", stop_reason: "end_turn", content: [{ type: "text", text }], usage } })}\n`;
 };
 
-/** What two more lines cost in a thread of so many, with a client that follows its log. */
-async function costOf(lines: number) {
+/** A thread of so many lines. */
+async function threadOf(lines: number) {
   const home = mkdtempSync(join(tmpdir(), "retinue-append-"));
   homes.push(home);
   const folder = join(home, ".claude", "projects", "-work");
@@ -50,6 +51,12 @@ async function costOf(lines: number) {
   if (key === undefined) throw new Error("there is one thread");
   const journal = new Journal();
   const hub = new Hub(library, journal, new Board(new Cards({ library, env: homeEnv(home), guess: false })));
+  return { path, library, key, journal, hub };
+}
+
+/** What two more lines cost in a thread of so many, with a client that follows its log. */
+async function costOf(lines: number) {
+  const { path, library, key, journal, hub } = await threadOf(lines);
   const view = await hub.log(key, true);
   expect(view.length).toBeGreaterThanOrEqual(lines);
   const reader = new EventReader(library);
@@ -74,4 +81,43 @@ it("reads and sends as much in a thread of 5,000 records as in one of 200", asyn
   expect({ ...large, chars: 0 }).toEqual({ ...small, chars: 0 });
   expect(Math.abs(large.chars - small.chars)).toBeLessThan(20);
   expect([small.lines, small.bytes]).toEqual([2, Buffer.byteLength(line(200) + line(201))]);
+});
+
+it("has every event of a long thread, on every page and by its id", async () => {
+  const { library, key, hub } = await threadOf(700);
+  const events = await new EventReader(library).next(library.forestOf([key]), [key]);
+  const { log, length } = await hub.log(key, true);
+  const pages = [];
+  for (let from = 0; from < length; from += 90) pages.push(...(await log.page(from, 90)));
+  expect(pages).toEqual(events);
+  expect(await hub.event(key, events[5]?.id ?? "")).toEqual(events[5]);
+  expect((await hub.spansOfAll([key])).get(key)).toEqual({
+    events: 700,
+    first: Date.parse(events[0]?.at ?? ""),
+    last: Date.parse(events[699]?.at ?? ""),
+  });
+});
+
+it("is dropped with the journal when nobody has followed it for a while", async () => {
+  const { path, library, key, journal, hub } = await threadOf(10);
+  const { leave } = await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: false });
+  appendFileSync(path, line(10) + line(11));
+  await hub.changed(await library.refreshPaths([path]));
+  const release = async () => {
+    hub.release();
+    await turn();
+  };
+  await release();
+  expect(journal.since(0).length).toBeGreaterThan(2);
+  leave();
+  await release();
+  expect(journal.since(0).length).toBeGreaterThan(2);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 180_000 });
+  try {
+    await release();
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(journal.since(0)).toEqual([]);
+  expect(journal.floor).toBe(journal.position);
 });

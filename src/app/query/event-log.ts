@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import { agentOf, type Forest } from "../../core/link/link.ts";
+import { NumberRows } from "../../core/tools/columns.ts";
 import type { AgentEvent, EventDraft } from "../../core/views/event.ts";
 import type { Library } from "../ingest/library.ts";
-import { draftOf, EventReader, type EventSource, type PlacedEvent, WHOLE_DOCUMENT } from "./events.ts";
+import { draftOf, EventReader, type EventSource, isWholeDocument, type PlacedEvent } from "./events.ts";
 import { summaryOf } from "./markup.ts";
+import { PackedList } from "./packed-list.ts";
 import { draftsAt } from "./record-at.ts";
 
 /**
@@ -17,7 +19,12 @@ export class EventLog {
   readonly key: AgentKey;
   readonly #library: Library;
   readonly #reader: EventReader;
-  readonly #entries: Entry[] = [];
+  readonly #entries = new PackedList<Entry>();
+  readonly #span: { events: number; first: number | null; last: number | null } = {
+    events: 0,
+    first: null,
+    last: null,
+  };
   readonly #generations = new Map<string, number>();
   #uri = "";
   #turn: Promise<unknown> = Promise.resolve();
@@ -52,43 +59,46 @@ export class EventLog {
     }
     this.#uri = agent.uri;
     const found = await this.#reader.nextPlaced(forest, [this.key]);
-    for (const one of found) this.#entries.push(entryOf(one));
+    for (const one of found) this.#add(entryOf(one));
     return found.map(({ event }) => event);
+  }
+
+  #add(entry: Entry) {
+    this.#entries.push(entry);
+    if (entry.event.kind === "status") return;
+    const [span, time] = [this.#span, timeOf(entry)];
+    span.events += 1;
+    if (time <= 0) return;
+    span.first = Math.min(span.first ?? time, time);
+    span.last = Math.max(span.last ?? time, time);
   }
 
   /** Epoch milliseconds; 0 if the record has no time. */
   timeOf(index: number): number {
-    return Date.parse(this.#entries[index]?.event.at ?? "") || 0;
+    const entry = this.#entries.get(index);
+    return entry === undefined ? 0 : timeOf(entry);
   }
 
   /** Number of events and their time range, without status events. */
   get span(): LogSpan {
-    const times = this.#entries.flatMap(({ event }) =>
-      event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0],
-    );
-    const known = times.filter((time) => time > 0);
-    return {
-      events: times.length,
-      first: known.length === 0 ? null : Math.min(...known),
-      last: known.length === 0 ? null : Math.max(...known),
-    };
+    return { ...this.#span };
   }
 
   idAt(index: number): string | null {
-    const entry = this.#entries[index];
+    const entry = this.#entries.get(index);
     return entry === undefined || entry.event.kind === "status" ? null : idOf(entry);
   }
 
   /** At most `limit` events from this position. */
   async page(from: number, limit: number, records: Records = new Map()): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
-    for (const entry of this.#entries.slice(from, from + limit)) events.push(await this.#whole(entry, records));
+    for (const entry of this.#entries.values(from, from + limit)) events.push(await this.#whole(entry, records));
     return events;
   }
 
   /** The event with this id. */
   async find(id: string): Promise<AgentEvent | null> {
-    const entry = this.#entries.find((e) => idOf(e) === id);
+    const entry = this.#entries.values().find((e) => idOf(e) === id);
     return entry === undefined ? null : this.#whole(entry, new Map());
   }
 
@@ -138,17 +148,20 @@ function entryOf({ event, from }: PlacedEvent): Entry {
       };
 }
 
+const timeOf = ({ event }: Entry) => Date.parse(event.at ?? "") || 0;
 const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);
 const placeName = ({ place }: EventSource) =>
-  place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`;
+  isWholeDocument(place) ? "" : `:${"row" in place ? place.row : place.line}`;
 
 const newSerial = () => randomBytes(6).toString("hex");
 
 /** The logs of several agents merged, in the order in which events became known. */
 export class MergedLog {
   readonly serial = newSerial();
-  readonly #places: { readonly log: EventLog; readonly index: number }[] = [];
-  readonly #taken = new Map<EventLog, number>();
+  readonly #logs: EventLog[] = [];
+  /** The number of the log, and the index in it. */
+  readonly #places = new NumberRows(2);
+  readonly #taken = new Map<EventLog, { readonly number: number; count: number }>();
 
   get length(): number {
     return this.#places.length;
@@ -157,21 +170,28 @@ export class MergedLog {
   /** Appends the new events of these logs, sorted by time among themselves. */
   take(logs: readonly EventLog[]): void {
     const fresh = logs.flatMap((log) => {
-      const from = this.#taken.get(log) ?? 0;
-      this.#taken.set(log, log.length);
+      const taken = this.#taken.get(log) ?? { number: this.#logs.push(log) - 1, count: 0 };
+      this.#taken.set(log, taken);
+      const { number, count: from } = taken;
+      taken.count = log.length;
       return Array.from({ length: log.length - from }, (_, i) => ({
-        log,
+        number,
         index: from + i,
         time: log.timeOf(from + i),
       }));
     });
     fresh.sort((a, b) => a.time - b.time);
-    for (const { log, index } of fresh) this.#places.push({ log, index });
+    for (const { number, index } of fresh) this.#places.push([number, index]);
+  }
+
+  *#from(from: number, to = this.length): Generator<{ readonly log: EventLog; readonly index: number }> {
+    for (let i = from; i < Math.min(to, this.length); i += 1)
+      yield { log: this.#logs[this.#places.get(i, 0)] as EventLog, index: this.#places.get(i, 1) };
   }
 
   /** All events from this position, with id and time; without status events. */
   happened(from: number): { readonly id: string; readonly index: number; readonly time: number }[] {
-    return this.#places.slice(from).flatMap(({ log, index: at }, i) => {
+    return [...this.#from(from)].flatMap(({ log, index: at }, i) => {
       const id = log.idAt(at);
       return id === null ? [] : [{ id, index: from + i, time: log.timeOf(at) }];
     });
@@ -180,8 +200,7 @@ export class MergedLog {
   async page(from: number, limit: number): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
     const records: Records = new Map();
-    for (const { log, index } of this.#places.slice(from, from + limit))
-      events.push(...(await log.page(index, 1, records)));
+    for (const { log, index } of this.#from(from, from + limit)) events.push(...(await log.page(index, 1, records)));
     return events;
   }
 }

@@ -6,7 +6,7 @@ import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts"
 import { UNANSWERED_RULE } from "../../core/link/parents.ts";
 import type { Parser } from "../../core/ports/provider.ts";
 import type { RecordPlace } from "../../core/ports/store.ts";
-import { hash } from "../../core/tools/hash.ts";
+import { hashOf, NameTable } from "../../core/tools/name-table.ts";
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../../core/views/event.ts";
 import { noReads, readIfThere } from "../../transports/files.ts";
 import { type LinePosition, positionAfter } from "../../transports/lines.ts";
@@ -27,14 +27,16 @@ export class EventReader {
   readonly counts = noReads();
   readonly #library: Library;
   readonly #files = new Map<string, OpenFile>();
-  readonly #toolNames = new Map<CallKey, string | null>();
-  readonly #shown = new Set<RecordKey>();
+  readonly #toolNames = new ToolNames();
+  /** Responses whose usage was returned. */
+  readonly #shown = new NameTable();
   readonly #returned = new Map<string, string>();
-  readonly #rows = new Set<string>();
-  readonly #tellers = new Map<RecordKey, string>();
-  readonly #ahead = new Map<number, number>();
+  readonly #rows = new NameTable();
+  /** The records that were read from each file. */
+  readonly #told = new Map<string, NameTable>();
+  readonly #ahead = new NameTable();
   readonly #counters = new Map<string, number>();
-  /** Tokens by response, cached per list of model calls. The first `count` calls no longer change. */
+  /** Tokens of responses that were not returned yet, by list of model calls. The first `count` calls no longer change. */
   readonly #calls = new WeakMap<object, { count: number; readonly tokens: Map<RecordKey, Tokens> }>();
 
   constructor(library: Library) {
@@ -92,9 +94,11 @@ export class EventReader {
   /** Several roots may contain the same file. Each record is read from one of them. */
   #isFirstSource({ keys: [record], ref: { path } }: Placed): boolean {
     if (record === undefined) return true;
-    const teller = this.#tellers.get(record) ?? path;
-    this.#tellers.set(record, teller);
-    return teller === path;
+    for (const [other, told] of this.#told) if (other !== path && told.has(record, TOLD)) return false;
+    const told = this.#told.get(path) ?? new NameTable();
+    this.#told.set(path, told);
+    told.add(record, TOLD);
+    return true;
   }
 
   /**
@@ -103,9 +107,9 @@ export class EventReader {
    */
   #isNotReturned({ speaker, kind, text, tool, ...from }: Placed): boolean {
     if (kind === "error" || kind === "note" || kind === "compaction") return true;
-    const what = hash(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
-    const [ahead, step] = [this.#ahead.get(what) ?? 0, isOutside(from) ? -1 : 1];
-    this.#ahead.set(what, ahead + step);
+    const what = hashOf(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
+    const [ahead, step] = [(this.#ahead.get(what) || EVEN) - EVEN, isOutside(from) ? -1 : 1];
+    this.#ahead.set(what, EVEN + Math.max(-MOST_AHEAD, Math.min(ahead + step, MOST_AHEAD)));
     return ahead * step >= 0;
   }
 
@@ -178,9 +182,7 @@ export class EventReader {
 
   /** A changed row is read again; only its new events are returned. */
   #isNewInRow(id: string): boolean {
-    const isNew = !this.#rows.has(id);
-    this.#rows.add(id);
-    return isNew;
+    return this.#rows.add(id, TOLD);
   }
 
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
@@ -205,11 +207,7 @@ export class EventReader {
   #eventOf(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
-    const usage =
-      draft.response === null || this.#shown.has(draft.response)
-        ? null
-        : (this.#tokensOf(agent).get(draft.response) ?? null);
-    if (draft.response !== null) this.#shown.add(draft.response);
+    const usage = draft.response === null ? null : this.#usageOf(agent, draft.response);
     return {
       schema: "retinue/event@1",
       uri: agent.uri,
@@ -220,7 +218,7 @@ export class EventReader {
       text: draft.text,
       summary: summaryOf(draft),
       tool: draft.tool && {
-        name: draft.tool.name ?? this.#toolNames.get(draft.tool.call) ?? null,
+        name: draft.tool.name ?? this.#toolNames.get(draft.tool.call),
         callId: nativeCall(draft.tool.call),
         input: draft.tool.input,
         isError: draft.tool.isError,
@@ -236,14 +234,19 @@ export class EventReader {
     };
   }
 
-  #tokensOf({ calls }: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
+  /** The usage of a response; null if it was returned before. */
+  #usageOf({ calls }: LinkedAgent, response: RecordKey): Tokens | null {
+    if (!this.#shown.add(response, TOLD)) return null;
     const { count, keptIn, from } = closedIn(calls);
     const known = this.#calls.get(keptIn) ?? { count: 0, tokens: new Map<RecordKey, Tokens>() };
     this.#calls.set(keptIn, known);
-    for (const { response, rows, tokens } of from(Math.min(known.count, count)))
-      for (const key of [response, rows]) if (key !== null) known.tokens.set(key, tokens);
+    for (const call of from(Math.min(known.count, count)))
+      for (const key of [call.response, call.rows])
+        if (key === response || (key !== null && !this.#shown.has(key, TOLD))) known.tokens.set(key, call.tokens);
     known.count = count;
-    return known.tokens;
+    const tokens = known.tokens.get(response) ?? null;
+    known.tokens.delete(response);
+    return tokens;
   }
 
   #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
@@ -251,6 +254,35 @@ export class EventReader {
     this.#counters.set(event.uri, seq);
     const { schema, uri, id, at, kind, text, summary, tool, usage, spawn, status, ref } = event;
     return { schema, uri, id, seq, at, kind, text, summary, tool, usage, spawn, status, ref };
+  }
+}
+
+const TOLD = 1;
+/** The value of an event that transcripts and live sources contain equally often. */
+const EVEN = 2 ** 15;
+const MOST_AHEAD = EVEN - 1;
+
+/** The name of the tool of each call. */
+class ToolNames {
+  readonly #numbers = new NameTable();
+  readonly #names: string[] = [];
+  readonly #numberOf = new Map<string, number>();
+
+  get(call: CallKey): string | null {
+    return this.#names[this.#numbers.get(hashOf(call)) - 1] ?? null;
+  }
+
+  set(call: CallKey, name: string | null): void {
+    this.#numbers.set(hashOf(call), name === null ? 0 : this.#numberFor(name));
+  }
+
+  /** From 1; 0 if there are too many names. */
+  #numberFor(name: string): number {
+    const known = this.#numberOf.get(name);
+    if (known !== undefined || this.#names.length === MOST_AHEAD) return known ?? 0;
+    const number = this.#names.push(name);
+    this.#numberOf.set(name, number);
+    return number;
   }
 }
 
@@ -298,7 +330,9 @@ function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
 }
 
 /** The place of events that were read from a whole document. */
-export const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
+const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
+/** Lines are numbered from 1. */
+export const isWholeDocument = (place: RecordPlace) => "line" in place && place.line === 0;
 
 export interface PlacedEvent {
   readonly event: AgentEvent;
