@@ -19,7 +19,7 @@ export function boundHeap(): void {
     isYoungBounded = true;
   }
   if (!isOldBounded && process.memoryUsage.rss() > MUCH) {
-    setFlagsFromString("--heap-growing-percent=40");
+    setFlagsFromString("--heap-growing-percent=25");
     isOldBounded = true;
   }
 }

@@ -35,8 +35,8 @@ export class Chunks {
 
   /** Sizes of the caches in bytes. Most is for folded facts, which are requested repeatedly. */
   set keep(bytes: number) {
-    this.#unpacked.limit = bytes / 8;
-    this.#folded.limit = (7 * bytes) / 8;
+    this.#unpacked.limit = bytes / 16;
+    this.#folded.limit = (15 * bytes) / 16;
     if (bytes === 0) this.forget();
   }
 
