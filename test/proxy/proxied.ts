@@ -24,6 +24,10 @@ export interface Proxied {
  */
 const RECORDER = new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url);
 
+/** Long after: whoever did not end by then never will. */
+export const readLater = (env: Proxied["env"]): Promise<Machine> =>
+  readMachine({ env, now: () => Date.now() + 3_600_000 });
+
 export async function startProxied(upstream: string, options: Partial<ProxyRun> = {}): Promise<Proxied> {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-proxy-"));
   const home = join(scratch, "home");
@@ -54,8 +58,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
     messages,
     folder: running.folder,
     stop,
-    // Long after: whoever did not end by then never will.
-    read: () => readMachine({ env, now: () => Date.now() + 3_600_000 }),
+    read: () => readLater(env),
     async dispose() {
       await stop();
       rmSync(scratch, { recursive: true, maxRetries: 3 });

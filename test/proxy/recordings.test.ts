@@ -1,7 +1,9 @@
 /** Every recorded exchange through the proxy: its recording alone gives the tree that is known to be true. */
-import { cpSync, existsSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
+import { recordingsRoot } from "../../src/app/home.ts";
 import { type Machine, readMachine } from "../../src/app/machine.ts";
 import { readEvents } from "../../src/app/query/events.ts";
 import { listPrice } from "../../src/app/query/prices.ts";
@@ -9,7 +11,7 @@ import { treeOf } from "../../src/core/views/record.ts";
 import { verifyAll } from "../../src/core/views/verify.ts";
 import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
-import { startProxied } from "./proxied.ts";
+import { readLater, startProxied } from "./proxied.ts";
 import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
@@ -36,30 +38,59 @@ async function treesAfter(
   );
 }
 
+const scratch = mkdtempSync(join(tmpdir(), "retinue-traffic-"));
+afterAll(() => rmSync(scratch, { recursive: true, maxRetries: 3 }));
+
+/** The exchanges of a case as they were sent. They are replayed once, and each test of them gets a copy. */
+const trafficOf = memo((name: string) => wireOf(name.slice(0, name.indexOf("/")), name.slice(name.indexOf("/") + 1)));
+const unchanged = memo((wire: readonly WireExchange[]) => recorded(wire, {}));
+
+function memo<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>();
+  return (key) => {
+    const found = made.get(key) ?? make(key);
+    made.set(key, found);
+    return found;
+  };
+}
+
+/** The data folder of a proxy that all of it went through. */
+async function recorded(wire: readonly WireExchange[], options: ReplayOptions): Promise<string> {
+  const upstream = await startUpstream();
+  const proxied = await startProxied(upstream.url);
+  try {
+    await replay(wire, proxied.url, upstream, options);
+    await proxied.stop();
+    expect(proxied.messages).toEqual([]);
+    const data = mkdtempSync(join(scratch, "data-"));
+    cpSync(proxied.env.RETINUE_HOME ?? "", data, { recursive: true });
+    return data;
+  } finally {
+    await proxied.dispose();
+    await upstream.close();
+  }
+}
+
 async function machineAfter(
   wire: readonly WireExchange[],
   options: ReplayOptions = {},
   home?: string,
   recordings?: string,
 ): Promise<Machine> {
-  const upstream = await startUpstream();
-  onTestFinished(() => upstream.close());
-  const proxied = await startProxied(upstream.url);
-  onTestFinished(() => proxied.dispose());
-  await replay(wire, proxied.url, upstream, options);
-  await proxied.stop();
+  const place = mkdtempSync(join(scratch, "copy-"));
+  const env = { HOME: join(place, "home"), RETINUE_HOME: join(place, "data") };
+  mkdirSync(env.HOME);
+  cpSync(await (options.headers === undefined ? unchanged(wire) : recorded(wire, options)), env.RETINUE_HOME, {
+    recursive: true,
+  });
   if (home !== undefined) {
-    setBack(proxied.folder, wire, home);
+    setBack(recordingsRoot(env, "proxy"), wire, home);
     // Imported: when these copies were made says nothing of what stands in them.
     for (const folder of readdirSync(home))
-      cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), {
-        recursive: true,
-      });
+      cpSync(join(home, folder), join(env.RETINUE_HOME, "imported", folder.slice(1)), { recursive: true });
   }
-  if (recordings !== undefined)
-    cpSync(recordings, join(proxied.env.RETINUE_HOME ?? "", "recordings"), { recursive: true });
-  expect(proxied.messages).toEqual([]);
-  return proxied.read();
+  if (recordings !== undefined) cpSync(recordings, join(env.RETINUE_HOME, "recordings"), { recursive: true });
+  return readLater(env);
 }
 
 /** What only files tell cannot be known from the traffic: ids that were never sent. */
@@ -88,7 +119,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   const threadsOf = (name: string) => recordedHome(provider, name).threads.filter(({ optional }) => optional !== true);
 
   it.each(casesOf(provider))("gives the tree of %s", async (name) => {
-    const wire = wireOf(provider, name);
+    const wire = trafficOf(`${provider}/${name}`);
     const trees = await treesAfter(wire);
     expect(
       threadsOf(name).flatMap((thread) => differences(asTheWireKnows(thread, wire), trees.get(thread.root) ?? MISSING)),
@@ -97,10 +128,12 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
 
   // Older versions send none.
   const naming = casesOf(provider).filter((name) =>
-    wireOf(provider, name).some(({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"]),
+    trafficOf(`${provider}/${name}`).some(
+      ({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"],
+    ),
   );
   it.each(naming)("without the ids of agents, has the same agents by what they say: %s", async (name) => {
-    const wire = wireOf(provider, name);
+    const wire = trafficOf(`${provider}/${name}`);
     const trees = await treesAfter(wire, { headers: withoutAgents });
     expect(
       threadsOf(name).flatMap((thread) => differences(nobodyNamed(thread), trees.get(thread.root) ?? MISSING)),
@@ -108,7 +141,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   });
 
   it.each(casesOf(provider))("with the product's own records beside it counts everything once: %s", async (name) => {
-    const wire = wireOf(provider, name);
+    const wire = trafficOf(`${provider}/${name}`);
     const { home } = recordedHome(provider, name);
     const joined = await treesAfter(wire, {}, home);
     expect(threadsOf(name).flatMap((thread) => differences(thread, joined.get(thread.root) ?? MISSING))).toEqual([]);
@@ -120,14 +153,19 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))(
     "with all there is of it, counts everything once: %s",
     async (name) => {
-      const trees = await treesAfter(wireOf(provider, name), {}, recordedHome(provider, name).home, recordingsOf(name));
+      const trees = await treesAfter(
+        trafficOf(`${provider}/${name}`),
+        {},
+        recordedHome(provider, name).home,
+        recordingsOf(name),
+      );
       expect(threadsOf(name).flatMap((thread) => differences(thread, trees.get(thread.root) ?? MISSING))).toEqual([]);
     },
   );
 });
 
 describe("answers in fast mode", () => {
-  const wire = wireOf("claude", "c-nested");
+  const wire = trafficOf("claude/c-nested");
   const fast = wire.map((exchange) => ({
     ...exchange,
     response: exchange.response && {
@@ -161,7 +199,7 @@ describe("answers in fast mode", () => {
 
 it("events in both traffic and transcripts are returned once", async () => {
   const { home } = recordedHome("claude", "c-nested");
-  const wire = wireOf("claude", "c-nested");
+  const wire = trafficOf("claude/c-nested");
   const told = async (machine: Machine) => {
     const events = await readEvents(machine.library, machine.forest, [...machine.forest.agents.keys()]);
     return events
@@ -179,7 +217,7 @@ it("events in both traffic and transcripts are returned once", async () => {
 it.each(casesOf("codex"))(
   "a proxy beside the rollouts leaves them in agreement with their totals: %s",
   async (name) => {
-    const { forest } = await machineAfter(wireOf("codex", name), {}, recordedHome("codex", name).home);
+    const { forest } = await machineAfter(trafficOf(`codex/${name}`), {}, recordedHome("codex", name).home);
     expect(
       verifyAll(forest, listPrice).flatMap(({ uri, differences: off }) => off.map((one) => ({ uri, ...one }))),
     ).toEqual([]);
