@@ -23,7 +23,7 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
   const draft = `${path}.${instance}`;
   try {
     madeHome(env);
-    clearDrafts(path);
+    for (const drafted of [path, join(dirname(path), "token")]) clearDrafts(drafted);
     // Only this user can read the note, because it contains the token.
     writePrivate(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }));
     // link() is atomic and fails if the file exists.
@@ -37,7 +37,7 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
   }
 }
 
-/** A server killed between writing its draft and removing it leaves the draft behind. */
+/** A process killed between writing its draft and removing it leaves the draft behind. */
 function clearDrafts(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const draft = join(dirname(path), name);

@@ -1,10 +1,11 @@
-import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import type { ManualLink } from "../../core/link/parents.ts";
 import type { Kept } from "../../core/ports/kept.ts";
 import { faultKind } from "../../stores/fault.ts";
 import { privateDatabase, writePrivate } from "../../transports/private.ts";
 import { NotAFile } from "../../transports/regular.ts";
-import { join } from "../../transports/system/paths.ts";
+import { basename, dirname, join } from "../../transports/system/paths.ts";
+import { exists } from "../../transports/system/system.ts";
 import { keptFiles } from "../databases.ts";
 import { asFailure, Failure } from "../failure.ts";
 import { type Env, madeHome, retinueHome } from "../home.ts";
@@ -115,6 +116,7 @@ function copyDaily(kept: Kept, path: string): void {
   triedAt.set(path, Date.now());
   const draft = `${copy}.${process.pid}`;
   try {
+    removeDrafts(path);
     writePrivate(draft, "");
     kept.copyInto(draft);
     if (existsSync(copy)) renameSync(copy, before);
@@ -122,6 +124,16 @@ function copyDaily(kept: Kept, path: string): void {
   } catch (error) {
     rmSync(draft, { force: true });
     if (faultKind(error) === "damaged") throw error;
+  }
+}
+
+const DRAFT = /^\.(?:copy\.|restored-)(\d+)(?:-journal)?$/;
+
+/** Removes drafts of processes that were killed while they wrote them. The next copy is due then, so none stays. */
+function removeDrafts(path: string): void {
+  for (const name of readdirSync(dirname(path))) {
+    const pid = name.startsWith(basename(path)) ? DRAFT.exec(name.slice(basename(path).length))?.[1] : undefined;
+    if (pid !== undefined && !exists(Number(pid))) rmSync(join(dirname(path), name), { force: true });
   }
 }
 
