@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Old syntax on purpose: this file must still run, and speak, on a Node that is too old for the rest.
+// Old syntax on purpose: on a Node.js that is too old, this file must still run and print an error.
 var NEEDED = [22, 19];
 var have = process.versions.node.split(".").map(Number);
 
@@ -18,7 +18,7 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
       // Compiling the program takes longer than most commands do.
       var cache = compileCache(fs, os, path);
       if (cache !== null) module.enableCompileCache(cache);
-      // Agents wait for these two.
+      // Agents wait for these two commands, so they load little.
       if (process.argv[2] === "hook" && process.argv.length === 3)
         return import("../dist/app/hooks/hook.js").then((quick) => quick.hook(process.env));
       if (process.argv[2] === "statusline" && process.argv.length === 3)
@@ -35,9 +35,9 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
 }
 
 /**
- * A folder for compiled code that nobody but this user can write to: code in it is run. Node's own choice is a
- * predictable name in the shared folder for temporary files, where another user could plant some. Null where there is
- * no such folder.
+ * A folder for compiled code that only this user can write to, because code in it is executed. Node's default is a
+ * predictable name in the shared temporary folder, where another user could plant code. Null if there is no such
+ * folder.
  */
 function compileCache(fs, os, path) {
   var folder, found, parents;

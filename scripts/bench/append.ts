@@ -24,7 +24,7 @@ export interface AppendCost {
   readonly ccusage: number;
 }
 
-/** A thread with a history of so many records, a second apart, that grows now. */
+/** A growing thread with a history of this many records, one second apart. */
 export function longThread(home: string, records: number): Load {
   let past = Date.now() - 1_000 * records;
   let isPast = true;

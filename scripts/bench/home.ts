@@ -7,11 +7,11 @@ import { Texts } from "./text.ts";
 export interface HomeOptions {
   readonly bytes: number;
   readonly seed: number;
-  /** As many as the profile gives for so many bytes, unless told. */
+  /** Default: the number that the profile gives for this many bytes. */
   readonly sessions?: number;
 }
 
-/** What was written, so that a reader can be held to it. */
+/** What was written, to check a reader's results. */
 export interface HomeStats {
   readonly sessions: number;
   readonly agents: number;

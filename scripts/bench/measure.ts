@@ -21,7 +21,7 @@ const TIME = "/usr/bin/time";
 const TIMEOUT_MS = 15 * 60_000;
 const MAX_OUTPUT = 1 << 30;
 
-/** GNU and BSD know how to ask the kernel what a child took; Node does not. */
+/** GNU and BSD `time` report the resource usage of a child; Node.js does not. */
 const isGnu = spawnSync(TIME, ["-f", "%e", "true"]).status === 0;
 
 /** Runs a command to its end. One that fails or takes a quarter of an hour ends the benchmark. */
@@ -70,7 +70,7 @@ function readBsd(report: string) {
   };
 }
 
-/** The one in the middle, each number by itself. */
+/** The median of each number. */
 export function median(runs: readonly Measurement[]): Measurement {
   const middle = (of: (run: Measurement) => number) =>
     runs.map(of).sort((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;

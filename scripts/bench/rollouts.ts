@@ -4,7 +4,7 @@ import { seeded } from "./random.ts";
 import { fileSizes, usualFileCount } from "./sizes.ts";
 import { Texts } from "./text.ts";
 
-/** What was written, so that a reader can be held to it. */
+/** What was written, to check a reader's results. */
 export interface RolloutStats {
   readonly files: number;
   readonly bytes: number;

@@ -4,12 +4,12 @@ const PLAIN =
   "const let function return await import export class interface type string number boolean agent session tool result error token stream parse tree node child parent root depth cost usage cache read write edit grep glob bash test fixture expected actual diff patch line file path module".split(
     " ",
   );
-/** What is not ASCII costs parsers more. */
+/** Non-ASCII text costs parsers more. */
 const OTHER = ["größe", "naïve", "ключ", "函数", "エラー", "오류", "✓", "→", "…", "🚀", "“quoted”", "straße"];
 const POOL = 1 << 21;
 
 /**
- * Text as it stands in transcripts. Cut from two large pieces that are written once: making it must not cost more than
+ * Text as in transcripts. Cut from two large pieces that are written once: making it must not cost more than
  * reading it.
  */
 export class Texts {
@@ -33,7 +33,7 @@ export class Texts {
     return parts.join("");
   }
 
-  /** About so many characters; one text in seven is not plain ASCII. */
+  /** About this many characters; one text in seven is not plain ASCII. */
   some(length: number): string {
     const pool = this.#random.chance(0.15) ? this.#mixed : this.#plain;
     let text = "";

@@ -1,4 +1,4 @@
-/** Loaded into the process that is watched: tells what only the process itself knows. */
+/** Loaded into the measured process: reports what only the process itself knows. */
 process.on("message", (message) => {
   if (message === "collect") globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

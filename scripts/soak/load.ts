@@ -9,7 +9,7 @@ export interface LoadOptions {
   readonly now?: () => number;
 }
 
-/** What was written, so that a reader can be held to it. */
+/** What was written, to check a reader's results. */
 export interface Written {
   readonly records: number;
   readonly threads: number;
@@ -44,7 +44,7 @@ export class Load {
     return this.#threads.map(({ id }) => id);
   }
 
-  /** Appends so many records, spread over all threads; `progress` says how much of the time is over, from 0 to 1. */
+  /** Appends this many records, spread over all threads; `progress` is the elapsed part of the time, from 0 to 1. */
   write(records: number, progress: number): void {
     for (let left = records; left > 0; left -= 1) {
       this.#threads[this.#next % this.#threads.length]?.step(progress);
@@ -53,7 +53,7 @@ export class Load {
     this.flush();
   }
 
-  /** Ends everybody's work. */
+  /** Ends the work of all agents. */
   end(): void {
     for (const thread of this.#threads) thread.end();
     this.flush();
@@ -216,7 +216,7 @@ class Transcript {
     this.#row(block, stop);
   }
 
-  /** All rows of an answer have its id and what it used. */
+  /** All rows of a response have its id and usage. */
   #row(block: Json, stop = "tool_use") {
     const usage = {
       input_tokens: 3,
@@ -267,7 +267,7 @@ class Transcript {
   }
 }
 
-/** One transcript of so many lines. */
+/** One transcript with this many lines. */
 export function writeLong(home: string, lines: number): Written {
   const load = new Load(home, { threads: 1, agents: 0 });
   for (let left = lines - 3; left > 0; left -= 10_000) load.write(Math.min(left, 10_000), 1);

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** How a process stands at one moment. */
+/** The resources of a process at one moment. */
 export interface Sample {
   /** Seconds since the beginning. */
   readonly at: number;
@@ -17,7 +17,7 @@ export interface Sample {
   readonly records: number;
 }
 
-/** What the kernel counts in: a hundred a second on every Linux there is. */
+/** Kernel clock ticks per second, on every Linux. */
 const TICKS = 100;
 
 export function cpuOf(pid: number): number {
@@ -52,15 +52,15 @@ export async function sample(
 ): Promise<Sample> {
   const pid = child.pid ?? 0;
   child.send(message);
-  const [told] = (await once(child, "message")) as [{ heapUsed: number; external: number; handles: number }];
+  const [report] = (await once(child, "message")) as [{ heapUsed: number; external: number; handles: number }];
   const files = readdirSync(`/proc/${pid}/fd`).length;
   return {
     at,
     rss: rssOf(pid),
-    heap: told.heapUsed,
+    heap: report.heapUsed,
     files,
     watches: watchesOf(pid),
-    handles: told.handles,
+    handles: report.handles,
     cpu: cpuOf(pid),
     records,
   };

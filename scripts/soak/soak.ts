@@ -27,11 +27,11 @@ export interface SoakOptions extends LoadOptions {
 export interface Soaked {
   readonly samples: readonly Sample[];
   readonly written: Written;
-  /** The same, as the server tells it in the end. */
+  /** The same, as the server reports it at the end. */
   readonly found: Omit<Written, "records">;
   readonly messages: number;
   readonly requests: number;
-  /** From the last record until the server had told all of it. */
+  /** From the last record until the server had sent all of it. */
   readonly caughtUpSeconds: number;
   /** Share of a core that is used while nothing happens. */
   readonly idleShare: number;
@@ -93,7 +93,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     const ended = elapsed();
     const wanted = load.written;
     const found = () => sumsOf(url, new Set(load.ids));
-    // A busy machine takes its time; what is missing after that is lost.
+    // A busy machine may be slow; data that is missing after this time is lost.
     await until(async () => isAll(await found(), wanted), 600_000).catch(() => {});
     const caughtUpSeconds = elapsed() - ended;
     samples.push(await sample(child, elapsed(), wanted.records));
@@ -130,7 +130,7 @@ export interface LongLook {
   readonly isRight: boolean;
 }
 
-/** The first looks at a single transcript of so many lines: by commands, and by a server. */
+/** The first read of a transcript with this many lines, by commands and by a server. */
 export async function lookAtLong(folder: string, lines: number): Promise<readonly LongLook[]> {
   const machine = new Machine(folder);
   const looks: LongLook[] = [];
@@ -142,22 +142,22 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
       ["tree", "latest", "--json"],
     ]) {
       const { text, ...took } = await machine.run([PROGRAM, ...args]);
-      const told = JSON.parse(text) as Told | Told[];
+      const sent = JSON.parse(text) as SentRecord | SentRecord[];
       looks.push({
         what: `\`retinue ${args[0]}\``,
         ...took,
-        isRight: isRight((Array.isArray(told) ? told[0] : told)?.usage.subtree.calls),
+        isRight: isRight((Array.isArray(sent) ? sent[0] : sent)?.usage.subtree.calls),
       });
     }
     rmSync(machine.data, { recursive: true });
     const began = performance.now();
     const { url, child } = await machine.start([PROGRAM, "serve", "--port", "0", "--no-open"]);
-    const list = async () => (await json<{ items: Told[] }>(new URL("/api/threads", url))).items?.[0];
+    const list = async () => (await json<{ items: SentRecord[] }>(new URL("/api/threads", url))).items?.[0];
     await until(async () => isRight((await list())?.usage.subtree.calls), 1_200_000).catch(() => {});
     const seconds = (performance.now() - began) / 1_000;
-    const tree = await json<Told>(new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url)).catch(
-      () => null,
-    );
+    const tree = await json<SentRecord>(
+      new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url),
+    ).catch(() => null);
     const pid = child.pid ?? 0;
     looks.push({
       what: "`retinue serve`, list and tree",
@@ -172,7 +172,7 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
   }
 }
 
-interface Told {
+interface SentRecord {
   readonly uri: string;
   readonly sessionId: string;
   readonly usage: { readonly subtree: { readonly calls: number; readonly outputTokens: number } };
@@ -180,9 +180,9 @@ interface Told {
 }
 
 async function sumsOf(url: string, ids: ReadonlySet<string>): Promise<Soaked["found"]> {
-  const { items } = await json<{ items: readonly Told[] }>(new URL("/api/threads?limit=200", url));
+  const { items } = await json<{ items: readonly SentRecord[] }>(new URL("/api/threads?limit=200", url));
   const ours = items.filter(({ sessionId }) => ids.has(sessionId));
-  const sum = (of: (told: Told) => number) => ours.reduce((total, told) => total + of(told), 0);
+  const sum = (of: (record: SentRecord) => number) => ours.reduce((total, record) => total + of(record), 0);
   return {
     threads: ours.length,
     agents: sum(({ counts }) => counts.descendants),
@@ -208,7 +208,7 @@ async function until(what: () => Promise<boolean>, limitMs = 120_000): Promise<v
   throw new Error(`it did not come about: ${what.toString()}`);
 }
 
-/** Takes what a browser would, and counts it. */
+/** Receives what a browser would, and counts it. */
 class Client {
   readonly #abort = new AbortController();
   messages = 0;
@@ -272,7 +272,7 @@ class Machine {
     });
   }
 
-  /** To its end, looked at every now and then. */
+  /** Waits for its end, with samples in between. */
   async run(
     args: readonly string[],
   ): Promise<{ readonly text: string; readonly seconds: number; readonly cpuSeconds: number; readonly peak: number }> {

@@ -2,7 +2,7 @@ import { bytes, markdownTable, seconds, thousands } from "../bench/format.ts";
 import type { Sample } from "./sample.ts";
 import { isAll, type LongLook, type Soaked } from "./soak.ts";
 
-/** What a server, and a first look, may take at most. */
+/** Limits of a server and of a first read. */
 export const MAX_RSS = 400e6;
 const IDLE_SHARE = 0.01;
 /** Share of a core that a server may take while all threads grow. */
@@ -93,7 +93,7 @@ export const checksTable = (checks: readonly Check[]) =>
     checks.map(({ what, is, must, holds }) => [what, is, must, holds ? "yes" : "**no**"]),
   );
 
-/** About so many rows of a long run. */
+/** The approximate number of rows to show of a long run. */
 const ROWS = 12;
 
 export function samplesTable(samples: readonly Sample[]): string {

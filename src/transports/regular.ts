@@ -47,7 +47,7 @@ function opened(path: string, flags: "r" | WriteFlags, mode: number): number {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EISDIR") throw new NotAFile("a folder");
-    // Nobody reads the pipe, or it is a socket.
+    // The pipe has no reader, or it is a socket.
     if (code === "ENXIO") throw new NotAFile("a pipe or a socket");
     throw error;
   }

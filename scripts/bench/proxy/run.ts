@@ -16,11 +16,11 @@ const RUNS = 5;
 /** Short and alternating, so that a busy moment of the machine hits all ways alike. */
 const SLICES = 30;
 const SLICE = { streams: 4, bytes: 3e6 };
-/** The memory is looked at so often while requests are made. */
+/** Interval of memory samples. */
 const LOOKS = 10;
 /** At least this part of the bare pipe's rate, in every run. */
 const RATE_LIMIT = 0.9;
-/** The memory of the last half of all requests may exceed that of the first half by so much. */
+/** Maximum growth of memory from the first half of the requests to the second. */
 const GROWTH_LIMIT = 1.1;
 const requests = Number(process.argv[2] ?? 100_000);
 const data = mkdtempSync(join(tmpdir(), "retinue-bench-proxy-"));

@@ -28,7 +28,7 @@ interface Kept {
 /** A cache of recently linked forests, for clients that follow the same threads. */
 export class Forests {
   #kept: Kept[] = [];
-  /** Off: every request links anew. */
+  /** If false, nothing is cached. */
   isKeeping = false;
 
   keep(basis: Basis, forest: Forest): void {

@@ -22,7 +22,7 @@ interface Texted {
   source(path: string): Found | undefined;
 }
 
-/** Bytes indexed per transaction. */
+/** Maximum amount indexed in one transaction. */
 const PORTION = { bytes: 1 << 20, files: 100 } as const;
 
 /**
@@ -105,7 +105,7 @@ export class TextIndex {
     }
   }
 
-  /** Null if the file was replaced: its records are read first. */
+  /** False if the file was replaced: then its records are read first. */
   #isTheSame(found: Found, file: FileState): boolean {
     if (isUnchanged(file, found)) return true;
     if (found.stream.shape === "document" || found.stream.packed !== undefined) return false;

@@ -12,7 +12,7 @@ export interface Finding {
   readonly at: string | null;
   /** The words around the first match. */
   readonly snippet: string;
-  /** Where in `snippet` the words stand: start and end, in order. */
+  /** Positions of the words in `snippet`: start and end, in order. */
   readonly marks: readonly (readonly [number, number])[];
   readonly ref: EventRef;
 }
@@ -27,7 +27,7 @@ export interface Unsearched {
   readonly reachesMs: number;
 }
 
-/** What a search does not find yet, because it was not read or its words were not indexed. */
+/** Text that is not searched yet, because it was not read or not indexed. */
 export function unsearched({ reading, texts: { left } }: Library): Unsearched | null {
   if (reading === null && left === null) return null;
   return {
@@ -37,7 +37,7 @@ export function unsearched({ reading, texts: { left } }: Library): Unsearched | 
   };
 }
 
-/** Reads and indexes what is missing, newest first, up to so many bytes. */
+/** Reads and indexes missing text, newest first, up to this many bytes. */
 export async function indexMissing(library: Library, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; ) {
     const indexed = await library.indexTexts();
@@ -68,7 +68,7 @@ export async function search(
   return findings;
 }
 
-/** The index knows where the words stand, not the words: they are read from the file. */
+/** The index contains positions, not texts, so the text is read from the file. */
 async function lookUp(library: Library, hit: SearchHit, words: readonly string[]): Promise<Finding | null> {
   const draft = await draftAt(library, hit, words);
   if (draft === null) return null;

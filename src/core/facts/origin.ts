@@ -5,7 +5,7 @@ export type Origin = (typeof ORIGINS)[number];
 /**
  * Which observation counts if several origins have the same record:
  * - `record`: the product's own record, or an exact copy of it.
- * - `report`: what the product said while it worked. The product's own record of the same key replaces it.
+ * - `report`: what the product reported while it worked. The product's own record of the same key replaces it.
  * - `outside`: observed by the proxy, not by the product itself. The product's records decide whose a record is.
  */
 type Authority = "record" | "report" | "outside";

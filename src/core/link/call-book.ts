@@ -54,7 +54,7 @@ export class CallBook {
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
 
-/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+/** The product's record has the time of the call; a live source has only the time of arrival. */
 const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
 
 interface Caller {

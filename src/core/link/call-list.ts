@@ -3,12 +3,11 @@ import type { Tokens } from "../facts/usage.ts";
 import { NumberRows, TextColumn } from "../tools/columns.ts";
 import type { ModelCall } from "./gather.ts";
 
-/** Model calls, oldest first: an array of them, or something that makes each when it is asked for. */
+/** Model calls, oldest first: an array, or a list that creates each on access. */
 export interface Calls extends Iterable<ModelCall> {
   readonly length: number;
   /**
-   * Of calls that grow: those that are closed, and will be the first ones of every longer list that is kept in the same
-   * place.
+   * For a growing list: the closed calls, which begin every longer version of the list.
    */
   readonly closed?: Closed;
 }
@@ -16,7 +15,7 @@ export interface Calls extends Iterable<ModelCall> {
 interface Closed {
   readonly count: number;
   readonly keptIn: object;
-  /** The calls from this one on, with those that are not closed. */
+  /** The calls from this index on, including open ones. */
   readonly from: (first: number) => Iterable<ModelCall>;
 }
 
@@ -28,7 +27,7 @@ export const closedIn = (calls: Calls): Closed =>
     from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)),
   };
 
-/** How something is added up over calls. */
+/** A sum over calls. */
 export interface Adding<Sum> {
   readonly start: () => Sum;
   readonly copy: (sum: Sum) => Sum;
@@ -36,8 +35,7 @@ export interface Adding<Sum> {
 }
 
 /**
- * Adds up something over calls that grow: what the closed ones come to is remembered, so that only new ones are looked
- * at.
+ * Computes a sum over a growing list. The sum of the closed calls is cached, so that only new ones are visited.
  */
 export class CallSums<Sum> {
   readonly #adding: Adding<Sum>;
@@ -51,7 +49,7 @@ export class CallSums<Sum> {
     const { start, copy, add } = this.#adding;
     const { count, keptIn, from } = closedIn(calls);
     const known = this.#known.get(keptIn);
-    // An older, shorter list is added up from its beginning.
+    // An older, shorter list is summed from its beginning.
     const closed = known === undefined || known.count > count ? { count: 0, sum: start() } : known;
     if (known === undefined) this.#known.set(keptIn, closed);
     let sum: Sum | null = null;
@@ -80,13 +78,13 @@ const COMMON = 1;
 const TOKENS = 2;
 
 /**
- * Closed calls stay in memory until so many newer lists were made: whoever adds them up has done so by then. The latest
- * ones stay longer, for those who do not look at every list.
+ * Closed calls stay in memory until this many newer lists exist: by then they have been summed. The latest ones stay
+ * longer, for readers that skip lists.
  */
 const KEPT_LISTS = 4;
 const KEPT_CALLS = 32;
 const KEPT_LONGER_LISTS = 24;
-/** Calls that had to be read again stay in memory until so many lists were made without a request for them. */
+/** Calls that were loaded again stay in memory until this many lists were made without a request for them. */
 const HELD_LISTS = 1_024;
 
 /**
@@ -104,7 +102,7 @@ export class CallColumns {
   readonly #own = new Map<number, Own>();
   /** Earlier calls were dropped. */
   #first = 0;
-  /** How many calls the latest lists had, oldest list first. */
+  /** Lengths of the latest lists, oldest list first. */
   readonly #counts: number[] = [];
   #all: CallColumns | null = null;
   #heldFor = 0;
@@ -201,7 +199,7 @@ export class CallColumns {
   }
 }
 
-/** Field by field, with no look into values that are not simple. */
+/** Compares field by field, nested values by identity. */
 function isSame(a: Common, b: Common | undefined): boolean {
   if (b === undefined) return false;
   let count = 0;

@@ -11,11 +11,11 @@ type Read = ObservationOf<"record">;
 type Called = ObservationOf<"model-call">;
 export type BulkFact = Read | Called;
 
-/** Nearly all facts: what the product itself wrote down of records and answers. */
+/** Bulk facts: records and model calls from the product's own transcripts. */
 export const isBulk = (o: Observation): o is BulkFact =>
   isRecorded(o) && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
 
-/** What a name in the table is the name of. */
+/** The kind of a name in the table. */
 export const NAME = {
   key: 1,
   call: 2,
@@ -38,15 +38,15 @@ const ROWS_OF_RESPONSE = 64;
 const OPEN_RESPONSES = 4;
 const CLOSED_TOGETHER = 2;
 const RECENT_RECORDS = 256;
-/** Who follows the records may be this many requests behind others. */
+/** Maximum number of requests that one reader of new records may lag behind another. */
 const KEPT_REQUESTS = 4;
 const LATEST_KEYS = 4_096;
-/** About as much memory as a record takes. */
+/** Approximate memory per record. */
 const RECORD_BYTES = 1_000;
 
 /**
- * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some twenty bytes a
- * record, for the hashes of its names, instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
+ * The aggregate of one agent's bulk facts in one file. Appended facts extend it. It takes about twenty bytes per record
+ * (hashes of keys) instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
  * two places), `isExact` is false, and the facts are used instead.
  */
 export class Fold {
@@ -57,7 +57,7 @@ export class Fold {
   readonly #names = new NameTable();
   readonly #calls: CallColumns;
   readonly #open = new Map<RecordKey, Called[]>();
-  /** The first row that is not in a closed response: nothing may come before it any more. */
+  /** The first row after the closed responses: no later row may precede it. */
   #closedBefore: Called | null = null;
   readonly #interruptions: Read[] = [];
   readonly #calling: Read[] = [];
@@ -65,7 +65,7 @@ export class Fold {
   readonly #times = new Times();
   /** The latest records, once spans were computed from this fold: the next ones are computed from these alone. */
   #recent: Read[] | null = null;
-  /** From which record on the latest requests wanted them. */
+  /** The first record that each of the latest requests needed. */
   readonly #requested: number[] = [];
   /** Keys that were not compared with those of other agents yet. */
   readonly #latestKeys: number[] = [];
@@ -93,12 +93,12 @@ export class Fold {
     return fold.#calls;
   }
 
-  /** About as much memory as it takes. */
+  /** Approximate memory. */
   get bytes(): number {
     return 4_000 + this.#names.bytes + this.#calls.bytes + RECORD_BYTES * (this.#recent?.length ?? 0);
   }
 
-  /** False where the facts have to be asked themselves. */
+  /** False if the facts themselves must be used. */
   get isExact(): boolean {
     const [asked, answered] = [this.#calling.at(-1), this.#saying.at(-1)];
     const isSplit =
@@ -116,7 +116,7 @@ export class Fold {
     return this.#names.count;
   }
 
-  /** The hashes of all keys by which its records may be known elsewhere. */
+  /** The hashes of all keys of its records that other sources may use. */
   keys(): Iterable<number> {
     return this.#names.hashes(NAME.key);
   }
@@ -125,11 +125,11 @@ export class Fold {
     return this.#keyCount;
   }
 
-  /** The hashes of the keys that were added after the first `count`; null if not known any more. */
+  /** The hashes of the keys added after the first `count`; null if no longer known. */
   keysSince(count: number): readonly number[] | null {
     const first = this.#keyCount - this.#latestKeys.length;
     if (count < first) return null;
-    // Whoever asks has seen the earlier ones.
+    // The caller has seen the earlier ones.
     this.#latestKeys.splice(0, count - first);
     return [...this.#latestKeys];
   }
@@ -226,7 +226,7 @@ export class Fold {
     this.#closedBefore = open[CLOSED_TOGETHER]?.rows[0] ?? null;
   }
 
-  /** In order of time, each and all of them. */
+  /** Open responses with their rows, both in order of time. */
   #openCalls(): { readonly response: RecordKey; readonly rows: readonly Called[] }[] {
     const open = [...this.#open].map(([response, rows]) => ({ response, rows: rows.toSorted(byTime) }));
     return open.sort((a, b) => byTime(a.rows[0] as Called, b.rows[0] as Called));
@@ -237,13 +237,13 @@ export class Fold {
     let first = this.#records - this.#recent.length;
     if (this.#requested.push(from) > KEPT_REQUESTS) {
       this.#requested.shift();
-      // Earlier ones were used by all who follow.
+      // All readers have processed the earlier ones.
       first += this.#recent.splice(0, Math.max(0, Math.min(...this.#requested) - first)).length;
     }
     return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
   }
 
-  /** What the agent did so far. */
+  /** The work of the agent so far. */
   work(spawns: ReadonlySet<CallKey>): Work {
     const open = this.#openCalls();
     const { facts } = this;
@@ -278,7 +278,7 @@ const responseOf = (record: Read) => messageIn(record) ?? "";
 /** The times of facts between those that state something about the facts above them in the file. */
 class Times {
   readonly #stated: Observation[] = [];
-  /** One more than stated facts: before the first, between each two, and behind the last. */
+  /** One entry more than stated facts: before the first, between each two, and after the last. */
   readonly #latest = [Number.NEGATIVE_INFINITY];
   readonly #earliest = [Number.POSITIVE_INFINITY];
   #lastOrder = Number.NEGATIVE_INFINITY;
@@ -307,7 +307,7 @@ class Times {
     return { after: Number.isFinite(after) ? after : null, before: Number.isFinite(before) ? before : null };
   }
 
-  /** How many stated facts stand above it. */
+  /** Number of stated facts above it in the file. */
   #above(fact: Observation): number {
     let [low, high] = [0, this.#stated.length];
     while (low < high) {

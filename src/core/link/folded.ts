@@ -7,7 +7,7 @@ import type { ManualLink } from "./parents.ts";
 import { sharingRecords } from "./shared-records.ts";
 import { fileOf, isStated } from "./totals.ts";
 
-/** Facts to be looked at one by one, and agents whose bulk facts need not be. */
+/** Facts to process one by one, and agents whose bulk facts stay folded. */
 export interface Parted {
   readonly facts: readonly Observation[];
   readonly folded: ReadonlyMap<AgentKey, Fold>;
@@ -40,7 +40,7 @@ export function partFacts(rare: readonly Observation[], folds: readonly Fold[], 
   };
 }
 
-/** Agents that made, or got the result of, a call that counts for the tree and that another one made or got too. */
+/** Agents that share a tool call that matters for the tree: both made it, or got its result. */
 function sharingCalls(
   rare: readonly Observation[],
   folds: readonly Fold[],

@@ -65,7 +65,7 @@ export interface AgentFile {
 /** What an agent did, from its records and model calls. */
 export interface Work {
   readonly records: number;
-  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  /** Its records by time, for spans. */
   readonly steps: () => readonly ObservationOf<"record">[];
   /** Steps added after the first `count`, in order of arrival; null if no longer kept. Absent if steps may change. */
   readonly stepsSince?: (count: number) => readonly ObservationOf<"record">[] | null;
@@ -383,7 +383,7 @@ const withinWrites = (tokens: Tokens): Tokens =>
     ? tokens
     : { ...tokens, cacheWrite1hTokens: tokens.cacheWriteTokens };
 
-/** A witness that knows only the request speaks of the response that another one names with it. */
+/** If one source knows only the request of a response, another source that names both connects them. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
   const answers = new Map(
     rows.flatMap(({ request, alias, response }) =>
@@ -461,7 +461,7 @@ export function lastResponseText(records: readonly ObservationOf<"record">[]): s
       .filter((r) => r.text !== null && (r === last || (response !== undefined && messageIn(r) === response)))
       .map((r) => [recordIn(r) ?? r.id, r.text]),
   );
-  // Two witnesses of one response say the same words under different keys.
+  // Two sources may report the same response under different keys.
   return [...new Set(texts.values())].join("\n");
 }
 

@@ -223,7 +223,7 @@ function inItsThread(agent: AgentKey, why: string): ParentEvidence {
   };
 }
 
-/** Agents that a call is said to have spawned without any record; the first statement per call counts. */
+/** Agents that a call spawned according to the product, but that have no records; the first statement per call counts. */
 function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, tied: ReadonlySet<CallKey>) {
   const stated = facts.filter((o) => o.type === "agents-stated").sort(byTime);
   if (stated.length === 0) return;

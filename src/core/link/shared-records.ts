@@ -3,9 +3,9 @@ import type { Observation } from "../facts/observation.ts";
 import { Holders, hashOf } from "../tools/name-table.ts";
 import { type Fold, NAME } from "./fold.ts";
 
-/** What was compared so far of folds that are linked together. They only grow, so what was found stays true. */
+/** Comparisons done so far among folds that are linked together. Folds only grow, so results stay valid. */
 interface Compared {
-  /** How many keys of each fold. */
+  /** Number of compared keys of each fold. */
   readonly counts: Map<Fold, number>;
   /** Facts that are not folded, by their lists of keys. */
   readonly facts: WeakSet<object>;
@@ -78,7 +78,7 @@ function compareAll(rare: readonly Observation[], folds: readonly Fold[]): Reado
   const numbers = new Map(agents.map((agent, number) => [agent, number]));
   const names = rare.map(namesOf);
   const sharing = new Set<number>();
-  // Names are looked up in the largest one instead of held, so that one huge transcript takes no more than it has.
+  // Keys are looked up in the largest fold instead of copied, so that a huge transcript takes no extra memory.
   const largest = folds.reduce((a, b) => (b.nameCount > a.nameCount ? b : a));
   const ofLargest = numbers.get(largest.speaker) ?? 0;
   const others = folds.filter((fold) => fold !== largest);

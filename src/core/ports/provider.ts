@@ -129,7 +129,7 @@ export interface HookSettings {
   /** What the user has to do in addition, if anything. */
   readonly next: string | null;
   /**
-   * The settings with hooks that run the command, otherwise unchanged; null stands for no file. An error if the text
+   * The settings with hooks that run the command, otherwise unchanged; null means no file. An error if the text
    * cannot be parsed.
    */
   install(text: string | null, command: string): string | { readonly wrong: string };

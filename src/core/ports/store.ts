@@ -6,64 +6,64 @@ import type { Fold } from "../link/fold.ts";
 import type { AgentRecord } from "../views/agent.ts";
 import type { SpentRow } from "../views/stats.ts";
 
-/** How far one file, or one object of a database, was read, and what it takes to go on from there. */
+/** How far a file, or an object of a database, was read, and what is needed to continue. */
 export interface FileState {
-  /** Of an object: the database's, `#`, and the object's id. */
+  /** For an object: the path of the database, `#`, and the object's id. */
   readonly path: string;
   /** The database that holds the object; null for a file. */
   readonly within: string | null;
   /** The provider's folder it was found below. */
   readonly root: string;
   readonly provider: string;
-  /** What the operating system calls the file; a file replaced by a rename gets another one. */
+  /** The identity of the file in the operating system; differs if a rename replaced the file. */
   readonly identity: string;
   readonly size: number;
   readonly modifiedMs: number;
-  /** Bytes that were read and understood: whole lines only. Of an object: all that were ever read. */
+  /** Bytes read, as complete lines. For an object: all bytes ever read. */
   readonly offset: number;
   readonly lines: number;
   /** Incremented if the file was replaced by another one; the facts of the old one are retracted. */
   readonly generation: number;
   /** Hash of the bytes before `offset`, which distinguishes an append from a rewrite. For an object: its revision. */
   readonly tail: string;
-  /** The parser's own memory, as JSON. */
+  /** The parser's state, as JSON. */
   readonly parser: unknown;
   readonly gone: boolean;
 }
 
 /** A folder as one provider sees it. */
 export type FolderKey = string & { readonly folder: true };
-/** Folders of which every file was read, and how they looked then. */
+/** Folders that were read completely, with a hash of their state. */
 export type Seals = ReadonlyMap<FolderKey, number>;
 
 export const folderKey = (provider: string, folder: string) =>
   `${provider}:${folder.replace(/\/\.?$/, "")}` as FolderKey;
 
-/** The folder a file lies in; objects lie where their database does. */
+/** The folder of a file; for an object, that of its database. */
 export function folderOf({ provider, path, within }: Pick<FileState, "provider" | "path" | "within">): FolderKey {
   const file = within ?? path;
   return folderKey(provider, file.slice(0, Math.max(file.lastIndexOf("/"), file.lastIndexOf("\\"))));
 }
 
-/** What reading on in one file brought. */
+/** New data of one file. */
 export interface FileBatch {
-  /** The state this goes on from; null for a file not seen before. */
+  /** The state that it continues; null for a new file. */
   readonly before: FileState | null;
   readonly after: FileState;
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
   /**
-   * Null where the text of these records is to be indexed later. Where earlier text of the file is not indexed yet,
-   * this is left for later as well.
+   * Null if the text of these records is indexed later. It is also indexed later if earlier text of the file is not
+   * indexed yet.
    */
   readonly texts: readonly IndexedText[] | null;
   /** Places that changed since they were read; their earlier facts are retracted. */
   readonly replaces?: readonly string[];
-  /** Requests that something new is known of: each takes the place of what was known of it before. */
+  /** New and changed API requests; each replaces its earlier version. */
   readonly exchanges?: readonly Exchange[];
 }
 
-/** A text to be found by its words. The text itself stays in the file. */
+/** A text for the full-text index, which does not store the text itself. */
 export interface IndexedText {
   readonly speaker: AgentKey;
   readonly at: number | null;
@@ -73,14 +73,14 @@ export interface IndexedText {
   readonly text: string;
 }
 
-/** A file whose records are read, but whose text is not indexed to the same place. */
+/** A file whose text index is behind its records. */
 export interface TextDue {
   readonly path: string;
   readonly modifiedMs: number;
   readonly bytes: number;
 }
 
-/** How far the text of a file is indexed, and the parser's memory at that place; undefined at the beginning. */
+/** How far the text of a file is indexed, and the parser's state there; undefined at the beginning. */
 export interface TextPosition {
   readonly offset: number;
   readonly lines: number;
@@ -95,7 +95,7 @@ export interface TextBatch {
   readonly texts: readonly IndexedText[];
 }
 
-/** How to find a record again: a line, and where it begins in the file, or the name of a row. */
+/** The place of a record: its line and offset, or the name of a row. */
 export type RecordPlace = { readonly line: number; readonly offset: number } | { readonly row: string };
 
 export interface SearchHit {
@@ -105,12 +105,12 @@ export interface SearchHit {
   readonly at: number | null;
 }
 
-/** What was worked out about threads that belong together, and from which versions of their facts. */
+/** The projection of a component, and the versions of the facts it was computed from. */
 export interface Projection {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly roots: readonly RootRow[];
   readonly agents: readonly AgentRow[];
-  /** By the root of the tree that spent it. */
+  /** Usage by root. */
   readonly spent: ReadonlyMap<AgentKey, readonly SpentRow[]>;
   readonly problems: readonly Problem[];
 }
@@ -119,23 +119,23 @@ export interface RootRow {
   readonly key: AgentKey;
   readonly provider: string;
   readonly cwd: string | null;
-  /** Epoch milliseconds of the last sign of life in the whole tree. */
+  /** Last activity in the tree, in epoch milliseconds. */
   readonly lastActivity: number;
-  /** False while anything in the tree depends on the clock or on a process: then the record is only a first guess. */
+  /** False if a status in the tree may change without a new record. Then the record must be computed again when read. */
   readonly settled: boolean;
   readonly record: AgentRecord;
-  /** Transcripts of the product's own work in this thread. */
+  /** Number of internal transcripts in this thread. */
   readonly internals: number;
 }
 
-/** Enough to find an agent by any of its names. */
+/** The names of an agent, for lookups. */
 export interface AgentRow {
   readonly key: AgentKey;
   readonly uri: string;
   /** The provider's ids of its thread and of the agent itself. */
   readonly sessionId: string;
   readonly agentId: string | null;
-  /** Its product's other name for it, below the thread. */
+  /** Its path in the thread, if the product has one. */
   readonly path: string | null;
 }
 
@@ -144,23 +144,23 @@ export interface Facts {
   /** Bulk facts that are not among the observations, by file and speaker. */
   readonly folds: readonly Fold[];
   readonly versions: ReadonlyMap<AgentKey, number>;
-  /** Files below more than one root speak of these threads: what is worked out holds only for the roots asked about. */
+  /** Files below several roots have facts about these threads, so results are valid only for the requested roots. */
   readonly scattered: boolean;
 }
 
-/** Every single one. */
+/** All facts, including the folded ones. */
 export const allFacts = ({ observations, folds }: Pick<Facts, "observations" | "folds">): readonly Observation[] => [
   ...observations,
   ...folds.flatMap((fold) => fold.facts()),
 ];
 
 export interface RootFilter {
-  /** Only threads with a file below one of these: the index may know folders that are not looked at today. */
+  /** Only threads with a file below one of these roots; the index may contain others. */
   readonly under: readonly string[];
   readonly provider?: string;
   readonly since?: number;
   readonly limit: number;
-  /** Goes on after this row of the last page. */
+  /** The last row of the previous page. */
   readonly after?: { readonly lastActivity: number; readonly key: AgentKey };
 }
 
@@ -171,24 +171,24 @@ export interface ProblemCount {
 }
 
 /**
- * Keeps what was observed and what was worked out from it. Decides nothing. Every store passes test/contract/store.ts.
- * Everything in it can be worked out again from the files: it may be thrown away at any time.
+ * Stores observations and projections. Decides nothing. Every store passes test/contract/store.ts. All of its content
+ * can be derived from the files again, so it may be deleted at any time.
  */
 export interface Store {
   file(path: string): FileState | null;
-  /** Every file ever read right in this folder; those that are gone too. */
+  /** All files ever read directly in this folder, including deleted ones. */
   filesIn(folder: FolderKey): readonly FileState[];
-  /** Every object ever read of this database; those that are gone too. */
+  /** All objects ever read of this database, including deleted ones. */
   objectsIn(database: string): readonly FileState[];
-  /** Files that are there and were not read to their end. */
+  /** Existing files that were not read to their end. */
   unfinished(): readonly FileState[];
   fileCount(): number;
   seals(): Seals;
-  /** Remembers that every file of these folders was read as it lay there then; null forgets it. */
+  /** Marks these folders as read completely in the given state; null removes the mark. */
   seal(folders: ReadonlyMap<FolderKey, number | null>): void;
   /**
-   * Durable when it returns. Each batch is taken whole or not at all; one that does not go on from what is stored
-   * (another process was faster) is passed over. Says which were taken.
+   * Durable when it returns. Each batch is atomic. A batch that does not continue the stored state is skipped, because
+   * another process was faster. Returns which were stored.
    */
   commit(batches: readonly FileBatch[]): readonly boolean[];
   /** Threads changed since their last projection. */
@@ -197,48 +197,47 @@ export interface Store {
   changedByOthers(): readonly AgentKey[];
   /** Sets the size of the fact cache in bytes; 0 empties it. */
   keepFacts(bytes: number): void;
-  /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
+  /** Makes every thread stale, because something other than facts has changed, such as prices. */
   invalidate(): void;
-  /** The threads joined to these by records or names in common, directly or through others; these included. */
+  /** These threads and all that share keys with them, directly or indirectly. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
   /** The version of each of these threads: how often it changed; 0 if it is unknown. */
   versions(threads: readonly AgentKey[]): Facts["versions"];
-  /** All that files below these roots say about these threads, in no order, and the versions of it. */
+  /** All facts about these threads from files below these roots, in no order, with their versions. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
   /**
    * Replaces the projections of the threads in `versions`. Threads changed since then stay stale.
    * A projection of older facts than the stored one is dropped: of two processes, the slower one must not win.
-   * Says which were taken.
+   * Returns which were stored.
    */
   project(...projections: readonly Projection[]): readonly boolean[];
   /** Newest activity first. */
   roots(filter: RootFilter): readonly RootRow[];
   /** Top-level agents active since then whose status may change without a new record, newest activity first. */
   unsettled(under: readonly string[], since: number): readonly AgentKey[];
-  /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */
+  /** Agents whose session id or own id equals this, or begins with it (ignoring case). */
   named(id: string, under: readonly string[]): readonly AgentRow[];
-  /** What was spent by agents of threads below these roots, on this day (in UTC) and later. */
+  /** Usage of agents in threads below these roots, from this day (UTC) on. */
   spent(under: readonly string[], since: string | null): readonly SpentRow[];
   /** Texts with all these words (the last one may be incomplete), best match first; copies of one record once. */
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[];
-  /** Files whose text is not indexed to where their records are read, newest first. */
+  /** Files whose text index is behind their records, newest first. */
   textsDue(under: readonly string[]): readonly TextDue[];
-  /** Where to go on with the text of this file; null where all of it is indexed. */
+  /** Where to continue indexing this file; null if all of it is indexed. */
   textPosition(path: string): TextPosition | null;
   /**
-   * Durable when it returns. A batch that does not go on from what is indexed is passed over; so is one of a file that
-   * was replaced meanwhile.
+   * Durable when it returns. Skips a batch that does not continue what is indexed, or whose file was replaced.
    */
   addTexts(batches: readonly TextBatch[]): void;
-  /** Requests to an API, newest first. */
+  /** API requests, newest first. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
   exchange(id: string, under: readonly string[]): RecordedExchange | null;
   /** The request whose response contains this call. */
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
-  /** Those of these files, and of files in the folders `within`. */
+  /** Problems of these files and of files in the folders `within`. */
   problemsOf(files: readonly string[], within: readonly string[]): readonly Problem[];
-  /** Small notes to itself: null when there is none. */
+  /** Small values by name; null if missing. */
   note(name: string): string | null;
   setNote(name: string, value: string): void;
   close(): void;
