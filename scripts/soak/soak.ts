@@ -70,6 +70,8 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
       new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url),
     );
     const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
+    // As the dashboard does: all spans once, then what changed.
+    const followSpans = async () => spans.searchParams.set("after", (await json<{ next: string }>(spans)).next);
 
     const before = (await sample(child, 0, 0, "collect")).heap;
     const samples: Sample[] = [];
@@ -81,7 +83,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
       if (at >= samples.length * sampleSeconds) {
         samples.push(await sample(child, at, load.written.records));
         requests += 1;
-        await Promise.all([ask(proxy.url, requests), json(spans)]);
+        await Promise.all([ask(proxy.url, requests), followSpans()]);
         const last = samples.at(-1);
         notify(
           `${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`,
