@@ -45,6 +45,22 @@ describe("docs/settings.md", () => {
   });
 });
 
+describe("SECURITY.md", () => {
+  const rows = readFileSync(join(ROOT, "SECURITY.md"), "utf8")
+    .split("\n")
+    .filter((line) => /^\| (?!they cannot |risk |---)/.test(line));
+
+  it("names for every line of the threat model a test that exists", () => {
+    expect(rows.length).toBeGreaterThan(30);
+    for (const row of rows) {
+      const tests = [...(row.split("|").at(-2) ?? "").matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path);
+      const right =
+        tests.length > 0 && tests.every((path) => path.endsWith(".test.ts") && existsSync(join(ROOT, path)));
+      expect([row, right]).toEqual([row, true]);
+    }
+  });
+});
+
 /** Tables of products, which follow from their manifests. */
 describe("the products in", () => {
   const named = PRODUCTS.map(({ product }) => product).sort((a, b) => a.localeCompare(b));

@@ -69,6 +69,23 @@ it.each([
   expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
 });
 
+it("a redirect is not followed, neither by questions, nor by the stream, nor by what is sent", async () => {
+  let visits = 0;
+  const elsewhere = await serving((response) => {
+    visits += 1;
+    response.end("{}");
+  });
+  const { url, server } = await serving((response) =>
+    response.writeHead(307, { location: elsewhere.url.href, "content-type": "text/event-stream" }).end(),
+  );
+  const trusted = { ...server, authorization: "Basic x" };
+  expect(await fetchJson(trusted, "/session", signal)).toEqual({ status: 307, body: null });
+  const events = readEventStream(trusted, "/event", { signal, silenceMs: 60_000, onOpen: () => {} });
+  await expect(events.next()).rejects.toThrow("it returned 307");
+  await send({ url: url.href, headers: { authorization: "x" }, body: new Uint8Array(3), timeoutMs: 60_000 });
+  expect(visits).toBe(0);
+});
+
 it("what was sent has arrived, though the receipt does not end", async () => {
   const { url, sent } = await endless("text/plain", "");
   const outcome = await send({ url: url.href, headers: {}, body: new Uint8Array(3), timeoutMs: 60_000 });
