@@ -131,7 +131,7 @@ describe("words of the benchmark", () => {
     expect(() => parseBytes("much")).toThrow("much: not a size");
   });
 
-  it("stand in a table that can be read as text", () => {
+  it("are in a table that can be read as text", () => {
     expect(bytes(103_000_000)).toBe("103 MB");
     expect(markdownTable(["", "wall"], [["first", "1.00 s"]])).toBe(
       "|       |   wall |\n| ----- | -----: |\n| first | 1.00 s |",

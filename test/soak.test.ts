@@ -67,7 +67,7 @@ describe("the verdict", () => {
   const broken = (soaked: Soaked) => checksOf(soaked).flatMap(({ what, holds }) => (holds ? [] : [what]));
 
   it("is good where everything is flat and found", () => expect(broken(good)).toEqual([]));
-  it("tells of memory that grows", () =>
+  it("detects memory that grows", () =>
     expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss + i * 3e6)) })).toEqual([
       "memory, from the middle to the end",
     ]));
@@ -75,17 +75,17 @@ describe("the verdict", () => {
     expect(broken({ ...good, released: { before: 30e6, after: 46e6 } })).toEqual([
       "heap in use, at the beginning and when all is quiet",
     ]));
-  it("tells of too much memory", () => expect(broken({ ...good, peak: 401e6 })).toEqual(["most memory"]));
-  it("tells of handles that are not closed", () =>
+  it("detects too much memory", () => expect(broken({ ...good, peak: 401e6 })).toEqual(["most memory"]));
+  it("detects handles that are not closed", () =>
     expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss, 30 + 2 * i)) })).toEqual([
       "files and handles, from the middle to the end",
     ]));
-  it("tells of a server that takes too much CPU", () =>
+  it("detects a server that uses too much CPU", () =>
     expect(broken({ ...good, samples: good.samples.map((one) => ({ ...one, cpu: 0.4 * one.at })) })).toEqual([
       "CPU while everything grows",
     ]));
-  it("tells of a server that does not rest", () =>
+  it("detects a server that does not become idle", () =>
     expect(broken({ ...good, idleShare: 0.02 })).toEqual(["CPU while nothing happens"]));
-  it("tells of what was lost", () =>
+  it("detects lost records", () =>
     expect(broken({ ...good, found: { ...good.found, calls: 2 } })).toEqual(["agents, calls and output tokens found"]));
 });

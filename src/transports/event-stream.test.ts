@@ -45,7 +45,7 @@ it("an endless response is cut at the limit and marked as too large", async () =
   expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
 });
 
-it("an answer that is nested too deeply to be kept is none", async () => {
+it("a response that is nested too deeply is ignored", async () => {
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   for (const [levels, isTaken] of [
     [MAX_JSON_DEPTH, true] as const,

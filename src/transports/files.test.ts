@@ -43,7 +43,7 @@ describe("lines of a file", () => {
     expect(counts).toMatchObject({ files: 1, bytes: 14, lines: 3 });
   });
 
-  it("keep their numbers where empty ones stand between", async () => {
+  it("keep their line numbers if blank lines are between them", async () => {
     expect((await linesOf("\n\none\n   \ntwo\n\n")).shown).toEqual([
       [3, "one"],
       [5, "two"],
@@ -155,7 +155,7 @@ describe("lines of a file", () => {
     expect(turns).toBeGreaterThan(0);
   });
 
-  it("tell of a last one that is still being written, how long it is so far", async () => {
+  it("report an incomplete last line with its length so far", async () => {
     const { lines } = await linesOf("one\nhalf of tw", false);
     expect(lines.at(-1)).toMatchObject({ is: "unfinished", number: 2, length: 10, end: 4 });
   });
@@ -274,7 +274,7 @@ describe("folders that match a pattern", () => {
     expect(foldersLike(named("y-1"))).toEqual([named("y-1")]);
   });
 
-  it("are this user's own where everybody may make some, whatever others call theirs", ({ skip }) => {
+  it("are only this user's own in a folder that everyone can write to", ({ skip }) => {
     skip(process.getuid?.() !== 0, "only root can make folders of another user");
     chmodSync(folder, 0o1777);
     for (const name of ["x-1", "x-2", "x-*"]) mkdirSync(named(name));

@@ -125,7 +125,7 @@ describe("the process that has a file open", () => {
     await expect.poll(() => holder(path), { timeout: 3_000 }).toBe(isWindows ? "unknown" : "gone");
   });
 
-  it("is none if they only read, or if there is no such file", async () => {
+  it("is unknown if processes only read the file, or if it does not exist", async () => {
     const { path, other } = await open("read", "r");
     expect(holder(path)).toBe(isWindows ? "unknown" : "gone");
     expect(holder(join(folder, "missing"))).toBe("gone");

@@ -28,7 +28,7 @@ it("makes nothing before there is something to keep", () => {
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
 });
 
-it("goes on behind a line that a crash cut off", () => {
+it("continues after a line that a crash truncated", () => {
   const path = join(scratch(), "a.jsonl");
   writeFileSync(path, '{"at":1,"raw":{}}\n{"at":2,"ra');
   const recorder = new Recorder(path);
@@ -47,7 +47,7 @@ it("lets several write to one file, each whole lines", () => {
   expect(readFileSync(path, "utf8")).toBe('{"at":1,"raw":1}\n{"at":2,"raw":2}\n{"at":3,"raw":3}\n');
 });
 
-it("tells once that nothing can be kept, counts it, and throws nothing", (context) => {
+it("reports once that nothing can be written, counts it, and does not throw", (context) => {
   needsLinux("a device that is always full")(context);
   const failures: string[] = [];
   const recorder = new Recorder("/dev/full", (error) => failures.push(error.message));

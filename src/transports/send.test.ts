@@ -25,7 +25,7 @@ describe("an answer", () => {
     expect(of(status).is).toBe(is);
   });
 
-  it("tells its reason in a line, and when to come again", () => {
+  it("gives its reason in one line, and when to retry", () => {
     expect(of(503, " over\n loaded ", "2")).toEqual({
       is: "unavailable",
       status: 503,

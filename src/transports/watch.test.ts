@@ -125,7 +125,7 @@ describe("where the system watches whole trees", () => {
   });
 
   it.each(["by an error, as on Windows", "by an event, as on macOS"])(
-    "a folder that goes, told %s, is waited for, with all that is in it then",
+    "a deleted folder (%s) is watched again once it exists, with its content",
     async (how) => {
       const { base, seen, current, put } = await watchingTree("product/records");
       const first = current("product/records");
@@ -188,7 +188,7 @@ describe("a folder that is there", () => {
     }
   });
 
-  it("tells of what is moved into it, with all that is inside", async () => {
+  it("reports folders that are moved into it, with their content", async () => {
     const { base, write, sees } = await watching(["records"], (base) => {
       deep(base);
       mkdirSync(join(base, "elsewhere/agents"), { recursive: true });

@@ -39,7 +39,7 @@ describe("naming a thread or an agent", () => {
   });
 });
 
-describe("wrong words exit with 2: one line says what is wrong, one what would be right", () => {
+describe("wrong arguments exit with 2: one line says what is wrong, one what is right", () => {
   it.each([
     ["unknown scheme", ["foo://abc"], /unknown scheme foo/, /claude:\/\//],
     ["empty part", ["claude://"], /empty part in URI/, /<provider>:\/\/<thread>/],
@@ -309,7 +309,7 @@ describe("search", () => {
     });
     expect(hit?.marks.map(([a, b]) => hit.snippet.slice(a, b))).toEqual(expect.arrayContaining(["at", "level", "3"]));
   });
-  it("takes the last word as unfinished, and all words as needed", async () => {
+  it("treats the last word as incomplete, and requires all words", async () => {
     expect((await found("deep")).map((h) => h.kind)).toContain("user");
     expect((await retinue(NESTED, ["search", "deeper", "nonsense"])).code).toBe(1);
   });
@@ -378,7 +378,7 @@ describe("what people see", () => {
     expect(stdout).toMatch(/1 thread with 0 agents/);
   });
 
-  it("doctor says what the operating system tells about running agents", async () => {
+  it("doctor says what the operating system reports about running agents", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
     expect(stdout).toContain(
       `How running agents are detected on ${process.platform}\n  processes    number and start time of each process, from `,

@@ -63,7 +63,7 @@ describe("the model", () => {
     expect(modelled(modelOf(PROGRAMS.retinue, [])).length).toBeGreaterThan(30);
   });
 
-  it("knows what may stand at every place of the program", () => {
+  it("completes every position of a command line", () => {
     const places = (command: Command): string[] => [
       ...command.registeredArguments.flatMap((argument) =>
         argument.argChoices === undefined ? [argument.name()] : [],

@@ -131,7 +131,7 @@ describe("langsmith", () => {
     }
   }
 
-  it("goes over history with --backfill, and goes on where it stopped", async () => {
+  it("sends history with --backfill, and continues where it stopped", async () => {
     keyed();
     cpSync(join(FIXTURES, "claude/b-parallel3/home"), home, { recursive: true });
     const stories = await storiesOf(home);

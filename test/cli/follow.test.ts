@@ -58,7 +58,7 @@ const heard = (text: string) => until(() => events.find((e) => e.text === text))
 const settled = () => until(() => events.find((e) => e.kind === "status"));
 
 describe("events --follow", () => {
-  it("tells history, then what is written, line by line, also when it comes in halves", async () => {
+  it("prints history, then new events line by line, also if they arrive in parts", async () => {
     follow();
     await settled();
     const history = events.length;

@@ -49,7 +49,7 @@ describe("a spoilt home", () => {
     expect(stdout).toMatch(/(error|data-loss|info) +[a-z0-9-]+ ×[1-9]/);
   });
 
-  it("with pipes and circles in it does not keep anybody waiting", async (context) => {
+  it("with pipes and cycles does not block", async (context) => {
     needsPosix("pipes among files")(context);
     const home = spoilable(scratch(), "a-single");
     home.put("projects/p/x.txt", "");
@@ -101,7 +101,7 @@ describe("a hostile transcript", () => {
     }
   });
 
-  it("prints nothing that a terminal would obey, wherever its words end up", async () => {
+  it("prints no terminal control sequences, wherever its text is shown", async () => {
     const home = hostileHome(scratch());
     const { uri, agentId } = home;
     const { stdout } = await retinue(home.home, ["tree", uri, "--json"], { RETINUE_HOME: home.data });

@@ -82,7 +82,7 @@ const RECORDINGS = Object.entries(TRIED).flatMap(([provider, names]) =>
 
 describe("a stream that was saved", () => {
   it.each(RECORDINGS)(
-    "is the $provider's it says it is, and tells what the recording of it does: $name",
+    "is recognised as $provider's, and gives the same tree as its recording: $name",
     async ({ provider, files }) => {
       const { run, json, file, data } = desk();
       for (const [i, path] of files.entries()) {
@@ -226,7 +226,7 @@ describe("a stream of few words", () => {
     totalTokens: 40348,
   };
 
-  it("needs the session's name once; a result tells the call, the prompt, the type, and what the product counted", async () => {
+  it("needs the session's name once; a result has the call, the prompt, the type and the product's counts", async () => {
     const { run, json, file } = desk();
     await run("import", file(INIT + CALL + told(RESULT)));
     const tree = await json<AgentTree>("tree", "7d487776");

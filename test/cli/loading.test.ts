@@ -133,7 +133,7 @@ describe("what agents wait for has an entry of its own:", () => {
     ]);
   });
 
-  it("the status line loads no package, no store and no provider but the words of one", () => {
+  it("the status line loads no package, no store and only manifests of providers", () => {
     const loaded = loadedBy("src/cli/statusline.ts");
     expect(loaded).toContain("src/cli/statusline.ts");
     expect(loaded.filter((path) => !path.startsWith("src/") && !path.startsWith("node:"))).toEqual([]);

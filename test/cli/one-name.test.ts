@@ -35,7 +35,7 @@ const numbers = ({ usage, durationMs }: AgentTree) => ({
 });
 
 describe("an agent", () => {
-  it("has a name that tells it from the others", () => {
+  it("has a unique name", () => {
     expect(names()).toEqual([
       "Grow a tree. @@main",
       "Leaf A1",

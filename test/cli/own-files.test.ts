@@ -45,7 +45,7 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
     if (kind !== "huge file") put(join(own, "recordings/claude/hooks", `${SESSION}.jsonl`));
   });
 
-  it("instead of the settings is told", async () => {
+  it("in place of the settings is reported", async () => {
     const { code, stderr } = await run(["ls"], { RETINUE_CONFIG: config });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("cannot read the settings") });
     expect(stderr).toContain(said);
@@ -75,7 +75,7 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
     expect(stdout).toContain("claude://");
   });
 
-  it("instead of the token is replaced, or told", async () => {
+  it("in place of the token is replaced or reported", async () => {
     const { code, stdout, stderr } = await run(["token", "show"]);
     // Only what is in a folder would be lost by replacing it.
     if (kind === "folder") expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("token") });
@@ -83,7 +83,7 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
     expect(readdirSync(own).filter((name) => /^token\./.test(name))).toEqual([]);
   });
 
-  it("instead of a product's settings is told, and stays", async () => {
+  it("in place of a product's settings is reported and not changed", async () => {
     const settings = join(home, ".claude/settings.json");
     rmSync(settings, { force: true });
     writeFileSync(settings, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x retinue.js hook"}]}]}}`);

@@ -27,7 +27,7 @@ next();`;
   const has = (home: string, name: string) =>
     existsSync(join(home, name)) && readFileSync(join(home, name), "utf8") !== "";
 
-  it("the agent goes on, its output still arrives, and its tree is whole", { timeout: 10 * 60_000 }, async () => {
+  it("the agent continues, its output still arrives, and its tree is complete", { timeout: 10 * 60_000 }, async () => {
     for (let n = 0; n < KILLS; n += 1) {
       const { home, env, program, start, recordings } = stage();
       const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
@@ -54,7 +54,7 @@ next();`;
     }
   });
 
-  it("a command that reads its input and is no agent goes on, too", async () => {
+  it("a command that is not an agent can keep reading its input, too", async () => {
     const { program, start, home } = stage();
     const echo = program(
       "wrapper",

@@ -184,7 +184,7 @@ describe("what is recorded", () => {
 });
 
 describe("--events", () => {
-  it("tells of an agent when it begins, not when it ends, and ends as the command does", async () => {
+  it("reports an agent when it begins, not when it ends, and exits like the command", async () => {
     const { program, start } = stage();
     const lines = STREAM.trim().split("\n");
     const upTo = lines.findIndex((line) => line.includes('"task_started"')) + 1;
@@ -255,7 +255,7 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
     ).toEqual([tree.uri, ...tree.children.map(({ uri }) => uri)].sort());
   });
 
-  it("tells in the end of an agent that the product never named", async () => {
+  it("reports an agent that the product never named at the end", async () => {
     const { program, start } = stage();
     const call =
       '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';

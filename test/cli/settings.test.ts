@@ -89,7 +89,7 @@ describe("prices", () => {
   });
 });
 
-describe("what was worked out before", () => {
+describe("earlier results", () => {
   it("follows the settings as they change, and no transcript is read again for it", async () => {
     const data = { RETINUE_HOME: join(scratch, "index") };
     const seen = async (home: string, text: string) => {
@@ -131,7 +131,7 @@ describe("a file that is wrong", () => {
       stderr: `retinue: ${env.RETINUE_CONFIG}:2: unknown key stale_afer\n  did you mean: stale_after\n`,
     });
   });
-  it("tells everything that is wrong in one go", async () => {
+  it("reports all errors at once", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("stale_after: soon\nroots:\n  cloud: /a\n"));
     expect({ code, places: [...stderr.matchAll(/yaml:(\d+):/g)].map(([, line]) => line) }).toEqual({
       code: 2,

@@ -27,7 +27,7 @@ const asked =
     JSON.stringify({ session_id: SESSION, transcript_path: transcriptIn(home), ...more });
 
 describe("the status line", () => {
-  it("tells of the session's agents, with no server and no index", async () => {
+  it("shows the session's agents without a server and without an index", async () => {
     const { home, env } = stage();
     expect(await statusline(env, asked(home, { cost: { total_cost_usd: 0.25 } }))).toMatch(
       /^✔ 3 done · [\d.]+k tokens · \$0\.25\n$/,

@@ -37,7 +37,7 @@ describe("tree --timeline", () => {
     expect(stdout).toMatch(/Fails TOOL +█xx█/);
   });
 
-  it("says so where nothing carries a time, and tells everything as JSON", async () => {
+  it("says so if nothing has a time, and prints everything as JSON", async () => {
     const { items, criticalPath } = (await retinueJson(NESTED, ["tree", "latest", "--timeline"])) as {
       items: { uri: string; spans: { from: number }[] }[];
       criticalPath: { uri: string; from: number; to: number }[];

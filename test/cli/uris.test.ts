@@ -168,7 +168,7 @@ describe("on the command line", () => {
     });
   });
 
-  it("a thread's own frontmatter says how it stands", async () => {
+  it("a thread's own frontmatter has its status", async () => {
     expect(await headOf(`codex://${root}`)).toMatchObject({
       mode: "thread",
       status: "completed",

@@ -235,7 +235,7 @@ describe("a planted error", () => {
     expect(kinds(found)).toContain("inputTokens");
   });
 
-  it("is told to people with the thread, the kind, and both numbers", async () => {
+  it("is printed with the thread, the kind and both numbers", async () => {
     const { code, stdout, stderr } = await retinue(planted("a-single", AGENT, more("input_tokens")), ["verify"]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^differs {2}claude:\/\/21c2d5cf-22df-46f8-9d93-f17c04dc0e30 /m);
@@ -331,7 +331,7 @@ describe("a planted error in a rollout of Codex", () => {
     expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
   });
 
-  it("is made up for where the record of an answer is lost: its totals tell what it used, and that is said", async () => {
+  it("replaces a lost model call by the difference of the totals, with a warning", async () => {
     const { found } = await verifyHome(recordedHome("codex", "v2-nested").home);
     const { code, found: repaired } = await verifyHome(planted("v2-nested", () => [], "last").home);
     expect(code).toBe(0);

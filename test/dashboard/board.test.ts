@@ -76,7 +76,7 @@ describe("the board", () => {
     expect(await column("working").locator(".card").textContent()).toContain("2 agents, 2 running");
   });
 
-  it("tells on the desktop, if asked for, that a card has ended", async () => {
+  it("shows a desktop notification when a card has ended, if enabled", async () => {
     await tab.page.context().grantPermissions(["notifications"]);
     await tab.page.evaluate(() => {
       const shown: string[] = [];

@@ -136,7 +136,7 @@ describe("an exported page", () => {
     await page.close();
   });
 
-  it("tells everything without its script too", async () => {
+  it("shows everything without JavaScript, too", async () => {
     const { page } = await open(recorded, { script: false });
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(9);
     expect(await page.locator("#find").isVisible()).toBe(false);

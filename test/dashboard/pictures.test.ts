@@ -112,7 +112,7 @@ describe("the waterfall", () => {
     await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent A").uri}`);
   });
 
-  it("comes to an agent by its address, and tells time and tokens under the pointer", async () => {
+  it("scrolls to the agent in the address, and shows time and tokens under the pointer", async () => {
     await tab.goto(`#/waterfall/${named("Leaf A1").uri}`);
     const { drawn, rows } = await waterfallOn(tab.page, TREE);
     expect(rows).toHaveLength(9);
@@ -266,7 +266,7 @@ describe("the graph", () => {
     );
   });
 
-  it("has a name, status, time and cost in every box, and tells the whole prompt when one points at it", async () => {
+  it("shows name, status, time and cost in every box, and the whole prompt on hover", async () => {
     for (const agent of all(tree)) {
       const texts = await tab.page.locator(`.drawing [data-uri="${agent.uri}"] text`).allTextContents();
       const numbers = [agent.status, duration(agent.durationMs), money(agent.usage.own.costUsd)].join(" · ");
@@ -306,7 +306,7 @@ describe("the graph", () => {
     await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent B").uri}`);
   });
 
-  it("tells revived agents by their edge, and draws messages as arcs", async () => {
+  it("marks revived agents by their edge, and draws messages as arcs", async () => {
     const { items } = await json<{ items: AgentRecord[] }>("threads?provider=codex");
     await tab.goto(`#/graph/${items[0]?.uri}`);
     await tab.page.locator("path[data-arc]").waitFor({ state: "attached" });
@@ -355,7 +355,7 @@ describe("stats", () => {
     failed: { knownCostUsd: number };
   }
 
-  it("are drawn as the server tells them, as charts that are tables", async () => {
+  it("are drawn from the server's numbers, as charts that are also tables", async () => {
     const { by, total } = await json<{ by: Record<string, Line[]>; total: Line }>("stats");
     await tab.goto("#/stats");
     for (const group of ["model", "type", "project", "template"]) {

@@ -48,7 +48,7 @@ describe("secrets in public formats", () => {
     );
   });
 
-  it("may be split over the texts of a list, and stand behind a flag or beside a name", () => {
+  it("may be split over the texts of a list, after a flag or beside a name", () => {
     const redactor = new Redactor(DEFAULT_REDACTION);
     expect(redactor.value(["gh", "p_a1B2c3D4e5F6g7H8", "i9J0k1L2m3N4o5P6q7R8", "and more"].slice(1))).toEqual([
       "p_a1B2c3D4e5F6g7H8",

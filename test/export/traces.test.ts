@@ -138,7 +138,7 @@ describe("runs", () => {
     });
   });
 
-  it("a transcript that is spoilt in the middle tells the rest", async () => {
+  it("the rest of a transcript that is damaged in the middle is read", async () => {
     const main = mainWriter();
     const [first, second] = [
       [
@@ -159,7 +159,7 @@ describe("runs", () => {
     ]);
   });
 
-  it("agents of agents stand under their calls, and a hundred messages are a hundred runs", async () => {
+  it("agents of agents are below their calls, and a hundred messages are a hundred runs", async () => {
     const [outer, inner] = [agentWriter(agentId(1)), agentWriter(agentId(2))];
     spawning({
       id: agentId(1),
@@ -182,7 +182,7 @@ describe("runs", () => {
     expect(second?.dotted_order.split(".").length).toBe(5);
   });
 
-  it("a tool's result closes its run and is none itself; an error marks it; no result is an interruption", async () => {
+  it("a tool's result ends its run and is not a run itself; an error marks it; no result is an interruption", async () => {
     const main = mainWriter();
     const tools = [1, 2, 3].map((n) => toolUse(call(n), "Bash", { command: `run ${n}` }));
     write(THREAD_FILE, [

@@ -21,7 +21,7 @@ describe("a number in a record", () => {
     expect(asCount(value)).toBe(counted);
   });
 
-  it("is bounded on both sides, and missing where it is none", () => {
+  it("is bounded, and missing if it is not a number", () => {
     expect([asNumber(-1e308), asNumber("1"), asAmount(-1), asAmount(undefined)]).toEqual([-MOST, null, 0, null]);
   });
 

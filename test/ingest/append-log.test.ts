@@ -98,7 +98,7 @@ it("has every event of a long thread, on every page and by its id", async () => 
   });
 });
 
-it("is dropped with the journal when nobody has followed it for a while", async () => {
+it("is dropped with the journal when no client has followed it for a while", async () => {
   const { path, library, key, journal, hub } = await threadOf(10);
   const { leave } = await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: false });
   appendFileSync(path, line(10) + line(11));

@@ -33,7 +33,7 @@ describe("the index", () => {
     expect(crowd).toEqual(crowd.map(() => fresh));
   });
 
-  it("is set aside when it is damaged, with a word, and made anew", async () => {
+  it("is moved aside if damaged, with a message, and rebuilt", async () => {
     const data = join(scratch, "damaged");
     const fresh = await list(data);
     for (const file of readdirSync(data)) rmSync(join(data, file));

@@ -308,7 +308,7 @@ function spoil(file: string, sql: string): void {
 }
 
 describe("a damaged index", () => {
-  it("is made anew where only a later question meets the damage, in one command, and doctor tells", LONG, async () => {
+  it("is rebuilt in the same command if only a later query finds the damage, and doctor reports it", LONG, async () => {
     const whole = await list();
     const tree = new Run(["tree", THREAD, "--json"]);
     await tree.exit;
@@ -325,7 +325,7 @@ describe("a damaged index", () => {
     expect(await list()).toEqual(whole);
   });
 
-  it("is made anew by a running server, which goes on", LONG, async () => {
+  it("is rebuilt by a running server, which continues", LONG, async () => {
     await list();
     const server = await new Server().ready();
     spoil("index.sqlite", "UPDATE chunk SET facts = x'28b52ffd0011'");

@@ -70,7 +70,7 @@ describe("open", () => {
     expect(readFileSync(join(home, ".local/share/retinue/index.sqlite")).length).toBeGreaterThan(0);
   });
 
-  it("tells what changes while it changes", async () => {
+  it("reports changes while they happen", async () => {
     const { retinue, home } = await opened("a-single");
     const [thread] = await retinue.threads();
     const transcript = (await retinue.tree("latest")).records.find(({ path }) => path.startsWith(home))?.path ?? "";

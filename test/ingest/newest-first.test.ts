@@ -224,7 +224,7 @@ describe("every recording", () => {
   }
 });
 
-describe("what a page shows may stand in older files", () => {
+describe("a page may need older files", () => {
   const time = (minute: number) => new Date(Date.parse("2026-10-01T00:00:00Z") + minute * 60_000);
   const session = (n: number) => `11111111-2222-4333-8444-${String(n).padStart(12, "0")}`;
   const record = (n: number, uuid: string, minute: number, more: object = {}) =>

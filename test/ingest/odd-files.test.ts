@@ -115,7 +115,7 @@ describe("in the place of a transcript", () => {
     expect(seen.machine.problems.map((problem) => problem.code)).toEqual(expected);
   });
 
-  it("nothing but empty folders is nothing to tell", async () => {
+  it("empty folders alone are not reported", async () => {
     await expectReported(
       (home) => mkdirSync(home.at(`${PROJECT}/${SESSION}/subagents/workflows/wf_1`), { recursive: true }),
       [],

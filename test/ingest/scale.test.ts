@@ -122,14 +122,14 @@ describe("a machine", { timeout: 120_000 }, () => {
     expect(calls.reduce((sum, count) => sum + count)).toBe(100);
   });
 
-  it("may hold a file of nothing but junk, and tells of all of it in little", async () => {
+  it("may contain a file of junk, which is reported in one line with a count", async () => {
     const home = homeWith({ [THREAD_FILE]: ["x\n".repeat(100_000)] });
     const { problems } = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") } });
     expect(problems.reduce((sum, problem) => sum + (problem.times ?? 1), 0)).toBe(100_000);
     expect(problems.length).toBeLessThan(1_000);
   });
 
-  it("may hold agents that stand one below the other by the thousand", () => {
+  it("may contain thousands of nested agents", () => {
     const metas = [...numbers(5_000)].map((n) => [
       `projects/-home-dev-repo/${SESSION}/subagents/agent-a${n}.meta.json`,
       n === 0 ? { spawnDepth: 1 } : { parentAgentId: `a${n - 1}` },

@@ -100,7 +100,7 @@ describe("work is proportional to what is new", () => {
     store.close();
   });
 
-  it("a thread that did not change is not worked out again", async () => {
+  it("a thread that did not change is not linked again", async () => {
     copyCase("h2-forks");
     copyCase("a-single");
     const store = await openStore();
@@ -328,7 +328,7 @@ describe("what is no file", () => {
 });
 
 describe("a file of nothing but junk", () => {
-  it("is reported in a few words, and all of it is counted", async () => {
+  it("is reported in one short line, and counted completely", async () => {
     const [transcript = ""] = copyCase("a-single").filter((file) => file.endsWith(".jsonl"));
     writeFileSync(transcript, "{junk\n".repeat(20_000));
     for (const store of [await openStore(), new MemoryStore()]) {

@@ -60,7 +60,7 @@ describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(n
     home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })),
   );
 
-  it.each(cases)("$name: all witnesses together tell what one does", async ({ home, thread }) => {
+  it.each(cases)("$name: all live sources together give the same result as one", async ({ home, thread }) => {
     const tree = await treeFrom(home, thread, home.kinds, true);
     expect(tree === null ? ["no tree"] : differences(thread, JSON.parse(JSON.stringify(tree)) as TreeNode)).toEqual([]);
     const files = await treeFrom(home, thread, [], true);
@@ -69,7 +69,7 @@ describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(n
   });
 
   it.each(cases.flatMap((one) => one.home.kinds.map((kind) => ({ ...one, kind }))))(
-    "$name: $kind alone names everybody it speaks of",
+    "$name: $kind alone names all agents that it mentions",
     async ({ home, thread, kind }) => {
       const tree = await treeFrom(home, thread, [kind], false);
       const named = await home.named(kind, thread);

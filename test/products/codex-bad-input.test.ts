@@ -47,7 +47,7 @@ const callsIn = ({ threads }: RecordedHome) =>
 
 describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout with $name", (mutation) => {
   it(
-    "loses nobody, counts nothing twice, and is told of",
+    "loses no agent, counts nothing twice, and is reported",
     async () => {
       const random = seeded(SEED);
       for (let run = 0; run < RUNS; run += 1) {

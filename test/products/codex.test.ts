@@ -116,7 +116,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
     library.close();
   });
 
-  it("stand under the root they belong to, though the file between them is gone", async () => {
+  it("are below their root, although the file between them is missing", async () => {
     const home = new Home("v2-nested");
     const [root = "", alpha = "", , gamma = ""] = home.files;
     for (const file of [root, alpha, gamma]) home.put(file);
@@ -134,7 +134,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
     library.close();
   });
 
-  it("of old versions, which name only the next one up, stand in one tree", async () => {
+  it("of old versions, which name only their direct parent, form one tree", async () => {
     const home = new Home("v2-nested");
     const old = (text: string) =>
       text.replace(/"session_id":"[^"]*",/g, "").replace(/"parent_thread_id":"[^"]*","timestamp"/, '"timestamp"');

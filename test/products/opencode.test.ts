@@ -233,7 +233,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
 });
 
 describe("a database of another version", () => {
-  it("with the tables of OpenCode 2 beside those of version 1: these are shown, and the others told", async () => {
+  it("with tables of OpenCode 1 and 2: the first are shown, the others reported", async () => {
     copyFileSync(databaseIn("single"), path);
     const db = new sqlite.DatabaseSync(path);
     db.exec("CREATE TABLE session_v2 (id TEXT PRIMARY KEY, data TEXT)");

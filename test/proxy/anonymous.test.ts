@@ -53,7 +53,7 @@ const exchange = (n: number, messages: unknown[], text: string, more: Partial<Wi
 });
 
 it.each(["a-single", "b-parallel3", "c-nested", "i-custom", "m-sendmessage", "v2.0.14", "v2.1.220"])(
-  "the agents of %s stand where they stood, each with its own calls",
+  "the agents of %s keep their places, each with its own calls",
   async (name) => {
     const { trees } = await through(anonymous(wireOf("claude", name)));
     const truth = recordedHome("claude", name).threads[0]?.agents ?? [];

@@ -204,7 +204,7 @@ it("holds the upstream back when the client does not read", async () => {
   asking.destroy();
 });
 
-it("says in the API's words that the upstream cannot be reached, or is silent for too long", async () => {
+it("reports an unreachable or silent upstream in the API's format", async () => {
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const { port } = gone.address() as AddressInfo;

@@ -264,7 +264,7 @@ function send(
   });
 }
 
-it("keeps no credentials, wherever they stand", async () => {
+it("keeps no credentials, wherever they are", async () => {
   const sent = new Map(Object.entries(KINDS).map(([kind, make], i) => [String(i), { kind, ...make(secretOf(i)) }]));
   const arrived = new Set<string>();
   const upstream = await startUpstream((asked) => {
@@ -293,7 +293,7 @@ it("keeps no credentials, wherever they stand", async () => {
   console.log(`proxy: ${secrets.size} kinds of credentials, none on disk`);
 });
 
-it("tells equal values from others, and only within one run", async () => {
+it("distinguishes equal values from others, but only within one run", async () => {
   const upstream = await startUpstream(({ outgoing }) => outgoing.end("{}"));
   onTestFinished(() => upstream.close());
   const marks: string[][] = [];

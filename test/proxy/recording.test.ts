@@ -315,7 +315,7 @@ it("leaves out what must not be kept, where that is asked for", async () => {
   expect(await requestsIn(metadata)).toMatchObject([{ status: "completed", usage: { outputTokens: 9 } }]);
 });
 
-it("past its budget a session hears so in the API's words, and who spent it; others go on", async () => {
+it("over its budget, a session gets an error in the API's format with the largest spenders; others continue", async () => {
   const settings = await loadSettings({});
   const proxied = await started(
     ({ outgoing }) => {

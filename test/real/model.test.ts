@@ -42,7 +42,7 @@ it("answers by the last marker and the answers since then", async () => {
   ]);
 });
 
-it("tells the output only at the end of an answer", async () => {
+it("contains the output count only at the end of a response", async () => {
   const { ask } = await model({ A: [{ text: "hello" }] });
   const stream = await (await ask(["@@A"])).text();
   expect([...stream.matchAll(/"output_tokens":(\d+)/g)].map(([, number]) => Number(number))).toEqual([

@@ -172,7 +172,7 @@ it("the log of a card says how each agent ended, once", { timeout: SCENARIO_MS }
   expect(everyone(await tree()).map(({ status }) => status)).toEqual(["completed", "completed", "errored", "shutdown"]);
 });
 
-it("a session that fails before it answers is errored, and goes on when it is prompted again", {
+it("a session that fails before its response is errored, and runs again after the next prompt", {
   timeout: SCENARIO_MS,
 }, async () => {
   const { ask, retinue, session, uri, tree } = await stage({ main: [{ text: "done" }] });

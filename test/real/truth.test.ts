@@ -69,7 +69,7 @@ const brief = (exchanges: Exchange[], endings = {}) =>
     })),
   );
 
-it("tells two agents with one prompt apart where no id is sent, by what they reported", () => {
+it("distinguishes two agents with the same prompt and no ids by their results", () => {
   const spawn = [call("call-1", "S"), call("call-2", "S")];
   const exchanges = [
     exchange("main", [begin], spawn),

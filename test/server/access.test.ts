@@ -43,7 +43,7 @@ async function asOther(uid: number, script: string, { skip }: TestContext): Prom
 const asking = (url: string, init: RequestInit = {}) =>
   `const r = await fetch(${JSON.stringify(url)}, ${JSON.stringify(init)}); console.log(r.status, await r.text());`;
 
-describe("where the system tells whose a connection is", () => {
+describe("if the system reports the owner of a connection", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startServer(HOME);
@@ -86,7 +86,7 @@ describe("where the system tells whose a connection is", () => {
   });
 });
 
-describe("where it does not tell", () => {
+describe("if it does not report it", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startServer(HOME, { clients: unknownClients });

@@ -92,7 +92,7 @@ describe("a server", () => {
     expect(failures).toBeGreaterThan(40);
   });
 
-  it("whose stream tells nothing but that it is there is not believed", async () => {
+  it("whose stream contains only heartbeats is not trusted", async () => {
     let answers: FakeServer["answers"] = () => ({ status: 200, body: [] });
     server.answers = (path) => answers(path);
     const relay = follow();
@@ -260,7 +260,7 @@ describe("a server", () => {
     expect(told.length).toBeGreaterThan(20);
   });
 
-  it("that floods with words leaves nothing out, and costs nothing but lines", async () => {
+  it("with a flood of output loses nothing and costs only its lines", async () => {
     const relay = follow();
     await until(() => server.listeners > 0);
     const session = thread?.agents[1]?.agentId ?? "";

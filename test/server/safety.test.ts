@@ -221,7 +221,7 @@ describe("beyond loopback", () => {
     expect((await raw(server.port, "/api/threads", { Cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
   });
 
-  it("answers to addresses, not to names that anybody can point at it", async () => {
+  it("accepts requests to its addresses, not to host names that anyone can point at it", async () => {
     const token = { Authorization: `Bearer ${server.token}` };
     expect((await raw(server.port, "/api/threads", { ...token, Host: `192.168.1.7:${server.port}` })).status).toBe(200);
     expect((await raw(server.port, "/api/threads", { ...token, Host: `[fe80::1]:${server.port}` })).status).toBe(200);

@@ -71,7 +71,7 @@ describe("telemetry", () => {
     expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(requests);
   });
 
-  it("tells which answers were given in fast mode, and these are priced so", async () => {
+  it("marks responses in fast mode, which have their own price", async () => {
     const recording = readFileSync(join(FIXTURES, "claude/r-otel/recordings/claude/otlp/2026-11-15.jsonl"), "utf8");
     const costOf = async (speed: string) => {
       const home = mkdtempSync(join(tmpdir(), "retinue-telemetry-"));

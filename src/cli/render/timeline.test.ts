@@ -38,7 +38,7 @@ describe("the row of an agent", () => {
       "none",
     ]);
   });
-  it("goes on to the end of the life where a span has none yet", () => {
+  it("extends an open span to the agent's last activity", () => {
     expect(draw([span("tool", 50, null)], 4)).toEqual(["idle", "idle", "tool", "tool"]);
   });
 });

@@ -94,7 +94,7 @@ describe("the live tree", () => {
     ]);
   });
 
-  it("in 80×24 has for everybody a name, what it does now, its time, tokens and cost", () => {
+  it("shows name, activity, time, tokens and cost of every agent in 80×24", () => {
     const lines = draw(FIRST_VIEW, SMALL);
     expect(lines).toHaveLength(24);
     expect(lines.map(cells).filter((width) => width > 80)).toEqual([]);

@@ -87,13 +87,13 @@ describe("a response spread over several rows", () => {
       ).toEqual([{ ...NO_TOKENS, inputTokens: 24, outputTokens: 310 }]);
     });
 
-    it("has the streamed ones, where the row that ended tells no numbers at all", () => {
+    it("uses the streamed numbers if the final row has none", () => {
       expect(tokensOf(streamed(1, false, { inputTokens: 12, outputTokens: 4 }), streamed(2, true, {}))).toEqual([
         { ...NO_TOKENS, inputTokens: 12, outputTokens: 4 },
       ]);
     });
 
-    it("keeps how long cache writes live, which only the earlier row tells", () => {
+    it("keeps the lifetime of cache writes, which only the earlier row has", () => {
       const rows = [
         streamed(1, false, { inputTokens: 5, cacheWriteTokens: 100, cacheWrite1hTokens: 100 }),
         streamed(2, true, { inputTokens: 5, cacheWriteTokens: 90, outputTokens: 9 }),
@@ -190,7 +190,7 @@ describe("tool calls", () => {
     });
   });
 
-  it("count once, though they stand in several rows", () => {
+  it("count once, although they are in several rows", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["a", "r"] }, record({ state: "open", calls: calls("x") }));
     book.see({ by: main, at: 2, keys: ["b", "r"] }, record({ state: "open", calls: calls("x") }));
@@ -226,7 +226,7 @@ describe("statements about an agent", () => {
     expect(gathered.get(thread("another file"))?.title).toBeNull();
   });
 
-  it("makes an agent of everybody who is mentioned, but not of a task that ended nor of a process", () => {
+  it("creates every mentioned agent, but none for an ended task or a process", () => {
     const book = notebook();
     book.see(
       { by: main, at: 1 },

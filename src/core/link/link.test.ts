@@ -295,7 +295,7 @@ function leadsToItself(start: AgentKey, parents: ReadonlyMap<AgentKey, AgentKey 
   return false;
 }
 
-describe("threads of their own that stand below others", () => {
+describe("threads that are below others", () => {
   const [root, child, work] = [thread("root"), thread("child"), thread("work")];
   const linked = (build: (book: ReturnType<typeof notebook>) => void) => {
     const book = notebook();

@@ -99,7 +99,7 @@ describe("facts that mention an agent by an alias", () => {
     expect(linked(facts).nameOf(OTHER)).toBe(NAMED);
   });
 
-  it("leave one agent if two aliases stand for each other", () => {
+  it("leave one agent if two aliases refer to each other", () => {
     const facts = [
       says(NAMED, 1, RECORD),
       says(THREAD, 2, alias(NAMED, UNNAMED)),

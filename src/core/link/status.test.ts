@@ -215,7 +215,7 @@ describe("an agent that began and did not end", () => {
     });
   });
 
-  it("tells a silence by when it began, which stays true however late it is read", () => {
+  it("describes a silence by when it began, which stays true whenever it is read", () => {
     const [soon, late] = [15_000, 5 * 60 * MINUTE].map((ms) => ask({ now: 10_000 + ms }).statusReason);
     expect(soon).toContain("nothing was written since 1970-01-01T00:00:10.000Z");
     expect(late).toBe(soon);
@@ -257,7 +257,7 @@ describe("an agent whose turns its product writes down", () => {
     });
   });
 
-  it("is shut down with its process, in its product's words", () => {
+  it("is shut down with its process, with the product's own reason", () => {
     expect(ask({ own: turn("open"), process: GONE })).toMatchObject({
       status: "shutdown",
       statusReason: "its turn open, and its process (pid 42) is gone",

@@ -34,7 +34,7 @@ describe("the stage of a card", () => {
     expect(stageOf(threads)).toBe(stage);
   });
 
-  it("begins anew when a person queues it, and goes on with what its thread does then", () => {
+  it("restarts when a person queues it, and then follows its thread", () => {
     expect(stageOf([thread("completed")], 1_000)).toBe("queued");
     expect(stageOf([thread("running", [], { lastAt: 1_001 })], 1_000)).toBe("working");
     expect(stageOf([thread("completed", [], { lastAt: 2_000 })], 1_000)).toBe("done");

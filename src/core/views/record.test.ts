@@ -111,7 +111,7 @@ describe("the record of an agent", () => {
     expect(root).not.toHaveProperty("children");
   });
 
-  it("has the parent's words for the result, where the agent's own are gone, and says that they are", () => {
+  it("uses the result in the parent's records if the agent's own are missing, with a warning", () => {
     const book = notebook();
     book.see({ by: main, at: 1_000, keys: ["m1"] }, spawnCalled("call"));
     book.see({ by: main, at: 2_000, keys: ["m2"] }, callSpawned("call", worker));

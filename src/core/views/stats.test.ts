@@ -52,13 +52,13 @@ describe("a line of what was spent", () => {
     row({ agents: 0, durationMs: 0, model: "other" }, 16),
   ];
 
-  it("tells what went to agents that failed, and what was delegated", () => {
+  it("shows the usage of failed agents and of delegated work", () => {
     const { failed, delegated, knownCostUsd } = statsTotal(rows);
     expect([knownCostUsd, failed.knownCostUsd, failed.agents, delegated.knownCostUsd, delegated.agents]).toEqual([
       31, 2, 1, 30, 3,
     ]);
   });
-  it("tells how long agents took, each counted once", () => {
+  it("shows how long agents took, each counted once", () => {
     expect(statsTotal(rows).durations).toEqual({ least: 10, quarter: 20, median: 40, threeQuarters: 40, most: 100 });
     expect(statsBy(rows, "model").find(({ key }) => key === "other")?.durations).toBeNull();
   });

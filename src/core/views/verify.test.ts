@@ -51,7 +51,7 @@ describe("a total", () => {
     expect(brief(verify(book))).toEqual(differs("big outputTokens 199 200"));
   });
 
-  it("that does not tell a kind is not held against it", () => {
+  it("without a kind is not compared", () => {
     const book = family();
     const [big] = total({ big: [30, 200] }).byModel;
     if (big === undefined) throw new Error("no model");
@@ -129,7 +129,7 @@ describe("processes", () => {
     expect(brief(verify(book))).toEqual(explained("since-last-total -5/-100"));
   });
 
-  it("that begin to count anew say nothing of what came before", () => {
+  it("that restart do not include earlier usage", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 1_600 }));
     say(book, 50_000, "R3", 5);
@@ -154,7 +154,7 @@ describe("a fork", () => {
     return book;
   }
 
-  it("goes on from the total of the thread it copies", () => {
+  it("continues the total of the thread that it copies", () => {
     expect(brief(verify(forked("before", [13, 200]), fork))).toEqual(explained("copied 0/0", "carried-over 10/100"));
   });
 

@@ -63,7 +63,7 @@ describe("a task notification", () => {
     });
   });
 
-  it("does not speak of the agents that its result speaks of", () => {
+  it("does not mention the agents that its result mentions", () => {
     const quoted = note("<task-id>b</task-id><tool-use-id>toolu_2</tool-use-id><status>failed</status>");
     const found = only(note(`<task-id>a</task-id><status>completed</status><result>I saw ${quoted} there.</result>`));
     expect(found).toMatchObject({ tasks: ["a"], toolUse: null, state: "completed" });
@@ -78,7 +78,7 @@ describe("a task notification", () => {
     ]);
   });
 
-  it("tells agents from background shells", () => {
+  it("distinguishes agents from background shells", () => {
     expect(
       only(
         note(
@@ -99,7 +99,7 @@ describe("a task notification", () => {
     expect([...notificationsIn("What is a task-notification?")]).toEqual([]);
   });
 
-  it("that is never closed is none, and thousands of them are no work", () => {
+  it("that is never closed is ignored, and thousands of them cost little", () => {
     const open = "<task-notification><agent-notification>".repeat(200_000);
     expect([...notificationsIn(open)]).toEqual([]);
     expect([...notificationsIn(`${open}<task-id>a</task-id></agent-notification>`)].map((n) => n.tasks)).toEqual([

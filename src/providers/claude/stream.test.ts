@@ -128,7 +128,7 @@ describe("a stream without task_started", () => {
 });
 
 describe("a stream with task_started", () => {
-  it("tells who runs, at any depth, when it begins, and how each ended", () => {
+  it("reports agents at any depth when they begin, and how each ended", () => {
     const lines = [
       system("init", { claude_code_version: "2.1.325", cwd: "/x" }),
       assistant([task(A, "Outer.", "Agent")]),

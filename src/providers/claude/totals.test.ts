@@ -71,7 +71,7 @@ describe("cost-state", () => {
     ]);
   });
 
-  it("does not tell how long cache writes live, before 2.1.325", () => {
+  it("does not contain the lifetime of cache writes before 2.1.325", () => {
     const { cacheCreationEphemeral1hInputTokens: _, ...older } = USAGE;
     expect(totals(costState({ modelUsage: { m: older } }))).toMatchObject([
       { byModel: [{ amounts: { cacheWriteTokens: 618, cacheWrite1hTokens: null } }] },

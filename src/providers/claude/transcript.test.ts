@@ -123,7 +123,7 @@ describe("the product's own work", () => {
     },
   );
 
-  it("is none of the agents, even where a call seems to name it", () => {
+  it("is not an agent, even if a call seems to name it", () => {
     const work = agentWriter("acompact-0a1b");
     const tree = treeFrom({
       [THREAD_FILE]: askingThread({ status: "completed", agentId: "acompact-0a1b" }),
@@ -190,7 +190,7 @@ describe("a damaged file", () => {
     ]);
   });
 
-  it("of an agent whose beginning is lost is an agent's still, if its meta file has the words of a call", () => {
+  it("of an agent without its beginning is still an agent's, if its meta file matches a call", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [second, third] };
     expect(treeFrom(files).children).toEqual([]);
     expect(

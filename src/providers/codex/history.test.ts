@@ -57,7 +57,7 @@ describe("the own part of a rollout", () => {
     expect(own(new History(THREAD), [turn(2), row("compacted"), turn(101)])).toEqual([false, false, true]);
   });
 
-  it("goes on where it was saved", () => {
+  it("continues from its saved state", () => {
     const first = begun({ forked_from_id: id(1) });
     own(first, [turn(2)]);
     const second = new History(THREAD, JSON.parse(JSON.stringify(first.save())));

@@ -62,7 +62,7 @@ describe("what one agent wrote to another", () => {
   });
 });
 
-it("finds the product's words about agents, by thread or by path", () => {
+it("finds the product's messages about agents, by thread or by path", () => {
   const text = (agent: object) => `<subagent_notification>\n${JSON.stringify(agent)}\n</subagent_notification>`;
   expect(
     notificationsIn(

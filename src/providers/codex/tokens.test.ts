@@ -35,7 +35,7 @@ describe("running totals", () => {
     expect(counter.total(total(usage(1_100, 0, 60)))?.tokens).toMatchObject(tokens(100, 0, 10));
   });
 
-  it("began anew where everything so far is the last answer, and else only repeat an old one", () => {
+  it("restart if the total equals the last response, and otherwise repeat an old one", () => {
     const counter = new TokenCounter("t");
     counter.total(total(usage(1_000, 0, 50)));
     expect(counter.total(total(usage(400, 0, 20), usage(10, 0, 1)))).toBeNull();
@@ -139,7 +139,7 @@ describe("totals to compare with", () => {
   });
 });
 
-it("an answer that is worked out from running totals says so: they cannot be held against the count", () => {
+it("a model call derived from running totals is marked as such, because it cannot be compared with them", () => {
   const counter = new TokenCounter("t");
   const usage = { input_tokens: 10, output_tokens: 2 };
   expect(counter.total({ info: { total_token_usage: usage } })).toMatchObject({ fromTotals: true });

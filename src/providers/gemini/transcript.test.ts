@@ -84,7 +84,7 @@ describe("a message", () => {
     expect(thread?.calls).toHaveLength(1);
   });
 
-  it("counts once when all are written anew after a resume", () => {
+  it("counts once if a resume writes all of them again", () => {
     const all = [user("u", 1, "go"), answer("a", 2, { content: "done" })];
     const [thread] = shown([
       FILE,
@@ -132,7 +132,7 @@ describe("an agent", () => {
     expect(shown(parent({ isSubagentProgress: true, state: "error" }), nothing)).toHaveLength(2);
   });
 
-  it("of a parent that was killed is known by its folder, and shows that the parent's last words were no answer", () => {
+  it("of a killed parent is known by its folder, and shows that the parent's last message was not its response", () => {
     const [thread, agent] = shown([FILE, [head, user("u", 1, "go"), answer("a", 2, { content: "I ask one." })]], child);
     expect([thread?.status, agent?.status]).toEqual(["shutdown", "shutdown"]);
   });

@@ -86,7 +86,7 @@ describe("an answer of chat completions", () => {
     expect(ended.usage).toEqual(count(3));
   });
 
-  it("tells calls apart that all have the index 0, or none", () => {
+  it("distinguishes calls that all have index 0, or none", () => {
     const whole = (id: string, index?: number) => ({
       ...(index === undefined ? {} : { index }),
       id,
@@ -119,7 +119,7 @@ describe("an answer of chat completions", () => {
     ]);
   });
 
-  it("is not whole where the stream breaks off or tells of an error", () => {
+  it("is incomplete if the stream ends early or reports an error", () => {
     expect(read(sse(chunk({ content: "Half" }))).ended).toMatchObject({
       error: "the stream ended before the response was complete",
       stop: null,

@@ -53,7 +53,7 @@ describe("the facts of a file that grows", () => {
     expect(sorted(allFacts(chunks.of(1, "book")))).toEqual(sorted(all));
   });
 
-  it("are right also where another process adds to it, or packs it anew", () => {
+  it("are correct if another process appends to the file or merges its chunks", () => {
     const { chunks, other } = open();
     const all = facts(200);
     chunks.add(1, "book", all.slice(0, 100), []);
@@ -73,7 +73,7 @@ describe("the facts of a file that grows", () => {
   });
 });
 
-it("no more bytes stay at hand than were asked for, however many files are read", () => {
+it("the cache stays within its limit, however many files are read", () => {
   const { chunks } = open();
   const limit = 2 << 20;
   chunks.keep = limit;

@@ -99,7 +99,7 @@ describe("the outbox", () => {
     expect(outbox.next("x", { items: 100, bytes: 5 }).length).toBe(1);
   });
 
-  it("lets nothing refused stand in the way, and tries it again when asked to", () => {
+  it("is not blocked by a refused item, and retries it on request", () => {
     put(parcel("a"), parcel("b"));
     outbox.refuse(outbox.next("x", LIMIT)[0]?.id ?? 0, "400 bad");
     expect(next()).toEqual(["b"]);

@@ -16,7 +16,7 @@ function lockFile(): string {
 describe("whether a lock is held", () => {
   it("is gone when the file is", () => expect(lockHolder("/nowhere/a.lock")).toBe("gone"));
 
-  it("is unknown where the system does not tell", () => expect(lockHolder(lockFile(), () => null)).toBe("unknown"));
+  it("is unknown if the system does not report it", () => expect(lockHolder(lockFile(), () => null)).toBe("unknown"));
 
   it("is identified by inode and device", ({ skip }) => {
     skip(process.platform !== "linux", "devices have other numbers elsewhere");

@@ -42,7 +42,7 @@ const asOurs = (text: string) => text.replaceAll("14779", String(process.pid));
 const mark = (more: object = {}) => ({ pid: process.pid, birth: null, domain: null, startedAt: STARTED, ...more });
 
 describe("macOS", () => {
-  it("tells when each process began, and which are zombies", () => {
+  it("returns the start of each process, and which are zombies", () => {
     const found = parsePs(printed(asOurs(fixture("macos-ps.txt"))));
     expect(found?.get(process.pid)).toEqual({ at: BIRTH });
     expect(found?.get(900)).toEqual({ at: Date.parse("2026-08-08T07:11:34Z") });
@@ -87,7 +87,7 @@ describe("macOS", () => {
     expect(calls.map((call) => call.kind)).toEqual(["now"]);
   });
 
-  it("tells which files are open for writing", () => {
+  it("returns the files that are open for writing", () => {
     expect(parseLsof(printed(fixture("macos-lsof.txt")))?.filter((one) => one.isWritten)).toEqual([
       { pid: 14779, device: 0x1000004, inode: 187550734, isWritten: true },
       { pid: 14779, device: 0x1000004, inode: 187550735, isWritten: true },
@@ -181,7 +181,7 @@ describe("Windows", () => {
     windows(recorded(() => (text === null ? null : printed(text))).runner, readByte);
 
   it.each(["windows-processes.json", "windows-processes-powershell-7.json"])(
-    "tells when each process began: %s",
+    "returns the start of each process: %s",
     (name) => {
       expect(parseProcesses(printed(asOurs(fixture(name))))?.get(process.pid)?.at).toBe(
         Date.parse("2026-09-11T09:43:48.345Z"),

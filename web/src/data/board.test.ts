@@ -27,7 +27,7 @@ describe("a stage", () => {
     expect(inStage(cards, "working").map(({ id }) => id)).toEqual(["waits", "new", "old"]);
   });
 
-  it("is left by hand only to begin anew", () => {
+  it("can be left by hand only to start again", () => {
     const moves = STAGES.flatMap((stage) =>
       STAGES.filter((to) => mayMove(card("a", { stage }), to)).map((to) => `${stage} ${to}`),
     );

@@ -123,7 +123,7 @@ describe("the graph of a thread", () => {
     ]);
   });
 
-  it("tells kinds of edges apart, and draws messages as arcs", () => {
+  it("draws kinds of edges differently, and messages as arcs", () => {
     const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) => (uri === "c" ? { kind: "external" } : {}));
     const say = (from: string, to: string, revives = false) => ({ from, to, at: 0, revives });
     const { edges, arcs } = draw(set, [say("main", "b", true), say("a", "b"), say("a", "b"), say("a", "nobody")]);

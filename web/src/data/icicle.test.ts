@@ -8,7 +8,7 @@ const picture = () =>
   icicle(sampleSet({ main: ["a", "b"], b: ["b1", "b2"] }, "main"), "main", ({ uri }) => OWN[uri] ?? null);
 
 describe("an icicle", () => {
-  it("makes every agent as wide as what it took with everybody below, under its parent", () => {
+  it("draws every agent below its parent, as wide as the usage of its subtree", () => {
     const { nodes, total, levels, unknown } = picture();
     expect([total, levels, unknown]).toEqual([100, 3, 1]);
     expect(

@@ -61,7 +61,7 @@ const message = (event: string, id: string, data: unknown) =>
   `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 describe("the live stream", () => {
-  it("goes on behind the last message after a cut", async () => {
+  it("continues after the last message if the connection was lost", async () => {
     const { asked, received, over } = followed([
       {
         text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`,
@@ -75,7 +75,7 @@ describe("the live stream", () => {
     expect(asked).toEqual([null, "g-2", "g-3", "g-5"]);
   });
 
-  it("begins anew when the server says that it cannot go on", async () => {
+  it("starts again when the server cannot continue", async () => {
     const { asked, received, over } = followed([
       { text: message("event", "g-9", { id: "e1" }) },
       { text: "event: reset\nid: h-0\ndata: {}\n\n" },

@@ -12,7 +12,7 @@ const request = (request_id: string, started_at: string, status = "completed") =
   ({ request_id, started_at, status }) as unknown as RequestRecord;
 
 describe("messages of a request", () => {
-  it("that stood in the one before are folded, wherever they stand", () => {
+  it("that were in the previous request are folded, wherever they are", () => {
     const runs = messageRuns([piece("a", false), piece("b", false), piece("c", true), piece("d", false)], true);
     expect(runs.map((run) => (run.is === "new" ? run.message.piece : run.messages.length))).toEqual([2, "c", 1]);
   });

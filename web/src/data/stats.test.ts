@@ -51,7 +51,7 @@ describe("days", () => {
       ["2026-03-02", 0.4],
     ]);
   });
-  it("are the newest where there are very many, and none where there is none", () => {
+  it("are the newest of very many, and none if there are none", () => {
     expect(dayColumns([line("2020-01-01", 1), line("2026-03-02", 2)], "cost")).toHaveLength(120);
     expect(dayColumns([], "cost")).toEqual([]);
   });

@@ -101,7 +101,7 @@ describe("bars", () => {
   const listOf = (spans: readonly Span[]) => spanSet({ x: spans }).of("x");
   const view = { from: 0, to: 1_000 };
 
-  it("stand where their spans are", () => {
+  it("are at the positions of their spans", () => {
     const bars = barsOf(
       listOf([sampleSpan(100, 200), sampleSpan(200, 400, { kind: "tool" }), sampleSpan(900, null)]),
       view,

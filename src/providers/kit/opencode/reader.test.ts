@@ -267,7 +267,7 @@ describe("events", () => {
     expect([eventsAt({ start: 1 }), eventsAt({ start: 1, end: 2 })]).toEqual([[], [["assistant", "half", "prt_0"]]]);
   });
 
-  it("tell errors, subtasks and what the product says itself", () => {
+  it("contain errors, subtasks and the product's own messages", () => {
     expect(events(assistant({ error: { name: "APIError", data: { message: "no" } } }))).toEqual([
       ["error", "APIError: no", "error"],
     ]);
