@@ -91,6 +91,25 @@ describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
   });
 });
 
+describe.each([
+  ["kilo", "fail"],
+  ["kimi", "fail"],
+  ["kimi", "swarm"],
+  ["qwen", "background"],
+  ["qwen", "fail"],
+])("the traffic of %s, case %s", (provider, name) => {
+  it("beside its own records counts everything once", async () => {
+    const { home, threads } = recordedHome(provider, name);
+    const proxied = await recorded(wireOf("wires", `${provider}-${name}`), home);
+    const { forest } = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
+    const joined = treesOf(forest);
+    expect(
+      threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING)),
+    ).toEqual([]);
+    expect([...joined.keys()]).toEqual(threads.map(({ root }) => root));
+  });
+});
+
 describe("a request that could be of more than one product", () => {
   const id = "01a1e11c-ea2c-7174-9520-4cd9373a20d7";
   const asked = (headers: Record<string, string>): WireExchange => ({

@@ -1,5 +1,6 @@
 import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
 import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import { fingerprintOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
@@ -231,6 +232,9 @@ export class Wire implements Parser {
         this.#step = uuid;
         this.#responses = 0;
         return [];
+      case "step.end":
+        this.#readStepEnd(out, event);
+        return [];
       case "content.part":
         return this.#readPart(part, asObject(event.part) ?? {}, at, line, keys);
       case "tool.call":
@@ -240,6 +244,23 @@ export class Wire implements Parser {
       default:
         return [];
     }
+  }
+
+  /** Repeats the usage of the response, with the API's id of it. */
+  #readStepEnd(out: FindingsOf, event: JsonObject) {
+    const [usage, id] = [asObject(event.usage), asNonBlank(event.messageId)];
+    if (usage === null || id === null) return;
+    const tokens = tokensOf(usage);
+    const fingerprint = fingerprintOf(id, tokens);
+    out.part({ keys: [this.#response] }).add({
+      type: "model-call",
+      response: this.#response,
+      fingerprint,
+      model: this.#model,
+      tokens,
+      chars: 0,
+      ended: true,
+    });
   }
 
   #readPart(out: FindingsOf, part: JsonObject, at: number | null, line: number, keys: readonly RecordKey[]) {

@@ -1,3 +1,4 @@
+import { fingerprintOf } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
@@ -25,7 +26,9 @@ export function readTelemetry(out: FindingsOf, event: JsonObject, session: strin
     event.cached_content_token_count,
     event.thoughts_token_count,
   );
-  const part = out.part({ speaker, keys: [], at: asTime(event["event.timestamp"]) });
+  const id = asNonBlank(event.response_id);
+  const response = key.response(session, agent, tokens);
+  const part = out.part({ speaker, keys: [response], at: asTime(event["event.timestamp"]) });
   if (type !== null && INTERNAL.test(type))
     part.add({
       type: "agent-described",
@@ -34,7 +37,8 @@ export function readTelemetry(out: FindingsOf, event: JsonObject, session: strin
     });
   part.add({
     type: "model-call",
-    response: key.response(session, agent, tokens),
+    response,
+    ...(id === null ? {} : { fingerprint: fingerprintOf(id, tokens) }),
     model: asText(event.model) ?? "",
     tokens,
     chars: 0,
@@ -42,3 +46,9 @@ export function readTelemetry(out: FindingsOf, event: JsonObject, session: strin
   });
   return null;
 }
+
+/** The API's id of a response of the session itself; its record follows, without the id. Null for other events. */
+export const ownResponseIn = (event: JsonObject): string | null =>
+  asText(event["event.name"]) === "qwen-code.api_response" && asNonBlank(event.subagent_id) === null
+    ? asNonBlank(event.response_id)
+    : null;

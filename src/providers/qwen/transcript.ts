@@ -1,5 +1,6 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
 import type { RecordRead } from "../../core/facts/observation.ts";
+import { fingerprintOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
@@ -10,7 +11,7 @@ import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import type { QwenFile } from "./locate.ts";
 import { isSpawn, readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
-import { readTelemetry } from "./telemetry.ts";
+import { ownResponseIn, readTelemetry } from "./telemetry.ts";
 import { tokensOf } from "./tokens.ts";
 
 const RECORD_START = /\{"uuid":/g;
@@ -20,6 +21,7 @@ interface Memory {
   readonly isPrompted: boolean;
   readonly spawns: readonly string[];
   readonly forkedFrom: string | null;
+  readonly apiId: string | null;
 }
 
 /** A session (`chats/<session>.jsonl`) or one of its agents (`subagents/<session>/agent-<id>.jsonl`). */
@@ -32,6 +34,8 @@ export class Transcript implements Parser {
   /** Spawn calls without a result. */
   readonly #spawns: Set<string>;
   #forkedFrom: string | null;
+  /** The API's id of the response that was received last. */
+  #apiId: string | null;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(of: Exclude<QwenFile, { is: "meta" }>, file: SourceFile, saved?: unknown) {
@@ -44,6 +48,7 @@ export class Transcript implements Parser {
     this.#isPrompted = memory?.isPrompted ?? false;
     this.#spawns = new Set(memory?.spawns);
     this.#forkedFrom = memory?.forkedFrom ?? null;
+    this.#apiId = memory?.apiId ?? null;
   }
 
   save(): Memory {
@@ -52,6 +57,7 @@ export class Transcript implements Parser {
       isPrompted: this.#isPrompted,
       spawns: [...this.#spawns],
       forkedFrom: this.#forkedFrom,
+      apiId: this.#apiId,
     };
   }
 
@@ -177,7 +183,10 @@ export class Transcript implements Parser {
         this.#of.is === "agent"
           ? key.response(session, this.#of.agent, tokens)
           : key.record(uuid ?? `${session} ${line}`);
-      out.add({ type: "model-call", response, model: asText(json.model) ?? "", tokens, chars: 0, ended: true });
+      const fingerprint = this.#apiId === null ? {} : { fingerprint: fingerprintOf(this.#apiId, tokens) };
+      this.#apiId = null;
+      const model = asText(json.model) ?? "";
+      out.add({ type: "model-call", response, ...fingerprint, model, tokens, chars: 0, ended: true });
     }
     for (const { id, name, args } of calls) {
       statePlan(out, args);
@@ -222,7 +231,9 @@ export class Transcript implements Parser {
     const payload = asObject(json.systemPayload);
     switch (json.subtype) {
       case "ui_telemetry": {
-        const error = readTelemetry(out, asObject(payload?.uiEvent) ?? {}, this.#of.session);
+        const event = asObject(payload?.uiEvent) ?? {};
+        this.#apiId = ownResponseIn(event) ?? this.#apiId;
+        const error = readTelemetry(out, event, this.#of.session);
         // Of an agent, its meta file tells.
         if (error === null || this.#of.is === "agent") return [];
         out.add({ ...RECORD, role: "other", state: "failed", error });
