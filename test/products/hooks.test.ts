@@ -330,6 +330,12 @@ describe("retinue hooks", () => {
     ["codex", ".codex/config.toml", 'model = "x"\n\n[features]\nhooks = true'],
     ["codex", ".codex/config.toml", 'model = "x"\n'],
     ["codex", ".codex/config.toml", null],
+    ["qwen", ".qwen/settings.json", '{"model":{"name":"x"},"hooks":{"Notification":[]}}'],
+    ["qwen", ".qwen/settings.json", null],
+    ["droid", ".factory/settings.json", '{\n    "model": "x"\n}\n'],
+    ["droid", ".factory/settings.json", null],
+    ["kimi", ".kimi-code/config.toml", 'default_model = "x"\n[[hooks]]\nevent = "Stop"\ncommand = "true"'],
+    ["kimi", ".kimi-code/config.toml", null],
   ])("of %s in %s are put in and taken out to the byte", async (provider, file, before) => {
     const home = newHome();
     const path = join(home, file);

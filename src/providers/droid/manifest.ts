@@ -1,4 +1,5 @@
 import type { Manifest } from "../../core/ports/manifest.ts";
+import { hookPayload } from "./hook-payload.ts";
 
 export const NAME = "droid";
 
@@ -7,5 +8,6 @@ export const droid: Manifest = {
   product: "Factory Droid",
   versions: "0.225",
   docs: "docs/formats/droid.md",
+  hookPayload,
   load: async () => (await import("./provider.ts")).provider,
 };

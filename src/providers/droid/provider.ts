@@ -1,9 +1,13 @@
 import type { Provider } from "../../core/ports/provider.ts";
+import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
+import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { DroidHooks } from "./hooks.ts";
 import { droid } from "./manifest.ts";
 import { Settings } from "./settings.ts";
 import { asSentence } from "./tasks.ts";
 import { Transcript } from "./transcript.ts";
 
+const LIVE = { hooks: liveStream("hook", { open: (saved) => new DroidHooks(saved), promptIn: () => null }) };
 const FILE = /^sessions\/(?:[^/]+\/)?([0-9a-f-]{36})\.(jsonl|settings\.json)$/i;
 
 export const provider: Provider = {
@@ -24,6 +28,8 @@ export const provider: Provider = {
       ? { shape: "lines", open: (file, saved) => new Transcript(session, file, saved), together: session }
       : { shape: "document", open: (file) => new Settings(session, file), together: session };
   },
+  recorded: (path) => liveAt(LIVE, path),
+  hooks: jsonHookSettings([{ event: "SessionStart" }, ...hookEvents("Task")], null),
   asSentence,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

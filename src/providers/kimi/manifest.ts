@@ -1,4 +1,5 @@
 import type { Manifest } from "../../core/ports/manifest.ts";
+import { hookPayload } from "./hook-payload.ts";
 
 export const NAME = "kimi";
 
@@ -7,5 +8,6 @@ export const kimi: Manifest = {
   product: "Kimi Code",
   versions: "2.1; the older Kimi CLI (Python) from its sources, not verified",
   docs: "docs/formats/kimi.md",
+  hookPayload,
   load: async () => (await import("./provider.ts")).provider,
 };

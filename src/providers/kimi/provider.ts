@@ -1,4 +1,7 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
+import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { hookSettings } from "./hook-settings.ts";
+import { KimiHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { kimi } from "./manifest.ts";
 import { OldMeta, OldWire } from "./old.ts";
@@ -12,6 +15,8 @@ const listIn = (value: string | undefined) =>
     .map((dir) => dir.trim())
     .filter((dir) => dir !== "");
 const orElse = (given: readonly string[], usual: string) => (given.length > 0 ? given : [usual]);
+
+const LIVE = { hooks: liveStream("hook", { open: (saved) => new KimiHooks(saved), promptIn: () => null }) };
 
 export const provider: Provider = {
   ...kimi,
@@ -48,6 +53,8 @@ export const provider: Provider = {
         return found satisfies never;
     }
   },
+  recorded: (path) => liveAt(LIVE, path),
+  hooks: hookSettings,
   asSentence,
   isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

@@ -1,4 +1,5 @@
 import type { Manifest } from "../../core/ports/manifest.ts";
+import { hookPayload } from "./hook-payload.ts";
 
 export const NAME = "qwen";
 
@@ -7,5 +8,6 @@ export const qwen: Manifest = {
   product: "Qwen Code",
   versions: "0.24",
   docs: "docs/formats/qwen.md",
+  hookPayload,
   load: async () => (await import("./provider.ts")).provider,
 };

@@ -1,5 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
+import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { QwenHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { qwen } from "./manifest.ts";
 import { Meta } from "./meta.ts";
@@ -8,7 +10,10 @@ import { isPrinted, QwenStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 
 const STREAM = { open: (saved?: unknown) => new QwenStream(saved), promptIn: () => null };
-const LIVE = { run: liveStream("stream", STREAM) };
+const LIVE = {
+  run: liveStream("stream", STREAM),
+  hooks: liveStream("hook", { open: (saved) => new QwenHooks(saved), promptIn: () => null }),
+};
 
 export const provider: Provider = {
   ...qwen,
@@ -40,6 +45,7 @@ export const provider: Provider = {
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   printed: { form: "qwen -p … --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
+  hooks: jsonHookSettings(hookEvents("agent|task"), null),
   asSentence,
   isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),

@@ -1,0 +1,8 @@
+/** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
+import type { HookPayload } from "../../core/ports/manifest.ts";
+
+/** They name no transcript. */
+export const hookPayload: HookPayload = {
+  isHook: (field) => field("hook_event_name") !== null && /^kimi/.test(field("client_type") ?? ""),
+  rootOf: () => null,
+};

@@ -1,0 +1,72 @@
+import { type HookSettings, isOwnHook } from "../../core/ports/provider.ts";
+import { asList, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+
+export interface HookEvent {
+  readonly event: string;
+  readonly matcher?: string;
+}
+
+/** Hooks for starts, ends and spawns. Of the tools only those that spawn agents, so that no other call is delayed. */
+export const hookEvents = (spawners: string): readonly HookEvent[] => [
+  { event: "UserPromptSubmit" },
+  { event: "PreToolUse", matcher: spawners },
+  { event: "PostToolUse", matcher: spawners },
+  { event: "PostToolUseFailure", matcher: spawners },
+  { event: "SubagentStart" },
+  { event: "SubagentStop" },
+  { event: "Stop" },
+  { event: "StopFailure" },
+  { event: "SessionEnd" },
+];
+
+/** `settings.json` in Claude Code's format, which other products copied. `timeout` is in the product's own unit. */
+export const jsonHookSettings = (events: readonly HookEvent[], timeout: number | null): HookSettings => ({
+  file: "settings.json",
+  next: null,
+  install(text, command) {
+    const settings = text === null || text.trim() === "" ? {} : asObject(parseJson(text)?.value);
+    if (settings === null) return { wrong: "it is not a JSON object" };
+    const hooks = asObject(settings.hooks ?? {});
+    if (hooks === null) return { wrong: "its hooks are not an object" };
+    const clean = withoutOurs(hooks);
+    const added = events.map(({ event, matcher }) => {
+      const ours = {
+        ...(matcher === undefined ? {} : { matcher }),
+        hooks: [{ type: "command", command, ...(timeout === null ? {} : { timeout }) }],
+      };
+      return [event, [...asList(clean[event]), ours]] as const;
+    });
+    return written({ ...settings, hooks: { ...clean, ...Object.fromEntries(added) } }, text);
+  },
+  uninstall(text) {
+    const settings = asObject(parseJson(text)?.value);
+    if (settings === null) return { wrong: "it is not a JSON object" };
+    const hooks = withoutOurs(asObject(settings.hooks) ?? {});
+    const { hooks: _, ...rest } = settings;
+    return written(Object.keys(hooks).length === 0 ? rest : { ...settings, hooks }, text);
+  },
+  commands: (text) =>
+    Object.values(asObject(asObject(parseJson(text)?.value)?.hooks) ?? {}).flatMap((groups) =>
+      asList(groups).flatMap(commandsOf),
+    ),
+});
+
+const commandsOf = (group: unknown) =>
+  asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
+
+/** Our groups contain nothing else. */
+function withoutOurs(hooks: JsonObject): JsonObject {
+  const isOurs = (group: unknown) => commandsOf(group).some(isOwnHook);
+  const kept = Object.entries(hooks).map(
+    ([event, groups]) => [event, asList(groups).filter((group) => !isOurs(group)), groups] as const,
+  );
+  return Object.fromEntries(
+    kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])),
+  );
+}
+
+/** Keeps the file's indentation and final newline. */
+function written(settings: JsonObject, before: string | null): string {
+  const indent = /^[ \t]+(?=\S)/m.exec(before ?? "")?.[0] ?? "  ";
+  return JSON.stringify(settings, null, indent) + (before === null || before.endsWith("\n") ? "\n" : "");
+}
