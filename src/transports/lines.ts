@@ -125,6 +125,7 @@ export async function* readLines(
   yield [...before, { is: "unfinished", number: number + 1, length: position - start, end: start }];
 }
 
+const BLANK = 32;
 /** Bytes to read backwards at a time. */
 const BACK = 4_096;
 
@@ -137,8 +138,8 @@ function startsBehindRecord(path: string, offset: number): boolean {
     for (let end = offset; end > 0; end -= BACK) {
       const start = Math.max(0, end - BACK);
       const read = block.subarray(0, readSync(file, block, 0, end - start, start));
-      // Zeroes may be between two records, or before the first one of a line.
-      const last = read.findLast((byte) => byte !== 0);
+      // Zeroes and blanks may be between two records, or before the first one of a line.
+      const last = read.findLast((byte) => byte > BLANK || byte === NEWLINE);
       if (last !== undefined) return last !== NEWLINE;
     }
     return false;

@@ -9,7 +9,7 @@ export type CodexFile =
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 /** After a revert a thread continues in another file, with an additional id after the thread's. */
 const ROLLOUT = new RegExp(
-  `^(?:sessions|archived_sessions)/(?:.+/)?(rollout-.+?-(${UUID})(?:_[^/]+)?)\\.jsonl(\\.zst)?$`,
+  `^(?:sessions|archived_sessions)/(?:.+/)?(rollout-[^/]{1,200}?-(${UUID})(?:_[^/]{1,200})?)\\.jsonl(\\.zst)?$`,
   "i",
 );
 const LOCK = new RegExp(`^thread-writer-locks/(${UUID})\\.lock$`, "i");
