@@ -10,7 +10,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { type CliResult, COMPILED, MAIN, retinue } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { witnessedHomes } from "../support/witnesses.ts";
+import { liveHomes } from "../support/live-sources.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-streams-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -72,7 +72,7 @@ const TRIED: Readonly<Record<string, readonly string[]>> = {
   pi: ["tintin"],
 };
 const RECORDINGS = Object.entries(TRIED).flatMap(([provider, names]) =>
-  witnessedHomes(provider)
+  liveHomes(provider)
     .filter(({ name }) => names.includes(name))
     .map(({ name, home, recordings }) => {
       const folder = join(recordings, provider, "run");

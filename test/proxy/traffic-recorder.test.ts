@@ -18,7 +18,7 @@ const HEAD = {
   upstream: "http://127.0.0.1:9",
 };
 
-function witnessIn(folder: string) {
+function recorderIn(folder: string) {
   const troubles: string[] = [];
   const options = {
     folder,
@@ -62,7 +62,7 @@ const rowsIn = (folder: string) =>
 
 it("passes an exchange on in as many entries, however many chunks it has", async () => {
   const folder = join(scratch(), "few");
-  const { recorder, troubles } = witnessIn(folder);
+  const { recorder, troubles } = recorderIn(folder);
   const entries: number[] = [];
   for (const chunks of [10, 1_000]) {
     const before = recorder.passed.entries;
@@ -80,7 +80,7 @@ it("passes an exchange on in as many entries, however many chunks it has", async
 
 it("leaves requests out while too much waits, and retains nothing of any of them in the end", async () => {
   const folder = join(scratch(), "flood");
-  const { recorder, troubles } = witnessIn(folder);
+  const { recorder, troubles } = recorderIn(folder);
   for (let i = 0; i < 5_000; i += 1) exchange(recorder, i, 1);
   const most = recorder.waiting;
   expect(most.entries).toBeLessThan(10_010);

@@ -1,7 +1,7 @@
 /**
  * The real Claude Code and the real Codex under `retinue run`, with our hooks in their settings, and Claude Code's
  * telemetry sent to our server.
- * Every witness by itself, and all of them together, must tell what the model knows to have happened.
+ * Every live source alone, and all of them together, must report what the model knows to have happened.
  */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -43,7 +43,7 @@ const NESTED: Scripts = {
   LEAF: [bash("echo leaf"), { text: "The leaf is done." }],
 };
 
-/** What is known of a home without its transcripts, by these witnesses. */
+/** What is known of a home without its transcripts, from these live sources. */
 async function treeBy(kinds: readonly string[], provider: string, data: string, thread: string): Promise<AgentRecord> {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-by-"));
   onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));

@@ -84,7 +84,7 @@ describe("which evidence wins", () => {
     ]);
   });
 
-  it("is no conflict, where two witnesses agree", () => {
+  it("is no conflict if two sources agree", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker, { rule: "meta" }));
     book.see({ by: worker, at: 2 }, spawnCalled("c"));

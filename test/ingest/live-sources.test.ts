@@ -1,8 +1,8 @@
 /**
- * The same run, seen by more than one witness: the product's own files, what it printed, what its hooks and its
+ * The same run, seen by more than one source: the product's own files, what it printed, what its hooks and its
  * telemetry said.
  * Together they make one tree, equal to the truth, with nobody in it twice; and where the files are gone, everybody
- * whom another witness names is still there.
+ * that another source names is still there.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,16 +14,16 @@ import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { homeEnv, RECORDED, type RecordedThread } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
-import { type Witnessed, witnessedHomes } from "../support/witnesses.ts";
+import { type LiveHome, liveHomes } from "../support/live-sources.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "retinue-witnesses-"));
+const scratch = mkdtempSync(join(tmpdir(), "retinue-live-sources-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 const NOWHERE = join(scratch, "nowhere");
 let homes = 0;
 
-/** The tree of a thread, from the product's home, if it is given, and from what these witnesses recorded. */
+/** The tree of a thread, from the product's home, if it is given, and from what these live sources recorded. */
 async function treeFrom(
-  { provider, home, recordings }: Witnessed,
+  { provider, home, recordings }: LiveHome,
   thread: RecordedThread,
   kinds: readonly string[],
   withFiles: boolean,
@@ -54,9 +54,9 @@ function counted(tree: AgentTree | null) {
   return rows.sort((a, b) => (a.uri < b.uri ? -1 : 1));
 }
 
-describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(name).length > 0))("%s", (provider) => {
-  const witnessed = witnessedHomes(provider);
-  const cases = witnessed.flatMap((home) =>
+describe.each(RECORDED.map(({ name }) => name).filter((name) => liveHomes(name).length > 0))("%s", (provider) => {
+  const live = liveHomes(provider);
+  const cases = live.flatMap((home) =>
     home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })),
   );
 

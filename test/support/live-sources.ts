@@ -3,13 +3,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { caseNames, FIXTURES, filesBelow, type RecordedHome, type RecordedThread, recordedHome } from "./fixtures.ts";
 
-export interface Witnessed extends RecordedHome {
+export interface LiveHome extends RecordedHome {
   readonly provider: string;
   readonly recordings: string;
   /** `run`, `hooks`, `otlp`. */
   readonly kinds: readonly string[];
   /**
-   * Agents of the truth whom the witness names, by the id of the product; with their parents, where the witness knows
+   * Agents of the truth that the source names, by the id of the product; with their parents, if it knows
    * these as well.
    */
   named(
@@ -18,7 +18,7 @@ export interface Witnessed extends RecordedHome {
   ): readonly { readonly agentId: string; readonly parentAgentId?: string | null }[];
 }
 
-export function witnessedHomes(provider: string): Witnessed[] {
+export function liveHomes(provider: string): LiveHome[] {
   return caseNames(provider).flatMap((name) => {
     const recordings = join(FIXTURES, provider, name, "recordings");
     if (!existsSync(recordings)) return [];
