@@ -141,7 +141,7 @@ describe("a request that could be of more than one product", () => {
     [
       "Kilo, which has the ids of OpenCode",
       { "user-agent": "Kilo-Code/7.7.9", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" },
-      "proxy://",
+      "kilo://ses_e1b738ba3ffe2g7oOd5ACH8CaL",
     ],
     [
       "OpenCode",
