@@ -56,6 +56,11 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
   let asked = 0;
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    // Droid also talks to its vendor.
+    if (request.url?.endsWith("/chat/completions") !== true) {
+      response.writeHead(404).end();
+      return;
+    }
     const body = JSON.parse(await textIn(request)) as ChatRequest;
     const { script, step } = positionIn(body);
     asked += 1;

@@ -1,0 +1,185 @@
+/** Products that take any vendor's chat-completions model: how each is installed, started, and asked to make an agent. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ChatTurn } from "./chat-model.ts";
+import { install } from "./install.ts";
+import { openHome, type Sandbox } from "./sandbox.ts";
+
+type Tool = NonNullable<ChatTurn["tools"]>[number];
+
+export interface ChatProduct {
+  name: string;
+  install(): Promise<string[]>;
+  open(command: string[], modelUrl: string): Promise<Sandbox>;
+  /** Asks for an agent that plays a script, and waits for it. */
+  spawn(script: string): Tool;
+  /** A tool that does no harm. */
+  work: Tool;
+  nests: boolean;
+}
+
+const native = `${process.platform}-${process.arch}`;
+const told = (script: string) => ({ description: `Task ${script}`, prompt: `Do it. @@${script}` });
+
+async function put(home: string, path: string, content: string | object): Promise<void> {
+  const file = join(home, path);
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+}
+
+const kilo: ChatProduct = {
+  name: "Kilo 7.7.9",
+  install: () => {
+    const name = `@kilocode/cli-${native}`;
+    return install({ package: name, version: "7.7.9", programs: [`${name}/bin/kilo`] });
+  },
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        const model = {
+          name: "Mock 1",
+          tool_call: true,
+          reasoning: true,
+          limit: { context: 200_000, output: 8_192 },
+          cost: { input: 1, output: 2, cache_read: 0.1, cache_write: 1.25 },
+        };
+        const mock = {
+          npm: "@ai-sdk/openai-compatible",
+          name: "Mock",
+          options: { baseURL: modelUrl, apiKey: "not-a-key" },
+          models: { "mock-1": model },
+        };
+        await put(home, ".config/kilo/kilo.json", {
+          model: "mock/mock-1",
+          small_model: "mock/mock-1",
+          share: "disabled",
+          autoupdate: false,
+          lsp: false,
+          formatter: false,
+          snapshot: false,
+          enabled_providers: ["mock"],
+          permission: "allow",
+          subagent_depth: 3,
+          agent: { general: { permission: { task: "allow" } } },
+          provider: { mock },
+        });
+        // Else it installs its plugin from the network when it starts.
+        const dependencies = { "@kilocode/plugin": "*", "@opencode-ai/plugin": "*" };
+        await mkdir(join(home, ".config/kilo/node_modules"));
+        await put(home, ".config/kilo/package.json", { dependencies });
+        await put(home, ".config/kilo/package-lock.json", { lockfileVersion: 3, packages: { "": { dependencies } } });
+        const off = "AUTOUPDATE MODELS_FETCH LSP_DOWNLOAD DEFAULT_PLUGINS EXTERNAL_SKILLS SESSION_INGEST SHARE";
+        const env = Object.fromEntries(off.split(" ").map((what) => [`KILO_DISABLE_${what}`, "1"]));
+        return { command, env: { ...env, KILO_TELEMETRY_LEVEL: "off" } };
+      },
+      (prompt, flags) => ["run", "--format", "json", "--auto", ...flags, prompt],
+    ),
+  spawn: (script) => ({ name: "task", args: { ...told(script), subagent_type: "general" } }),
+  work: { name: "bash", args: { command: "ls", description: "list" } },
+  nests: true,
+};
+
+const qwen: ChatProduct = {
+  name: "Qwen Code 0.24.4",
+  install: () =>
+    install({
+      package: "@qwen-code/qwen-code",
+      version: "0.24.4",
+      programs: ["@qwen-code/qwen-code/cli-entry.js"],
+    }),
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        await put(home, ".qwen/settings.json", {
+          privacy: { usageStatisticsEnabled: false },
+          telemetry: { enabled: false },
+          general: { enableAutoUpdate: false, disableAutoUpdate: true },
+          security: { auth: { selectedType: "openai" }, folderTrust: { enabled: false } },
+          model: { name: "mock-1" },
+        });
+        return { command, env: { OPENAI_API_KEY: "not-a-key", OPENAI_BASE_URL: modelUrl, OPENAI_MODEL: "mock-1" } };
+      },
+      (prompt, flags) => ["--approval-mode", "yolo", "--output-format", "stream-json", ...flags, "-p", prompt],
+    ),
+  spawn: (script) => ({
+    name: "agent",
+    args: { ...told(script), subagent_type: "general-purpose", run_in_background: false },
+  }),
+  work: { name: "glob", args: { pattern: "*.txt" } },
+  nests: true,
+};
+
+const kimi: ChatProduct = {
+  name: "Kimi Code 2.1.0",
+  install: () =>
+    install({
+      package: "@moonshot-ai/kimi-code",
+      version: "2.1.0",
+      programs: ["@moonshot-ai/kimi-code/dist/main.mjs"],
+    }),
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        await put(
+          home,
+          ".kimi-code/config.toml",
+          [
+            'default_model = "mock"\ndefault_permission_mode = "auto"\ntelemetry = false',
+            `[providers.mock]\ntype = "openai"\nbase_url = "${modelUrl}"\napi_key = "not-a-key"`,
+            '[models.mock]\nprovider = "mock"\nmodel = "mock-1"\nmax_context_size = 200000\ncapabilities = ["tool_use"]',
+            "[loop_control]\nmax_attempts_per_step = 1\n",
+          ].join("\n"),
+        );
+        return { command, env: { KIMI_CODE_NO_AUTO_UPDATE: "1" } };
+      },
+      (prompt, flags) => [...flags, "--output-format", "stream-json", "-p", prompt],
+    ),
+  spawn: (script) => ({ name: "Agent", args: { ...told(script), subagent_type: "coder" } }),
+  work: { name: "Bash", args: { command: "ls", description: "list" } },
+  nests: false,
+};
+
+const droid: ChatProduct = {
+  name: "Factory Droid 0.225.2",
+  install: () => {
+    const name = `@factory/cli-${native}`;
+    return install({ package: name, version: "0.225.2", programs: [`${name}/bin/droid`] });
+  },
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        const model = "custom:Mock-0";
+        const mock = { model: "mock-1", displayName: "Mock", baseUrl: modelUrl, apiKey: "not-a-key" };
+        await put(home, ".factory/settings.json", {
+          customModels: [{ ...mock, provider: "generic-chat-completion-api", maxOutputTokens: 8_192 }],
+          model,
+          cloudSessionSync: false,
+          enableDroidShield: false,
+          sessionDefaultSettings: { model },
+        });
+        const base = modelUrl.replace(/\/v1$/, "");
+        return {
+          command,
+          env: {
+            FACTORY_AIRGAP_ENABLED: "true",
+            FACTORY_API_KEY: "not-a-key",
+            FACTORY_API_BASE_URL: base,
+            FACTORY_APP_BASE_URL: base,
+            FACTORY_TELEMETRY_INGEST_BASE_URL: base,
+            FACTORY_DISABLE_KEYRING: "1",
+            FACTORY_DROID_AUTO_UPDATE_ENABLED: "false",
+          },
+        };
+      },
+      (prompt, flags) => [
+        ...["exec", "-o", "stream-json", "--skip-permissions-unsafe", "-m", "custom:Mock-0"],
+        ...flags,
+        prompt,
+      ],
+    ),
+  spawn: (script) => ({ name: "Task", args: { ...told(script), subagent_type: "worker", await: true } }),
+  work: { name: "LS", args: { directory_path: "." } },
+  nests: false,
+};
+
+export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid];
