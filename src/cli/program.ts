@@ -10,6 +10,7 @@ import { productVersion } from "../app/version.ts";
 import { REDACTION_LEVELS } from "../core/redaction/redaction.ts";
 import { nearest } from "../core/tools/nearest.ts";
 import { GROUPS } from "../core/views/stats.ts";
+import type { AttachFlags } from "./commands/attach.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -148,6 +149,19 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .description("the live tree in the terminal; press ? for help")
     .argument("[uri]", URI)
     .action((uri: string | undefined, _: object, command: Command) => watch(open(command), uri));
+  common(program.command("attach"))
+    .description(
+      "continue an agent as a session of its own, with its whole history; the agent's own records are not changed",
+    )
+    .argument("<uri>", URI)
+    .argument("[args...]", "more arguments for the product's command, after --")
+    .option("--print-command", "print what would be run, and change nothing")
+    .option("--with <message>", "send this message first; without a terminal, print the response and end")
+    .option("--at <event>", "keep the history up to this event: its id or seq, as retinue events prints them")
+    .option("--in <folder>", "where to run the product (default: the agent's folder)")
+    .action(async (uri: string, args: string[], options: AttachFlags, command: Command) =>
+      (await import("./commands/attach.ts")).attach(open(command), uri, args, options),
+    );
   common(program.command("why"))
     .description("list all evidence for an agent's parent and status, and what decided")
     .argument("<uri>", URI)

@@ -22,6 +22,8 @@ export interface ChatModel {
   url: string;
   /** What was served to the end, by the script that was played. */
   served: ReadonlyMap<string, Required<Pick<KnownUsage, "calls" | "inputTokens" | "outputTokens" | "cacheReadTokens">>>;
+  /** The bodies of all requests, as JSON. */
+  requests(): readonly string[];
   reached(script: string, step: number): Promise<void>;
   close(): void;
 }
@@ -53,6 +55,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
   >();
   const waiting: { at: string; resolve: () => void }[] = [];
   const seen = new Set<string>();
+  const bodies: string[] = [];
   let asked = 0;
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -61,7 +64,9 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
       response.writeHead(404).end();
       return;
     }
-    const body = JSON.parse(await textIn(request)) as ChatRequest;
+    const text = await textIn(request);
+    bodies.push(text);
+    const body = JSON.parse(text) as ChatRequest;
     const { script, step } = positionIn(body);
     asked += 1;
     const n = asked;
@@ -116,6 +121,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     served,
+    requests: () => bodies,
     reached: (script, step) =>
       new Promise((resolve) => {
         if (seen.has(`${script} ${step}`)) resolve();

@@ -18,6 +18,8 @@ export interface Served {
 export interface ServingModel {
   url: string;
   served(): readonly Served[];
+  /** The bodies of all requests, as JSON. */
+  requests(): readonly string[];
   /** Waits until this step is requested. */
   reached(script: string, step: number): Promise<void>;
   close(): Promise<void>;
@@ -32,10 +34,13 @@ const PATIENCE_MS = 120_000;
 
 export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> {
   const log: Served[] = [];
+  const bodies: string[] = [];
   let answers = 0;
   const server = createServer(async (incoming, outgoing) => {
     const [, method] = /models\/[^:]+:(\w+)/.exec(incoming.url ?? "") ?? [];
-    const request = asMessages((await bodyOf(incoming)) as GeminiRequest);
+    const body = (await bodyOf(incoming)) as GeminiRequest;
+    bodies.push(JSON.stringify(body));
+    const request = asMessages(body);
     if (method === undefined) return sendJson(outgoing, 404, {});
     if (method === "countTokens") return sendJson(outgoing, 200, { totalTokens: 100 });
     const position = positionOf(request);
@@ -63,6 +68,7 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     served: () => log,
+    requests: () => bodies,
     async reached(script, step) {
       const deadline = Date.now() + PATIENCE_MS;
       while (!log.some((one) => one.script === script && one.step === step)) {

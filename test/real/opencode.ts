@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { install } from "./install.ts";
 import { Group, type Run } from "./process.ts";
+import type { Launch } from "./sandbox.ts";
 
 /** It begins by looking at a great deal. */
 const UP_WITHIN_MS = 120_000;
@@ -17,6 +18,7 @@ const ANSWER_MS = 60_000;
 
 export interface OpenCode {
   home: string;
+  launch: Launch & { cwd: string };
   start(prompt: string): Run;
   /** As a server that asks for a password. */
   serve(password: string, env?: Record<string, string>): Promise<Serving>;
@@ -53,6 +55,7 @@ export async function openOpenCode(command: string[], modelUrl: string, extra: o
 
   return {
     home,
+    launch: { command, env: environment(home), cwd: project },
     start: (prompt) =>
       group.start([...command, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
     async serve(password, env = {}) {

@@ -45,7 +45,8 @@ async function messagesModel(scripts: Scripts): Promise<ServingModel> {
         finished,
         usage: answer && finished ? usageOfCall(answer.usage) : NO_USAGE,
       }));
-  return { ...model, served };
+  const requests = () => model.exchanges.map(({ request }) => JSON.stringify(request));
+  return { ...model, served, requests };
 }
 
 const gemini: RealProduct = {

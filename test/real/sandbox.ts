@@ -6,6 +6,8 @@ import { Group, type Run } from "./process.ts";
 
 export interface Sandbox {
   home: string;
+  /** How the product is started, for those who start it themselves. */
+  launch: Launch & { cwd: string };
   start(prompt: string, flags?: string[]): Run;
   /** Runs to the end; an exit code other than 0 is an error. */
   run(prompt: string, flags?: string[]): Promise<void>;
@@ -46,6 +48,7 @@ export async function openHome(
   const commandFor = (prompt: string, flags: string[] = []) => [...command, ...args(prompt, flags)];
   return {
     home,
+    launch: { command, ...options },
     start: (prompt, flags) => group.start(commandFor(prompt, flags), options),
     run: (prompt, flags) => group.run(commandFor(prompt, flags), options),
     async dispose() {

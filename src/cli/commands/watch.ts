@@ -32,13 +32,16 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const stop = new AbortController();
   const screen = new Screen(context, stdout);
   let view: View = FIRST_VIEW;
+  let [isAway, notice] = [false, ""];
   let trees: readonly AgentTree[] = [];
   const rows = () => rowsOf(trees, view.sort, (agent) => isFolded(view, agent));
   const troubles = new Troubles();
   const messages: string[] = [];
-  const draw = () =>
+  const draw = () => {
+    if (isAway) return;
     screen.draw((size, colors) => {
       const lines = screenOf(trees, rows(), view, size, colors, library.now());
+      if (notice !== "") return [...lines.slice(0, -1), colors.yellow(clip(oneLine(notice), size.columns))];
       const [trouble] = troubles.list;
       if (trouble !== undefined)
         return [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
@@ -46,17 +49,35 @@ export async function watch(context: Context, uri: string | undefined): Promise<
         ? lines
         : [...lines.slice(0, -1), colors.dim(clip(readingLine(library.reading), size.columns))];
     });
+  };
   const onKeys = (chunk: Buffer) => {
+    notice = "";
     for (const pressed of keysIn(chunk.toString("utf8"))) {
       const next = press(view, pressed, rows(), pageOf(screen.size));
       if (next === null) return stop.abort();
       view = next;
+      if (view.attaches?.isConfirmed === true) return void continueAgent(view.attaches.uri);
     }
     draw();
   };
   const end = () => stop.abort();
+  /** Leaves the terminal to the product until it ends. */
+  const continueAgent = async (uri: string) => {
+    view = { ...view, attaches: null };
+    isAway = true;
+    leave();
+    try {
+      await attachInTerminal(context, library, uri);
+    } catch (error) {
+      notice = (error as Error).message;
+    }
+    isAway = false;
+    if (stop.signal.aborted) return;
+    leave = screen.enter(onKeys, draw, end);
+    draw();
+  };
   const tick = setInterval(draw, TICK_MS);
-  const leave = screen.enter(onKeys, draw, end);
+  let leave = screen.enter(onKeys, draw, end);
   try {
     const retry = { signal: stop.signal, notify: (text: string) => messages.push(text), troubles };
     for await (const _ of live(library, retry)) {
@@ -66,7 +87,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     }
   } finally {
     clearInterval(tick);
-    leave();
+    if (!isAway) leave();
     library.close();
     // Printed after the screen is restored, so that messages do not overwrite it.
     for (const text of messages) context.terminal.notify(text);
@@ -80,6 +101,12 @@ async function targetOf(
   if (uri === undefined) return { library: await context.library(FIRST_PAGE), key: null };
   const { library, agents } = await context.find(uri);
   return { library, key: agents[0].key };
+}
+
+/** The module is imported on demand: few people use it. */
+async function attachInTerminal(context: Context, library: Library, uri: string): Promise<void> {
+  const { continueInTerminal } = await import("./attach.ts");
+  await continueInTerminal(context, library, uri);
 }
 
 /** Progress of reading the older threads in the background. */
@@ -137,10 +164,13 @@ class Screen {
     this.#out.on("resize", resized);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
     for (const signal of signals) process.once(signal, onEnd);
+    this.#last = [];
     this.#write(`${ENTER}\u001b[2J`);
     return () => {
       this.#out.off("resize", resized);
       stdin.off("data", onKeys);
+      stdin.off("end", onEnd);
+      stdin.off("error", onEnd);
       for (const signal of signals) process.off(signal, onEnd);
       try {
         stdin.setRawMode(false);

@@ -3,6 +3,7 @@ import { count, duration, money, plural } from "../../core/tools/format.ts";
 import { visible } from "../../core/tools/visible.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { STATUS_MARKS } from "../../core/views/agent.ts";
+import { attachCommand } from "../../core/views/attach-command.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
 import { labelOf, modelName, paintStatus, statusCell, walk } from "../render/tree.ts";
@@ -43,9 +44,12 @@ export function screenOf(
   now: number,
 ): string[] {
   const toWidth = (line: string) => clip(line, size.columns);
-  const keys = view.isHeld
-    ? colors.yellow(toWidth("paused: f continues · q quits"))
-    : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  s sort  f pause  ? help  q quit"));
+  const asks = view.attaches === null ? null : colors.yellow(toWidth(questionOf(rows, view.attaches.uri)));
+  const keys =
+    asks ??
+    (view.isHeld
+      ? colors.yellow(toWidth("paused: f continues · q quits"))
+      : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  a continue agent  s sort  f pause  ? help  q quit")));
   if (view.isHelp) return filled([...HELP.map(([key, does]) => `  ${key.padEnd(18)}${does}`)].map(toWidth), size, keys);
   const agent = view.open === null ? undefined : rows.find((row) => row.agent.uri === view.open)?.agent;
   if (agent !== undefined) {
@@ -54,7 +58,7 @@ export function screenOf(
     return filled(
       lines.slice(from, from + size.rows - 1),
       size,
-      colors.dim(toWidth("↑↓ scroll  enter back  f pause  q back")),
+      asks ?? colors.dim(toWidth("↑↓ scroll  enter back  a continue agent  f pause  q back")),
     );
   }
   const body =
@@ -62,6 +66,12 @@ export function screenOf(
       ? ["", toWidth("No agents yet. Agents appear here as soon as one starts.")]
       : listOf(rows, view, size, colors, now);
   return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
+}
+
+function questionOf(rows: readonly WatchRow[], uri: string): string {
+  const agent = rows.find((row) => row.agent.uri === uri)?.agent;
+  const name = agent === undefined ? uri : labelOf(agent, 32);
+  return `continue ${name} as a session of its own? a: yes · any other key: no`;
 }
 
 function filled(lines: readonly string[], { rows }: Size, last: string): string[] {
@@ -176,6 +186,7 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
           `${plural(agent.counts.descendants, "agent")}; ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`,
         )),
     ...field("folder", agent.cwd),
+    ...field("continue", `press a, or run: ${attachCommand(agent.uri)}`),
     ...agent.warnings.flatMap((warning) => field("!", warning)),
     ...text("asked", prompt),
     ...text("answered", result),

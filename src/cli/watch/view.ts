@@ -15,6 +15,8 @@ export interface View {
   /** Lines scrolled in the detail view. */
   readonly scroll: number;
   readonly isHelp: boolean;
+  /** The agent that `a` was pressed on: pressed again, it is continued. */
+  readonly attaches: { readonly uri: string; readonly isConfirmed: boolean } | null;
 }
 
 export const FIRST_VIEW: View = {
@@ -25,6 +27,7 @@ export const FIRST_VIEW: View = {
   open: null,
   scroll: 0,
   isHelp: false,
+  attaches: null,
 };
 
 /** Threads that have ended are folded, so that running ones stay visible. */
@@ -35,16 +38,22 @@ export const HELP = [
   ["↑ ↓  j k", "move"],
   ["← →  h l  space", "fold, unfold"],
   ["enter  o", "show one agent; again to go back"],
+  ["a", "continue this agent as a session of its own; again to confirm"],
   ["s", "sort: running, newest, tokens, cost"],
   ["f", "pause and continue updates"],
   ["g G", "first, last"],
   ["q", "quit"],
 ] as const;
 
+const ATTACH = "a";
+
 /** The view after a key press; null to quit. `page` is the number of visible rows. */
 export function press(view: View, key: string, rows: readonly WatchRow[], page: number): View | null {
-  if (key === "\u0003" || key === "q") return view.open !== null || view.isHelp ? leave(view, key) : null;
+  if (key === "\u0003" || key === "q")
+    return view.open !== null || view.isHelp || view.attaches !== null ? leave(view, key) : null;
   if (view.isHelp) return { ...view, isHelp: false };
+  if (view.attaches !== null)
+    return { ...view, attaches: key === ATTACH ? { ...view.attaches, isConfirmed: true } : null };
   if (view.open !== null) return pressInside(view, key, page);
   const at = Math.max(
     0,
@@ -87,6 +96,8 @@ export function press(view: View, key: string, rows: readonly WatchRow[], page: 
     case "\r":
     case "o":
       return agent === undefined ? view : { ...view, cursor: agent.uri, open: agent.uri, scroll: 0 };
+    case ATTACH:
+      return agent === undefined ? view : attaching(view, agent.uri);
     case "s":
       return { ...view, sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] ?? view.sort };
     case "f":
@@ -99,7 +110,12 @@ export function press(view: View, key: string, rows: readonly WatchRow[], page: 
 }
 
 /** Ctrl-C always quits; q leaves the detail view first. */
-const leave = (view: View, key: string): View | null => (key === "q" ? { ...view, open: null, isHelp: false } : null);
+const leave = (view: View, key: string): View | null => {
+  if (key !== "q") return null;
+  return view.attaches === null ? { ...view, open: null, isHelp: false } : { ...view, attaches: null };
+};
+
+const attaching = (view: View, uri: string): View => ({ ...view, cursor: uri, attaches: { uri, isConfirmed: false } });
 
 function pressInside(view: View, key: string, page: number): View {
   const by = (lines: number): View => ({ ...view, scroll: Math.max(0, view.scroll + lines) });
@@ -117,6 +133,8 @@ function pressInside(view: View, key: string, page: number): View {
       return by(page);
     case "f":
       return { ...view, isHeld: !view.isHeld };
+    case ATTACH:
+      return view.open === null ? view : attaching(view, view.open);
     case "\r":
     case "o":
     case "\u001b":

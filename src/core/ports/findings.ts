@@ -1,3 +1,4 @@
+import { continuedFrom } from "../facts/continued.ts";
 import { type AgentKey, observationId, placeName, type RecordKey } from "../facts/ids.ts";
 import type { Fact, Observation } from "../facts/observation.ts";
 import type { FromOrigin } from "../facts/origin.ts";
@@ -58,9 +59,16 @@ export class FindingsOf implements Findings {
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
     const { speaker, line, order, origin } = this.#record;
     const id = observationId(this.#place, this.observations.length);
-    const seen = { ...fact, id, at, speaker, keys, order: order ?? line };
+    const seen = { ...withOrigin(fact), id, at, speaker, keys, order: order ?? line };
     this.observations.push(origin === undefined ? seen : { ...seen, origin });
   }
+}
+
+/** A session that `attach` began names the agent that it continues in its prompt. */
+function withOrigin(fact: Fact): Fact {
+  if (fact.type !== "agent-described" || fact.prompt === undefined || fact.forkedFrom !== undefined) return fact;
+  const forkedFrom = continuedFrom(fact.prompt);
+  return forkedFrom === null || forkedFrom === fact.agent ? fact : { ...fact, forkedFrom };
 }
 
 export function problemAt(path: string, line: number, code: ProblemCode, detail: string, row?: string): Findings {

@@ -3,6 +3,7 @@ import type { Observation } from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import type { JsonObject } from "../tools/json.ts";
 import type { EventDraft } from "../views/event.ts";
+import type { Attach } from "./attach.ts";
 import type { Dialect } from "./dialect.ts";
 
 /**
@@ -48,6 +49,8 @@ export interface Provider {
   readonly hooks?: HookSettings;
   /** `service.name` in its OpenTelemetry data, which `recorded` reads at `otlp/<day>.jsonl`; omitted if it has none. */
   readonly telemetry?: string;
+  /** How to continue one of its agents as a session of its own; omitted if unsupported. */
+  readonly attach?: Attach;
   /** How to follow a server of the product; omitted if there is none. */
   readonly relay?: Relay;
   /** How to interpret its API requests; omitted if unknown. */

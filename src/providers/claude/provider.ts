@@ -1,5 +1,6 @@
 import type { FileStream, Provider, SourceFile } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { attach } from "./attach.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { fastFactor } from "./fast.ts";
 import { hookSettings } from "./hook-settings.ts";
@@ -79,6 +80,7 @@ export const provider: Provider = {
   hooks: hookSettings,
   telemetry: SERVICE,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  attach,
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,
   wire,

@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { attach } from "./attach.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
 import { locate, placesOf } from "./locate.ts";
@@ -50,6 +51,7 @@ export const provider: Provider = {
   printed: { form: "codex exec --json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  attach,
   isAgentId: (id) => /^[\w.-]+$/.test(id),
   wire,
   isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),

@@ -1,4 +1,5 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
+import { attach } from "./attach.ts";
 import { processMark, workspace } from "./beside.ts";
 import { copilot } from "./manifest.ts";
 import { Transcript } from "./transcript.ts";
@@ -28,5 +29,6 @@ export const provider: Provider = {
       : { shape: "document", fleeting: true, open: (file) => processMark(session, Number(pid), file) };
   },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  attach,
   isAgentId: (id) => /^[\w.-]+$/.test(id),
 };

@@ -20,8 +20,13 @@ export const namelessAgent = (session: string, firstMessage: string) =>
 const SHORT = 8;
 const scoped = (session: string, id: string) => `${session.slice(0, SHORT)}/${id}`;
 export const call = (session: string, id: string): CallKey => callKey(NAME, scoped(session, id));
-/** Message ids repeat: the context message has the same id in every session. */
-export const record = (session: string, id: string): RecordKey => recordKey(NAME, scoped(session, id));
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/**
+ * A UUID in another session is a copy (`--session-file`). Other ids repeat: the context message has the same id in every
+ * session.
+ */
+export const record = (session: string, id: string): RecordKey =>
+  recordKey(NAME, UUID.test(id) ? id : scoped(session, id));
 export const promptMatch = (session: string, prompt: string) =>
   matchKey(NAME, "prompt", scoped(session, prompt.trim()));
 /** Up to 0.38 no record names the call of an agent, and prompts are wrapped: only the order can be matched. */

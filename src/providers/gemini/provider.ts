@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { gemini } from "./manifest.ts";
 import { GeminiStream, isPrinted, wrap } from "./stream.ts";
@@ -28,5 +29,6 @@ export const provider: Provider = {
   wrap,
   printed: { form: "gemini --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  attach,
   isAgentId: (id) => /^[\w.#-]+$/.test(id),
 };

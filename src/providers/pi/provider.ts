@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { attach } from "./attach.ts";
 import { entryIn } from "./entry.ts";
 import { locate } from "./locate.ts";
 import { pi } from "./manifest.ts";
@@ -41,6 +42,7 @@ export const provider: Provider = {
   printed: { form: "pi --mode json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  attach,
   isAgentId: (id) => /^[\w.|:-]+$/.test(id),
   entry: entryIn,
 };

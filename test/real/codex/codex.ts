@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { install } from "../install.ts";
 import { Group, type Run } from "../process.ts";
+import type { Launch } from "../sandbox.ts";
 
 /** A version, and the model that decides which sub-agent tools it offers. */
 export interface Setup {
@@ -18,6 +19,7 @@ export interface Setup {
 
 export interface Sandbox {
   home: string;
+  launch: Launch & { cwd: string };
   start(args: readonly string[]): Run;
   run(args: readonly string[]): Promise<void>;
   dispose(): Promise<void>;
@@ -58,6 +60,7 @@ export async function openSandbox(
   const group = new Group();
   return {
     home,
+    launch: { command: [...command], env, cwd: project },
     start: (args) => group.start([...command, ...args], { cwd: project, env }),
     run: (args) => group.run([...command, ...args], { cwd: project, env }),
     async dispose() {

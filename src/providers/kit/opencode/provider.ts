@@ -1,6 +1,7 @@
 import type { Manifest } from "../../../core/ports/manifest.ts";
 import type { FileStream, Provider, Stream } from "../../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../live-stream.ts";
+import { attachOf } from "./attach.ts";
 import { keysOf } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portableOf } from "./portable.ts";
@@ -77,6 +78,7 @@ export function opencodeLike(manifest: Manifest, { vendor, programs, variable, v
     },
     recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? followed : liveAt(live, path)),
     wrap: (command) => wrapOf(programs, command),
+    attach: attachOf(name, manifest.product),
     asSentence,
     printed: { form: `${name} run --format json`, recognise: isPrinted, stream: printedStream(stream) },
     wire: wireOf(key, userAgent),

@@ -1,0 +1,98 @@
+import type { AgentKey } from "../facts/ids.ts";
+
+/**
+ * How to continue one agent of a product as a session of its own. Pure: it says what to run and which files to write
+ * first. The agent's own records are only read.
+ */
+export interface Attach {
+  /**
+   * The command that continues the agent with its history. If it needs transcripts, it yields their paths, and gets
+   * their records, or null for a file that does not exist. If the product cannot do it, the reason is returned, and
+   * `begin` is used instead.
+   */
+  resume(agent: AttachedAgent, ask: AttachRequest): Resuming | Resumption | Unable;
+  /** The command that begins a new session with this message. */
+  begin(message: string, agent: AttachedAgent, ask: AttachRequest): readonly string[];
+}
+
+export type Resuming = Generator<string, Resumption | Unable, readonly TranscriptRecord[] | null>;
+
+export interface Resumption {
+  readonly command: readonly string[];
+  /** Files to write first; their paths come from `AttachRequest.copyAt`. */
+  readonly copies: readonly TranscriptCopy[];
+  /** What is not as the agent had it, one sentence each. */
+  readonly limits: readonly string[];
+}
+
+/** One sentence that says why the product cannot continue this agent. */
+export interface Unable {
+  readonly unable: string;
+}
+
+export interface TranscriptCopy {
+  readonly path: string;
+  /** One JSON text per record. */
+  readonly records: readonly string[];
+}
+
+/** A line of a transcript. */
+export interface TranscriptRecord {
+  readonly bytes: Uint8Array;
+  readonly line: number;
+  readonly offset: number;
+}
+
+export interface AttachedAgent {
+  readonly key: AgentKey;
+  /** The product's own ids. */
+  readonly thread: string;
+  readonly agent: string | null;
+  readonly type: string | null;
+  /** Whether it is a sub-agent. */
+  readonly isBelow: boolean;
+  /** The model of its last model call, and that model's vendor, if recorded. */
+  readonly model: string | null;
+  readonly vendor: string | null;
+  /** Its transcripts. Those in the product's own folders come first. */
+  readonly files: readonly AttachedFile[];
+  /** The transcripts of the agents above it, the parent's first. */
+  readonly above: readonly string[];
+}
+
+export interface AttachedFile {
+  readonly path: string;
+  /** The id of the database object, if the transcript is one. */
+  readonly object: string | null;
+  /** It is in a folder of the product, so that the product can find it. */
+  readonly isOwn: boolean;
+}
+
+export interface AttachRequest {
+  /** The first message; null if the user types it. */
+  readonly message: string | null;
+  /** The product runs in a terminal. Otherwise it answers the message and ends. */
+  readonly isInteractive: boolean;
+  /** The last record to keep; null for the whole history. */
+  readonly until: CutAfter | null;
+  /** More arguments for the product's command. */
+  readonly args: readonly string[];
+  /** A new id for a copy. */
+  readonly id: string;
+  /** Where to write a copy with this file name. */
+  copyAt(name: string): string;
+}
+
+/** A record of a transcript; `offset` is null for a row of a database or a whole document. */
+export interface CutAfter {
+  readonly path: string;
+  readonly line: number;
+  readonly offset: number | null;
+}
+
+/** Whether the record is kept. */
+export const isBefore = (cut: CutAfter | null, path: string, { line, offset }: TranscriptRecord) =>
+  cut === null || cut.path !== path || line < cut.line || (line === cut.line && offset <= (cut.offset ?? offset));
+
+/** A message must not be taken for an option. */
+export const asArgument = (message: string) => (message.startsWith("-") ? ["--", message] : [message]);
