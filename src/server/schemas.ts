@@ -205,6 +205,22 @@ export const Why = v.pipe(
   v.metadata({ ref: "Why" }),
 );
 
+export const Attach = v.pipe(
+  v.object({
+    uri: v.string(),
+    command: v.pipe(v.string(), v.description("the command to type in a terminal")),
+    product: v.string(),
+    begins: v.pipe(
+      v.picklist(["history", "text"]),
+      v.description("history: the product resumes the agent; text: a new session gets its history as a message"),
+    ),
+    runs: v.pipe(v.string(), v.description("what that command runs; shortened if it is long")),
+    folder: v.pipe(v.string(), v.description("where it is run")),
+    notes: v.pipe(v.array(v.string()), v.description("what is not as the agent had it")),
+  }),
+  v.metadata({ ref: "Attach" }),
+);
+
 const Reading = v.object({
   done: v.pipe(count, v.description("files read")),
   all: count,

@@ -24,7 +24,7 @@ type Json = Record<string, unknown>;
 /** Reads a home, and plans for all of its agents, or for the chosen ones. */
 async function planned(home: string, isWanted: (agent: LinkedAgent) => boolean, options: Partial<AttachOptions> = {}) {
   const env = { ...homeEnv(home), RETINUE_HOME: join(scratch, `data-${count++}`) };
-  const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   try {
     await library.refresh();
     const keys = [...library.threadRows({ limit: 1000 })].map(({ place }) => place.key);

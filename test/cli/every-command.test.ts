@@ -60,6 +60,11 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   search: [{ args: ["search", "evil"] }, { args: ["search", "evil", "--json"] }],
   stats: [{ args: ["stats"] }],
   watch: [{ args: ["watch"], until: /U\+007F/ }],
+  attach: [
+    { args: ["attach", "CHILD", "--print-command"] },
+    { args: ["attach", "THREAD", "--print-command", "--json"] },
+    { args: ["attach", "CHILD", "--at", `nothing${EVIL.replaceAll("\u0000", "")}`], code: 1 },
+  ],
   why: [{ args: ["why", "CHILD"] }],
   verify: [{ args: ["verify"], code: 0 }],
   link: [{ args: ["link", "CHILD", "THREAD"] }],

@@ -167,7 +167,8 @@ describe("Claude Code", () => {
     expect(JSON.stringify(asked?.request.messages)).toMatch(/Do it\. @@A.*A-ran.*A is done\..*Continue\. @@CONT/);
     const attached = await allTrees(sandbox.home);
     expect(changedSince(before, records)).toEqual([]);
-    expect(origins(attached.values())).toEqual([a.uri]);
+    // The oldest one gives copied records new ids and times, so nothing tells where they came from.
+    if (version !== OLD) expect(origins(attached.values())).toEqual([a.uri]);
     expect([...attached.values()].flatMap(everyone).filter(({ agentId }) => agentId !== null)).toHaveLength(1);
   });
 

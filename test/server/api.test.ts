@@ -84,6 +84,8 @@ describe("every route answers as it is described:", () => {
     ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
+    ["/api/agents/{uri}/attach", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/attach`, 200],
+    ["/api/agents/{uri}/attach", () => `/api/agents/${encodeURIComponent(NOBODY)}/attach`, 404],
     ["/api/search", () => "/api/search?q=leaf", 200],
     ["/api/search", () => "/api/search?q=%20!", 400],
     ["/api/search", () => "/api/search", 400],
@@ -240,6 +242,7 @@ describe("every route answers as it is described:", () => {
   it("the document names every route there is, and describes what it names", async () => {
     const routes = [
       "/api/agents/{uri}",
+      "/api/agents/{uri}/attach",
       "/api/agents/{uri}/events",
       "/api/agents/{uri}/events/{id}",
       "/api/agents/{uri}/messages",
@@ -251,14 +254,14 @@ describe("every route answers as it is described:", () => {
     ];
     expect(Object.keys(document.paths).sort()).toEqual([
       "/api/address",
-      ...routes.slice(0, 6),
+      ...routes.slice(0, 7),
       "/api/cards",
       "/api/cards/{id}",
       "/api/cards/{id}/agent-activity",
       "/api/cards/{id}/logs",
       "/api/conversations",
       "/api/conversations/{id}",
-      ...routes.slice(6),
+      ...routes.slice(7),
       "/api/hooks",
       "/api/links",
       "/api/links/{child}",
@@ -304,6 +307,15 @@ describe("what is answered is what the command line prints:", () => {
     expect(await server.json(`/api/agents/${encodeURIComponent(child)}/why`)).toEqual(
       await retinueJson(server.home, ["why", child]),
     );
+  });
+
+  it("attach: the command to type, and what it would run; nothing is written", async () => {
+    const child = thread.children[0]?.uri ?? "";
+    const found = await server.json(`/api/agents/${encodeURIComponent(child)}/attach`);
+    expect(found).toMatchObject({ command: `retinue attach ${child}`, product: "Claude Code", begins: "history" });
+    expect(found).toMatchObject({
+      runs: expect.stringMatching(/^claude --resume \S+\/attached\/claude\/\S+ --fork-session/),
+    });
   });
 
   it("events, page by page, whole or of the subtree", async () => {

@@ -2,16 +2,17 @@ import { randomUUID } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { partsOf } from "../../core/facts/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts";
-import type {
-  Attach,
-  AttachedAgent,
-  AttachedFile,
-  AttachRequest,
-  CutAfter,
-  Resumption,
-  TranscriptCopy,
-  TranscriptRecord,
-  Unable,
+import {
+  type Attach,
+  type AttachedAgent,
+  type AttachedFile,
+  type AttachRequest,
+  type CutAfter,
+  nameIn,
+  type Resumption,
+  type TranscriptCopy,
+  type TranscriptRecord,
+  type Unable,
 } from "../../core/ports/attach.ts";
 import type { Provider } from "../../core/ports/provider.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
@@ -126,10 +127,10 @@ function attachedAgent(library: Library, forest: Forest, agent: LinkedAgent): At
     key: agent.key,
     thread,
     agent: id,
-    type: agent.agentType ?? agent.spawnCall?.agentType ?? null,
+    type: nameIn(agent.agentType ?? agent.spawnCall?.agentType),
     isBelow: agent.parent !== null,
-    model: last?.model || null,
-    vendor: last?.vendor || null,
+    model: nameIn(last?.model),
+    vendor: nameIn(last?.vendor),
     files: filesOf(library, agent),
     above: aboveOf(forest, agent).flatMap((one) => filesOf(library, one).map(({ path }) => path)),
   };

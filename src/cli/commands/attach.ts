@@ -61,7 +61,7 @@ function print({ terminal, json }: Context, plan: AttachPlan): void {
 }
 
 /** What happens, and what is not as the agent had it. */
-function notesOf({ uri, begins, copies, notes }: AttachPlan): readonly string[] {
+function notesOf({ uri, begins, copies, cwd, notes }: AttachPlan): readonly string[] {
   const [copy] = copies;
   const how =
     begins === "text"
@@ -69,7 +69,7 @@ function notesOf({ uri, begins, copies, notes }: AttachPlan): readonly string[] 
       : copy === undefined
         ? "as a fork of its session"
         : `as a new session from a copy of ${plural(copy.records.length, "record")}`;
-  return [`continues ${uri} ${how}`, ...notes];
+  return [`continues ${uri} ${how}, in ${cwd}`, ...notes];
 }
 
 /** Continues an agent, and returns when the product has ended. */

@@ -37,6 +37,9 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   n: "nothing",
   words: "nothing",
   command: "files",
+  args: "nothing",
+  message: "nothing",
+  event: "nothing",
 };
 
 /** Derived from the program itself, so that no command or option is missing. */

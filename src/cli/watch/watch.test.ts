@@ -178,4 +178,16 @@ describe("keys", () => {
     expect(pressed(["?", "x"])).toMatchObject({ isHelp: false });
     expect(pressed(["q"])).toBeNull();
   });
+
+  it("continue an agent after a question, from the list and from its page", () => {
+    const asked = pressed(["j", "a"]);
+    expect(asked).toMatchObject({ attaches: { uri: "x://t/atwork", isConfirmed: false } });
+    expect(draw(asked ?? FIRST_VIEW, SMALL).at(-1)).toContain("continue atwork as a session of its own?");
+    expect(pressed(["j", "a", "a"])?.attaches).toEqual({ uri: "x://t/atwork", isConfirmed: true });
+    for (const other of ["q", "x", "\u001b"]) expect(pressed(["j", "a", other])?.attaches).toBeNull();
+    expect(pressed(["j", "a", "\u0003"])).toBeNull();
+    const page = draw(pressed(["j", "\r"]) ?? FIRST_VIEW, SMALL).join("\n");
+    expect(page).toContain("retinue attach x://t/atwork");
+    expect(pressed(["j", "\r", "a"])).toMatchObject({ attaches: { uri: "x://t/atwork" }, open: "x://t/atwork" });
+  });
 });

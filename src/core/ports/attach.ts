@@ -45,7 +45,7 @@ export interface TranscriptRecord {
 
 export interface AttachedAgent {
   readonly key: AgentKey;
-  /** The product's own ids. */
+  /** The product's own ids. The names below can be arguments of a command. */
   readonly thread: string;
   readonly agent: string | null;
   readonly type: string | null;
@@ -93,6 +93,12 @@ export interface CutAfter {
 /** Whether the record is kept. */
 export const isBefore = (cut: CutAfter | null, path: string, { line, offset }: TranscriptRecord) =>
   cut === null || cut.path !== path || line < cut.line || (line === cut.line && offset <= (cut.offset ?? offset));
+
+const NAME = /^[\w@][\w.:/@+[\]-]{0,199}$/;
+
+/** A name from a record, if it can be an argument: no option, no control characters. */
+export const nameIn = (text: string | null | undefined): string | null =>
+  text != null && NAME.test(text) ? text : null;
 
 /** A message must not be taken for an option. */
 export const asArgument = (message: string) => (message.startsWith("-") ? ["--", message] : [message]);

@@ -5,6 +5,7 @@ import {
   type AttachRequest,
   asArgument,
   isBefore,
+  nameIn,
   type Resuming,
   type TranscriptRecord,
 } from "../../core/ports/attach.ts";
@@ -14,7 +15,6 @@ import { asNonBlank, asObject, asText, type JsonObject, parseJson } from "../../
 const NO_AGENT = new Set(["fork", "workflow-subagent"]);
 /** The records that make up a conversation. */
 const KEPT = new Set(["user", "assistant", "attachment", "system"]);
-const SYNTHETIC = "<synthetic>";
 const decoder = new TextDecoder();
 const REQUEST = '{"type":"api-request';
 
@@ -160,8 +160,9 @@ const isKept = ({ type }: JsonObject) => KEPT.has(asText(type) ?? "");
 /** The model that it asked for last. */
 function modelOf(history: readonly JsonObject[]): string | null {
   const answers = history.filter(({ type }) => type === "assistant");
-  const models = answers.map(
-    (record) => asNonBlank(record.requestedModel) ?? asNonBlank(asObject(record.message)?.model),
+  const models = answers.map((record) =>
+    nameIn(asText(record.requestedModel) ?? asText(asObject(record.message)?.model)),
   );
-  return models.findLast((model) => model !== null && model !== SYNTHETIC) ?? null;
+  // Errors of the product have the model `<synthetic>`, which is no name.
+  return models.findLast((model) => model !== null) ?? null;
 }

@@ -1,4 +1,4 @@
-import { type Attach, type AttachRequest, asArgument } from "../../core/ports/attach.ts";
+import { type Attach, type AttachRequest, asArgument, nameIn } from "../../core/ports/attach.ts";
 
 /**
  * Every agent is a thread, and any thread can be forked by its id; its rollout is only read. A fork has the whole
@@ -7,6 +7,7 @@ import { type Attach, type AttachRequest, asArgument } from "../../core/ports/at
 export const attach: Attach = {
   resume({ thread, files, model }, ask) {
     if (!files.some(({ isOwn }) => isOwn)) return { unable: "its rollout is not in Codex's own folder" };
+    if (nameIn(thread) === null) return { unable: "its id cannot be an argument" };
     if (ask.until !== null) return { unable: "Codex can only fork a thread at its end" };
     return { command: commandOf("fork", [thread], model, ask), copies: [], limits: [] };
   },

@@ -107,8 +107,9 @@ export class Conversation {
         .find((dir) => dir !== null) ?? null;
     if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
     // Agents work in their session's folder, which only they name.
+    const part = out.part({ speaker: this.speaker });
     for (const agent of new Set([this.speaker, key.thread(this.#session)]))
-      out.addOfFile({ type: "agent-described", agent, cwd });
+      part.addOfFile({ type: "agent-described", agent, cwd });
   }
 
   #introduce(out: FindingsOf) {

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { describeRoute } from "hono-openapi";
+import { type AttachOptions, planAttach } from "../../app/attach/attach.ts";
 import { Failure } from "../../app/failure.ts";
 import type { ThreadFilter, ThreadPlace } from "../../app/ingest/library.ts";
 import { resolve } from "../../app/query/resolve.ts";
@@ -8,6 +9,8 @@ import { explain } from "../../app/query/why.ts";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import { agentOf } from "../../core/link/link.ts";
 import { printJson } from "../../core/tools/json.ts";
+import { shellCommand } from "../../core/tools/shell.ts";
+import { attachCommand } from "../../core/views/attach-command.ts";
 import { messagesIn } from "../../core/views/messages.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
@@ -15,6 +18,7 @@ import { checked, describeResponse } from "../describe.ts";
 import { refusal } from "../failures.ts";
 import {
   AgentTree,
+  Attach,
   Event,
   Events,
   EventsQuery,
@@ -29,7 +33,7 @@ import {
 /** The position from which the live stream continues this response. */
 export const LIVE_HEADER = "Retinue-Live";
 
-export function agentRoutes({ library, hub }: ServerContext): Hono {
+export function agentRoutes({ library, hub, env }: ServerContext): Hono {
   const { journal } = hub;
   const keyOf = (uri: string) => resolve(library, uri).key;
   return new Hono()
@@ -121,12 +125,40 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
         return c.json(explain(forest, agentOf(forest, key)));
       },
     )
+    .get(
+      "/agents/:uri/attach",
+      describeResponse("How to continue an agent as a session of its own; changes nothing", Attach, [
+        "usage",
+        "not_found",
+        "failed",
+      ]),
+      async (c) => {
+        const key = keyOf(c.req.param("uri"));
+        const forest = library.forestOf([key]);
+        const plan = await planAttach(env, library, forest, agentOf(forest, key), INTERACTIVE);
+        return c.json({
+          uri: plan.uri,
+          command: attachCommand(plan.uri),
+          product: plan.product,
+          begins: plan.begins,
+          runs: cutTo(shellCommand(plan.command), MAX_COMMAND),
+          folder: plan.cwd,
+          notes: plan.notes,
+        });
+      },
+    )
     .get("/agents", describeRoute({ hide: true }), () => {
       throw new Failure("usage", "missing agent URI", [
         "write /api/agents/{uri}, percent-encoded; /api/threads lists threads",
       ]);
     });
 }
+
+/** Whoever asks gets a command to type in a terminal. */
+const INTERACTIVE: AttachOptions = { message: null, at: null, folder: null, isInteractive: true, args: [] };
+/** A message with an agent's history may be long. */
+const MAX_COMMAND = 1_000;
+const cutTo = (text: string, length: number) => (text.length <= length ? text : `${text.slice(0, length)}…`);
 
 const clamp = (from: number, length: number) => Math.min(length, from < 0 ? Math.max(0, length + from) : from);
 

@@ -5,6 +5,7 @@ import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
 import type {
   AgentRecord,
   AgentTree,
+  Attach,
   Doctor,
   EventPage,
   Health,
@@ -88,6 +89,10 @@ export class Api {
 
   why(uri: string, signal?: AbortSignal): Promise<Why> {
     return this.#get(`${agentPath(uri)}/why`, {}, signal);
+  }
+
+  attach(uri: string, signal?: AbortSignal): Promise<Attach> {
+    return this.#get(`${agentPath(uri)}/attach`, {}, signal);
   }
 
   /** Newest first. */

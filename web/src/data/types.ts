@@ -57,6 +57,17 @@ export interface Trouble {
   readonly since: string;
 }
 
+/** `GET /api/agents/{uri}/attach` */
+export interface Attach {
+  readonly uri: string;
+  readonly command: string;
+  readonly product: string;
+  readonly begins: "history" | "text";
+  readonly runs: string;
+  readonly folder: string;
+  readonly notes: readonly string[];
+}
+
 /** `GET /api/agents/{uri}/why` */
 export interface Why {
   readonly uri: string;

@@ -11,8 +11,8 @@ import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
-import { showToast } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
+import { Copyable } from "../view/copyable.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
 import { RequestsLink } from "../view/requests-link.tsx";
@@ -22,6 +22,7 @@ import { Text } from "../view/text.tsx";
 import { tipped } from "../view/tip.tsx";
 import { placeOf } from "./search-results.tsx";
 
+const Attach = lazy(() => import("../view/attach.tsx"));
 const Why = lazy(() => import("../view/why.tsx"));
 
 export default function Agent(props: { uri: string }) {
@@ -79,6 +80,7 @@ export default function Agent(props: { uri: string }) {
     E: () => nextError(-1),
     u: () => go("tree", thread.root(), { sel: props.uri }),
     w: () => setParams({ why: props.uri }),
+    a: () => setParams({ attach: props.uri }),
     l: () => go("log", thread.root()),
     "[": () => step(-1),
     "]": () => step(1),
@@ -166,6 +168,9 @@ export default function Agent(props: { uri: string }) {
         <Show when={route().params.why} keyed>
           {(uri) => <Why uri={uri} onClose={() => setParams({ why: null })} />}
         </Show>
+        <Show when={route().params.attach} keyed>
+          {(uri) => <Attach uri={uri} onClose={() => setParams({ attach: null })} />}
+        </Show>
       </Suspense>
     </div>
   );
@@ -209,6 +214,9 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
         {agent().statusReason}
         <button type="button" class="quiet" onClick={() => setParams({ why: agent().uri })}>
           Evidence
+        </button>
+        <button type="button" class="quiet" onClick={() => setParams({ attach: agent().uri })}>
+          Continue this agent
         </button>
         <RequestsLink uri={agent().uri} />
       </p>
@@ -320,21 +328,5 @@ function Panel(props: { title: string; text: string | null; nothing: string }) {
         )}
       </Show>
     </section>
-  );
-}
-
-function Copyable(props: { text: string }) {
-  return (
-    <>
-      <code>{visible(props.text)}</code>{" "}
-      <button
-        type="button"
-        class="quiet small"
-        aria-label={`Copy ${props.text}`}
-        onClick={() => void navigator.clipboard.writeText(props.text).then(() => showToast("Copied"))}
-      >
-        copy
-      </button>
-    </>
   );
 }

@@ -16,6 +16,7 @@ import { ThreadHead } from "../view/thread-head.tsx";
 import { hideTip, isTipShown, showTip } from "../view/tip.tsx";
 import { Row } from "../view/tree-row.tsx";
 
+const Attach = lazy(() => import("../view/attach.tsx"));
 const Why = lazy(() => import("../view/why.tsx"));
 const Relink = lazy(() => import("../view/relink.tsx"));
 
@@ -77,6 +78,7 @@ export default function Tree(props: { uri: string }) {
       return after;
     });
   const why = (uri: string | null) => setParams({ why: uri });
+  const attach = (uri: string | null) => setParams({ attach: uri });
   const current = () => rows()[selected()];
   const rowElement = () => document.getElementById(`row-${selected()}`);
 
@@ -118,6 +120,7 @@ export default function Tree(props: { uri: string }) {
       else showTip(near, () => <AgentTip agent={agent} />);
     },
     w: () => why(current()?.uri ?? thread.root()),
+    a: () => attach(current()?.uri ?? thread.root()),
     m: () => {
       const near = rowElement()?.querySelector(".name");
       const row = current();
@@ -137,6 +140,7 @@ export default function Tree(props: { uri: string }) {
     return [
       { label: "Open", key: "Enter", run: () => go("agent", uri) },
       { label: "Evidence", key: "w", run: () => why(uri) },
+      { label: "Continue this agent …", key: "a", run: () => attach(uri) },
       ...(below.length === 0
         ? []
         : [
@@ -260,6 +264,9 @@ export default function Tree(props: { uri: string }) {
       <Suspense>
         <Show when={route().params.why} keyed>
           {(uri) => <Why uri={uri} onClose={() => why(null)} />}
+        </Show>
+        <Show when={route().params.attach} keyed>
+          {(uri) => <Attach uri={uri} onClose={() => attach(null)} />}
         </Show>
         <Show when={relinking()}>
           {(agent) => <Relink agent={agent()} thread={thread} onClose={() => setRelinking(null)} />}

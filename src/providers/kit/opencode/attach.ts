@@ -1,4 +1,4 @@
-import { type Attach, type AttachedAgent, type AttachRequest, asArgument } from "../../../core/ports/attach.ts";
+import { type Attach, type AttachedAgent, type AttachRequest, asArgument, nameIn } from "../../../core/ports/attach.ts";
 
 /**
  * Every agent is a session. `--session` alone would continue in the agent's own session, so it is forked; the fork is a
@@ -8,6 +8,7 @@ export const attachOf = (program: string, product: string): Attach => ({
   resume(agent, ask) {
     const { thread, files, isBelow, type } = agent;
     if (!files.some(({ isOwn }) => isOwn)) return { unable: `its session is not in ${product}'s own database` };
+    if (nameIn(thread) === null) return { unable: "its id cannot be an argument" };
     if (ask.until !== null) return { unable: `${product} can only fork a session at its end` };
     return {
       command: commandOf(program, ["--session", thread, "--fork"], agent, ask),
