@@ -224,4 +224,6 @@ function folderOf(
   return { cwd: here, notes: [`${why}; the product runs in ${here} (--in names another)`] };
 }
 
-const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+/** A path in a record may be anything. */
+const isFolder = (path: string) =>
+  !path.includes("\0") && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
