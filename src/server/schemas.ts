@@ -215,7 +215,7 @@ export const Attach = v.pipe(
       v.description("history: the product resumes the agent; text: a new session gets its history as a message"),
     ),
     runs: v.pipe(v.string(), v.description("what that command runs; shortened if it is long")),
-    folder: v.pipe(v.string(), v.description("where it is run")),
+    folder: v.pipe(text, v.description("where it is run; null: in the current folder")),
     notes: v.pipe(v.array(v.string()), v.description("what is not as the agent had it")),
   }),
   v.metadata({ ref: "Attach" }),

@@ -14,6 +14,7 @@ import { EVIL, type HostileHome, hostileHome, OBEYED } from "../support/bad-inpu
 import { SESSION } from "../support/claude-records.ts";
 import { COMPILED, MAIN } from "../support/cli.ts";
 import { homeEnv } from "../support/fixtures.ts";
+import { isTool } from "../support/needs.ts";
 
 /** `--require`: `--import` is not run in workers made of a string. */
 const GUARD = `--require=${JSON.stringify(join(import.meta.dirname, "../support/network-guard.ts"))}`;
@@ -95,14 +96,6 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
 const OWN_CODES =
   /\u001b\[(?:[0127]|2[27]|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
 
-const isTool = (program: string, ...args: readonly string[]) => {
-  try {
-    execFileSync(program, args, { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-};
 /** util-linux: a Debian system always has it; others have another program of that name. */
 const HAS_PTY = isTool("script", "-qec", "true", "/dev/null");
 /** Sees what no preload can: programs that are not Node's, and what a native module does. */

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import type { TestContext } from "vitest";
 
 /**
@@ -13,3 +14,13 @@ export const needsLinux =
   (what: string) =>
   ({ skip }: Pick<TestContext, "skip">): void =>
     skip(process.platform !== "linux", `only Linux has ${what}`);
+
+/** Whether the system has a program, and the program can do this. */
+export const isTool = (program: string, ...args: readonly string[]) => {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+};

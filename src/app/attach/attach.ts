@@ -46,6 +46,8 @@ export interface AttachPlan {
   readonly begins: "history" | "text";
   readonly command: readonly string[];
   readonly cwd: string;
+  /** The agent's folder is not there, and none was named: `cwd` is the current folder. */
+  readonly isHere: boolean;
   /** Files to write first. */
   readonly copies: readonly TranscriptCopy[];
   /** What the user should know, one sentence each. */
@@ -76,7 +78,7 @@ export async function planAttach(
   const attached = attachedAgent(library, forest, agent);
   const found = await resumption(library, attach, attached, ask);
   const where = folderOf(forest, agent, options.folder);
-  const plan = { uri: agent.uri, product: provider.product, cwd: where.cwd };
+  const plan = { uri: agent.uri, product: provider.product, cwd: where.cwd, isHere: where.isHere };
   const notes = [
     ...where.notes,
     ...(agent.verdict.status === "running"
@@ -211,17 +213,17 @@ function folderOf(
   forest: Forest,
   agent: LinkedAgent,
   asked: string | null,
-): { readonly cwd: string; readonly notes: string[] } {
+): { readonly cwd: string; readonly isHere: boolean; readonly notes: readonly string[] } {
   if (asked !== null) {
     if (!isFolder(asked)) throw new Failure("usage", `no folder ${asked}`, ["--in needs an existing folder"]);
-    return { cwd: asked, notes: [] };
+    return { cwd: asked, isHere: false, notes: [] };
   }
   // Some products record the folder of the thread only.
   const cwd = [agent, ...aboveOf(forest, agent)].find((one) => one.cwd !== null)?.cwd ?? null;
-  if (cwd !== null && isFolder(cwd)) return { cwd, notes: [] };
+  if (cwd !== null && isFolder(cwd)) return { cwd, isHere: false, notes: [] };
   const here = process.cwd();
   const why = cwd === null ? "its folder is not known" : `its folder ${cwd} does not exist`;
-  return { cwd: here, notes: [`${why}; the product runs in ${here} (--in names another)`] };
+  return { cwd: here, isHere: true, notes: [`${why}; the product runs in the current folder (--in names another)`] };
 }
 
 /** A path in a record may be anything. */

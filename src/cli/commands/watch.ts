@@ -161,6 +161,8 @@ class Screen {
     stdin.on("end", onEnd);
     stdin.setRawMode(true);
     stdin.on("data", onKeys);
+    // A listener alone does not continue a stream that was paused when the screen was left before.
+    stdin.resume();
     this.#out.on("resize", resized);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
     for (const signal of signals) process.once(signal, onEnd);

@@ -142,7 +142,8 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
           product: plan.product,
           begins: plan.begins,
           runs: cutTo(shellCommand(plan.command), MAX_COMMAND),
-          folder: plan.cwd,
+          // The server's own folder says nothing about the terminal.
+          folder: plan.isHere ? null : plan.cwd,
           notes: plan.notes,
         });
       },

@@ -64,7 +64,7 @@ export interface Attach {
   readonly product: string;
   readonly begins: "history" | "text";
   readonly runs: string;
-  readonly folder: string;
+  readonly folder: string | null;
   readonly notes: readonly string[];
 }
 

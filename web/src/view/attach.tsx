@@ -37,7 +37,7 @@ export default function Attach(props: { uri: string; onClose: () => void }) {
               </Show>
               <details>
                 <summary>What it runs</summary>
-                <p class="muted">In {visible(attach().folder)}:</p>
+                <p class="muted">In {visible(attach().folder ?? "the current folder")}:</p>
                 <pre class="command">{visible(attach().runs)}</pre>
               </details>
               <p class="muted">

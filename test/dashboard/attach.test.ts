@@ -1,0 +1,65 @@
+/** "Continue this agent", in a real browser: from the agent's page, from the tree, light and dark, wide and narrow. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import { openBrowser } from "./browser.ts";
+import { homeWith, type Running, serve } from "./server.ts";
+import { visit } from "./visit.ts";
+
+let browser: Browser;
+let server: Running;
+let agent: AgentTree;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c-nested", "copilot/nested"]))]);
+  const { items } = (await (await fetch(`${server.url}/api/threads?provider=claude`)).json()) as { items: AgentTree[] };
+  const path = `agents/${encodeURIComponent(items[0]?.uri ?? "")}`;
+  const tree = (await (await fetch(`${server.url}/api/${path}`)).json()) as AgentTree;
+  const deepest = (node: AgentTree): AgentTree => (node.children[0] === undefined ? node : deepest(node.children[0]));
+  agent = deepest(tree);
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+it.each([
+  ["light", 1280],
+  ["dark", 1280],
+  ["light", 380],
+] as const)("shows the command to copy: %s, %i pixels wide", async (scheme, width) => {
+  const tab = await visit(browser, server.url, { scheme, width });
+  await tab.goto(`#/agent/${encodeURIComponent(agent.uri)}`);
+  await tab.page.getByRole("button", { name: "Continue this agent" }).click();
+  const dialog = tab.page.getByRole("dialog", { name: "Continue this agent" });
+  await dialog.getByText("Run this in a terminal").waitFor();
+  expect(await dialog.locator(".command code").textContent()).toBe(`retinue attach ${agent.uri}`);
+  expect(await dialog.textContent()).toContain("with this agent's whole history");
+  const box = await dialog.boundingBox();
+  expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width).toBe(true);
+  const wide = await dialog.evaluate((element) => element.scrollWidth > element.clientWidth);
+  expect(wide).toBe(false);
+  const { RETINUE_SHOTS: folder } = process.env;
+  if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/attach-${scheme}-${width}.png` });
+  await tab.page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(tab.complaints).toEqual([]);
+  await tab.page.context().close();
+});
+
+it("is in the tree by key, and says if the history can only be text", async () => {
+  const tab = await visit(browser, server.url);
+  const { items } = (await (await fetch(`${server.url}/api/threads?provider=copilot`)).json()) as {
+    items: AgentTree[];
+  };
+  await tab.goto(`#/tree/${encodeURIComponent(items[0]?.uri ?? "")}`);
+  await tab.page.locator(".row[role=treeitem]").nth(1).waitFor();
+  await tab.page.keyboard.press("j");
+  await tab.page.keyboard.press("a");
+  const dialog = tab.page.getByRole("dialog", { name: "Continue this agent" });
+  await dialog.getByText("Run this in a terminal").waitFor();
+  expect(await dialog.textContent()).toContain("with this agent's history as its first message");
+  expect(await dialog.textContent()).toContain("Copilot CLI cannot resume this agent");
+  expect(tab.complaints).toEqual([]);
+  await tab.page.context().close();
+});
