@@ -1,4 +1,5 @@
 /** "Continue this agent", in a real browser: from the agent's page, from the tree, light and dark, wide and narrow. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
@@ -10,11 +11,19 @@ let browser: Browser;
 let server: Running;
 let agent: AgentTree;
 
+const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
+/** The server answers before it has read everything. */
+async function threadOf(provider: string): Promise<string> {
+  for (;;) {
+    const { items } = await json<{ items: AgentTree[] }>(`threads?provider=${provider}`);
+    if (items[0] !== undefined) return items[0].uri;
+    await wait(50);
+  }
+}
+
 beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c-nested", "copilot/nested"]))]);
-  const { items } = (await (await fetch(`${server.url}/api/threads?provider=claude`)).json()) as { items: AgentTree[] };
-  const path = `agents/${encodeURIComponent(items[0]?.uri ?? "")}`;
-  const tree = (await (await fetch(`${server.url}/api/${path}`)).json()) as AgentTree;
+  const tree = await json<AgentTree>(`agents/${encodeURIComponent(await threadOf("claude"))}`);
   const deepest = (node: AgentTree): AgentTree => (node.children[0] === undefined ? node : deepest(node.children[0]));
   agent = deepest(tree);
 }, 180_000);
@@ -49,10 +58,7 @@ it.each([
 
 it("is in the tree by key, and says if the history can only be text", async () => {
   const tab = await visit(browser, server.url);
-  const { items } = (await (await fetch(`${server.url}/api/threads?provider=copilot`)).json()) as {
-    items: AgentTree[];
-  };
-  await tab.goto(`#/tree/${encodeURIComponent(items[0]?.uri ?? "")}`);
+  await tab.goto(`#/tree/${encodeURIComponent(await threadOf("copilot"))}`);
   await tab.page.locator(".row[role=treeitem]").nth(1).waitFor();
   await tab.page.keyboard.press("j");
   await tab.page.keyboard.press("a");

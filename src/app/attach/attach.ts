@@ -22,7 +22,7 @@ import { Failure } from "../failure.ts";
 import { type Env, retinueHome } from "../home.ts";
 import { jsonLines } from "../ingest/json-lines.ts";
 import type { Library } from "../ingest/library.ts";
-import { EventReader, type PlacedEvent, WHOLE_DOCUMENT } from "../query/events.ts";
+import { EventReader, isWholeDocument, type PlacedEvent } from "../query/events.ts";
 import { contextOf } from "./context.ts";
 
 export interface AttachOptions {
@@ -202,7 +202,7 @@ async function cutAt(library: Library, forest: Forest, agent: LinkedAgent, at: s
   if (isRecorded)
     throw new Failure("failed", `event ${at} is not in the agent's transcript, only in a recording of it`, next);
   const { path, place } = from;
-  const isRecord = !("row" in place) && place !== WHOLE_DOCUMENT;
+  const isRecord = !("row" in place) && !isWholeDocument(place);
   return {
     after: { path, line: isRecord ? place.line : 0, offset: isRecord ? place.offset : null },
     events: events.slice(0, index + 1),
