@@ -222,6 +222,9 @@ describe("tokens", () => {
       ["opencode:msg_1 1", 5, 1],
     ]);
     expect(calls(assistant({ tokens: { input: 5, output: 1 }, cost: 2 }))).toEqual([["opencode:msg_1 0", 5, 2]]);
+    // The cost of Kilo's messages includes that of the agents they spawned.
+    const spawning = assistant({ tokens: { input: 5, output: 1 }, cost: 2 }, [tool({ status: "running", input: {} })]);
+    expect(calls(spawning)).toEqual([["opencode:msg_1 0", 5, undefined]]);
     expect(calls(assistant({ tokens: { input: 0, output: 0 } }))).toEqual([]);
   });
 
