@@ -2,10 +2,14 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /** Enough for the short-lived objects of a few lines. */
 const ENOUGH = 48 << 20;
-/** Above this resident size, the old generation is collected more often. */
-const MUCH = 120 << 20;
+/** Resident sizes above which the old generation may grow by so many percent before it is collected. */
+const READING = [
+  { above: 120 << 20, percent: 100 },
+  { above: 200 << 20, percent: 25 },
+] as const;
+const LASTING = [{ above: 120 << 20, percent: 25 }] as const;
 let isYoungBounded = false;
-let isOldBounded = false;
+let oldGrowth = Number.POSITIVE_INFINITY;
 let isReading = false;
 
 /**
@@ -13,22 +17,26 @@ let isReading = false;
  * Otherwise V8 lets the young generation grow to 128 MB and the old one to several times its live size before it
  * collects. (The options for maximum sizes only apply at process start, and a process that reaches them dies.)
  */
-export function boundHeap(): void {
+export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): void {
   if (!isYoungBounded && isYoungLarge()) {
     setFlagsFromString("--semi-space-growth-factor=1");
     isYoungBounded = true;
   }
-  if (!isOldBounded && process.memoryUsage.rss() > MUCH) {
-    setFlagsFromString("--heap-growing-percent=25");
-    isOldBounded = true;
-  }
+  const resident = process.memoryUsage.rss();
+  const percent = growth.findLast(({ above }) => resident > above)?.percent ?? oldGrowth;
+  if (percent >= oldGrowth) return;
+  setFlagsFromString(`--heap-growing-percent=${percent}`);
+  oldGrowth = percent;
 }
 
-/** The same for a process that mostly reads: there, parallel scavenging takes more CPU in total than it saves. */
+/**
+ * The same for a process that mostly reads: there, parallel scavenging takes more CPU in total than it saves, and so
+ * does a heap that is collected often while it is small.
+ */
 export function boundReading(): void {
   if (!isReading) setFlagsFromString("--no-parallel-scavenge");
   isReading = true;
-  boundHeap();
+  boundHeap(READING);
 }
 
 function isYoungLarge(): boolean {
