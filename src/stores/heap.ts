@@ -5,7 +5,7 @@ const ENOUGH = 48 << 20;
 /** Resident sizes above which the old generation may grow by so many percent before it is collected. */
 const READING = [
   { above: 120 << 20, percent: 100 },
-  { above: 200 << 20, percent: 25 },
+  { above: 160 << 20, percent: 25 },
 ] as const;
 const LASTING = [{ above: 120 << 20, percent: 25 }] as const;
 let isYoungBounded = false;

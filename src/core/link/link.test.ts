@@ -49,7 +49,11 @@ const PROPERTIES = {
         expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
     for (const a of forest.agents.values())
       for (const g of a.ownBehalf)
-        expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
+        // The work of a thread that is internal itself belongs to whoever that thread worked for.
+        expect([a.key, forest.agents.has(g.key)]).toEqual([
+          threadOf(g.key) !== g.key && forest.agents.has(threadOf(g.key)) ? threadOf(g.key) : a.key,
+          false,
+        ]);
   },
 
   "every record that several hold is one of its holders'": (linker, { observations, manual }) => {

@@ -33,7 +33,7 @@ export function originalsIn(
   const aliases = aliasesIn(left);
   const named = renameAll(left, aliases);
   const ownership = decideOwnership(named);
-  const originals = withoutRefused(named.filter(ownership.isOriginal));
+  const originals = named.filter(ownership.isOriginal);
   const homes = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => {
     const name = aliases.get(key) ?? key;
@@ -43,7 +43,8 @@ export function originalsIn(
     const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
     return owner === undefined ? undefined : nameOf(owner);
   };
-  const facts = withoutEchoes(renameAll(originals, homes));
+  // A refused file is judged by all names of its agent, so after these are known.
+  const facts = withoutEchoes(withoutRefused(renameAll(originals, homes)));
   return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, looked: distinct.length };
 }
 

@@ -19,18 +19,34 @@ export function withoutOwnWork(
   { agents: all, parents, evidence }: Parentage,
 ): WithoutOwnWork {
   const infoOf = (key: AgentKey) => gathered.get(key) ?? emptyAgent(key);
-  /** The thread that internal work belongs to; null for a thread without a parent. */
-  const hostOf = (key: AgentKey) => (threadOf(key) === key ? (parents.get(key) ?? null) : threadOf(key));
   const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
-  const isOwnWork = (key: AgentKey) => {
+  const isInternal = (key: AgentKey) => {
     const internal = gathered.get(key)?.internal;
-    if (internal === undefined || internal === null || hostOf(key) === null) return false;
+    if (internal === undefined || internal === null) return false;
     // A call spawned it, even if the record of the call is missing.
     return (
       !internal.unlessSpawned ||
       !(spawned.has(key) || evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"))
     );
   };
+  /** The thread of an agent, or the parent of a thread. */
+  const above = (key: AgentKey) => (threadOf(key) === key ? (parents.get(key) ?? null) : threadOf(key));
+  /**
+   * Whose work it is: the nearest one above that is not internal itself. Null if there is none; then it is shown like
+   * any other agent. So is internal work in a circle.
+   */
+  const hostOf = (key: AgentKey): AgentKey | null => {
+    const chain = [key];
+    for (const last of chain) {
+      const next = above(last);
+      if (next === null) return last === key ? null : last;
+      if (chain.includes(next)) return next === key ? null : next;
+      if (!isInternal(next)) return next;
+      chain.push(next);
+    }
+    return null;
+  };
+  const isOwnWork = (key: AgentKey) => isInternal(key) && hostOf(key) !== null;
   const parentOf = (key: AgentKey): AgentKey | null => {
     let parent = parents.get(key) ?? null;
     while (parent !== null && isOwnWork(parent)) parent = parents.get(parent) ?? null;
