@@ -11,6 +11,8 @@ const LASTING = [{ above: 120 << 20, percent: 25 }] as const;
 let isYoungBounded = false;
 let oldGrowth = Number.POSITIVE_INFINITY;
 let isReading = false;
+const LOOK_EVERY_MS = 250;
+let lookAgainAt = 0;
 
 /**
  * Keeps the heap of a long-running process, or of one that reads much, close to its live size. Called repeatedly.
@@ -18,6 +20,10 @@ let isReading = false;
  * collects. (The options for maximum sizes only apply at process start, and a process that reaches them dies.)
  */
 export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): void {
+  // Asking the operating system takes as long as a small write.
+  const now = performance.now();
+  if (now < lookAgainAt) return;
+  lookAgainAt = now + LOOK_EVERY_MS;
   if (!isYoungBounded && isYoungLarge()) {
     setFlagsFromString("--semi-space-growth-factor=1");
     isYoungBounded = true;
