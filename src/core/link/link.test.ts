@@ -47,8 +47,8 @@ const PROPERTIES = {
     for (const o of originals)
       for (const key of refused.has(forest.nameOf(o.speaker)) ? [] : mentionedIn(o))
         expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
+    // The work of a thread that is internal itself belongs to whoever that thread worked for.
     for (const a of forest.agents.values())
-      // The work of a thread that is internal itself belongs to whoever that thread worked for.
       for (const g of a.ownBehalf)
         expect([a.key, forest.agents.has(g.key)]).toEqual([
           threadOf(g.key) !== g.key && forest.agents.has(threadOf(g.key)) ? threadOf(g.key) : a.key,
