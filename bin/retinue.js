@@ -9,8 +9,8 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
 } else {
   Promise.all([import("node:module"), import("node:fs"), import("node:os"), import("node:path"), import("node:v8")])
     .then(([module, fs, os, path, v8]) => {
-      // Chunks that pass through the proxy are garbage at once. A small young generation frees them before their memory
-      // makes V8 collect the whole heap. It is so small that helper threads cost more than they save.
+      // Chunks that pass through the proxy become garbage immediately. A small young generation frees them before
+      // their memory makes V8 collect the whole heap. It is so small that helper threads cost more than they save.
       if (process.argv[2] === "proxy") {
         v8.setFlagsFromString("--semi-space-growth-factor=1");
         v8.setFlagsFromString("--no-parallel-scavenge");
@@ -46,7 +46,7 @@ function compileCache(fs, os, path) {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     found = fs.lstatSync(folder);
     if (process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0)) return null;
-    // Whoever can write to a folder above can put another one in its place after this look at it.
+    // A user who can write to a parent folder could replace this folder after the check.
     parents = [path.dirname(folder), path.dirname(path.dirname(folder))].map((above) => fs.statSync(above));
     if (process.getuid !== undefined && parents.some((above) => isOthers(above, process.getuid()))) return null;
     return found.isDirectory() ? folder : null;
@@ -56,7 +56,7 @@ function compileCache(fs, os, path) {
   }
 }
 
-/** Whether another user than root can rename what is in a folder. Many systems give every user an own group. */
+/** Whether users other than this one and root can rename entries of a folder. A user's own group is trusted. */
 function isOthers(found, user) {
   if (found.uid !== user && found.uid !== 0) return true;
   return (found.mode & 0o002) !== 0 || ((found.mode & 0o020) !== 0 && found.gid !== process.getgid());

@@ -9,9 +9,7 @@ export function settingsHelp(env: Env, width = 80): string {
   help.prepareContext({ helpWidth: width });
   const rows = Object.entries(SETTINGS);
   const longest = Math.max(...rows.map(([key]) => key.length));
-  const items = rows.map(([key, { text: says, shown }]) =>
-    help.formatItem(key, longest, `${says} Default: ${shown}.`, help),
-  );
+  const items = rows.map(([key, { text, shown }]) => help.formatItem(key, longest, `${text} Default: ${shown}.`, help));
   return help
     .formatItemList(`Settings, in ${settingsPath(env)}:`, items, help)
     .join("\n")

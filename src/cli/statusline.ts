@@ -2,7 +2,7 @@
  * `retinue statusline`: the sub-agents of a session, for the product's own status line. A separate entry point, because
  * products run it several times a second.
  */
-import { readInput, type StatusAsked, sessionTree, statusRequestIn } from "../app/hooks/session-tree.ts";
+import { type ProviderStatusRequest, readInput, sessionTree, statusRequestIn } from "../app/hooks/session-tree.ts";
 import { totalTokens } from "../core/facts/usage.ts";
 import { count, duration, money, plural } from "../core/tools/format.ts";
 import { asObject, parseJson, printJson } from "../core/tools/json.ts";
@@ -17,12 +17,12 @@ const NAMED = 2;
 
 export async function statusline(env: NodeJS.ProcessEnv, input: () => string | null = readInput): Promise<string> {
   try {
-    const asked = statusRequestIn(asObject(parseJson(input() ?? "")?.value) ?? {});
-    const tree = asked === null ? null : await sessionTree(asked, env);
-    if (asked === null || tree === null) return "";
-    return asked.rows === null
-      ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n`
-      : rowsOf(tree, asked);
+    const request = statusRequestIn(asObject(parseJson(input() ?? "")?.value) ?? {});
+    const tree = request === null ? null : await sessionTree(request, env);
+    if (request === null || tree === null) return "";
+    return request.rows === null
+      ? `${lineOf(tree, request.columns ?? (Number(env.COLUMNS) || WIDTH), request.costUsd)}\n`
+      : rowsOf(tree, request);
   } catch {
     // Errors are not shown on a status line; `retinue doctor` lists them.
     return "";
@@ -54,7 +54,7 @@ export function lineOf(tree: AgentTree, width: number, costUsd: number | null = 
 }
 
 /** One line of JSON for each row that retinue knows more about than the product. */
-function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
+function rowsOf(tree: AgentTree, { rows, columns }: ProviderStatusRequest): string {
   const known = new Map(
     [...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])),
   );

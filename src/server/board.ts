@@ -15,16 +15,16 @@ export class Board {
 
   /** Marks the current cards as published. New clients fetch them with a request. */
   async learn(): Promise<void> {
-    await this.#look();
+    await this.#update();
   }
 
   /** Returns the changed cards. Skips the work if the forest contains no thread of a card. */
   async changes(forest: Forest | null): Promise<Change[]> {
     if (forest !== null && !this.#threads.some((key) => forest.agents.has(key)) && !hasUnassigned(forest)) return [];
-    return this.#look(forest === null ? undefined : (thread) => forest.agents.has(thread));
+    return this.#update(forest === null ? undefined : (thread) => forest.agents.has(thread));
   }
 
-  async #look(changed?: (thread: AgentKey) => boolean): Promise<Change[]> {
+  async #update(changed?: (thread: AgentKey) => boolean): Promise<Change[]> {
     const cards = await this.#cards.list(changed);
     this.#threads = cards.flatMap(({ threads }) => threads);
     const changes = cards.flatMap(({ card }) => {

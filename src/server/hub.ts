@@ -25,7 +25,7 @@ interface Follow {
 interface LogFollow extends Follow {
   readonly log: EventLog;
   /** The state of the agent when its log was last read, and the position. */
-  stood: string;
+  stamp: string;
   chain: readonly AgentKey[];
 }
 
@@ -68,7 +68,7 @@ export class Hub {
   >();
   readonly #known = new Map<AgentKey, Known>();
   /** When something new was last read about a thread, since the server started. */
-  readonly #toldAt = new Map<AgentKey, number>();
+  readonly #changedAt = new Map<AgentKey, number>();
   #unsettled: readonly AgentKey[] = [];
   #turn: Promise<void> = Promise.resolve();
 
@@ -95,7 +95,7 @@ export class Hub {
 
   /** Appends the changes to the journal. Without threads: changes that only follow from the time. */
   changed({ threads, files }: Changes): Promise<void> {
-    for (const thread of threads) this.#toldAt.set(thread, this.#library.now());
+    for (const thread of threads) this.#changedAt.set(thread, this.#library.now());
     return this.#inTurn(() => this.#write(threads, files));
   }
 
@@ -130,10 +130,10 @@ export class Hub {
   }
 
   /** Starts publishing cards, from this position. */
-  followCards<T>(look: () => Promise<T>): Promise<{ readonly seen: T; readonly position: number }> {
+  followCards<T>(read: () => Promise<T>): Promise<{ readonly seen: T; readonly position: number }> {
     return this.#inTurn(async () => {
       await this.#followCards();
-      return { seen: await look(), position: this.#journal.position };
+      return { seen: await read(), position: this.#journal.position };
     });
   }
 
@@ -148,12 +148,12 @@ export class Hub {
     this.spans.clear();
     this.#inTurn(() => {
       this.#forget();
-      // Whoever comes back begins anew.
+      // A client that returns starts from a full load.
       if (!this.#isFollowed) this.#journal.clear();
     }).catch(() => {});
   }
 
-  // --- who follows what
+  // --- subscriptions
 
   get #isFollowed(): boolean {
     return this.#follows.size > 0 || this.#logs.size > 0 || this.#cardLogs.size > 0;
@@ -201,13 +201,13 @@ export class Hub {
     }
     const log = new EventLog(this.#library, key);
     await log.next(forest);
-    const stood = standingOf(agentOf(forest, key));
+    const stamp = stampOf(agentOf(forest, key));
     const follow = {
       log,
       since: this.#journal.position,
       clients: 0,
       usedAt: Date.now(),
-      stood,
+      stamp,
       chain: chainOf(forest, key),
     };
     this.#logs.set(key, follow);
@@ -255,8 +255,8 @@ export class Hub {
 
   async #readOn(roots: readonly AgentKey[], log: CardLog): Promise<void> {
     const forest = this.#library.forestOf(roots);
-    const toldAt = Math.max(0, ...[...forest.agents.keys()].map((key) => this.#toldAt.get(threadOf(key)) ?? 0));
-    log.take(forest, await this.#logsOfAll(forest, roots), this.#library.now(), toldAt);
+    const changedAt = Math.max(0, ...[...forest.agents.keys()].map((key) => this.#changedAt.get(threadOf(key)) ?? 0));
+    log.take(forest, await this.#logsOfAll(forest, roots), this.#library.now(), changedAt);
   }
 
   async #logsOfAll(forest: Forest, roots: readonly AgentKey[]): Promise<readonly EventLog[]> {
@@ -314,10 +314,10 @@ export class Hub {
 
   /** Marks the current records as published. */
   #learn(forest: Forest) {
-    for (const { key, known } of this.#standing(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
+    for (const { key, known } of this.#current(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
   }
 
-  *#standing(
+  *#current(
     forest: Forest,
   ): Generator<{ readonly key: AgentKey; readonly known: Known; readonly record: AgentRecord }> {
     for (const root of forest.roots) {
@@ -343,7 +343,7 @@ export class Hub {
 
   #records(forest: Forest): Change[] {
     const changes: Change[] = [];
-    for (const { key, known, record } of this.#standing(forest)) {
+    for (const { key, known, record } of this.#current(forest)) {
       const before = this.#known.get(key);
       this.#known.set(key, known);
       if (before !== undefined && before.hash === known.hash && before.uri === known.uri) continue;
@@ -392,17 +392,17 @@ export class Hub {
       const known = this.#logs.get(key);
       const chain = chainOf(forest, key);
       if (known === undefined && !this.#isLogged(chain)) continue;
-      const stood = standingOf(agent);
-      if (known?.stood === stood) continue;
+      const stamp = stampOf(agent);
+      if (known?.stamp === stamp) continue;
       const follow: LogFollow = known ?? {
         log: new EventLog(this.#library, key),
         since: this.#journal.position,
         clients: 0,
         usedAt: Date.now(),
-        stood,
+        stamp,
         chain,
       };
-      this.#logs.set(key, Object.assign(follow, { stood, chain }));
+      this.#logs.set(key, Object.assign(follow, { stamp, chain }));
       const events = await follow.log.next(forest);
       const base = { subject: null, isThread: agent.parent === null, chain };
       if (events === null) {
@@ -418,7 +418,7 @@ export class Hub {
       }
       // If the agent appeared while its tree was followed, all events are new; otherwise those in the new lines.
       const isNew =
-        known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : standsIn(grown);
+        known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : isInNewLines(grown);
       for (const event of events.filter(isNew))
         changes.push({ ...base, type: "event", data: JSON.stringify(shortened(event)) });
     }
@@ -426,13 +426,13 @@ export class Hub {
   }
 }
 
-const standsIn =
+const isInNewLines =
   (grown: ReadonlyMap<string, number>) =>
   ({ ref }: AgentEvent) =>
     ref !== null && "line" in ref && ref.line > (grown.get(ref.path) ?? Number.POSITIVE_INFINITY);
 
 /** Changes whenever the agent may have new events. */
-function standingOf({ verdict, children, files, messages, toolCalls, lastAt, uri }: LinkedAgent): string {
+function stampOf({ verdict, children, files, messages, toolCalls, lastAt, uri }: LinkedAgent): string {
   return [verdict.status, children.length, messages, toolCalls, lastAt, uri, ...files.map(({ bytes }) => bytes)].join(
     " ",
   );

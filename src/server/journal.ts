@@ -37,7 +37,7 @@ export class Journal {
   /** The number of the newest entry of each subject. */
   readonly #newest = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
-  /** How many positions `since` looked at so far. */
+  /** Number of positions that `since` has visited, for tests. */
   visited = 0;
   #position = 0;
   #floor = 0;
@@ -101,9 +101,9 @@ export class Journal {
     if (subject !== null) this.#newest.delete(subject);
   }
 
-  /** The changes behind a position. Looks only at these, however long the journal is. */
+  /** The changes after a position. Visits only these, however long the journal is. */
   since(position: number): Entry[] {
-    // Most of what came since then was superseded.
+    // Most changes since then were superseded.
     if (this.#position - position > this.#entries.size)
       return [...this.#entries.values()].filter(({ seq }) => seq > position);
     const found: Entry[] = [];

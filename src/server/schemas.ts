@@ -390,7 +390,7 @@ export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
 export const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
-  v.transform((word) => word !== "false" && word !== "0"),
+  v.transform((value) => value !== "false" && value !== "0"),
 );
 const uris = v.union([v.string(), v.array(v.string())]);
 

@@ -13,7 +13,7 @@ export interface AgentSpans {
   readonly spans: readonly Span[];
 }
 
-export interface SpansAnswer {
+export interface SpansResponse {
   /** Edits of one agent are in the order in which to apply them. */
   readonly items: readonly AgentSpans[];
   /** `after` of the next request. */
@@ -43,13 +43,13 @@ const KEPT = 8;
 /** Number of edits kept per agent. Clients that are further behind get all of its spans. */
 const MAX_EDITS = 64;
 
-/** Answers requests for spans: each client gets the edits since its last request, however often others request. */
+/** Serves spans: each client gets the edits since its last request, independent of other clients. */
 export class SpanBoard {
   readonly #boards = new Map<AgentKey, Board>();
   /** Work so far, for tests: spans computed and spans sent. */
   readonly work = { computed: 0, sent: 0 };
 
-  answer(forest: Forest, key: AgentKey, after: string | undefined): SpansAnswer {
+  spansSince(forest: Forest, key: AgentKey, after: string | undefined): SpansResponse {
     const board = this.#board(key);
     if (board.forest !== forest) this.#post(board, forest, key);
     const known = after?.startsWith(`${board.serial}-`) === true ? Number(after.slice(board.serial.length + 1)) : 0;

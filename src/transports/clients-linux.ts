@@ -84,8 +84,8 @@ function namesOf(address = "", port = 0): readonly string[] {
   const plain = plainAddress(address);
   const end = port.toString(16).toUpperCase().padStart(4, "0");
   if (isIPv4(plain)) {
-    const word = plain.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
-    const hex = asStored(word.join(""));
+    const octets = plain.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
+    const hex = asStored(octets.join(""));
     return [`${hex}:${end}`, `${asStored(`${"0".repeat(20)}ffff`)}${hex}:${end}`];
   }
   return isIPv6(plain) ? [`${asStored(expanded(plain))}:${end}`] : [];

@@ -54,7 +54,7 @@ async function identityOf(path: string): Promise<string> {
 }
 
 /**
- * Expands a `*` in the last part of a path; the path itself if nothing matches. In a folder that everybody can write
+ * Expands a `*` in the last part of a path; the path itself if nothing matches. In a folder that any user can write
  * to, only this user's folders count, because others could create matching ones.
  */
 export function foldersLike(path: string): readonly string[] {

@@ -56,7 +56,7 @@ export const positionAfter = (line: Line): LinePosition => ({
 
 /**
  * The lines of a file without line ends; `end` is where the next one begins.
- * A last line without an end is still being written: it is returned separately, and only if `whole` says that it is
+ * A last line without an end is still being written: it is returned separately, and only if `whole` decides that it is
  * complete.
  * At most `max` bytes of a line are kept. The buffers are valid until the next iteration.
  * Positions in a packed file refer to the unpacked data.

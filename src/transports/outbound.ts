@@ -33,8 +33,8 @@ export function agentFor(upstream: URL, path: string, via: URL | null, fresh: bo
 
 function credentials({ username, password }: URL): readonly string[] {
   if (username === "") return [];
-  const word = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString("base64");
-  return ["Proxy-Authorization", `Basic ${word}`];
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString("base64");
+  return ["Proxy-Authorization", `Basic ${credentials}`];
 }
 
 class TunnelAgent extends TlsAgent {

@@ -61,7 +61,7 @@ export function closeToOthers(folder: string, isOurs: (name: string) => boolean)
   quietly(() => {
     for (const name of readdirSync(folder)) if (isOurs(name)) closeEntry(join(folder, name));
     const { mode } = statSync(folder);
-    // The temp folder stays open to everybody.
+    // The temp folder stays accessible to all users.
     if (isOpen(mode) && (mode & STICKY) === 0) chmodSync(folder, mode & ~OTHERS);
   });
 }

@@ -20,7 +20,7 @@ const WRITES = {
 } as const;
 export type WriteFlags = keyof typeof WRITES;
 
-/** A path of ours is not a regular file. */
+/** One of retinue's own paths is not a regular file. */
 export class NotAFile extends Error {
   readonly code = "ENOTFILE";
   readonly is: string;

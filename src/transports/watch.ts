@@ -260,10 +260,10 @@ class Watches {
 
   #pollSoon(ms: number): void {
     if (this.#polled.size === 0 || this.#isStopped) return;
-    this.#poll ??= setTimeout(() => void this.#lookAround(), ms);
+    this.#poll ??= setTimeout(() => void this.#pollAll(), ms);
   }
 
-  async #lookAround(): Promise<void> {
+  async #pollAll(): Promise<void> {
     const began = performance.now();
     let hasRoom = true;
     for (const [key, polled] of this.#polled) {

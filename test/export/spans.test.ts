@@ -119,7 +119,7 @@ describe("read incrementally", () => {
         liveness: () => "unknown",
       });
       if (!known.agents.has(root)) continue;
-      const { items, next, whole } = board.answer(known, root, after);
+      const { items, next, whole } = board.spansSince(known, root, after);
       expect(whole).toBe(after === undefined);
       for (const { uri, first, removed, spans } of items) {
         const list = told.get(uri) ?? [];
@@ -131,11 +131,11 @@ describe("read incrementally", () => {
       after = next;
     }
     const all = link(facts, { now: NOW, liveness: () => "unknown" });
-    const atOnce = new SpanBoard().answer(all, root, undefined);
+    const atOnce = new SpanBoard().spansSince(all, root, undefined);
     for (const { uri, spans } of atOnce.items) expect(told.get(uri)).toEqual(spans);
     // Unchanged spans are not sent again.
     expect(sent).toBeLessThan(4 * atOnce.items.reduce((sum, item) => sum + item.spans.length, 0));
-    expect(board.answer(all, root, board.answer(all, root, after).next).items).toEqual([]);
-    expect(board.answer(all, root, "of-another-board-3").whole).toBe(true);
+    expect(board.spansSince(all, root, board.spansSince(all, root, after).next).items).toEqual([]);
+    expect(board.spansSince(all, root, "of-another-board-3").whole).toBe(true);
   });
 });

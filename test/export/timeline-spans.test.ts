@@ -222,13 +222,13 @@ describe("an append", () => {
     const board = new SpanBoard();
     for (let i = 0; i < turns; i += 1) turn(book, i);
     growing.add(book.observations);
-    let { next } = board.answer(growing.link(), THREAD, undefined);
+    let { next } = board.spansSince(growing.link(), THREAD, undefined);
     const most = { computed: 0, sent: 0 };
     for (let i = turns; i < turns + 20; i += 1) {
       const [known, before] = [book.observations.length, { ...board.work }];
       turn(book, i);
       growing.add(book.observations.slice(known));
-      ({ next } = board.answer(growing.link(), THREAD, next));
+      ({ next } = board.spansSince(growing.link(), THREAD, next));
       most.computed = Math.max(most.computed, board.work.computed - before.computed);
       most.sent = Math.max(most.sent, board.work.sent - before.sent);
     }

@@ -101,7 +101,7 @@ export class CardLog {
   readonly #ended = new Map<AgentKey, Status>();
   readonly #unconfirmed = new Map<AgentKey, { readonly status: Status; readonly since: number }>();
 
-  /** Adds new entries. `toldAt`: when these agents last changed. */
+  /** Adds new entries. `changedAt`: when these agents last changed. */
   take(forest: Forest, logs: readonly EventLog[], now: number, changedAt: number): void {
     const before = this.#events.length;
     this.#events.take(logs);

@@ -45,7 +45,7 @@ export function recordingIn(folder: string): Recording {
   const begins = new Map(logs.map((steps) => [steps[0]?.path ?? "", steps[0]?.at ?? 0]));
   const documents = [...texts]
     .filter(([path]) => !begins.has(path))
-    .map(([path, text]): Step => ({ path, at: besideOf(path, begins), text, isWhole: true }));
+    .map(([path, text]): Step => ({ path, at: timeOfNearest(path, begins), text, isWhole: true }));
   const steps = [...documents, ...logs.flat()].sort((a, b) => a.at - b.at);
   const began = steps[0]?.at ?? 0;
   return { steps, began, lasted: Math.max(1, (steps.at(-1)?.at ?? 0) - began) };
@@ -67,14 +67,14 @@ function timeIn(text: string): number | null {
 }
 
 /** A document without a time is written when the log with the most similar name begins. */
-function besideOf(path: string, begins: ReadonlyMap<string, number>): number {
+function timeOfNearest(path: string, begins: ReadonlyMap<string, number>): number {
   const ids = path.match(ID) ?? [];
-  const alike = (other: string) => {
+  const similarity = (other: string) => {
     let same = 0;
     while (same < path.length && path[same] === other[same]) same += 1;
     return same + path.length * ids.filter((id) => other.includes(id)).length;
   };
-  const [nearest] = [...begins].sort(([a], [b]) => alike(b) - alike(a));
+  const [nearest] = [...begins].sort(([a], [b]) => similarity(b) - similarity(a));
   return nearest?.[1] ?? 0;
 }
 

@@ -28,7 +28,7 @@ export interface FlushOptions {
 
 export interface Flushed {
   readonly destination: string;
-  /** False if another process holds the destination; it was asked for another pass. */
+  /** False if another process holds the destination; another pass was requested from it. */
   readonly isOurs: boolean;
   readonly waiting: number;
   readonly reason: string | null;
@@ -51,13 +51,13 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
       openDestination(outbox, destination);
       outbox.ask(destination.name, Date.now());
     }
-    const ours = destinations.filter((destination) => hold(outbox, destination));
-    log(`flush: ${ours.length} of ${destinations.length} destinations held by this process`);
-    if (ours.length > 0) {
+    const heldHere = destinations.filter((destination) => hold(outbox, destination));
+    log(`flush: ${heldHere.length} of ${destinations.length} destinations held by this process`);
+    if (heldHere.length > 0) {
       const library = await openLibrary({ env, settings, notify: log });
       const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
       try {
-        for (let held = ours; held.length > 0; ) {
+        for (let held = heldHere; held.length > 0; ) {
           const began = Date.now();
           const { threads: changed } = await library.refresh();
           const passes = new Map<Destination, CollectResult>();
@@ -82,14 +82,14 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
         }
       } finally {
         library.close();
-        for (const destination of ours) release(outbox, destination, Number.MAX_SAFE_INTEGER);
+        for (const destination of heldHere) release(outbox, destination, Number.MAX_SAFE_INTEGER);
       }
     }
     return destinations.map((destination) => {
       const state = stateOf(outbox, destination);
       return {
         destination: destination.name,
-        isOurs: ours.includes(destination),
+        isOurs: heldHere.includes(destination),
         waiting: state?.waiting ?? 0,
         reason: state?.reason ?? null,
       };

@@ -92,7 +92,7 @@ function changed(text: string | { readonly wrong: string }, path: string): strin
   throw new Failure("failed", `${path} cannot be changed: ${text.wrong}`, ["correct it, then try again"]);
 }
 
-/** The original bytes if nobody changed the file since; otherwise the current file without our hooks. */
+/** The original bytes if the file was not changed since; otherwise the current file without our hooks. */
 function restored(settings: HookSettings, before: string | null, kept: string, path: string): string | null {
   if (!hasOurs(settings, before) || before === null) return before;
   const backup = readBackup(kept);

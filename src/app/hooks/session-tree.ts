@@ -13,7 +13,7 @@ import { notedInstance } from "../instance-note.ts";
 export { readInput } from "../../transports/bounded.ts";
 
 /** A request for a status line, and the provider that read it. */
-export interface StatusAsked extends StatusRequest {
+export interface ProviderStatusRequest extends StatusRequest {
   readonly provider: string;
 }
 
@@ -24,7 +24,7 @@ const STATUS_LINES = specificFirst(
 );
 
 /** The session that a status line is requested for; null if the input is not a known product's. */
-export function statusRequestIn(json: JsonObject): StatusAsked | null {
+export function statusRequestIn(json: JsonObject): ProviderStatusRequest | null {
   for (const { provider, read } of STATUS_LINES) {
     const request = read(json);
     if (request !== null) return { provider, ...request };
@@ -36,11 +36,11 @@ export function statusRequestIn(json: JsonObject): StatusAsked | null {
 const TIMEOUT_MS = 100;
 
 /** The tree of one session: from the running server, else from the session's files alone. */
-export async function sessionTree(request: StatusAsked, env: Env): Promise<AgentTree | null> {
+export async function sessionTree(request: ProviderStatusRequest, env: Env): Promise<AgentTree | null> {
   return (await fromServer(request, env)) ?? fromFiles(request, env);
 }
 
-function fromServer({ provider, thread }: StatusAsked, env: Env): Promise<AgentTree | null> {
+function fromServer({ provider, thread }: ProviderStatusRequest, env: Env): Promise<AgentTree | null> {
   const server = notedInstance(env);
   if (server === null) return Promise.resolve(null);
   const url = new URL(`/api/agents/${encodeURIComponent(formatUri(provider, thread, null))}`, server.url);
@@ -62,7 +62,10 @@ function fromServer({ provider, thread }: StatusAsked, env: Env): Promise<AgentT
 /**
  * Loaded only if no server is running. Without costs, because the price list takes longer to load than everything else.
  */
-async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, env: Env): Promise<AgentTree | null> {
+async function fromFiles(
+  { provider, thread, transcript, folder }: ProviderStatusRequest,
+  env: Env,
+): Promise<AgentTree | null> {
   const [{ openLibrary }, { loadSettings }, { treeOf }, { knownRoots }] = await Promise.all([
     import("../open.ts"),
     import("../settings/settings.ts"),

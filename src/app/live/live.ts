@@ -56,9 +56,9 @@ const PULSE_MS = 1_000;
 
 /**
  * Yields changes once the library has synced them; no threads if only time has passed for running ones.
- * Begins when the newest threads are right. The rest is read in between (`Library.reading`), and when that is done it
- * yields once more. While nothing runs and nothing is written there are no timers, only file system notifications,
- * but for one after the last activity.
+ * Begins when the newest threads are up to date. The rest is read in between (`Library.reading`), followed by one more
+ * yield. While nothing runs and nothing is written, there are only file system notifications and no timers, except one
+ * after the last activity.
  * Never fails and never ends by itself: failed work is retried.
  */
 export async function* live(
@@ -93,7 +93,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   };
   let { replaced } = library.index;
   let goodAt = library.now();
-  // After the store was replaced, everything was read anew, and most of it has not changed.
+  // After the store was replaced, everything was read again, and most of it has not changed.
   const newsIn = (changes: Changes): Changes =>
     library.index.replaced === replaced
       ? changes
@@ -101,11 +101,11 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
           ...changes,
           threads: new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key)),
         };
-  const lookAround = () => persistently(() => library.refresh(FIRST_PAGE), options);
+  const refresh = () => persistently(() => library.refresh(FIRST_PAGE), options);
   library.keepAtHand(LIVE_BYTES);
   library.expectRecordings();
   // Which folders to watch is known only after discovery.
-  const before = await lookAround();
+  const before = await refresh();
   if (before === null) return;
   const watching = await watchLibrary(library, {
     onPaths: note,
@@ -120,7 +120,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
     let runs = true;
     let [returnAt, returnPause] = [0, FIRST_RETURN_MS];
     // Reads what was written before the watch began.
-    const more = await lookAround();
+    const more = await refresh();
     if (more === null) return;
     onWatching?.(note);
     const news = isFirst ? NO_CHANGES : newsIn(bothChanges(before, more));

@@ -33,7 +33,7 @@ export class EventReader {
   readonly #returned = new Map<string, string>();
   readonly #rows = new NameTable();
   /** The records that were read from each file. */
-  readonly #told = new Map<string, NameTable>();
+  readonly #seen = new Map<string, NameTable>();
   readonly #ahead = new NameTable();
   readonly #counters = new Map<string, number>();
   /** Tokens of responses that were not returned yet, by list of model calls. The first `count` calls no longer change. */
@@ -94,10 +94,10 @@ export class EventReader {
   /** Several roots may contain the same file. Each record is read from one of them. */
   #isFirstSource({ keys: [record], ref: { path } }: Placed): boolean {
     if (record === undefined) return true;
-    for (const [other, told] of this.#told) if (other !== path && told.has(record, TOLD)) return false;
-    const told = this.#told.get(path) ?? new NameTable();
-    this.#told.set(path, told);
-    told.add(record, TOLD);
+    for (const [other, seen] of this.#seen) if (other !== path && seen.has(record, SEEN)) return false;
+    const seen = this.#seen.get(path) ?? new NameTable();
+    this.#seen.set(path, seen);
+    seen.add(record, SEEN);
     return true;
   }
 
@@ -145,7 +145,7 @@ export class EventReader {
         if (line.is === "unfinished") continue;
         if (line.is === "line") {
           const drafts = eventsIn(file.parser, line);
-          const after = alikeAfter(drafts);
+          const after = similarAfter(drafts);
           for (const [number, draft] of drafts.entries()) {
             // Sources that report current state repeat the same event.
             if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
@@ -172,7 +172,7 @@ export class EventReader {
   async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
     const document = readIfThere(path);
     const drafts = document === null ? [] : parser.events(document, 0);
-    const after = alikeAfter(drafts);
+    const after = similarAfter(drafts);
     for (const [number, draft] of drafts.entries()) {
       const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
       const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number, from };
@@ -182,7 +182,7 @@ export class EventReader {
 
   /** A changed row is read again; only its new events are returned. */
   #isNewInRow(id: string): boolean {
-    return this.#rows.add(id, TOLD);
+    return this.#rows.add(id, SEEN);
   }
 
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
@@ -195,7 +195,7 @@ export class EventReader {
       if (record === null) continue;
       parser.push(record, position, row);
       const drafts = parser.events(record, position, row);
-      const after = alikeAfter(drafts);
+      const after = similarAfter(drafts);
       for (const [number, draft] of drafts.entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
         const from = { path, place: { row }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
@@ -236,13 +236,13 @@ export class EventReader {
 
   /** The usage of a response; null if it was returned before. */
   #usageOf({ calls }: LinkedAgent, response: RecordKey): Tokens | null {
-    if (!this.#shown.add(response, TOLD)) return null;
+    if (!this.#shown.add(response, SEEN)) return null;
     const { count, keptIn, from } = closedIn(calls);
     const known = this.#calls.get(keptIn) ?? { count: 0, tokens: new Map<RecordKey, Tokens>() };
     this.#calls.set(keptIn, known);
     for (const call of from(Math.min(known.count, count)))
       for (const key of [call.response, call.rows])
-        if (key === response || (key !== null && !this.#shown.has(key, TOLD))) known.tokens.set(key, call.tokens);
+        if (key === response || (key !== null && !this.#shown.has(key, SEEN))) known.tokens.set(key, call.tokens);
     known.count = count;
     const tokens = known.tokens.get(response) ?? null;
     known.tokens.delete(response);
@@ -257,7 +257,7 @@ export class EventReader {
   }
 }
 
-const TOLD = 1;
+const SEEN = 1;
 /** The value of an event that transcripts and live sources contain equally often. */
 const EVEN = 2 ** 15;
 const MOST_AHEAD = EVEN - 1;
@@ -319,7 +319,7 @@ const signature = (kind: string, call: string | undefined, name: string | undefi
 const signatureOf = ({ kind, tool, name }: EventDraft) =>
   signature(kind, tool === null ? undefined : nativeCall(tool.call), name);
 /** For each event, the number of similar ones after it. */
-function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
+function similarAfter(drafts: readonly EventDraft[]): readonly number[] {
   const seen = new Map<string, number>();
   const counts = drafts.toReversed().map((draft) => {
     const count = seen.get(signatureOf(draft)) ?? 0;

@@ -237,14 +237,14 @@ function statusOf({ how, error, httpStatus, process, stop }: RecordedExchange): 
   }
 }
 
-/** The URI itself, or the URI of the agent that made the request. */
-export function uriOf(library: Library, word: string): string {
-  const exchange = library.store.exchange(word, library.under);
-  if (exchange === null) return word;
+/** The given URI itself, or the URI of the agent that made the request with this id. */
+export function uriOf(library: Library, id: string): string {
+  const exchange = library.store.exchange(id, library.under);
+  if (exchange === null) return id;
   const agent = new Requests(library).agentOf(exchange);
   if (agent === null)
-    throw new Failure("not_found", `the agent of request ${word} is unknown`, ["next: use the agent's URI"]);
+    throw new Failure("not_found", `the agent of request ${id} is unknown`, ["next: use the agent's URI"]);
   return agent.uri;
 }
 
-export const keyOf = (library: Library, word: string): AgentKey => resolve(library, uriOf(library, word)).key;
+export const keyOf = (library: Library, id: string): AgentKey => resolve(library, uriOf(library, id)).key;

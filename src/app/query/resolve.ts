@@ -22,7 +22,7 @@ function parsed(input: string, exists: (id: string) => boolean): Target {
 /** Whether the input names a thread by its id rather than an agent below one. */
 export const isThreadUri = (input: string): boolean => parsed(input, () => true).agent === null;
 
-/** Finds the agent that the input names, or throws a `Failure` that says why not. */
+/** Finds the agent that the input names, or throws a `Failure` with the reason. */
 export function resolve(library: Library, input: string): AgentRow {
   const rows = (id: string) => library.store.named(id, library.under);
   const target = parsed(input, (id) => rows(id).some((row) => namesOf(row).includes(id)));

@@ -35,7 +35,7 @@ export function explain(forest: Forest, agent: LinkedAgent) {
         : [
             {
               at: iso(agent.own.at),
-              says: `own records: ${STANDS[agent.own.state]}`,
+              says: `own records: ${OWN_STATES[agent.own.state]}`,
               source: "child_rollout",
               from: agent.files[0]?.path ?? null,
             },
@@ -44,7 +44,7 @@ export function explain(forest: Forest, agent: LinkedAgent) {
   };
 }
 
-const STANDS = {
+const OWN_STATES = {
   answered: "the last response is complete",
   failed: "the last response is an API error",
   interrupted: "interrupted by the user",

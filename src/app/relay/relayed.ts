@@ -26,8 +26,8 @@ export const slugOf = (url: URL) =>
 export const relayId = (provider: string, url: URL) => `${provider}-${slugOf(url)}`;
 
 /** Parses the server URL and removes the password from it, so that it is never shown or stored. */
-export function serverAddress(words: string): { readonly url: URL; readonly credentials: Credentials | null } {
-  const text = words.trim();
+export function serverAddress(given: string): { readonly url: URL; readonly credentials: Credentials | null } {
+  const text = given.trim();
   const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
   if (url === null || text === "" || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
     throw new Failure("usage", "not a server URL", ["write it as http://127.0.0.1:4096"]);

@@ -100,9 +100,9 @@ export class Relays {
   }
 }
 
-function parsed({ provider: name, url: words, password }: RelayRequest) {
+function parsed({ provider: name, url: href, password }: RelayRequest) {
   const provider = relayedProvider(name);
-  const { url, credentials } = serverAddress(words);
+  const { url, credentials } = serverAddress(href);
   const given = password === undefined || password === "" ? credentials : { user: credentials?.user ?? null, password };
   return { provider, url, credentials: given, id: relayId(provider.name, url) };
 }

@@ -57,7 +57,7 @@ export class RunOutput {
   }
 
   /**
-   * `isKnown`: the output is not read. `isTold`: events are printed, so nothing is listed that may turn out to be
+   * `isKnown`: the output is not read. `printsEvents`: events are printed, so nothing is listed that may turn out to be
    * something else.
    */
   began(

@@ -42,9 +42,9 @@ export function withJsonOutput(launch: Launch): Launch {
 
 /** The same with machine-readable input as well, and the messages to send. */
 export function withJsonInput(launch: Launch): { readonly launch: Launch; readonly control: Control | null } {
-  const speaks = withJsonOutput(launch);
-  const control = speaks.wrapping?.control ?? null;
-  return { launch: control === null ? speaks : { ...speaks, command: control.withJsonInput }, control };
+  const withOutput = withJsonOutput(launch);
+  const control = withOutput.wrapping?.control ?? null;
+  return { launch: control === null ? withOutput : { ...withOutput, command: control.withJsonInput }, control };
 }
 
 export interface Running extends Wrapped {

@@ -83,10 +83,10 @@ function listOf<T>(form: string, one: (value: unknown) => T | undefined): Kind<r
   };
 }
 
-const words = (value: unknown) => (typeof value === "string" && value.trim() !== "" ? value : undefined);
-export const globs = listOf("a path, with * for any name and ** for any depth", words);
+const nonEmpty = (value: unknown) => (typeof value === "string" && value.trim() !== "" ? value : undefined);
+export const globs = listOf("a path, with * for any name and ** for any depth", nonEmpty);
 export const patterns = listOf("a regular expression", (value) => {
-  const text = words(value);
+  const text = nonEmpty(value);
   try {
     return text === undefined ? undefined : new RegExp(text, "gu").source;
   } catch {
@@ -96,14 +96,14 @@ export const patterns = listOf("a regular expression", (value) => {
 });
 
 export const addresses = listOf("a URL, such as http://host:4096", (value) => {
-  const text = words(value);
+  const text = nonEmpty(value);
   return text !== undefined && /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text : undefined;
 });
 
 /** `~` is kept; the caller expands it. */
 const FOLDER_FORM = "a path that begins with / or ~/";
 const folder = (value: unknown) => {
-  const path = words(value)?.trim();
+  const path = nonEmpty(value)?.trim();
   return path !== undefined && (isAbsolute(path) || path === "~" || path.startsWith("~/")) ? path : undefined;
 };
 const folderList = listOf(FOLDER_FORM, folder);
@@ -111,7 +111,7 @@ const folderList = listOf(FOLDER_FORM, folder);
 export const folders: Kind<readonly string[]> = {
   form: `${FOLDER_FORM}, several as a list or separated by commas`,
   read(entry, key, report) {
-    const text = entry.is === "plain" ? words(entry.value) : undefined;
+    const text = entry.is === "plain" ? nonEmpty(entry.value) : undefined;
     if (text === undefined && entry.is !== "list") {
       report({ line: entry.line, wrong: `${key} ${cannotBe(entry)}`, right: `write ${this.form}` });
       return undefined;

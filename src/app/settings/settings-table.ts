@@ -86,7 +86,7 @@ const setting = <T>(kind: Kind<T>, otherwise: NoInfer<T>, shown: string, text: s
   text,
 });
 
-/** All keys. A last part in angle brackets stands for names chosen by the user. */
+/** All keys. A last part in angle brackets is a placeholder for names chosen by the user. */
 export const SETTINGS = {
   "roots.<provider>": setting(
     folders,

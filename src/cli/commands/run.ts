@@ -17,11 +17,11 @@ export interface RunOptions {
  */
 export async function run(context: Context, command: readonly string[], options: RunOptions): Promise<void> {
   const { env, terminal } = context;
-  const { endAs, forwardSignals, launchOf, withJsonOutput: speaking, start } = await import("../../app/runs/run.ts");
+  const { endAs, forwardSignals, launchOf, withJsonOutput, start } = await import("../../app/runs/run.ts");
   const printsEvents = options.events === true || context.json;
   if (options.format !== undefined && !printsEvents)
     throw new Failure("usage", "--format needs --events", ["write retinue run --events --format spawned -- <command>"]);
-  const launch = printsEvents ? speaking(launchOf(command)) : launchOf(command);
+  const launch = printsEvents ? withJsonOutput(launchOf(command)) : launchOf(command);
   // Opened before the command starts: known events are not printed again, and a damaged index is reported first.
   const library = printsEvents ? await openLibrary(context) : null;
   // If the reader of stdout goes away, the command gets the error, as it would without retinue.

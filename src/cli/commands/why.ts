@@ -20,7 +20,7 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
     lines.push(`parent: ${found.parent}`);
     for (const e of found.parentEvidence) {
       const mark = e.decided ? colors.green("→ decided  ") : colors.dim("  also     ");
-      const other = e.parent === found.parent ? "" : `  (says ${e.parent})`;
+      const other = e.parent === found.parent ? "" : `  (names ${e.parent})`;
       lines.push(
         `${mark}${e.rule} · ${e.source} · confidence ${percent(e.confidence)}${other}`,
         `             ${oneLine(e.says)}`,

@@ -44,9 +44,9 @@ export function screenOf(
   now: number,
 ): string[] {
   const toWidth = (line: string) => clip(line, size.columns);
-  const asks = view.attaches === null ? null : colors.yellow(toWidth(questionOf(rows, view.attaches.uri)));
+  const question = view.attaches === null ? null : colors.yellow(toWidth(questionOf(rows, view.attaches.uri)));
   const keys =
-    asks ??
+    question ??
     (view.isHeld
       ? colors.yellow(toWidth("paused: f continues · q quits"))
       : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  a continue agent  s sort  f pause  ? help  q quit")));
@@ -58,7 +58,7 @@ export function screenOf(
     return filled(
       lines.slice(from, from + size.rows - 1),
       size,
-      asks ?? colors.dim(toWidth("↑↓ scroll  enter back  a continue agent  f pause  q back")),
+      question ?? colors.dim(toWidth("↑↓ scroll  enter back  a continue agent  f pause  q back")),
     );
   }
   const body =
@@ -188,8 +188,8 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
     ...field("folder", agent.cwd),
     ...field("continue", `press a, or run: ${attachCommand(agent.uri)}`),
     ...agent.warnings.flatMap((warning) => field("!", warning)),
-    ...text("asked", prompt),
-    ...text("answered", result),
+    ...text("prompt", prompt),
+    ...text("result", result),
   ];
 }
 

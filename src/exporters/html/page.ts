@@ -57,7 +57,7 @@ ${treeHtml(story, spans, anchor)}
 <div class="find" id="find" hidden><input id="words" type="search" placeholder="Find agents by their text or tool calls ( / )" aria-label="Find"><span id="found" class="dim" role="status"></span><button id="all" type="button">Open all</button></div>
 ${transcriptsHtml(story, anchor)}
 </main>
-<footer>Made by retinue. Secrets were taken out where they could be recognised; look through it before you pass it on.</footer>
+<footer>Made by retinue. Recognised secrets were removed; review the file before you share it.</footer>
 <script>${SCRIPT}</script>
 </body>
 </html>

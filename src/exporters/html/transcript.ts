@@ -19,8 +19,8 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
   const { own } = record.usage;
   const used = `${own.calls} calls, ${count(totalTokens(own))} tokens, ${money(own.costUsd)}`;
   const about = [record.model.join(", "), used, record.uri]
-    .filter((words) => words !== "")
-    .map((words) => `<span>${escaped(words)}</span>`);
+    .filter((part) => part !== "")
+    .map((part) => `<span>${escaped(part)}</span>`);
   const results = new Map(
     steps.flatMap((step) =>
       step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [],
@@ -81,7 +81,7 @@ function messageHtml({ text, summary }: Step["event"]): string {
 
 function textHtml(text: string | null, name: string): string {
   if (text === null) return '<p class="none">left out</p>';
-  const pre = (words: string) => `<pre${name === "" ? "" : ` class="${name}"`}>${escaped(words)}</pre>`;
+  const pre = (content: string) => `<pre${name === "" ? "" : ` class="${name}"`}>${escaped(content)}</pre>`;
   if (text.length <= LONG) return pre(text);
   return `${pre(`${text.slice(0, LONG)}…`)}<details class="long"><summary>all ${text.length} characters</summary>${pre(text)}</details>`;
 }

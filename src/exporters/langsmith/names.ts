@@ -74,7 +74,7 @@ export class Places {
   readonly #known = new Map<Span, RunPlace>();
   /** The span below which the run of each span is placed. */
   readonly #holders = new Map<Span, Span>();
-  readonly #alike = new Map<string, number>();
+  readonly #samePlace = new Map<string, number>();
 
   constructor(project: string, outer: RunPlace | null, shiftMs: number, find: FindPlace = () => undefined) {
     this.#project = project;
@@ -116,8 +116,8 @@ export class Places {
     if (span.parent === null) return 0;
     const rank = RANK[span.kind];
     const among = `${span.parent.key} ${rank} ${ms}`;
-    const before = this.#alike.get(among) ?? 0;
-    this.#alike.set(among, before + 1);
+    const before = this.#samePlace.get(among) ?? 0;
+    this.#samePlace.set(among, before + 1);
     return rank * PER_RANK + Math.min(before, PER_RANK - 1);
   }
 }

@@ -210,14 +210,14 @@ function toolAttributes({ name, callId, input, output }: NonNullable<Span["tool"
 }
 
 function contentAttributes({ input, output, kind }: Span): Record<string, Attribute> {
-  const words = (messages: readonly Message[]) => messages.flatMap(({ text }) => text ?? []).join("\n");
-  const [asked, reported] = [words(input), words(output)];
+  const textOf = (messages: readonly Message[]) => messages.flatMap(({ text }) => text ?? []).join("\n");
+  const [inputText, outputText] = [textOf(input), textOf(output)];
   return {
     ...(kind === "call"
       ? { "gen_ai.input.messages": messagesText(input), "gen_ai.output.messages": messagesText(output) }
       : {}),
-    "input.value": asked === "" ? null : shortened(asked),
-    "output.value": reported === "" ? null : shortened(reported),
+    "input.value": inputText === "" ? null : shortened(inputText),
+    "output.value": outputText === "" ? null : shortened(outputText),
   };
 }
 

@@ -301,7 +301,7 @@ function compactionOf(step: Step, parent: Span): Draft {
 const isCertainIn = (parent: Span, steps: readonly Step[]) =>
   parent.isCertain && (parent.story.isOver || (steps.length > 0 && steps.every(({ isProvisional }) => !isProvisional)));
 
-interface Asked {
+interface CallContext {
   readonly input: readonly Step[];
   readonly since: number;
   readonly grows: boolean;
@@ -312,7 +312,7 @@ function callOf(
   call: StoryCall | null,
   name: string,
   response: readonly Step[],
-  { input, since, grows }: Asked,
+  { input, since, grows }: CallContext,
 ): Draft {
   const times = response.flatMap((step) => timeOf(step) ?? []);
   const last = call?.time?.to ?? Math.max(call?.at ?? since, ...times);

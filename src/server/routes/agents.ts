@@ -105,7 +105,7 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
       (c) => {
         const key = keyOf(c.req.param("uri"));
         c.header(LIVE_HEADER, journal.idOf(journal.position));
-        return c.json(hub.spans.answer(library.forestOf([key]), key, c.req.valid("query").after));
+        return c.json(hub.spans.spansSince(library.forestOf([key]), key, c.req.valid("query").after));
       },
     )
     .get(
@@ -142,7 +142,7 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
           product: plan.product,
           begins: plan.begins,
           runs: cutTo(shellCommand(plan.command), MAX_COMMAND),
-          // The server's own folder says nothing about the terminal.
+          // The server's working directory is unrelated to the user's terminal.
           folder: plan.isHere ? null : plan.cwd,
           notes: plan.notes,
         });
@@ -155,7 +155,7 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
     });
 }
 
-/** Whoever asks gets a command to type in a terminal. */
+/** The client gets a command to run in a terminal. */
 const INTERACTIVE: AttachOptions = { message: null, at: null, folder: null, isInteractive: true, args: [] };
 /** A message with an agent's history may be long. */
 const MAX_COMMAND = 1_000;
