@@ -218,7 +218,7 @@ describe("the tree", () => {
     // Again, and taken back from the menu, by keyboard alone.
     await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
     await tab.page.keyboard.press("m");
-    for (const key of ["j", "j", "Enter"]) await tab.page.keyboard.press(key);
+    for (const key of ["j", "j", "j", "Enter"]) await tab.page.keyboard.press(key);
     await dialog.waitFor();
     await tab.page.keyboard.type("parent b");
     await tab.page.keyboard.press("Enter");
