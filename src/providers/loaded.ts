@@ -11,5 +11,5 @@ export const PRODUCTS: readonly Provider[] = [
   ...loaded.filter(({ forkOf }) => forkOf !== undefined),
 ];
 
-/** The products, and what retinue itself records of unknown ones. */
+/** The products, and the providers for what retinue itself records of unknown ones. */
 export const PROVIDERS: readonly Provider[] = [...PRODUCTS, run, proxyOf(PRODUCTS)];

@@ -2,7 +2,7 @@ import type { AgentKey } from "./ids.ts";
 
 /**
  * If a product cannot continue an agent, `attach` begins a new session whose first message contains this line. It is
- * the only record of where the session came from.
+ * the only record that connects the session to the agent.
  */
 export const continuedLine = (key: AgentKey) => `[continues agent ${key}]`;
 

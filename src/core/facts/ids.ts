@@ -57,12 +57,12 @@ export function partsOf(key: AgentKey): AgentKeyParts {
     : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
 }
 
-/** The provider's id of the call, without our prefix. */
+/** The provider's id of the call, without the prefix of the key. */
 export const nativeCall = (call: CallKey) => call.slice(Math.max(call.indexOf(":"), call.lastIndexOf("/")) + 1);
 
 /**
- * What has the ids of a record: first the record's own, last that of the message it is a row of. A record of its own is
- * both.
+ * The ids of a record: first its own, last that of the message it is a row of. They are equal for a message with only
+ * one record.
  */
 export interface Keyed {
   readonly keys: readonly RecordKey[];

@@ -47,7 +47,7 @@ export type Fact =
   | Waits
   | PlanStated;
 
-/** Strongest first: statements of the provider itself override what is read from records; inference comes last. */
+/** Strongest first: statements of the provider itself override what is read from records; inference is the weakest. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
 export type Source = (typeof SOURCES)[number];
 export type StatedSource = Exclude<Source, "manual">;
@@ -133,7 +133,7 @@ export interface RecordRead {
   readonly message: boolean;
   /** Set if the product records the state of the agent's turn, as text: the most reliable source, by the same clock. */
   readonly turn?: string;
-  /** The error, in the product's words; only for failed or interrupted. */
+  /** The error message of the product; only for failed or interrupted. */
   readonly error?: string;
 }
 
@@ -205,7 +205,7 @@ export interface ModelCallMissing {
   readonly one: boolean;
 }
 
-/** What the product says a thread has used so far, including all its agents. */
+/** The usage that the product reports for a thread so far, including all its agents. */
 export interface TotalStated {
   readonly type: "total-stated";
   readonly byModel: readonly { readonly model: string; readonly amounts: Amounts }[];
@@ -296,7 +296,7 @@ export interface AgentAliased {
   readonly agent: AgentKey;
 }
 
-/** The agent's file is not what its path says. Facts that follow only from the path do not count either. */
+/** The content of the agent's file contradicts its path. Facts that follow only from the path do not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
   readonly agent: AgentKey;
@@ -380,7 +380,7 @@ export interface ProcessSeen {
   readonly type: "process-seen";
   readonly thread: AgentKey;
   readonly process: ProcessMark;
-  /** What the process waits for, in the product's words, such as a permission; null if nothing. */
+  /** What the process waits for, such as a permission, as the product describes it; null if nothing. */
   readonly waitingFor: string | null;
 }
 

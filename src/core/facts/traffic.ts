@@ -20,7 +20,7 @@ export interface RequestRow extends OfExchange {
   readonly api: Api;
   readonly model: string | null;
   readonly stream: boolean;
-  /** Names of pieces. */
+  /** Names of the stored pieces. */
   readonly system: string | null;
   readonly tools: string | null;
   readonly messages: readonly string[];

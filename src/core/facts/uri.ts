@@ -3,7 +3,7 @@ export type Target =
   | { readonly is: "latest"; readonly provider: string | null; readonly agent: string | null }
   | { readonly is: "named"; readonly provider: string | null; readonly thread: string; readonly agent: string | null };
 
-/** What is wrong, and how to write it, one line each. */
+/** The error, then how to write it correctly; one line each. */
 export interface UriFault {
   readonly wrong: string;
   readonly right: string;

@@ -52,7 +52,7 @@ const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
 /** Unknown if either is unknown. */
 export const addAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, 1);
 export const subtractAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, -1);
-/** As far as is known. */
+/** The sum of the known parts. */
 export const isNothing = (a: Amounts) => COMPARED.every((kind) => (a[kind] ?? 0) === 0);
 export const isNegative = (a: Amounts) => COMPARED.some((kind) => (a[kind] ?? 0) < 0);
 

@@ -91,7 +91,7 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
   return { explained: [...explained, because(only, "unrecorded", { traces: onAny })], unexplained: [] };
 }
 
-/** An alias and the dated model behind it are the same model. */
+/** A model and its dated version are the same model. */
 const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");
 
 /** The sums of `plus` minus those of `minus`, by model. */

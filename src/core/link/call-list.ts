@@ -6,9 +6,7 @@ import type { ModelCall } from "./gather.ts";
 /** Model calls, oldest first: an array, or a list that creates each on access. */
 export interface Calls extends Iterable<ModelCall> {
   readonly length: number;
-  /**
-   * For a growing list: the closed calls, which begin every longer version of the list.
-   */
+  /** For a growing list: the closed calls. Every longer version of the list begins with them. */
   readonly closed?: Closed;
 }
 
@@ -19,7 +17,7 @@ interface Closed {
   readonly from: (first: number) => Iterable<ModelCall>;
 }
 
-/** An array does not grow. */
+/** All calls of an array are closed, because an array does not grow. */
 export const closedIn = (calls: Calls): Closed =>
   calls.closed ?? {
     count: calls.length,
@@ -72,7 +70,7 @@ const KINDS = [
   "cacheWriteTokens",
   "cacheWrite1hTokens",
 ] as const satisfies readonly (keyof Tokens)[];
-/** The columns of numbers: the time, which common part, then the tokens. */
+/** The columns of numbers: the time, the index into `#common`, then the tokens. */
 const AT = 0;
 const COMMON = 1;
 const TOKENS = 2;
@@ -84,7 +82,7 @@ const TOKENS = 2;
 const KEPT_LISTS = 4;
 const KEPT_CALLS = 32;
 const KEPT_LONGER_LISTS = 24;
-/** Calls that were loaded again stay in memory until this many lists were made without a request for them. */
+/** Calls that were loaded again stay in memory until this many lists were created without access to them. */
 const HELD_LISTS = 1_024;
 
 /**
@@ -100,7 +98,7 @@ export class CallColumns {
   #last = -1;
   /** Fields that few calls have. */
   readonly #own = new Map<number, Own>();
-  /** Earlier calls were dropped. */
+  /** Index of the first call in memory; earlier ones were dropped. */
   #first = 0;
   /** Lengths of the latest lists, oldest list first. */
   readonly #counts: number[] = [];
@@ -131,7 +129,7 @@ export class CallColumns {
     this.#numbers.push([at ?? Number.NaN, number, ...KINDS.map((kind) => tokens[kind])]);
   }
 
-  /** Most calls have the same ones as the call before. */
+  /** The index of these fields in `#common`. Most calls share them with the previous call. */
   #commonNumber(common: Common): number {
     if (isSame(common, this.#common[this.#last])) return this.#last;
     const name = JSON.stringify(common);
@@ -140,7 +138,7 @@ export class CallColumns {
     return this.#last;
   }
 
-  /** Those that are there by now, and these behind them. */
+  /** A list of all closed calls so far, followed by `last`. */
   with(last: readonly ModelCall[]): Calls {
     this.#dropOld();
     const [columns, count] = [this, this.length];

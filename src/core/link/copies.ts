@@ -196,7 +196,7 @@ function remembered<T>(memory: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: 
   return found;
 }
 
-/** How many of the sorted numbers are not above the limit. */
+/** The number of sorted values up to the limit. */
 function countUpTo(numbers: readonly number[], limit: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {

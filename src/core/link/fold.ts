@@ -29,10 +29,7 @@ export const NAME = {
 } as const;
 export type NameMark = (typeof NAME)[keyof typeof NAME];
 
-/**
- * Rows may arrive a little out of order, so this many of the latest are kept. Of the last response more are kept, up to
- * a limit.
- */
+/** Rows may arrive slightly out of order, so this many of the latest are kept, and more of the last response. */
 const LATEST_ROWS = 4;
 const ROWS_OF_RESPONSE = 64;
 const OPEN_RESPONSES = 4;
@@ -46,8 +43,8 @@ const RECORD_BYTES = 1_000;
 
 /**
  * The aggregate of one agent's bulk facts in one file. Appended facts extend it. It takes about twenty bytes per record
- * (hashes of keys) instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a response in
- * two places), `isExact` is false, and the facts are used instead.
+ * (hashes of keys) instead of a thousand. If it cannot give the same result as the facts (rows far out of order, a
+ * response in two places), `isExact` is false, and the facts are used instead.
  */
 export class Fold {
   readonly speaker: AgentKey;
@@ -107,7 +104,7 @@ export class Fold {
     return !this.#isTorn && !this.#times.isTorn && !isSplit;
   }
 
-  /** Whether the name, by its hash, is that of one of these. */
+  /** Whether a name with this hash and of this kind was added. */
   names(hashed: number, mark: NameMark): boolean {
     return this.#names.hasHash(hashed, mark);
   }
@@ -275,7 +272,7 @@ export class Fold {
 /** The rows of a response share their last key. */
 const responseOf = (record: Read) => messageIn(record) ?? "";
 
-/** The times of facts between those that state something about the facts above them in the file. */
+/** The time ranges of the facts between stated facts, which describe the facts above them in the file. */
 class Times {
   readonly #stated: Observation[] = [];
   /** One entry more than stated facts: before the first, between each two, and after the last. */

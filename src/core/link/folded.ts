@@ -40,7 +40,7 @@ export function partFacts(rare: readonly Observation[], folds: readonly Fold[], 
   };
 }
 
-/** Agents that share a tool call that matters for the tree: both made it, or got its result. */
+/** Agents that share a tool call that affects the tree: both made it, or received its result. */
 function sharingCalls(
   rare: readonly Observation[],
   folds: readonly Fold[],

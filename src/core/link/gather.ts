@@ -42,7 +42,7 @@ export interface PendingCall {
   readonly call: CallKey;
   readonly name: string;
   readonly spawns: boolean;
-  /** What must happen before it begins. */
+  /** What a person must provide before the tool returns; null if nothing. */
   readonly waitsFor: string | null;
   readonly at: number | null;
 }
@@ -82,7 +82,7 @@ export interface Work {
   readonly calls: Calls;
 }
 
-/** Everything the records say about one agent, before it is placed in the tree. */
+/** Everything known from records about one agent, before it is placed in the tree. */
 export interface GatheredAgent extends Work {
   readonly key: AgentKey;
   readonly kind: AgentDescribed["kind"] | null;

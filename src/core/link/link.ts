@@ -83,7 +83,7 @@ export function together(forests: readonly Forest[]): Forest {
 const newestFirst = (lastActivity: (key: AgentKey) => number | null | undefined) => (a: AgentKey, b: AgentKey) =>
   (lastActivity(b) ?? 0) - (lastActivity(a) ?? 0) || (a < b ? -1 : 1);
 
-/** For keys that come from the forest itself. */
+/** The agent of a key that is known to be in the forest. Throws otherwise. */
 export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
   const agent = forest.agents.get(key);
   if (agent === undefined) throw new Error(`no agent ${key} in the forest`);
@@ -107,7 +107,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
   const { manual = [], now } = options;
   // Every fact once, under the final name of each agent.
   const { facts, folded, ownerOf, nameOf, copiedFrom, looked } = originalsIn([...observations], folds, manual);
-  // What is known of each agent by itself, then its parent.
+  // The facts of each agent, then its parent.
   const gathered = gatherAgents(facts, ownerOf, [], folded);
   const parentage = decideParents(facts, withThreads(gathered.keys()), manual, folded);
   const { agents, parentOf, infoOf, ownBehalf } = withoutOwnWork(facts, gathered, parentage);

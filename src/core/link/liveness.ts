@@ -53,7 +53,7 @@ export function processViews(
   };
 }
 
-/** Fields that are unknown for a process found by other means. */
+/** Defaults for a process that was not found by pid. */
 const UNMARKED = { birth: null, domain: null };
 
 const isPid = (mark: ProcessMark): mark is PidMark => "pid" in mark;

@@ -19,7 +19,7 @@ export function aliasesIn(observations: readonly Observation[]): Renamed {
 }
 
 /**
- * Agents known only from a proxy whose first response and all others are in the product's records of one other agent.
+ * Agents known only from a proxy, all of whose responses are in the product's records of one other agent.
  */
 function proxiedTwins(observations: readonly Observation[]): Renamed {
   const found = new Map<AgentKey, AgentKey>();

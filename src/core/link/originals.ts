@@ -43,12 +43,12 @@ export function originalsIn(
     const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
     return owner === undefined ? undefined : nameOf(owner);
   };
-  // A refused file is judged by all names of its agent, so after these are known.
+  // After the aliases are known, because a refused file concerns all names of its agent.
   const facts = withoutEchoes(withoutRefused(renameAll(originals, homes)));
   return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, looked: distinct.length };
 }
 
-/** Removes facts that are only supported by the path of a refused file; statements of others about the agent stay. */
+/** Removes facts that are only supported by the path of a refused file; facts about the agent in other files stay. */
 function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
   const refused = new Set(facts.flatMap((f) => (f.type === "file-refused" ? [f.agent] : [])));
   for (const f of facts) if (f.type === "record") refused.delete(f.speaker);

@@ -32,8 +32,8 @@ export function withoutOwnWork(
   /** The thread of an agent, or the parent of a thread. */
   const above = (key: AgentKey) => (threadOf(key) === key ? (parents.get(key) ?? null) : threadOf(key));
   /**
-   * Whose work it is: the nearest one above that is not internal itself. Null if there is none; then it is shown like
-   * any other agent. So is internal work in a circle.
+   * The agent that internal work was done for: the nearest ancestor that is not internal itself, else the topmost one.
+   * Null for a root, or for work in a cycle: it is then shown as an agent.
    */
   const hostOf = (key: AgentKey): AgentKey | null => {
     const chain = [key];

@@ -30,7 +30,7 @@ export interface ParentEvidence {
   readonly confidence: number;
   readonly says: string;
   readonly at: number | null;
-  /** Where it was read; null if no record states it. Breaks ties, so that the order of arrival does not matter. */
+  /** The id of the observation; null if no record states it. Breaks ties, so that the order of arrival does not matter. */
   readonly from: ObservationId | null;
   /** The proxied request that a manual link names as the parent. */
   readonly request?: string;
@@ -115,7 +115,7 @@ export function decideParents(
   for (const agent of agents)
     if (partsOf(agent).agent !== null && !evidence.has(agent))
       add(agent, inItsThread(agent, "nothing names its parent"));
-  // Before calls are matched: a manually assigned call is taken, and the child matches no other.
+  // Before calls are matched: a manually assigned call is no longer available, and its child is not matched to another call.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
   for (const link of early) add(link.child, byHand(link, calls));
@@ -316,8 +316,8 @@ function* matchCalls(
 type Match = ObservationOf<"spawn-match">;
 
 /**
- * The calls with one key, oldest first. There may be tens of thousands, so taken ones at the front are skipped only
- * once.
+ * The calls with one key, oldest first. There may be tens of thousands, so matched ones at the front are skipped
+ * only once.
  */
 class Offers {
   readonly calls: SpawnCall[];
@@ -365,8 +365,8 @@ function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>):
 }
 
 /**
- * Takes everyone's strongest parent. If that closes a cycle, its weakest link is replaced by the agent's next best
- * parent outside of it.
+ * Picks the strongest parent of every agent. If that closes a cycle, its weakest link is replaced by the agent's next
+ * best parent outside of it.
  */
 function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>) {
   const choice = new Map<AgentKey, readonly ParentEvidence[]>();

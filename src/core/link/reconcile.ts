@@ -9,10 +9,10 @@ export interface Reconciliation extends Account {
   readonly total: StatedTotal;
   /** The total it continues, and of which thread. */
   readonly base: Base | null;
-  /** What it states was used since then. */
+  /** The usage since that total. */
   readonly stated: readonly OfModel[];
   readonly covered: readonly ModelCall[];
-  /** Made before, by processes that ended without a total. */
+  /** Calls made before, by processes that ended without a total. */
   readonly earlier: readonly ModelCall[];
   /** Incomplete responses, which it omits. */
   readonly cut: readonly ModelCall[];
@@ -125,7 +125,7 @@ function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal
 /** A process that continues an earlier total keeps its start time. */
 const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
 
-/** What a fork may continue: earlier totals of the threads that it copies, newest first. */
+/** Totals that a fork may continue: earlier ones of the threads that it copies, newest first. */
 function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
   if (total.running?.goesOn === false) return [];
   const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
@@ -163,8 +163,8 @@ interface Reading extends Reconciliation {
 }
 
 /**
- * Picks the assignment with the fewest unexplained tokens: an exact one, else one where all is explained, else the
- * simplest.
+ * Picks the assignment with the fewest unexplained tokens: an exact one, else one that explains everything,
+ * else the simplest.
  */
 function bestReading(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
@@ -287,7 +287,7 @@ function startOf(total: StatedTotal, base: Base | null): { readonly earliest: nu
 /** Tolerance between clocks. */
 const GRACE_MS = 2_000;
 
-/** It was written later than its running time: there was a pause, so an earlier process, so a base total. */
+/** It was written later than its running time explains: an earlier process ended before a pause, so there is a base. */
 function isBaseLost({ began, activeMs, after }: StatedTotal, base: Base | null): boolean {
   return (
     base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS

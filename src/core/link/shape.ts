@@ -77,7 +77,7 @@ export function nameAll(
 const isAnonymous = (agent: string) => agent.startsWith(ANONYMOUS);
 const stripAnonymous = (agent: string) => (isAnonymous(agent) ? agent.slice(ANONYMOUS.length) : agent);
 
-/** What its records and the call that spawned it say of what an agent is called. */
+/** The names of an agent, from its records and its spawn call. */
 export const namesOf = (info: GatheredAgent, call: SpawnCall | undefined) => ({
   type: info.agentType ?? call?.agentType ?? null,
   name: info.name ?? call?.name ?? null,

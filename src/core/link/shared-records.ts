@@ -15,7 +15,7 @@ interface Compared {
 const compared = new WeakMap<Fold, Compared>();
 
 /**
- * Agents that hold a record which another one holds too. Keys that were compared in an earlier call with the same folds
+ * Agents whose records are also in the records of another agent. Keys that were compared in an earlier call with the same folds
  * are not visited again.
  */
 export function sharingRecords(rare: readonly Observation[], folds: readonly Fold[]): ReadonlySet<AgentKey> {

@@ -16,7 +16,7 @@ export interface AgentState {
   readonly ending: Ending | null;
   /** What it waits for from a person; null if it waits for no person. */
   readonly waiting: WaitForPerson | null;
-  /** Statements of others about its start and end, oldest first. */
+  /** Facts about its start and end in other agents' records, oldest first. */
   readonly statements: readonly ObservationOf<"lifecycle">[];
   /** Whether the process of its thread is running. */
   readonly process: ProcessView["is"];
@@ -144,8 +144,8 @@ const article = (word: string) => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}
 const waitText = ({ for: what, says }: WaitForPerson) => `waits for ${article(what)} (${says})`;
 
 /**
- * Only waits that the product states: a reported request, or a tool that only asks a person. A tool without a result
- * may just be running.
+ * Only waits that the product states: a reported request, or a tool whose only purpose is to ask a person. Any other
+ * tool without a result may just be running.
  */
 function waitOf({ pending, waits }: GatheredAgent): WaitForPerson | null {
   for (const { for: what, says, since, call } of waits) if (what !== null) return { for: what, says, since, call };
@@ -206,7 +206,7 @@ function missingText(
 
 /**
  * An agent whose own response is complete is still running while its live process waits for agents below it, since they
- * will wake it. Not after its end was reported to its parent: they then report to the thread instead.
+ * will revive it. Not after its end was reported to its parent: they then report to the thread instead.
  */
 function withBackgroundWaits(states: States, order: readonly Place[]): States {
   const after = new Map(states);

@@ -30,21 +30,21 @@ export interface OwnState {
   readonly at: number | null;
   readonly state: RecordState;
   readonly certain: boolean;
-  /** In the product's words, if it states the state of the turn. */
+  /** The product's text, if it records the state of the turn. */
   readonly turn: string | null;
-  /** The error, in the product's words. */
+  /** The product's error message. */
   readonly error: string | null;
 }
 
 export interface StatusInput {
   readonly own: OwnState | null;
-  /** Statements of others about it, oldest first. */
+  /** Lifecycle facts about it in other agents' records, oldest first. */
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly process: ProcessView;
   /** Last activity of the agent or its subtree. */
   readonly lastActivity: number | null;
   readonly doing: string | null;
-  /** Why none of its records are known, if so. */
+  /** The reason if none of its records are known. */
   readonly missing: string;
   readonly now: number;
   readonly staleAfterMs: number;
@@ -78,7 +78,7 @@ export function decide(q: StatusInput): Decision {
   if (q.own.turn !== null && q.own.state !== "open") return byOwnRecords(q, q.own);
   const grace = q.own.turn === null ? GRACE_MS : 0;
   if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + grace) {
-    // Seen with 2.1.220: a background agent whose stream failed is reported as completed, with the API error as its
+    // Claude Code 2.1.220: a background agent whose stream failed is reported as completed, with the API error as its
     // summary.
     if (end.state === "completed" && q.own.state === "failed")
       return over("errored", "child_rollout", `its last response is an API error, although ${end.says}`);

@@ -1,7 +1,7 @@
 import type { AgentKey } from "../facts/ids.ts";
 
 /**
- * How to continue one agent of a product as a session of its own. Pure: it says what to run and which files to write
+ * How to continue one agent of a product as a session of its own. Pure: it returns what to run and which files to write
  * first. The agent's own records are only read.
  */
 export interface Attach {
@@ -21,11 +21,11 @@ export interface Resumption {
   readonly command: readonly string[];
   /** Files to write first; their paths come from `AttachRequest.copyAt`. */
   readonly copies: readonly TranscriptCopy[];
-  /** What is not as the agent had it, one sentence each. */
+  /** Differences from the agent's own setup, one sentence each. */
   readonly limits: readonly string[];
 }
 
-/** One sentence that says why the product cannot continue this agent. */
+/** Why the product cannot continue this agent, in one sentence. */
 export interface Unable {
   readonly unable: string;
 }
@@ -71,7 +71,7 @@ export interface AttachedFile {
 export interface AttachRequest {
   /** The first message; null if the user types it. */
   readonly message: string | null;
-  /** The product runs in a terminal. Otherwise it answers the message and ends. */
+  /** The product runs in a terminal. Otherwise it responds to the message and exits. */
   readonly isInteractive: boolean;
   /** The last record to keep; null for the whole history. */
   readonly until: CutAfter | null;
@@ -100,5 +100,5 @@ const NAME = /^[\w@][\w.:/@+[\]-]{0,199}$/;
 export const nameIn = (text: string | null | undefined): string | null =>
   text != null && NAME.test(text) ? text : null;
 
-/** A message must not be taken for an option. */
+/** A message must not be parsed as an option. */
 export const asArgument = (message: string) => (message.startsWith("-") ? ["--", message] : [message]);

@@ -22,7 +22,7 @@ export interface Caller {
   readonly version: string | null;
   readonly cwd: string | null;
   readonly tag: RequestTag | null;
-  /** The request does not say whether it has a parent: then its prompt may be matched. */
+  /** The request does not show whether the agent has a parent: then its prompt may be matched. */
   readonly isChildMaybe?: true;
   /** This version of the product does not record response ids. */
   readonly hasNoResponseIds?: true;
@@ -36,7 +36,7 @@ export interface Dialect {
   readonly vendor: string;
   /** Null for requests of other clients. */
   identify(request: RequestRow): Caller | null;
-  /** The prompt of the agent, without frames. */
+  /** The prompt of the agent, without the text that the product wraps around it. */
   prompt(request: RequestRow): string | null;
   /** Interprets what one agent's requests and responses state about others. */
   open(caller: Caller, agent: AgentKey, saved?: unknown): Interpreter;

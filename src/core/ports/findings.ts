@@ -47,7 +47,7 @@ export class FindingsOf implements Findings {
     this.#push(fact, this.#record.keys, at);
   }
 
-  /** For a fact about the file that holds even if the record is a copy; without the copy's time. */
+  /** For a fact about the file that is true even if the record is a copy; without the copy's time. */
   addOfFile(fact: Fact): void {
     this.#push(fact, [], null);
   }

@@ -3,7 +3,7 @@ import type { Provider } from "./provider.ts";
 
 /**
  * What the folder of a product declares, and the entry of the list of products. Small, because hooks and status lines
- * load all manifests and agents wait for them; `load` brings the parts that read records.
+ * load all manifests while agents wait for them; `load` imports the parts that read records.
  */
 export interface Manifest extends Pick<Provider, "name" | "product" | "versions" | "docs" | "forkOf"> {
   /** Recognises what the product passes to its hooks; omitted if it has none. */
@@ -19,9 +19,9 @@ export type PayloadField = (name: string) => string | null;
 /** The payload of a hook, recognised without parsing it. */
 export interface HookPayload {
   isHook(field: PayloadField): boolean;
-  /** The root of a transcript that the payload names; null if the path does not say. */
+  /** The root of a transcript that the payload names; null if the path does not show it. */
   rootOf(transcript: string): string | null;
-  /** The payload has nothing that only this product writes: products with payloads of their own are asked first. */
+  /** The payload has nothing that is unique to this product: products with unique payloads are tried first. */
   readonly isGeneric?: true;
 }
 
@@ -44,7 +44,7 @@ export interface StatusRequest {
   readonly costUsd: number | null;
 }
 
-/** In the order to ask: those that recognise only their own input, then the others. */
+/** In the order to try: those that recognise only their own input, then the others. */
 export const specificFirst = <T extends { readonly isGeneric?: true }>(all: readonly T[]): readonly T[] => [
   ...all.filter(({ isGeneric }) => isGeneric !== true),
   ...all.filter(({ isGeneric }) => isGeneric === true),

@@ -46,7 +46,7 @@ export interface DestinationState {
   readonly reason: string | null;
   readonly delivered: number;
   readonly deliveredAt: number | null;
-  /** Items that it accepted and then rejected, in the destination's words. */
+  /** The destination's message about items that it accepted and then rejected. */
   readonly turnedDown: string | null;
   readonly holder: string | null;
   /** When another pass was last requested. */

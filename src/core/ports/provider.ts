@@ -21,7 +21,7 @@ export interface Provider {
   readonly docs: string;
   /** Its name in traces, if that differs. */
   readonly tracedAs?: string;
-  /** The provider of the product that it is a fork of: what both print counts as that one's. */
+  /** The provider of the product that it is a fork of. Output that both print is attributed to that provider. */
   readonly forkOf?: string;
   /**
    * Folders that may contain its records, in order. A missing one is not an error. The last part of a path may contain
@@ -136,13 +136,13 @@ export interface HookSettings {
    * cannot be parsed.
    */
   install(text: string | null, command: string): string | { readonly wrong: string };
-  /** The settings without our hooks, otherwise unchanged. */
+  /** The settings without retinue's hooks, otherwise unchanged. */
   uninstall(text: string): string | { readonly wrong: string };
   /** The commands of all hooks in it. */
   commands(text: string): readonly string[];
 }
 
-/** Whether a hook's command is ours, wherever retinue is installed. */
+/** Whether a hook's command runs retinue, wherever it is installed. */
 export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
 
 /** A transcript outside of a root, and the files that belong to it. Paths are relative to its folder, with `/`. */
@@ -183,7 +183,7 @@ export interface RelayStream {
   readonly path: string;
   /** Maximum time between two frames; after that the connection is dead. */
   readonly silenceMs: number;
-  /** What is unknown with this stream, as a sentence; null if nothing. */
+  /** What this stream does not report, as a sentence; null if nothing. */
   readonly limit: string | null;
 }
 
@@ -363,8 +363,8 @@ export interface Findings {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
   /**
-   * For lines that state the current state of something: retracts what earlier lines of the file stated under these
-   * names (`FindingsOf.row`).
+   * For lines that state the current state of something: the row names (`FindingsOf.row`) whose earlier facts in the
+   * file are retracted.
    */
   readonly replaces?: readonly string[];
   /** New or changed API exchanges. */

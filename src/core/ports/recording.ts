@@ -31,7 +31,7 @@ export function recordedAlready(recording: string, lines: readonly string[]): nu
   return 0;
 }
 
-/** Null for lines that our recorder did not write, such as one truncated by a crash. */
+/** Null for lines that the recorder did not write completely, such as one truncated by a crash. */
 export function readRecorded(record: Uint8Array): Recorded | null {
   const line = asObject(parseJson(decodeText(record).text)?.value);
   const at = typeof line?.at === "number" ? asTime(line.at) : null;

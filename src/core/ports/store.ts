@@ -141,7 +141,7 @@ export interface AgentRow {
 
 export interface Facts {
   readonly observations: readonly Observation[];
-  /** Bulk facts that are not among the observations, by file and speaker. */
+  /** Bulk facts that are not among the observations, by file and agent. */
   readonly folds: readonly Fold[];
   readonly versions: ReadonlyMap<AgentKey, number>;
   /** Files below several roots have facts about these threads, so results are valid only for the requested roots. */

@@ -1,7 +1,7 @@
 import { isMixed, isPlain, isRandom, isSecretValue, isStrong, type SecretKind, secretKind } from "./secret-names.ts";
 import type { Span } from "./text-view.ts";
 
-/** Where the name of a secret may be. */
+/** Every name of a secret contains one of these. */
 const KEYWORD =
   /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf|salt|appid|pw(?![a-z])|mnemonic|kennwort|contrase|senha/gi;
 const NAME_CHAR = /[\w.$-]/;
@@ -16,7 +16,7 @@ const COMPARES = /\\{0,3}["'`]?\]?[ \t]{0,8}[!=]={1,2}[ \t]{0,8}(?=["'`])/y;
 /** A value inside an object that has the name: `"password": {"type": "string", "value": …}`. */
 const NESTED =
   /\\{0,3}["']?[ \t]{0,4}[:=]?[ \t]{0,4}\{[^{}]{0,200}?\b(?:value|default)\\{0,3}["']?[ \t]{0,8}[:=][ \t]{0,8}/iy;
-/** A value for when the named one is missing. */
+/** A default value. */
 const ELSE = /\)?[ \t]{0,4}(?:\|\||\?\?|or\b)[ \t]{0,4}(?=\\{0,3}["'`])/y;
 /** `"name": "PASSWORD", "value": …`, as in lists of variables and headers. */
 const PAIRED = /\\{0,3}["']?[ \t]{0,8},?\s{0,40}\\{0,3}["']?value\\{0,3}["']?[ \t]{0,8}[:=][ \t]{0,8}/iy;
@@ -57,12 +57,12 @@ const TOKEN = /[A-Za-z0-9][A-Za-z0-9_+/=.~-]{19,}/g;
 /** Words of checksums. */
 const CHECKSUM = /commit|sha|hash|digest|integrity|checksum|md5|etag|uuid|revision/i;
 
-/** Behind a name and a colon: a line of its own, possibly in a block of code. */
+/** After a name and a colon: a line of its own, possibly in a code block. */
 const NEXT_LINE =
   /(?:[^\r\n]{0,60}?(?::|>-?|\|-?))?[ \t]{0,4}(?:\r?\n[ \t]{0,8}(?:```\w{0,10})?){1,3}[ \t]{0,8}(?=\S)/y;
 
 /**
- * A random text on the line behind a name, whatever is between them: `token (read only) …`, `API key …`. Only the first
+ * A random text on the same line after a name, whatever is between them: `token (read only) …`, `API key …`. Only the first
  * one, and no checksum.
  */
 function randomNear(text: string, stop: number): Span | null {
@@ -191,7 +191,7 @@ function valueAfter(text: string, stop: number, kind: SecretKind, named: Named):
   return { start: at, end: at + value.length + rest };
 }
 
-/** In lists, names stand next to each other: `["password", "token2"]`. */
+/** In a list, the text after a name may be another name: `["password", "token2"]`. */
 const isListedSecret = (kind: SecretKind, value: string) =>
   kind !== "word" && kind !== "weak" && isMixed(value) && !isPlain(value) && secretKind(value) === null;
 

@@ -122,7 +122,7 @@ export const isStrong = (value: string) =>
     (/[!#%^*+?~]/.test(value) ||
       (value.length >= 12 && /[a-z]/.test(value) && /[A-Z]/.test(value) && !isPlain(value))));
 
-/** Words with which a wallet is restored. */
+/** The recovery phrase of a wallet: 12 to 24 words. */
 const RECOVERY_WORDS = /^[a-z]{3,8}(?: [a-z]{3,8}){11,23}$/;
 
 /**

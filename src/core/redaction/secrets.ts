@@ -178,7 +178,7 @@ function otherKeys(text: string, spans: Span[]): void {
 /** Followed by a line break, literal or escaped: a program that only mentions the first line contains no key. */
 const BEGIN = /-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----(?=\s|\\{1,3}[nr])/g;
 const MAX_BLOCK = 20_000;
-/** A truncated block is secret up to where it cannot be one. */
+/** A truncated block is secret up to the first character that cannot be part of one. */
 const REST_OF_BLOCK = /[^"'`<>{}]*/y;
 
 function privateKeys(text: string, spans: Span[]): void {
@@ -187,7 +187,7 @@ function privateKeys(text: string, spans: Span[]): void {
   for (const { 0: begin, index } of matches(text, BEGIN)) {
     if (index < done) continue;
     const from = index + begin.length;
-    // Searched once, not for every beginning.
+    // Searched once, not for every begin marker.
     if (end < from) end = (text.indexOf("-----END ", from) + 1 || text.length + 1) - 1;
     REST_OF_BLOCK.lastIndex = from;
     const close = text.indexOf("-----", end + 9);
@@ -220,6 +220,6 @@ function fromBase64(run: string): string {
     .replace(/[\r\n=]/g, "")
     .replaceAll("-", "+")
     .replaceAll("_", "/");
-  // A last character alone holds no whole byte.
+  // A single last character does not encode a whole byte.
   return atob(plain.length % 4 === 1 ? plain.slice(0, -1) : plain);
 }

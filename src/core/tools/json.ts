@@ -45,7 +45,7 @@ export function parseJson(text: string): { readonly value: unknown } | null {
   }
 }
 
-/** Digits or an exponent that a number may not have room for. */
+/** Digits or an exponent that may exceed the range of a number. */
 const HUGE = /\d{309}|[eE]\+?\d{3}/;
 
 /** The same, without numbers that become infinite: JSON cannot represent them, so they could not be written again. */

@@ -29,7 +29,7 @@ export const MAX_OTLP_DEPTH = 100;
 
 /** A settings file of retinue or of a product: the largest ones have some kilobytes. */
 export const MAX_SETTINGS = 4 << 20;
-/** A note that retinue writes for itself: where its server is, its token. */
+/** A small file that retinue writes for itself: the address of its server, its token. */
 export const MAX_NOTE = 64 << 10;
 
 /** The response of a destination: an empty object, or a sentence. */

@@ -31,7 +31,7 @@ const inert = (line: string) =>
     .replaceAll("![", "!&#91;")
     .replace(/\](?=[[:]|\((?!https?:\/\/))/g, "&#93;");
 
-/** The line on which a fence ends that begins at the first character of a line: only there it is one in any context. */
+/** The closing line of a fence. The fence must begin in the first column, where it is one in any context. */
 function fenceEnds(lines: readonly string[]): (at: number) => number | null {
   /** Fences of this length and longer have no end; each is searched once. */
   const endless = new Map<string, number>();

@@ -43,7 +43,7 @@ export class SortedHashes {
   static merged(a: SortedHashes, b: SortedHashes): SortedHashes {
     const list = new SortedHashes(a.length + b.length);
     let [i, j, bucketOfA, bucketOfB] = [0, 0, 0, 0];
-    // -1: not looked at yet.
+    // -1: not read yet.
     let [highOfA, highOfB] = [-1, -1];
     // Plain variables: all names of a long transcript pass here several times.
     for (let at = 0; at < list.length; at += 1) {

@@ -12,7 +12,7 @@ export const STATUS_MARKS: Readonly<Record<Status, string>> = {
   notFound: "?",
 };
 
-/** Why this parent. `evidence` begins with the deciding piece. */
+/** The evidence for the parent, the deciding piece first. */
 export interface LinkRecord {
   readonly rule: string;
   readonly source: Source;

@@ -265,8 +265,8 @@ export class ModelTimes {
   }
 
   /**
-   * Keeps of older responses only their spans and names, which no longer change. If they would, `isTorn` says so. To be
-   * called after `compute`.
+   * Reduces older responses to their spans and names, which no longer change; `isTorn` is set if one would. Call it
+   * after `compute`.
    */
   settle(): void {
     if (this.#responses.length < 2 * this.#kept) return;

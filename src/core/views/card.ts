@@ -6,7 +6,7 @@ import type { Status } from "../link/status.ts";
 export const STAGES = ["queued", "working", "done", "failed"] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** What a card needs to know of an agent. */
+/** The fields of an agent that a card depends on. */
 export interface CardAgent {
   readonly status: Status;
   /** The last state that its parent's records report. */

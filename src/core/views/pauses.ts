@@ -10,7 +10,7 @@ interface End {
 /** Pauses between a response and the agent's next input: agents that ended then were waited for. */
 export class Pauses {
   readonly #list: SpanList;
-  /** By the time of the agent's input. */
+  /** Keyed by the time of the agent's input. */
   readonly #slots = new Map<number, Slot>();
   readonly #openWait = slot(GROUP.wait, Number.MAX_SAFE_INTEGER);
   #children: readonly Life[] = [];

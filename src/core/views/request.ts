@@ -71,7 +71,7 @@ export interface RequestContent {
   readonly tools: Piece | null;
   readonly messages: readonly Piece[];
   /**
-   * Of the previous request: the names of its system prompt and tools, and messages that this one no longer contains.
+   * From the previous request: the names of its system prompt and tools, and messages that this one no longer contains.
    */
   readonly previous: {
     readonly system: string | null;

@@ -22,7 +22,7 @@ export const slot = (group: Slot["group"], number: number): Slot => ({ group, nu
 
 /** Spans by time, with the edits between two states of the list. */
 export class SpanList {
-  /** Of spans that no longer change, only their numbers in `#settled`. */
+  /** Spans that no longer change are represented by their numbers in `#settled`. */
   readonly #slots: (Slot | number)[] = [];
   readonly #settled = new SettledSpans();
   #edits: { first: number; removed: number; spans: Span[] }[] = [];
@@ -120,7 +120,7 @@ export class SpanList {
 
 const isWork = (group: Slot["group"]) => group < GROUP.wait;
 
-/** What decides the place of a span in the list. */
+/** The sort key of a span in the list. */
 export interface Order extends Pick<Slot, "group" | "number"> {
   readonly from: number;
   readonly to: number | null;

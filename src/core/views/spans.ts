@@ -81,7 +81,7 @@ export class Timeline {
     return this.#list.computed;
   }
 
-  /** Of a timeline that was not advanced. */
+  /** Valid only for a timeline that was not advanced. */
   get times(): WorkTimes {
     return { calls: new Map(this.#answers.times()), tools: new Map(this.#tools.times()) };
   }

@@ -33,7 +33,7 @@ const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) 
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, name: "" };
 
-/** Most calls are of the same day as the one before. */
+/** Cached, because most calls are on the same day as the previous one. */
 function dayOf(at: number): string {
   const number = Math.floor(at / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, name: new Date(at).toISOString().slice(0, 10) };

@@ -52,9 +52,9 @@ export interface Durations {
 export interface StatsLine extends StatsPart {
   readonly key: string | null;
   readonly byStatus: Partial<Record<Status, number>>;
-  /** Of agents that ended with an error. */
+  /** Usage of agents that ended with an error. */
   readonly failed: StatsPart;
-  /** Of sub-agents. */
+  /** Usage of sub-agents. */
   readonly delegated: StatsPart;
   /** Null if no agent is counted here. */
   readonly durations: Durations | null;

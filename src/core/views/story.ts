@@ -35,7 +35,7 @@ export interface Step {
   readonly call: string | null;
   /** URIs of the agents whose end it reports. */
   readonly reports: readonly string[];
-  /** Only in a recording: the product's own record may still come, under another name. */
+  /** Only in a recording: the product's own record may still arrive, under another key. */
   readonly isProvisional: boolean;
 }
 

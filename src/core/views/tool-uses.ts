@@ -41,7 +41,7 @@ interface Use {
 
 const NOTHING: Around = { children: [], isRunning: false, end: null, waiting: null };
 const NO_USES: ReadonlySet<CallKey> = new Set();
-/** What a settled name is the name of. */
+/** The kind of a settled name. */
 const SETTLED = { call: 1, response: 2 } as const;
 
 /**
@@ -169,8 +169,8 @@ export class ToolUses {
   }
 
   /**
-   * Keeps of older calls with a result only their spans and names, which no longer change. If they would, `isTorn` says
-   * so. To be called after `compute`.
+   * Reduces older calls with a result to their spans and names, which no longer change; `isTorn` is set if one would.
+   * Call it after `compute`.
    */
   settle(): void {
     let left = this.#uses.size - this.#kept;
@@ -196,7 +196,7 @@ export class ToolUses {
   #span(use: Use): Span {
     const { children, end, waiting } = this.#around;
     const { call, from } = use;
-    // A call without a result ended with its agent, unless a result may still come.
+    // A call without a result ended with its agent, unless a result may still arrive.
     const to = use.to ?? (this.#open.has(call) ? null : (end ?? from));
     const awaited = use.awaitsAgents
       ? children.filter((child) => isAwaited(child, from, to))

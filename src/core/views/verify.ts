@@ -180,7 +180,7 @@ function whyNoTotal(isRunning: boolean, calls: readonly ModelCall[]): string {
   return "it has no independent total: its version writes none, or it was killed";
 }
 
-/** For part of a thread: the records of these responses are missing, or an older version made them. */
+/** For part of a thread: the records of these responses are missing, or were written by an older version. */
 function fromTotals(calls: readonly ModelCall[]): Reason[] {
   const derived = calls.filter((call) => call.fromTotals).length;
   if (derived === 0) return [];

@@ -21,7 +21,7 @@ const REQUEST = '{"type":"api-request';
 /**
  * Claude Code resumes any transcript by its path, but finds no conversation in one of a sub-agent, because all its
  * records are marked `isSidechain`. So a copy without that mark is resumed; with `--fork-session` the copy is not
- * written to, and the new session is kept where all others are. Tried with 2.0.76 to 2.1.325.
+ * written to, and the new session is stored with all others. Tried with 2.0.76 to 2.1.325.
  */
 export const attach: Attach = {
   *resume(agent, ask): Resuming {
@@ -55,7 +55,7 @@ function commandOf(
     ...args,
   ];
   if (message === null) return ["claude", ...options];
-  // Some options take several values and would take the message for one.
+  // Some options take several values, and would include the message.
   return message.startsWith("-") ? ["claude", ...options, ...asArgument(message)] : ["claude", message, ...options];
 }
 
@@ -101,7 +101,7 @@ function chainFrom(records: readonly JsonObject[], first: string): JsonObject[] 
 
 /**
  * The transcript of a forked agent only names the last record that it inherited (since 2.1.118): the chain of records
- * that ends there comes first.
+ * that ends there is put first.
  */
 function* withParents(
   own: readonly JsonObject[],
@@ -157,7 +157,7 @@ function promoted(history: readonly JsonObject[], session: string): JsonObject[]
 
 const isKept = ({ type }: JsonObject) => KEPT.has(asText(type) ?? "");
 
-/** The model that it asked for last. */
+/** The model of its last request. */
 function modelOf(history: readonly JsonObject[]): string | null {
   const answers = history.filter(({ type }) => type === "assistant");
   const models = answers.map((record) =>

@@ -35,5 +35,5 @@ const FOREIGN_FOLDER =
 const rootOf = (transcript: string) =>
   /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;
 
-/** Several products copied the format, so those are asked first. */
+/** Several products copied the format, so those are tried first. */
 export const hookPayload: HookPayload = { isHook, rootOf, isGeneric: true };

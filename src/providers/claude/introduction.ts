@@ -8,7 +8,7 @@ import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, type Row, textOf } from "./rows.ts";
 import { stateAfter } from "./stand.ts";
 
-/** What the path of a transcript says: it is a thread's or an agent's. */
+/** Whether a transcript belongs to a thread or to an agent, according to its path. */
 export interface TranscriptOf {
   /** Null if only the records name it. */
   readonly session: string | null;
@@ -44,8 +44,8 @@ export interface IntroductionMemory {
 }
 
 /**
- * States once what a transcript and its first records say about the agent itself: its thread, its folder, and what may
- * have spawned it.
+ * States once the facts that a transcript and its first records contain about the agent itself: its thread, its folder,
+ * and what may have spawned it.
  */
 export class Introduction {
   readonly #of: TranscriptOf;
@@ -83,7 +83,7 @@ export class Introduction {
 
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     if (!this.#placed.has(speaker)) {
-      // Records of inline agents may come before the thread's own; both share the file and the folder.
+      // Records of inline agents may precede the thread's own; both share the file and the folder.
       const thread = this.#of.agent === null && session !== null ? key.thread(session) : speaker;
       if (!this.#placed.has(thread)) this.#placeFile(out, thread, session);
       if (thread !== speaker) {

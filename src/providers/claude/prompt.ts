@@ -1,6 +1,6 @@
 import { between, inside } from "./tags.ts";
 
-/** Extracts prompts from the frames that Claude Code puts around them. */
+/** Extracts prompts from the text that Claude Code wraps around them. */
 
 /** Commands that run inside the CLI without calling the model. */
 const LOCAL = /^\s*<(local-command-\w+|bash-(input|stdout|stderr)|user-memory-input)[ >]/;

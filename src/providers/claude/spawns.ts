@@ -43,7 +43,7 @@ const LAUNCHED = /^(Async agent launched|Spawned successfully)/;
 /** Team members are known by name and team, even if their sessions are not on this machine. */
 const mateOf = (id: string): Unseen => ({ id, kind: "teammate" });
 
-/** What a tool result says about an agent: which one the call spawned, and how it began or ended. */
+/** Reads what a tool result states about an agent: which one the call spawned, and how it began or ended. */
 export function readToolResult(
   out: FindingsOf,
   result: ToolResult,

@@ -20,7 +20,7 @@ interface Memory {
   readonly agents: readonly string[];
 }
 
-/** `task_updated` says killed, `task_notification` stopped. */
+/** The state is `killed` in `task_updated`, and `stopped` in `task_notification`. */
 const STATES: ReadonlyMap<string, LifecycleState> = new Map(
   Object.entries({ completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" } as const),
 );

@@ -35,7 +35,7 @@ function amountsOf(usage: JsonObject): Amounts {
   };
 }
 
-/** 2.1.280 writes `claude-opus-5-5[1m]` where responses say `claude-opus-5-5`. */
+/** 2.1.280 writes `claude-opus-5-5[1m]`, while responses have `claude-opus-5-5`. */
 const plainName = (model: string) => model.replace(/\[[^\]]*\]$/, "");
 
 /** The summary is one model call on the model of the compacted agent; no record contains it (2.1.325). */

@@ -50,7 +50,7 @@ export class Transcript implements Parser {
   readonly #file: SourceFile;
   readonly #introduction: Introduction;
   #session: string | null;
-  /** The file is not what its path says: reported once, then skipped. */
+  /** The content of the file contradicts its path: reported once, then skipped. */
   #refused: boolean;
   /** Number of the last line read. */
   #read: number;
@@ -97,7 +97,7 @@ export class Transcript implements Parser {
   push(record: Uint8Array, line: number): Findings {
     this.#last = null;
     if (this.#refused) return NOTHING;
-    // A skipped number is a line that could not be read at all.
+    // A gap in the line numbers is a line that could not be read at all.
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
     if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
@@ -170,7 +170,7 @@ export class Transcript implements Parser {
   }
 
   /**
-   * An agent's file must say that it is an agent's, and name this thread. A damaged record does not count; the next one
+   * An agent's file must be marked as an agent's, and name this thread. A damaged record does not count; the next one
    * is checked.
    */
   #refusal(row: Row, line: number, isUtf8: boolean): Findings | null {

@@ -11,7 +11,7 @@ interface Memory {
   /** Calls of sub-agent tools without a result, by id. */
   readonly open: readonly (readonly [string, OpenCall])[];
   readonly spawns: readonly string[];
-  /** The agent behind a path: its thread, else the call that requested it. */
+  /** The agent of a path: its thread, else the call that requested it. */
   readonly paths: readonly (readonly [string, Child])[];
   readonly mail: readonly string[];
 }
@@ -56,7 +56,7 @@ interface Noted {
   readonly prompt: string | null;
 }
 
-/** What a thread's records say about its children: spawn calls, ids, ends. */
+/** Reads what a thread's records state about its children: spawn calls, ids, ends. */
 export class Collab {
   readonly #thread: string;
   readonly #open: Map<string, OpenCall>;

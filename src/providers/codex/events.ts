@@ -68,7 +68,7 @@ function spoken(row: Row, one: (kind: EventDraft["kind"], text: string | null) =
   }
 }
 
-/** Of the context before a user's message only notifications about children are of interest. */
+/** From the context before a user's message, only notifications about children are shown. */
 function messageEvents(
   { payload }: Row,
   one: (kind: EventDraft["kind"], text: string | null) => EventDraft[],

@@ -6,7 +6,7 @@ import * as key from "./keys.ts";
 
 /** Internal work that Codex does in threads like those of agents. */
 const OWN_WORK = new Set(["compact", "memory_consolidation"]);
-/** Since 0.146 the writer of a paginated thread holds a lock. */
+/** Since 0.146 the process that writes a paginated thread locks it. */
 const LOCKS_SINCE = [0, 146];
 
 interface Origin {
@@ -70,8 +70,8 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
 }
 
 /**
- * If the parent's file is missing, places it below the common root. Migration writes the thread itself there, which
- * means nothing.
+ * If the parent's file is missing, places the parent below the common root. Migrated files name the thread itself as
+ * the root, which is ignored.
  */
 function placeParent(out: FindingsOf, meta: JsonObject, id: string, parent: string) {
   const root = asNonBlank(meta.session_id)?.toLowerCase() ?? null;

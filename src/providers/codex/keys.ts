@@ -3,7 +3,7 @@ import { NAME } from "./manifest.ts";
 
 /** Builds keys from Codex's ids. Every agent is a thread with its own file; the files name the parents. */
 export const thread = (id: string) => threadKey(NAME, id.toLowerCase());
-/** Ids of calls come from the model's service or from gateways that count from one: unique only in their thread. */
+/** Call ids are assigned by the model's service or by gateways that count from one: unique only in their thread. */
 export const call = (threadId: string, id: string) => callKey(NAME, `${threadId}/${id}`);
 /** A line of a rollout. The file may be moved or packed; its lines do not change. */
 export const line = (rollout: string, number: string) => recordKey(NAME, `${rollout}:${number}`);

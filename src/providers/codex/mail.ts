@@ -60,7 +60,7 @@ export function note(value: unknown): Mail | null {
 
 const isUnreadable = (secret: readonly string[]) => secret.some(isCiphertext);
 
-/** Also in a user message, where the product puts it for v1. */
+/** Also in a user message, as in v1. */
 export function notificationsIn(text: string): Notification[] {
   return [...text.matchAll(NOTIFICATION)].flatMap(([, body = ""]) => {
     const json = asObject(parseJson(body)?.value);

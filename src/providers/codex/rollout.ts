@@ -16,7 +16,7 @@ import { errorText } from "./status.ts";
 import { type Counted, TokenCounter } from "./tokens.ts";
 import { type ToolUse, toolUseIn } from "./tools.ts";
 
-/** What the path of a rollout says. */
+/** The parts of a rollout's path. */
 export interface RolloutOf {
   readonly thread: string;
   /** Independent of the file's folder. */
@@ -60,7 +60,7 @@ export class Rollout implements Parser {
    * A fork that keeps its history in another file continues that file's total. True also if the first line is missing.
    */
   #goesOn: boolean;
-  /** The parent's name for it. */
+  /** Its path, by which its parent names it. */
   #path: string | null;
   /** The parent, until the first task shows which call spawned it. */
   #parent: string | null;
@@ -195,7 +195,7 @@ export class Rollout implements Parser {
     return out;
   }
 
-  /** The first line of a file belongs to its thread; a fork's ancestors come later. */
+  /** The first line of a file belongs to its thread; those of a fork's ancestors follow it. */
   #isIdentity({ payload }: Row): boolean {
     return !this.#identified && asNonBlank(payload.id)?.toLowerCase() === this.#thread;
   }

@@ -110,7 +110,7 @@ export class TokenCounter {
   }
 
   /**
-   * The total in a `token_usage_record`, for comparison with our sum. It includes what the following `token_count` will
+   * The total in a `token_usage_record`, for comparison with retinue's sum. It includes what the following `token_count` will
    * state.
    */
   totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
@@ -129,8 +129,8 @@ export class TokenCounter {
   }
 
   /**
-   * A `token_count`, for comparison with our sum; null if it equals the records, or if there are none: then it is our
-   * sum.
+   * A `token_count`, for comparison with retinue's sum; null if it equals the records, or if there are no records: then
+   * the sum is computed from it.
    */
   totalInCount(payload: JsonObject, goesOn: boolean): TotalStated | null {
     const info = asObject(payload.info);

@@ -31,7 +31,7 @@ export class Transcript implements Parser {
   readonly #models: Map<AgentKey, string>;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
-  /** Only sessions with a folder have a process mark. */
+  /** `marksProcess`: the session has a folder, in which a lock file marks its running process. */
   constructor(session: string, file: SourceFile, marksProcess: boolean, saved?: unknown) {
     // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;

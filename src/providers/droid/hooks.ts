@@ -7,8 +7,8 @@ import * as key from "./keys.ts";
 import { taskIn } from "./tasks.ts";
 
 /**
- * Hook payloads of Droid. A child has a session of its own, and its hooks name it. `SubagentStop` comes in the parent's
- * session and does not say which child, so only the child's own `Stop` is used. Transcripts override them.
+ * Hook payloads of Droid. A child has a session of its own, and its hooks name it. `SubagentStop` is sent in the
+ * parent's session and does not name the child, so only the child's own `Stop` is used. Transcripts override them.
  */
 export class DroidHooks extends HookReader {
   protected threadOf = key.session;

@@ -7,5 +7,5 @@ export const session = (id: string) => threadKey(NAME, id);
 export const call = (sessionId: string, id: string): CallKey => callKey(NAME, `${sessionId}/${id}`);
 /** A forked session copies messages with their ids. */
 export const record = (id: string): RecordKey => recordKey(NAME, id);
-/** The usage of all responses of a session: the product writes down only their sum. */
+/** The usage of all responses of a session: the product records only their sum. */
 export const usage = (sessionId: string): RecordKey => recordKey(NAME, `usage of ${sessionId}`);

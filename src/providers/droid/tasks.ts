@@ -94,7 +94,7 @@ export function readNotice(out: FindingsOf, text: string): boolean {
   return true;
 }
 
-/** The outcome of a turn, as the product calls it. */
+/** The product's names for the outcomes of a turn. */
 export const stateOf = (reason: string) =>
   reason === "completed"
     ? ("answered" as const)

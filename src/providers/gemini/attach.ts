@@ -11,7 +11,7 @@ import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../
 const decoder = new TextDecoder();
 
 /**
- * `--session-file` begins a new session with the messages of a file. The head of a sub-agent's file says that it is
+ * `--session-file` begins a new session with the messages of a file. The head of a sub-agent's file marks it as
  * one, and the new session would inherit that, so a copy with another head is used. Tried with 0.61.0.
  */
 export const attach: Attach = {

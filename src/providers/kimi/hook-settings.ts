@@ -1,6 +1,6 @@
 import { tomlHookSettings } from "../kit/toml-hook-settings.ts";
 
-/** Of the tools only those that spawn agents, so that no other call is delayed. */
+/** Tool hooks match only tools that spawn agents, so that no other call is delayed. */
 const SPAWNERS = "Agent|AgentSwarm";
 const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] = [
   { event: "UserPromptSubmit" },

@@ -30,7 +30,7 @@ interface Memory {
   readonly linked: readonly string[];
 }
 
-/** Where a record belongs: events of an agent without a file of its own are in its parent's. */
+/** The agent of a record: events of an agent without its own file are in its parent's. */
 interface Place {
   readonly id: string;
   readonly agent: AgentKey;

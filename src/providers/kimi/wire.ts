@@ -38,7 +38,7 @@ export class Wire implements Parser {
   readonly #file: SourceFile;
   #isIntroduced: boolean;
   #isPrompted: boolean;
-  /** Of the last request; usage names only the alias. */
+  /** The model of the last request; usage records name only an alias. */
   #model: string;
   #kind: string;
   /** The current step, which is one response, and the usage records so far. */
@@ -101,7 +101,7 @@ export class Wire implements Parser {
       if (isRead && problems.length === 0) out.problem("record-malformed", "not an object");
       return out;
     }
-    // The other family of records says the same again, when a turn has ended.
+    // The other family of records repeats the same content when a turn has ended.
     if (json.kind === "event") return out;
     this.#introduce(out);
     const type = asNonBlank(json.type);
@@ -116,7 +116,7 @@ export class Wire implements Parser {
     const { path, bytes, bornMs = null } = this.#file;
     out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
     if (this.#id === key.MAIN) return;
-    // The transcript of its parent names the direct one.
+    // A fallback: the parent's transcript names the direct parent.
     out.addOfFile({
       type: "parent-named",
       child: this.#agent,
@@ -190,7 +190,7 @@ export class Wire implements Parser {
     return text.trim() === "" ? [] : [this.#draft(line, at, isNotice ? "note" : "user", text)];
   }
 
-  /** What the user says in the middle of a turn; the prompt of a turn is repeated here, and reminders are inserted. */
+  /** A user message in the middle of a turn. The prompt of a turn is repeated here, and reminders are inserted. */
   #readMessage(json: JsonObject, at: number | null, line: number) {
     const message = asObject(json.message);
     const isUser = message?.role === "user" && asText(asObject(message.origin)?.kind) === "user";
@@ -291,7 +291,7 @@ export class Wire implements Parser {
     const result = asObject(event.result);
     const [call, isError] = [key.call(this.#session, id), result?.isError === true];
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
-    // Agents have no tool to spawn others, and models call it all the same.
+    // Agents have no tool to spawn others, but models call it anyway.
     if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call });
     const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];

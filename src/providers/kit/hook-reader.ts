@@ -32,7 +32,7 @@ export abstract class HookReader implements LiveReader {
     );
   }
 
-  /** Ends an open turn; a thread that had responded is not shut down by that. */
+  /** Ends an open turn. A thread that had already responded does not count as shut down. */
   protected sessionEnded(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
     if (this.isPrompted)
       out.add(

@@ -6,7 +6,7 @@ export interface HookEvent {
   readonly matcher?: string;
 }
 
-/** Hooks for starts, ends and spawns. Of the tools only those that spawn agents, so that no other call is delayed. */
+/** Hooks for starts, ends and spawns. Tool hooks match only tools that spawn agents, so that no other call is delayed. */
 export const hookEvents = (spawners: string): readonly HookEvent[] => [
   { event: "UserPromptSubmit" },
   { event: "PreToolUse", matcher: spawners },
@@ -54,7 +54,7 @@ export const jsonHookSettings = (events: readonly HookEvent[], timeout: number |
 const commandsOf = (group: unknown) =>
   asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
 
-/** Our groups contain nothing else. */
+/** Groups that retinue added contain only its own hook. */
 function withoutOurs(hooks: JsonObject): JsonObject {
   const isOurs = (group: unknown) => commandsOf(group).some(isOwnHook);
   const kept = Object.entries(hooks).map(

@@ -14,11 +14,11 @@ import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 
-/** Interprets the lines of one product's live source. The frame around it is common: see `liveStream`. */
+/** Interprets the lines of one product's live source. `liveStream` contains the part that all products share. */
 export interface LiveReader {
   /** The thread that a line names; null if it names none. */
   threadIn(json: JsonObject): AgentKey | null;
-  /** The agent for a line without a thread, if no earlier line named one; null if such a line means nothing. */
+  /** The agent for a line without a thread, if no earlier line named one; null if such a line is ignored. */
   unassignedIn?(json: JsonObject): AgentKey | null;
   /** By the product's clock; null if the line has no time. */
   timeIn(json: JsonObject): number | null;
@@ -62,7 +62,7 @@ interface LiveSource extends LiveReaderOf {
 
 type ReadLine = { readonly at: number | null; readonly raw: unknown } | Recorded;
 
-/** Such a log may contain other lines than JSON. */
+/** Such a log may contain lines that are not JSON. */
 const asPrinted = (record: Uint8Array): ReadLine => ({ at: null, raw: parseJson(decodeText(record).text)?.value });
 
 /** The stream for `<folder>/<name>.jsonl`. */
@@ -135,11 +135,11 @@ class LiveStream implements Parser {
     return thread === null ? [] : this.#reader.events(json, thread, this.#timeOf(json, recorded.at));
   }
 
-  /** By the product's clock, else ours; in a log without times, the time of the line before. */
+  /** By the product's clock, else the arrival time; in a log without times, the time of the previous line. */
   #timeOf = (json: JsonObject, receivedAt: number | null): number | null =>
     this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
 
-  /** What we know of the thread ourselves: its process, folder and prompt. */
+  /** What retinue itself recorded about the thread: its process, folder and prompt. */
   #introduce(out: FindingsOf, thread: AgentKey) {
     if (this.#introduced.has(thread)) return;
     this.#place(out, thread);

@@ -5,11 +5,11 @@ const END = "# retinue: end of its hooks\n";
 
 export interface TomlHooks {
   readonly next: string | null;
-  /** The tables with our hooks; `command` is a TOML string. */
+  /** The tables with retinue's hooks; `command` is a TOML string. */
   tables(command: string): string;
 }
 
-/** `config.toml`. Our tables are at the end of the file, between marker lines, so that they can be removed exactly. */
+/** `config.toml`. The tables are added at its end, between marker lines, so that they can be removed exactly. */
 export const tomlHookSettings = ({ next, tables }: TomlHooks): HookSettings => ({
   file: "config.toml",
   next,

@@ -40,7 +40,7 @@ export const attach: Attach = {
       const messages = isLog ? loggedIn(records) : messagesOf(agent.agent ?? "", records);
       if (messages === null || messages.length === 0) return { unable: "its messages are not recorded" };
       if (until !== null && !isLog) return { unable: "its messages are one record, which cannot be cut" };
-      // Without ids the copies could not be told from new responses.
+      // Without ids, the copies could not be distinguished from new responses.
       if (messages.some((json) => readMessage(json)?.answer?.response === null))
         return { unable: "its responses have no ids" };
       const head = records.find((record) => record?.type === "session") ?? null;

@@ -92,7 +92,7 @@ export function outcomesIn(details: JsonObject | null): readonly Outcome[] {
   });
 }
 
-/** Exit code 0 means nothing: failures are in `stopReason`. */
+/** Exit code 0 does not mean success: failures are in `stopReason`. */
 function endOf(json: JsonObject): End | null {
   const [stop, code] = [asText(json.stopReason), asNumber(json.exitCode)];
   const error = asNonBlank(json.errorMessage) ?? asNonBlank(json.error) ?? asNonBlank(json.stderr);

@@ -97,7 +97,7 @@ class PiVoice implements Interpreter {
     for (const [i, call] of this.#calls(id).entries()) {
       const { prompt = null, agentType = null, description = null } = tasks[i] ?? {};
       const offers = prompt === null ? [] : [key.promptMatch(this.#session, prompt), key.wirePromptMatch(prompt)];
-      // Pi itself keeps an agent for each of several.
+      // A call with several tasks is split into one call per agent; Pi's own records name these agents.
       out.add({
         type: "spawn-called",
         call,

@@ -56,7 +56,7 @@ export function anonymous(root: string): Dialect {
   };
 }
 
-/** Contains the root, so that sessions are never mixed. */
+/** Contains the root, so that the keys of sessions differ. */
 export const promptMatch = (root: string, prompt: string) =>
   matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 

@@ -67,7 +67,7 @@ export class ChatReader implements ResponseReader {
     yield { is: "opened", response: asText(id) ?? "", model: asNonBlank(model), usage: this.usage };
   }
 
-  /** The last usage counts, whether it comes once or with every chunk; omitted fields keep their value. */
+  /** The last usage counts, whether it is sent once or with every chunk; omitted fields keep their value. */
   #count(usage: JsonObject | null) {
     if (usage === null) return;
     const given = Object.entries(usage).filter(([, value]) => value !== null);

@@ -113,7 +113,7 @@ export class Conversations {
     if (this.#summaries.length > MAX_SUMMARIES) this.#summaries.shift();
   }
 
-  /** An identical request: a retry if the earlier one failed or the client says so; else another conversation. */
+  /** An identical request: a retry if the earlier one failed or the client marks it as one; else another conversation. */
   #again(names: readonly string[], retries: number): Position | null {
     const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "request");
     const failed =

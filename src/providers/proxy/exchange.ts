@@ -11,7 +11,7 @@ import { SseReader } from "./sse.ts";
 const MAX_WHOLE = 16 << 20;
 
 /**
- * Converts one exchange into rows while it runs. Handles text only; the caller unpacks, keeps time and writes files.
+ * Converts one exchange into rows while it runs. Handles text only; the caller decompresses, measures time and writes files.
  */
 export class ExchangeReader {
   readonly #question: RequestHead;

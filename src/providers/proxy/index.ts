@@ -3,7 +3,7 @@ import { NAME } from "./anonymous.ts";
 import { dialectsOf } from "./identify.ts";
 import { Traffic } from "./traffic.ts";
 
-/** API traffic recorded by our proxy. The dialect of each product is in its folder. */
+/** API traffic recorded by retinue's proxy. The dialect of each product is in its folder. */
 export function proxyOf(products: readonly Provider[]): Provider {
   const dialects = dialectsOf(products);
   return {

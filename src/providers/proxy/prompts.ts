@@ -43,7 +43,7 @@ function withoutContext(text: string): string {
     const block = leadingBlock(rest);
     if (block === null) break;
     if (PROMPT_TAGS.has(block.tag)) kept.push(block.inside);
-    // Text in other tags may be all there is, or part of the prompt.
+    // Text in other tags may be the whole prompt, or part of it.
     else if (!CONTEXT.has(block.tag) && block.behind !== "" && leadingBlock(block.behind) === null) break;
     rest = block.behind;
   }

@@ -35,7 +35,7 @@ interface Open {
   readonly windowMs: number | null;
   agent: AgentKey | null;
   response: RecordKey | null;
-  /** The same, as named by the API. */
+  /** The id that names the response; the request's id if the server's ids are not unique. */
   answer: string | null;
   /** The id in the response itself. */
   apiId: string | null;
@@ -104,7 +104,7 @@ export class Traffic implements Parser {
     const { at } = recorded;
     if (row.is === "asked") return this.#asked(row, at, line);
     const open = this.#open.get(row.request);
-    // Its beginning is missing, or was removed with an older file.
+    // The row of its request is missing, or was in an older file that was removed.
     if (open === undefined) return NOTHING;
     this.#last = { line, row, at, of: open };
     switch (row.is) {

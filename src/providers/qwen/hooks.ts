@@ -8,7 +8,7 @@ import { isSpawn, readSpawn } from "./spawns.ts";
 
 /**
  * Hook payloads of Qwen Code: `session_id` is the root's. `SubagentStop` is missing after a failure, and `tool_use_id`
- * is made up. Transcripts override them.
+ * is not the id of the call (`tool_call_id` is). Transcripts override them.
  */
 export class QwenHooks extends HookReader {
   protected threadOf = key.thread;

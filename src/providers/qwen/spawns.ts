@@ -8,7 +8,7 @@ const SPAWN_TOOLS = new Set(["agent", "task"]);
 export const isSpawn = (tool: string, args: JsonObject) =>
   SPAWN_TOOLS.has(tool) && (asNonBlank(args.prompt) !== null || asNonBlank(args.subagent_type) !== null);
 
-/** How Qwen Code calls the ends of an agent, in its meta file, in results and in notices. */
+/** Qwen Code's names for the ends of an agent, in its meta file, in results and in notices. */
 const ENDS: Readonly<Record<string, LifecycleState>> = {
   completed: "completed",
   failed: "errored",

@@ -29,7 +29,7 @@ interface Memory {
 
 /**
  * Reads `--output-format stream-json`: Claude Code's lines, with ids that the transcripts do not have. So only the
- * beginning, spawns and ends are taken; messages and usage come from the transcripts.
+ * beginning, spawns and ends are read; messages and usage are in the transcripts.
  */
 export class QwenStream implements LiveReader {
   /** Spawn calls without a result. */
@@ -63,7 +63,7 @@ export class QwenStream implements LiveReader {
   }
 
   #readMessage(out: FindingsOf, line: JsonObject, session: string) {
-    // Of agents below, calls are told without the agent.
+    // Calls of agents further down are printed without their agent.
     if (asNonBlank(line.parent_tool_use_id) !== null) return;
     for (const item of asList(asObject(line.message)?.content)) {
       const block = asObject(item);
@@ -78,7 +78,7 @@ export class QwenStream implements LiveReader {
     }
   }
 
-  /** Failed agents are reported as success, and only their text shows it; the transcripts tell more. */
+  /** Failed agents are reported as success, and only their text shows the failure. The transcripts are more accurate. */
   #readSpawnResult(out: FindingsOf, session: string, id: string, text: string) {
     const isLaunched = /^(?:Background|Fork)[^\n]*\blaunched\b/i.test(text);
     const isFailed = /^Subagent execution failed/.test(text);

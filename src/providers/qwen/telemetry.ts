@@ -9,7 +9,7 @@ import { tokensOf } from "./tokens.ts";
 const INTERNAL = /^managed-/;
 
 /**
- * A telemetry event in a session's transcript. Those of agents are repeated there, with the model, which their own
+ * A telemetry event in a session's transcript. It also contains the events of agents, with the model, which their own
  * transcripts do not name. Returns the error of a failed request of the session itself.
  */
 export function readTelemetry(out: FindingsOf, event: JsonObject, session: string): string | null {

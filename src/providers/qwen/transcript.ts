@@ -115,7 +115,7 @@ export class Transcript implements Parser {
     if (this.#of.is === "session") return;
     const name = asNonBlank(json.agentName);
     if (name !== null) out.addOfFile({ type: "agent-described", agent: this.#agent, agentType: name });
-    // Its meta file names the direct parent.
+    // A fallback: the agent's meta file names the direct parent.
     out.addOfFile({
       type: "parent-named",
       child: this.#agent,
@@ -234,7 +234,7 @@ export class Transcript implements Parser {
         const event = asObject(payload?.uiEvent) ?? {};
         this.#apiId = ownResponseIn(event) ?? this.#apiId;
         const error = readTelemetry(out, event, this.#of.session);
-        // Of an agent, its meta file tells.
+        // The failure of an agent is in its meta file.
         if (error === null || this.#of.is === "agent") return [];
         out.add({ ...RECORD, role: "other", state: "failed", error });
         return [this.#draft(json, uuid, "error", error)];

@@ -36,7 +36,7 @@ export function eventsOf(key: Keys, message: Message): EventDraft[] {
 /** The failure of a message, which the server reports again as the failure of its session. */
 export const errorKey = (key: Keys, message: string): RecordKey => key.record(`error ${message}`);
 
-/** The result of a call may come from another source than the call. */
+/** The result of a call may be reported by another source than the call. */
 const eventKey = (key: Keys, part: Part, { kind }: Draft): RecordKey =>
   kind === "toolResult" ? key.record(`result of ${partKey(key, part)}`) : partKey(key, part);
 

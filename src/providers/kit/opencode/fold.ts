@@ -19,7 +19,7 @@ const REMEMBERED = 2_000;
 
 /**
  * Merges frames and responses about a session's messages. Both report the state at the time of writing, and both may
- * come late, twice or not at all. Of two states of the same object the more advanced one wins, so order does not
+ * arrive late, twice or not at all. Of two states of the same object the more advanced one wins, so order does not
  * matter.
  */
 export class Fold {

@@ -34,7 +34,7 @@ interface Known {
   /** Its time of last change when it was last fetched completely. */
   read: number | null;
   gone: boolean;
-  /** It waits for a permission or an response. */
+  /** It waits for a permission or an answer. */
   waits: boolean;
   /** It was last reported as running. */
   busy: boolean;
@@ -55,7 +55,7 @@ export class ServerFollower implements Follower {
   readonly #directories = new Set<string>();
   /** Hash of the last recorded response per object, to avoid recording it again. */
   readonly #kept = new Map<string, number>();
-  /** Sessions whose first frame was not their beginning. */
+  /** Sessions whose first received frame was not their first event. */
   readonly #begun = new Set<string>();
   /** Routes that the server lacks. */
   readonly #missing = new Set<keyof typeof LIMITS>();
@@ -107,7 +107,7 @@ export class ServerFollower implements Follower {
     const seen = new Set(due);
     // Grows during the loop: parents and children of a session are added.
     for (const id of due) {
-      // A missing session is only believed of a server that lists its sessions.
+      // Only a server that lists its sessions is trusted if it reports one as missing.
       const isListed = stated === null || stated.listed.has(id);
       for (const other of yield* this.#around(id, isListed)) {
         if (!seen.has(other)) due.push(other);

@@ -33,5 +33,5 @@ export const keysOf = (name: string): Keys => ({
   promptMatch: (session, prompt) => matchKey(name, "prompt", `${session}:${prompt.trim()}`),
 });
 
-/** `ses_`, then letters and digits. Old and foreign ids may differ, so only impossible ones are refused. */
+/** `ses_`, then letters and digits. Old and imported ids may differ, so only impossible ones are rejected. */
 export const isSessionId = (id: string) => /^ses_[A-Za-z0-9]{1,64}$/.test(id);

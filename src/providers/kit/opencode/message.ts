@@ -205,7 +205,7 @@ function* modelCalls(key: Keys, message: Message) {
   }
 }
 
-/** A part without its message, as in the JSON storage. */
+/** Reads a part without its message, as in the JSON storage. */
 export function readLonePart(
   key: Keys,
   out: FindingsOf,

@@ -20,7 +20,7 @@ export interface Fork {
   readonly programs: readonly string[];
   /** Begins the names of its environment variables. */
   readonly variable: string;
-  /** Versions that are its own: exported sessions differ in nothing else. */
+  /** Matches the versions of this product: exported sessions of the family differ only in their version. */
   readonly versions: RegExp;
   /** Its `user-agent`, with the version. */
   readonly userAgent: RegExp;

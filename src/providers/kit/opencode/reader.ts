@@ -187,7 +187,7 @@ export function partFile(key: Keys, file: SourceFile): Parser {
       const keys = part.start === null ? [] : [partCopyKey(key, part)];
       const out = new FindingsOf({ path: file.path, line: 0, at: part.start, speaker: key.session(session), keys });
       readLonePart(key, out, part, session);
-      // The session's own file comes first.
+      // Sorted last, so that the session's own file is listed first.
       out.addAt(LAST, {
         type: "agent-described",
         agent: key.session(session),

@@ -5,7 +5,7 @@ import { ServerFollower } from "./follower.ts";
 export const relayOf = (program: string, variable: string): Relay => ({
   address: "http://127.0.0.1:4096",
   streams: [
-    // A heartbeat comes every ten seconds. Streams below `/api` end at once (1.18.33).
+    // A heartbeat is sent every ten seconds. Streams below `/api` end at once (1.18.33).
     { path: "/global/event", silenceMs: 35_000, limit: null },
     // Older servers and forks have only this one, and some send no heartbeat.
     {

@@ -102,7 +102,7 @@ const PART_TYPES: Readonly<Record<string, string>> = {
   step_finish: "step-finish",
 };
 
-/** Tools that forward a stream may omit ids, types and times of parts; the line around a part has its type and time. */
+/** Programs that forward a stream may omit ids, types and times of parts; the line with the part has its type and time. */
 function partIn(line: JsonObject): Part | null {
   const json = asObject(line.part);
   if (json === null) return null;

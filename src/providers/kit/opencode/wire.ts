@@ -38,7 +38,7 @@ export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
       hasNoResponseIds: true,
     };
   },
-  // Kilo describes the surroundings in a part of their own, behind the prompt.
+  // Kilo describes the environment in a separate part after the prompt.
   prompt: ({ first }) => asNonBlank(first.findLast((text) => !/^\s*<environment_details>/.test(text))),
   open: (caller, _, saved) => new OpencodeVoice(key, partsOf(caller.thread).thread, saved),
   response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
