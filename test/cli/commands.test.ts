@@ -39,7 +39,7 @@ describe("naming a thread or an agent", () => {
   });
 });
 
-describe("wrong arguments exit with 2: one line says what is wrong, one what is right", () => {
+describe("wrong arguments exit with 2, with one line for the error and one for the correct usage", () => {
   it.each([
     ["unknown scheme", ["foo://abc"], /unknown scheme foo/, /claude:\/\//],
     ["empty part", ["claude://"], /empty part in URI/, /<provider>:\/\/<thread>/],
@@ -84,18 +84,18 @@ describe("wrong arguments exit with 2: one line says what is wrong, one what is 
   });
 });
 
-describe("nothing there exits with 1 and says where it looked and what to try", () => {
+describe("a missing thread or agent exits with 1, with the places searched and a suggestion", () => {
   it("an unknown thread", async () => {
     const { code, stderr } = await retinue(NESTED, ["tree", "0123456789ab"]);
     expect(code).toBe(1);
     expect(stderr).toContain(`searched: ${NESTED}/.claude`);
     expect(stderr).toContain("next: retinue ls");
   });
-  it("a prefix that fits several lists them", async () => {
+  it("an ambiguous prefix lists its matches", async () => {
     const { code, stderr } = await retinue(twoOfOnePrefix(), ["tree", "aaaaaa"]);
     expect({ code, listed: stderr.match(/claude:\/\/aaaaaa/g)?.length }).toEqual({ code: 1, listed: 2 });
   });
-  it("an agent of another thread names its true URI", async () => {
+  it("an agent of another thread names its correct URI", async () => {
     const { code, stderr } = await retinue(FORKS, [
       "tree",
       "claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38/a68e374f02b51de37",
@@ -103,7 +103,7 @@ describe("nothing there exits with 1 and says where it looked and what to try", 
     expect(code).toBe(1);
     expect(stderr).toContain("claude://a79349dc-e41f-4764-94d3-8896bc9688d2/a68e374f02b51de37");
   });
-  it("an agent's id alone says whose it is", async () => {
+  it("an agent's id alone is resolved to its thread", async () => {
     const { code, stderr } = await retinue(NESTED, ["tree", L2]);
     expect(code).toBe(1);
     expect(stderr).toContain(`claude://${THREAD}/${L2}`);
@@ -117,7 +117,7 @@ describe("nothing there exits with 1 and says where it looked and what to try", 
 });
 
 describe("frontmatter", () => {
-  it("of a thread lists all agents, flat, whatever their depth", async () => {
+  it("of a thread lists the agents of all levels in one flat list", async () => {
     const { stdout } = await retinue(NESTED, ["--head", "latest"]);
     const [, yaml = "", rest] = stdout.split("---\n");
     expect(rest).toBe("");
@@ -148,7 +148,7 @@ describe("frontmatter", () => {
       "thread_source",
     ]);
   });
-  it("of an agent, and its three sections in order", async () => {
+  it("of an agent is followed by its three sections in order", async () => {
     const { stdout } = await retinue(NESTED, [`latest/${L2}`]);
     const head = parse(stdout.split("---\n")[1] ?? "") as object;
     expect(Object.keys(head)).toEqual([
@@ -168,7 +168,7 @@ describe("frontmatter", () => {
       "Thread Excerpt (Child Thread)",
     ]);
   });
-  it("head and body of a thread", async () => {
+  it("of a thread is followed by its body", async () => {
     const { stdout } = await retinue(NESTED, ["latest"]);
     expect(stdout).toMatch(
       /^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n/,
@@ -186,7 +186,7 @@ describe("records and events", () => {
     ]);
     expect(list[0]?.forkedFrom).toBe("claude://fe8493ed-6d6e-4d43-8254-13b9eaefaa38");
   });
-  it("the sums of a tree add up: own, internal and everything below", async () => {
+  it("the usage of a tree is the sum of own, internal and the subtrees of its children", async () => {
     const root = (await retinueJson(recordedHome("claude", "v2.0.76").home, ["tree", "latest"])) as AgentTree;
     const sum = (t: AgentTree): number =>
       t.usage.own.inputTokens + (t.usage.internal?.inputTokens ?? 0) + t.children.reduce((n, c) => n + sum(c), 0);
@@ -194,7 +194,7 @@ describe("records and events", () => {
     expect(root.usage.subtree.inputTokens).toBe(sum(root));
     expect(root.usage.subtree.costUsd).toBeGreaterThan(root.usage.own.costUsd ?? 0);
   });
-  it("cost is the product's own total, to the last digit that counts", async () => {
+  it("cost equals the product's own total to the last significant digit", async () => {
     const root = (await retinueJson(NESTED, ["tree", "latest"])) as AgentTree;
     expect(root.usage.subtree.costUsd).toBeCloseTo(0.04807, 10);
   });
@@ -206,7 +206,7 @@ describe("records and events", () => {
     ]);
     expect(root.usage.subtree.costUsd).toBeNull();
   });
-  it("events are NDJSON in order of time, each response's tokens once, the spawn among them", async () => {
+  it("events are NDJSON in order of time, with the spawn and with the tokens of each response once", async () => {
     const { stdout } = await retinue(NESTED, ["events", "latest", "--subtree"]);
     const events = stdout
       .trimEnd()
@@ -230,7 +230,7 @@ describe("records and events", () => {
     expect(own.map((e) => e.kind)).toEqual(["user", "toolCall", "toolResult", "assistant", "status"]);
     expect(own[1]?.ref).toEqual({ path: expect.stringContaining(`agent-${L3}.jsonl`), line: expect.any(Number) });
   });
-  it("a forked thread's events leave out what was copied", async () => {
+  it("a forked thread's events do not include copied records", async () => {
     const { stdout } = await retinue(FORKS, ["events", "claude://a79349dc"]);
     expect(stdout).toContain("Third, forked.");
     expect(stdout).not.toContain("First. @@main");
@@ -238,7 +238,7 @@ describe("records and events", () => {
 });
 
 describe("why", () => {
-  it("names the deciding evidence, what else is known, and the place of each", async () => {
+  it("names the deciding evidence and all other evidence, each with its place", async () => {
     const found = (await retinueJson(NESTED, ["why", `latest/${L3}`])) as {
       parentEvidence: { decided: boolean; rule: string; from: string }[];
       status: { statusReason: string };
@@ -256,7 +256,7 @@ describe("why", () => {
 });
 
 describe("stats", () => {
-  it("adds up to what the trees say, whatever it is summed up by", async () => {
+  it("adds up to the sums of the trees for every grouping", async () => {
     const all = (await retinueJson(FORKS, ["stats"])) as Record<
       string,
       { agents: number; usage: { calls: number; inputTokens: number; costUsd: number } }[]
@@ -277,14 +277,14 @@ describe("stats", () => {
       expect(sum).toEqual(want);
     }
   });
-  it("counts what failed, and says at least where a price is missing", async () => {
+  it("counts failures, and marks a cost with a missing price as a lower bound", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
     expect(stdout).toMatch(/general-purpose +4 +3/);
     expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(
       /≥ \$0\.0/,
     );
   });
-  it("wants something it can sum up by", async () => {
+  it("rejects an unknown grouping", async () => {
     expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);
   });
 });
@@ -299,7 +299,7 @@ describe("search", () => {
       ref: { line: number };
     }[];
 
-  it("finds texts and their agents, and shows them as in the file", async () => {
+  it("finds texts and their agents, and shows the texts as recorded", async () => {
     const [hit, ...more] = await found("at", "level", "3");
     expect(more).toEqual([]);
     expect(hit).toMatchObject({
@@ -314,21 +314,21 @@ describe("search", () => {
     expect((await retinue(NESTED, ["search", "deeper", "nonsense"])).code).toBe(1);
   });
   it.each([["*"], ['"'], ["NEAR("], ["a-b:c^d"], ["OR"], ["'; DROP TABLE said; --"]])(
-    "%s is only words",
+    "%s is plain text, not query syntax",
     async (words) => {
       const { code, stderr } = await retinue(NESTED, ["search", words]);
       expect([1, 2]).toContain(code);
       expect(stderr).not.toContain("bug");
     },
   );
-  it("leaves out what tools answered, and says so", async () => {
+  it("does not search tool results, and mentions it", async () => {
     const { code, stderr } = await retinue(recordedHome("claude", "a-single").home, ["search", "alpha"]);
     expect({ code, told: stderr.includes("tool results are not searched") }).toEqual({ code: 1, told: true });
   });
 });
 
 describe("manual links", () => {
-  it("win over the records, are shown as manual, and can be taken back", async () => {
+  it("override the records, are shown as manual, and can be removed", async () => {
     const env = { RETINUE_HOME: join(scratch, "kept") };
     const run = (...args: string[]) => retinue(NESTED, args, env);
     expect((await run("link", `latest/${L3}`, "latest")).code).toBe(0);
@@ -341,7 +341,7 @@ describe("manual links", () => {
     expect((await run("unlink", `latest/${L3}`)).stdout).toContain(L2);
     expect((await run("unlink", `latest/${L3}`)).code).toBe(1);
   });
-  it("looking makes an index, which can be thrown away, and nothing else", async () => {
+  it("reading creates an index, which can be deleted, and no other file", async () => {
     const home = join(scratch, "looked");
     const look = () => retinue(NESTED, ["tree", "latest"], { RETINUE_HOME: home });
     const first = await look();
@@ -351,8 +351,8 @@ describe("manual links", () => {
   });
 });
 
-describe("what people see", () => {
-  it("no colours when piped, colours when asked for, none with --no-color", async () => {
+describe("terminal output", () => {
+  it("has no colours if piped, colours on request, and none with --no-color", async () => {
     const coloured = async (args: string[], env = {}) =>
       (await retinue(NESTED, ["tree", "latest", ...args], env)).stdout.includes("\u001b[");
     expect([
@@ -362,14 +362,14 @@ describe("what people see", () => {
       await coloured([], { FORCE_COLOR: "1", NO_COLOR: "1" }),
     ]).toEqual([false, true, false, false]);
   });
-  it.each([40, 60, 80, 120])("a terminal of %i columns is not overrun", async (columns) => {
+  it.each([40, 60, 80, 120])("fits into a terminal of %i columns", async (columns) => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest"], {
       COLUMNS: String(columns),
     });
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(stdout).toContain("✖ errored");
   });
-  it("doctor counts what could not be used, with examples", async () => {
+  it("of doctor counts unusable input, with examples", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
     expect(stdout).toContain("line-not-json ×1");
     expect(stdout).toContain("record-unknown ×1");
@@ -378,7 +378,7 @@ describe("what people see", () => {
     expect(stdout).toMatch(/1 thread with 0 agents/);
   });
 
-  it("doctor says what the operating system reports about running agents", async () => {
+  it("of doctor includes what the operating system reports about running agents", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
     expect(stdout).toContain(
       `How running agents are detected on ${process.platform}\n  processes    number and start time of each process, from `,
@@ -407,7 +407,7 @@ const BROKEN = [
   '{"type":"assistant","mess',
 ].join("\n");
 
-/** Two threads whose ids begin alike. */
+/** Two threads whose ids have a common prefix. */
 function twoOfOnePrefix(): string {
   const home = join(scratch, "twins");
   const project = join(home, ".claude", "projects", "p");

@@ -27,36 +27,36 @@ function run() {
   expect(status).toBe(0);
 }
 
-describe("the cache of compiled code", () => {
-  it("is a folder of the user's own, and nothing is left among temporary files", () => {
+describe("the compile cache", () => {
+  it("is a private folder of the user, and nothing is left in the temporary folder", () => {
     run();
     expect(statSync(folder()).mode & 0o777).toBe(0o700);
     expect(readdirSync(folder())).not.toEqual([]);
     expect(readdirSync(join(scratch, "tmp"))).toEqual([]);
   });
 
-  it("is not used where others can write to it", () => {
+  it("is not used if other users can write to it", () => {
     mkdirSync(folder(), { recursive: true });
     chmodSync(folder(), 0o777);
     run();
     expect(readdirSync(folder())).toEqual([]);
   });
 
-  it.each([".cache", ".cache/retinue"])("is not used where others can write to %s, and so replace it", (above) => {
+  it.each([".cache", ".cache/retinue"])("is not used if other users can write to %s and could replace it", (above) => {
     mkdirSync(folder(), { recursive: true, mode: 0o700 });
     chmodSync(join(scratch, "home", above), 0o777);
     run();
     expect(readdirSync(folder())).toEqual([]);
   });
 
-  it("is not used where it is a link to another folder", () => {
+  it("is not used if it is a link to another folder", () => {
     mkdirSync(join(folder(), ".."), { recursive: true });
     symlinkSync(join(scratch, "elsewhere"), folder());
     run();
     expect(readdirSync(join(scratch, "elsewhere"))).toEqual([]);
   });
 
-  it("is done without where there is no home to keep it in", () => {
+  it("is not used if there is no home folder", () => {
     rmSync(join(scratch, "home"), { recursive: true });
     symlinkSync("/dev/null", join(scratch, "home"));
     run();

@@ -1,4 +1,7 @@
-/** Completion scripts: complete for all three shells by their text, and run in the one shell that is everywhere. */
+/**
+ * Completion scripts: the text is checked for all three shells; only the bash script is also run, since bash is always
+ * installed.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +28,7 @@ const run = promisify(execFile);
 const scratch = mkdtempSync(join(tmpdir(), "retinue-completions-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** Words that a shell could trip over, and commands of commands. */
+/** A model with nested commands and with characters that are special in shells. */
 const NASTY = 'it\'s [all] $(touch here) `too` "much": 100% \\ of it';
 function toyProgram(): Command {
   const toy = new Command("toy").description(NASTY).option("-q, --quiet", NASTY);
@@ -78,7 +81,7 @@ describe("the model", () => {
 describe.each(models)("the scripts of $name", ({ name, model }) => {
   const all = withAllBelow(model);
 
-  it("for bash have every command and option", () => {
+  it("for bash contain every command and option", () => {
     const script = bashCompletion(model, name);
     for (const { path, options } of all) {
       if (path.length > 0) expect(script).toContain(`'/${path.join("/")}') at='${path.join(" ")}' ;;`);
@@ -89,7 +92,7 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
     expect(script).toContain(`complete -F _${name} ${name}`);
   });
 
-  it("for zsh have every command and option, each in its command's function", () => {
+  it("for zsh contain every command and option, each in its command's function", () => {
     const script = zshCompletion(model, name);
     for (const { path, options, commands } of all) {
       const own = ["", name, ...path].join("_");
@@ -99,13 +102,13 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
         expect(body).toContain(`'${child.path.at(-1)}') ${own}_${child.path.at(-1)} && ret=0 ;;`);
     }
     expect(script.startsWith(`#compdef ${name}\n`)).toBe(true);
-    // Everything in quotes taken out, nothing is left that a shell would still read on for.
+    // With everything in quotes removed, no unclosed quote or bracket is left.
     const bare = script.replace(/^#.*/gm, "").replace(/'[^']*'|\\'|"[^"]*"/g, "");
     expect(bare).not.toMatch(/['"`]|\$\(/);
     expect([...bare.matchAll(/\{/g)].length).toBe([...bare.matchAll(/\}/g)].length);
   });
 
-  it("for fish have every command and option, a line each", () => {
+  it("for fish contain every command and option, one per line", () => {
     const [, first, ...lines] = fishCompletion(model, name).split("\n");
     expect(first).toBe(`complete -c ${name} -f`);
     const text = String.raw`'(?:[^'\\]|\\['\\])*'`;
@@ -135,7 +138,7 @@ describe("in bash", () => {
     for (const file of ["a file.jsonl", "b*.jsonl"]) writeFileSync(join(scratch, "files", file), "");
   });
 
-  /** `words` as bash cuts them: at = and at : too. The last one is being completed. */
+  /** `words` as bash splits them, also at = and at `:`. The last one is being completed. */
   async function complete(name: string, words: readonly string[]): Promise<string[]> {
     const script = `set -u; source "$1"; shift; complete -p ${name} >/dev/null || exit 3
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${name}; printf '%s\\n' "\${COMPREPLY[@]-}"`;
@@ -200,7 +203,7 @@ describe("retinue completions", () => {
     const json = await retinue(scratch, ["completions", shell, "--json"]);
     expect(JSON.parse(json.stdout)).toEqual({ shell, script: stdout.trimEnd() });
   });
-  it("names the shells it knows", async () => {
+  it("lists the supported shells", async () => {
     const { code, stderr } = await retinue(scratch, ["completions", "tcsh"]);
     expect({ code, said: stderr.includes("Allowed choices are bash, zsh, fish.") }).toEqual({ code: 2, said: true });
     expect((await retinue(scratch, ["completions", "--help"])).stdout).toContain("retinue completions fish > ");

@@ -1,4 +1,4 @@
-/** Threads that are trees of entries: what the command line shows of them. */
+/** Threads that are trees of entries, as the command line shows them. */
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { retinue, retinueJson } from "../support/cli.ts";
@@ -6,7 +6,7 @@ import { recordedHome } from "../support/fixtures.ts";
 
 const { home, threads } = recordedHome("pi", "branches");
 const THREAD = threads[0]?.root ?? "";
-/** The last words of the branch that was left. */
+/** The last message of the abandoned branch. */
 const LEFT = "7aaf3b25";
 
 interface ShownEntry {
@@ -19,7 +19,7 @@ interface ShownEntry {
 }
 
 describe("the head of a thread", () => {
-  it("lists its entries, with the branches they end", async () => {
+  it("lists its entries, with the branch that ends at each", async () => {
     const { stdout } = await retinue(home, ["-I", THREAD]);
     const head = parse(stdout.replace(/^---\n|---\n?$/g, "")) as { entries: ShownEntry[]; subagents: unknown[] };
     const leaves = head.entries.filter((entry) => entry.is_leaf).map(({ entry_id, preview }) => [entry_id, preview]);
@@ -35,7 +35,7 @@ describe("the head of a thread", () => {
     expect(head.subagents).toHaveLength(1);
   });
 
-  it("has none where the product knows none", async () => {
+  it("has no entries if the product has none", async () => {
     expect(await retinueJson(recordedHome("claude", "a-single").home, ["-I", "latest"])).not.toHaveProperty("entries");
   });
 });
@@ -47,18 +47,18 @@ describe("an entry", () => {
       events: { text: string | null }[];
     };
     expect(shown).toMatchObject({ mode: "entry", uri: `pi://${THREAD}/${LEFT}`, is_leaf: true });
-    const said = shown.events.map(({ text }) => text);
-    expect(said).toContain("went the first way");
-    expect(said).not.toContain("went the second way");
+    const texts = shown.events.map(({ text }) => text);
+    expect(texts).toContain("went the first way");
+    expect(texts).not.toContain("went the second way");
   });
 
-  it("reads well", async () => {
+  it("is shown as Markdown", async () => {
     const { code, stdout } = await retinue(home, [`latest/${LEFT}`]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^---\nuri: pi:.*\n[\s\S]*mode: entry\n[\s\S]*---\n\n# Thread Entry\n/);
   });
 
-  it("that is not there is reported like an agent that is not", async () => {
+  it("that does not exist is reported like a missing agent", async () => {
     const { code, stderr } = await retinue(home, [`pi://${THREAD}/ffffffff`]);
     expect(code).toBe(1);
     expect(stderr).toContain(`no agent ffffffff in pi://${THREAD}`);

@@ -1,6 +1,6 @@
 /**
- * Every command there is, on a terminal, over a hostile transcript: it prints nothing that the terminal would obey, and
- * contacts nothing outside this machine.
+ * Runs every command on a terminal over a hostile transcript: it prints no control sequences of the transcript, and
+ * connects to nothing but loopback.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -16,15 +16,15 @@ import { COMPILED, MAIN } from "../support/cli.ts";
 import { homeEnv } from "../support/fixtures.ts";
 import { isTool } from "../support/needs.ts";
 
-/** `--require`: `--import` is not run in workers made of a string. */
+/** `--require`, since `--import` does not apply to workers created from a string. */
 const GUARD = `--require=${JSON.stringify(join(import.meta.dirname, "../support/network-guard.ts"))}`;
 const PATIENCE_MS = 60_000;
 
 interface Run {
   readonly args: readonly string[];
-  /** What it reads; a terminal where nothing is given. */
+  /** Its stdin; a terminal if not given. */
   readonly stdin?: string;
-  /** It goes on until it is ended; this is what it prints once it works. */
+  /** For commands that run until they are stopped: the output that shows that the command is ready. */
   readonly until?: RegExp;
   readonly code?: number;
 }
@@ -92,13 +92,13 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   completions: [{ args: ["completions", "bash"] }],
 };
 
-/** What our own programs tell a terminal: colours, the screen of `watch`, progress. */
+/** Control sequences that retinue itself prints: colours, the screen of `watch`, progress. */
 const OWN_CODES =
   /\u001b\[(?:[0127]|2[27]|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
 
-/** util-linux: a Debian system always has it; others have another program of that name. */
+/** `script` of util-linux, which Debian always has. Other systems have a different program of that name. */
 const HAS_PTY = isTool("script", "-qec", "true", "/dev/null");
-/** Sees what no preload can: programs that are not Node's, and what a native module does. */
+/** Detects what no preload can: programs other than Node.js, and connections of native modules. */
 const HAS_STRACE = isTool("strace", "-f", "--seccomp-bpf", "-e", "trace=connect", "-o", "/dev/null", "true");
 
 const scratch = scratchFolder();
@@ -208,13 +208,13 @@ describe("every command", () => {
     server.close();
   });
 
-  it("is run here", () => {
+  it("is covered by a run", () => {
     expect(Object.keys(RUNS).sort()).toEqual(
       ["retinue", ...buildProgram().commands.map((command) => command.name())].sort(),
     );
   });
 
-  it.each(everyRun)("ends as it should: $name", ({ name, run }) => {
+  it.each(everyRun)("exits as expected: $name", ({ name, run }) => {
     const { code, output } = outcomes.get(name) ?? { code: null, output: "" };
     if (run.until === undefined)
       expect({ code, output: code === (run.code ?? 0) ? "" : output }).toEqual({ code: run.code ?? 0, output: "" });
@@ -222,7 +222,7 @@ describe("every command", () => {
     expect(output).not.toContain("bug in retinue");
   });
 
-  it("prints nothing that a terminal would obey or that deceives its reader", ({ skip }) => {
+  it("prints no control sequences and no invisible characters", ({ skip }) => {
     skip(!HAS_PTY, "no util-linux script: the output was no terminal");
     const found = [...outcomes].map(([name, { output }]) => ({
       name,
@@ -232,13 +232,13 @@ describe("every command", () => {
     expect([...outcomes.values()].filter(({ output }) => /evil|U\+202E/.test(output)).length).toBeGreaterThan(15);
   });
 
-  it("contacts nothing but loopback", () => {
+  it("connects only to loopback", () => {
     expect(linesOf("guard.log")).toEqual([]);
     for (const wanted of ["POST /runs/multipart", "POST /v1/traces", "POST /v1/messages", "GET /global/event"])
       expect(contacted).toContain(wanted);
   });
 
-  it("makes no system call that would reach another machine", ({ skip }) => {
+  it("makes no system call that reaches another machine", ({ skip }) => {
     skip(!HAS_STRACE, "no strace");
     const calls = linesOf("strace.log");
     expect(calls.some((line) => line.includes('inet_addr("127.0.0.1")'))).toBe(true);
@@ -246,7 +246,7 @@ describe("every command", () => {
   });
 });
 
-/** Of calls that name an internet address; port 0 with no address is what a resolver uses to sort addresses. */
+/** System calls with an internet address. Resolvers use port 0 without an address to sort addresses. */
 const leavesMachine = (line: string) =>
   /sa_family=AF_INET6?/.test(line) && !/inet_addr\("127\.|"::1"|::ffff:127\./.test(line);
 
@@ -276,14 +276,14 @@ describe("the network guard", () => {
     expect(readFileSync(log, "utf8")).toContain(noted);
   });
 
-  it("lets loopback through", () => {
+  it("allows loopback", () => {
     const script =
       "const s = require('node:http').createServer((_, r) => r.end('ok')).listen(0, '127.0.0.1', async () => { console.log(await (await fetch('http://localhost:' + s.address().port)).text()); s.close(); })";
     const log = fileAt("self-test loopback");
-    const said = execFileSync(process.execPath, ["-e", script], {
+    const output = execFileSync(process.execPath, ["-e", script], {
       env: { ...process.env, NODE_OPTIONS: GUARD, NETWORK_GUARD_LOG: log },
     });
-    expect(said.toString()).toBe("ok\n");
+    expect(output.toString()).toBe("ok\n");
     expect(existsSync(log)).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-/** `retinue export`: files, previews, the window of the cloud, history, following, and the server that traces along. */
+/** `retinue export`: files, previews, LangSmith's time window, backfill, following, and tracing by the server. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ const run = (...args: readonly string[]) => retinue(home, ["export", ...args], e
 const calls = async () => (await storiesOf(home))[0]?.record.usage.subtree.calls;
 
 describe("files", () => {
-  it("are written or printed: the whole subtree, and only that", async () => {
+  it("are written or printed, with exactly the subtree", async () => {
     const whole = JSON.parse((await run("json", "latest")).stdout) as ExportedTree;
     expect(whole).toMatchObject({
       schema: "retinue/export@1",
@@ -64,7 +64,7 @@ describe("files", () => {
     [["otlp", "latest", "--old", "skip"], "--old cannot be used with otlp"],
     [["langsmith", "latest"], "no LangSmith API key is set"],
     [["nonsense", "latest"], "nonsense"],
-  ])("%j names the error", async (args, words) => {
+  ])("%j fails with a clear message", async (args, words) => {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(words);
@@ -85,7 +85,7 @@ describe("langsmith", () => {
     });
   const llms = () => [...server.runs.values()].filter(({ run_type }) => run_type === "llm").length;
 
-  it("shows exactly what would be sent, and sends exactly that", async () => {
+  it("sends exactly what the preview shows", async () => {
     keyed();
     const { stdout } = await run("langsmith", "latest", "--preview");
     expect(server.requests).toEqual([]);
@@ -97,7 +97,7 @@ describe("langsmith", () => {
     expect([...server.runs.values()][0]?.session_name).toBe("mine");
   });
 
-  it("leaves out what the cloud would refuse, and says so; shifts it when asked to, with the true times beside", async () => {
+  it("reports runs that LangSmith would refuse; on request shifts them and keeps the true times", async () => {
     cpSync(join(FIXTURES, "claude/v2.1.0/home"), home, { recursive: true });
     const old =
       (await storiesOf(home))
@@ -116,7 +116,7 @@ describe("langsmith", () => {
     expect(server.runs.size).toBeGreaterThan(0);
   });
 
-  /** Moves everything that the home records into the past. */
+  /** Moves all recorded times into the past. */
   function ageTo(ms: number) {
     const files = filesBelow(home).filter((file) => file.endsWith(".jsonl"));
     for (const file of files) {
@@ -143,7 +143,7 @@ describe("langsmith", () => {
     expect(server.requests.length).toBe(requests);
   });
 
-  it("of one agent sends what is below it and what is above it, under the same ids", async () => {
+  it("of one agent sends its subtree and its ancestors, with the same ids", async () => {
     keyed();
     const [story] = await storiesOf(home);
     const agent = story?.children[0];
@@ -156,7 +156,7 @@ describe("langsmith", () => {
     expect(server.repeated).toEqual([]);
   });
 
-  it("writes down what it sees and what it is answered, when asked to", async () => {
+  it("writes a debug log of requests and responses on request", async () => {
     keyed();
     expect((await run("langsmith", "latest", "--debug")).code).toBe(0);
     const log = readFileSync(join(env.RETINUE_HOME as string, "logs/export.log"), "utf8");
@@ -172,7 +172,7 @@ describe("langsmith", () => {
     expect(log).not.toContain("Two parents.");
   });
 
-  it("follows along: what is written from now on is sent", async () => {
+  it("sends new records with --follow", async () => {
     keyed();
     const [story] = await storiesOf(home);
     const child = spawn(
@@ -192,14 +192,14 @@ describe("langsmith", () => {
     expect(server.repeated).toEqual([]);
   });
 
-  it("is traced to by the server while it runs", async () => {
+  it("receives the traces of a running server", async () => {
     keyed();
     const tracing = await startTracing({ TRACE_TO_LANGSMITH: "true" });
     appendTurn();
     await until(() =>
       [...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("one more thing")),
     );
-    // What had ended before is history.
+    // Threads that ended before the server started are not traced.
     expect([...server.runs.values()].some(({ inputs }) => JSON.stringify(inputs).includes("Grow a tree"))).toBe(false);
     await tracing.stop();
   });
@@ -213,7 +213,7 @@ describe("langsmith", () => {
     return served;
   }
 
-  /** Somebody says something, and is answered, today. */
+  /** A prompt and its response, with today's date. */
   function appendTurn() {
     const projects = join(home, ".claude/projects");
     const project = join(projects, readdirSync(projects)[0] as string);
@@ -261,7 +261,7 @@ describe("otlp", () => {
     [{}, "application/x-protobuf"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" }, "application/json"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_EXPORTER_OTLP_COMPRESSION: "gzip" }, "application/json"],
-  ])("is sent as %j says", async (variables, type) => {
+  ])("is sent in the encoding that %j selects", async (variables, type) => {
     Object.assign(env, variables, {
       OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20abc,x-team=core",
       OTEL_SERVICE_NAME: "agents",
@@ -293,15 +293,15 @@ describe("otlp", () => {
   it.each([
     ["JSON", '{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too long"}}'],
     ["protobuf", Buffer.concat([Buffer.from([0x0a, 12, 0x08, 2, 0x12, 8]), Buffer.from("too long")])],
-  ])("tells what the collector left out, and sends it no second time (%s)", async (_, body) => {
+  ])("reports what the collector rejected, and does not send it again (%s)", async (_, body) => {
     answer = { status: 200, body };
     const { code, stderr } = await run("otlp", "latest");
-    // The same for each of two turns.
+    // Once for each of two turns.
     expect([code, stderr]).toEqual([0, "rejected after delivery: 2 spans: too long\n".repeat(2)]);
     expect((await retinue(home, ["outbox"], env)).stdout).toContain("rejected after delivery: 2 spans: too long");
   });
 
-  it("gives up on a collector that does not answer, and asks again", async () => {
+  it("gives up on a collector that does not respond, and retries", async () => {
     env.OTEL_EXPORTER_OTLP_TIMEOUT = "3000";
     collector.faults.push({ is: "silence" });
     const { code } = await run("otlp", "latest");
@@ -310,7 +310,7 @@ describe("otlp", () => {
     expect((await retinue(home, ["outbox", "--json"], env)).stdout).toMatch(/"waiting": 0/);
   });
 
-  it("does not know gRPC, and says what it knows", async () => {
+  it("does not support gRPC, and lists the supported protocols", async () => {
     env.OTEL_EXPORTER_OTLP_PROTOCOL = "grpc";
     const { code, stderr } = await run("otlp", "latest");
     expect([code, stderr]).toEqual([2, expect.stringContaining("write http/protobuf or http/json")]);

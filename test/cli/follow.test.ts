@@ -1,4 +1,4 @@
-/** `events --follow`: what is written becomes visible, in the agents that were there and in those that come. */
+/** `events --follow` prints new events of known and of new agents. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -95,7 +95,7 @@ describe("events --follow", () => {
     expect(events.some((e) => e.text === "another thread")).toBe(false);
   });
 
-  it("ends in order when interrupted", async () => {
+  it("exits cleanly if interrupted", async () => {
     follow();
     await settled();
     const code = new Promise((resolve) => child.once("exit", (exit, signal) => resolve(exit ?? signal)));

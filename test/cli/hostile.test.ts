@@ -1,6 +1,6 @@
 /**
- * The real command line in bad homes: every command ends in order, says what it could not read, and prints nothing that
- * a terminal would obey.
+ * The command line over damaged homes: every command exits cleanly, reports what it could not read, and prints no
+ * control sequences.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -36,10 +36,10 @@ async function expectOrder({ home, data }: SpoilableHome, commands: readonly (re
   }
 }
 
-describe("a spoilt home", () => {
+describe("a damaged home", () => {
   const chosen = MUTATIONS.filter(({ name }) => /cut off the end|that are junk|zeroes|pretty-printed lines/.test(name));
 
-  it.each(chosen)("with $name is shown all the same, and reported by doctor", async ({ change, files }) => {
+  it.each(chosen)("with $name is still shown, and reported by doctor", async ({ change, files }) => {
     const home = spoilable(scratch(), "c3-nested-parallel");
     const random = seeded(1);
     for (const path of filesBelow(home.at("projects")).filter((name) => files.test(name)))
@@ -66,7 +66,7 @@ describe("a spoilt home", () => {
 });
 
 describe("a hostile transcript", () => {
-  it("is Markdown that runs and loads nothing, even in a viewer that passes raw HTML on", async () => {
+  it("becomes Markdown without active content, even in a viewer that allows raw HTML", async () => {
     const home = spoilable(scratch(), "a-single");
     const uri = `claude://${SESSION}`;
     const [main, call] = [mainWriter(), "toolu_0123456789abcdef"];
@@ -101,7 +101,7 @@ describe("a hostile transcript", () => {
     }
   });
 
-  it("prints no terminal control sequences, wherever its text is shown", async () => {
+  it("prints no terminal control sequences in any command", async () => {
     const home = hostileHome(scratch());
     const { uri, agentId } = home;
     const { stdout } = await retinue(home.home, ["tree", uri, "--json"], { RETINUE_HOME: home.data });

@@ -1,6 +1,6 @@
 /**
- * Outputs of agents, from files and through pipes: the product is recognised by their lines, and what is imported twice
- * counts once.
+ * Imports of agent output, from files and pipes: the product is recognised by the content, and data that is imported
+ * twice is counted once.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +37,7 @@ function desk(home?: string) {
   return { folder, data, run, json, file, piped, pipedToProcess };
 }
 
-/** What the product printed, without the times at which it was recorded. */
+/** The product's output, without the times at which it was recorded. */
 const printed = (path: string) =>
   readFileSync(path, "utf8")
     .trim()
@@ -80,9 +80,9 @@ const RECORDINGS = Object.entries(TRIED).flatMap(([provider, names]) =>
     }),
 );
 
-describe("a stream that was saved", () => {
+describe("a saved stream", () => {
   it.each(RECORDINGS)(
-    "is recognised as $provider's, and gives the same tree as its recording: $name",
+    "is recognised as output of $provider, and gives the same tree as its recording: $name",
     async ({ provider, files }) => {
       const { run, json, file, data } = desk();
       for (const [i, path] of files.entries()) {
@@ -103,7 +103,7 @@ describe("a stream that was saved", () => {
   );
 
   it.each(RECORDINGS)(
-    "counts nothing twice beside its transcript, its recording and itself: $provider $name",
+    "is counted once together with its transcript, its recording and a second import: $provider $name",
     async ({ provider, home, files }) => {
       const { run, json, file, data } = desk(home);
       const before = await json<AgentRecord[]>("ls");
@@ -124,7 +124,7 @@ describe("a stream that was saved", () => {
     },
   );
 
-  it("comes through a pipe, as the product prints it and as editors and shells change it", async () => {
+  it("is read from a pipe, as the product prints it and as editors and shells change it", async () => {
     const text = streamOf("claude", "c-nested");
     const plain = desk();
     const { code, stdout } = plain.pipedToProcess(text);
@@ -152,7 +152,7 @@ describe("a stream that was saved", () => {
     }
   });
 
-  it("that grew is brought up to date, and a cut line is reported", async () => {
+  it("that grew is updated, and a truncated line is reported", async () => {
     const { run, file, json } = desk();
     const text = streamOf("claude", "d-background");
     const cut = text.slice(0, text.length - 200);
@@ -162,7 +162,7 @@ describe("a stream that was saved", () => {
     expect((await json<AgentTree>("tree", "latest")).status).toBe("completed");
   });
 
-  it("of several sessions names them all", async () => {
+  it("of several sessions lists all of them", async () => {
     const { run, file, json } = desk();
     const { stdout } = await run("import", file(streamOf("claude", "a-single") + streamOf("claude", "c-nested")));
     expect(stdout).toBe(
@@ -189,7 +189,7 @@ describe("a stream that was saved", () => {
     expect(readdirSync(join(data, "imported"))).toEqual([]);
   });
 
-  it("of Qwen Code is its own, though it looks like Claude Code's", async () => {
+  it("of Qwen Code is not taken for one of Claude Code", async () => {
     const { piped, data } = desk();
     const lines =
       '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n';
@@ -202,13 +202,13 @@ describe("a stream that was saved", () => {
   });
 });
 
-/** Lines as simple trackers of such streams know them. */
-describe("a stream of few words", () => {
+/** Minimal lines, as simple trackers of such streams write them. */
+describe("a minimal stream", () => {
   const INIT =
     '{"type":"system","subtype":"init","session_id":"7d487776-214f-47e8-83a1-94b65d05821b","tools":["Task"]}\n';
   const CALL =
     '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_014bmYNjTN754JKMTVXd9ijG","input":{"prompt":"What is 2+2?","subagent_type":"Explore"}}]}}\n';
-  const told = (result: object, session = {}) =>
+  const resultLine = (result: object, session = {}) =>
     `${JSON.stringify({
       type: "user",
       message: {
@@ -226,9 +226,9 @@ describe("a stream of few words", () => {
     totalTokens: 40348,
   };
 
-  it("needs the session's name once; a result has the call, the prompt, the type and the product's counts", async () => {
+  it("needs the session id only once; a result has call, prompt, type and the product's counts", async () => {
     const { run, json, file } = desk();
-    await run("import", file(INIT + CALL + told(RESULT)));
+    await run("import", file(INIT + CALL + resultLine(RESULT)));
     const tree = await json<AgentTree>("tree", "7d487776");
     expect(tree.children).toMatchObject([
       {
@@ -251,11 +251,11 @@ describe("a stream of few words", () => {
     expect((await run("7d487776/a9a57a7")).stdout).toContain("Reported by the product, not in the sums: 40.3k tokens");
   });
 
-  it("may be a result alone, with the session or without", async () => {
+  it("may be a single result, with or without the session", async () => {
     const { run, json, file } = desk();
     await run(
       "import",
-      file(told({ ...RESULT, agentType: "Plan" }, { session_id: "7d487776-214f-47e8-83a1-94b65d05821b" })),
+      file(resultLine({ ...RESULT, agentType: "Plan" }, { session_id: "7d487776-214f-47e8-83a1-94b65d05821b" })),
     );
     expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([
       {
@@ -273,7 +273,7 @@ describe("a stream of few words", () => {
     ]);
 
     const lost = desk();
-    expect((await lost.run("import", lost.file(JSON.stringify(JSON.parse(told(RESULT)), null, 2)))).stdout).toBe(
+    expect((await lost.run("import", lost.file(JSON.stringify(JSON.parse(resultLine(RESULT)), null, 2)))).stdout).toBe(
       "imported unassigned://claude: 1 file\n",
     );
     expect((await lost.json<AgentTree>("tree", "unassigned://claude")).children).toMatchObject([
@@ -285,7 +285,7 @@ describe("a stream of few words", () => {
     ["a string", '"content":"2 + 2 = 4"', "completed", "2 + 2 = 4"],
     ["a list of strings", '"content":["2 + 2 = 4"]', "completed", "2 + 2 = 4"],
     ["an error", '"content":"Error: no","is_error":true', "errored", null],
-  ])("is answered by %s", async (_, content, status, result) => {
+  ])("may have %s as a tool result", async (_, content, status, result) => {
     const { run, json, file } = desk();
     const line = `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_014bmYNjTN754JKMTVXd9ijG","type":"tool_result",${content}}]}}\n`;
     await run("import", file(INIT + CALL + line));
@@ -294,7 +294,7 @@ describe("a stream of few words", () => {
     ]);
   });
 
-  it.each([true, false])("is OpenCode's without the ids of parts (call named: %s)", async (isNamed) => {
+  it.each([true, false])("is recognised as OpenCode's without part ids (with call id: %s)", async (isNamed) => {
     const { run, json, file } = desk();
     const state = {
       status: "completed",
@@ -303,8 +303,8 @@ describe("a stream of few words", () => {
       metadata: { sessionId: "ses_49c7c5e7bffeI3pI0nEWWAO4p9" },
     };
     const part = { tool: "task", ...(isNamed ? { callID: "call_55642786" } : {}), state };
-    const line = (said: object) =>
-      `${JSON.stringify({ timestamp: 1766901159273, sessionID: "ses_49c7c7eb8ffev6NZJAKSt5p48e", ...said })}\n`;
+    const line = (fields: object) =>
+      `${JSON.stringify({ timestamp: 1766901159273, sessionID: "ses_49c7c7eb8ffev6NZJAKSt5p48e", ...fields })}\n`;
     const finish = { reason: "stop", tokens: { input: 10, output: 5, reasoning: 0, cache: { read: 0, write: 0 } } };
     await run(
       "import",

@@ -1,4 +1,4 @@
-/** `retinue import` through the real command line: what it takes, what it refuses, and that nothing else is touched. */
+/** `retinue import` on the command line: what it accepts, what it refuses, and that it changes no other file. */
 import {
   copyFileSync,
   cpSync,
@@ -26,7 +26,7 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-import-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 let homes = 0;
-/** A person with nothing of their own, and a colleague's folder with one recording's files in it. */
+/** An empty home, and a colleague's folder with the files of one recording. */
 function desk(recording: string) {
   const folder = join(scratch, String(homes++));
   const [there, data] = [join(folder, "from a colleague"), join(folder, "data")];
@@ -39,8 +39,8 @@ function desk(recording: string) {
 
 const linesOf = (path: string) => readFileSync(path, "utf8").split(/(?<=\n)/);
 
-describe("a transcript that was imported", () => {
-  it("is found by every command, with the agents that lay beside it", async () => {
+describe("an imported transcript", () => {
+  it("is found by every command, with the agents next to it", async () => {
     const { there, data, run, json } = desk("c-nested");
     const before = stamps(there);
     const { code, stdout, stderr } = await run("import", join(there, `${NESTED}.jsonl`));
@@ -71,7 +71,7 @@ describe("a transcript that was imported", () => {
     expect(readdirSync(join(data, "imported"))).toEqual(["claude"]);
   });
 
-  it("was a session of 2.0.76, whose agents lie beside it among those of others", async () => {
+  it("may be a session of 2.0.76, whose agents are in the same folder as those of other sessions", async () => {
     const { there, run, json } = desk("v2.0.76");
     const main = readdirSync(there).find((name) => !name.startsWith("agent-")) ?? "";
     const [mine] = readdirSync(there).filter((name) => name.startsWith("agent-"));
@@ -85,7 +85,7 @@ describe("a transcript that was imported", () => {
     expect((await json("ls")) as AgentRecord[]).toHaveLength(1);
   });
 
-  it("had another name when it came", async () => {
+  it("may have had any file name", async () => {
     const { there, run, json } = desk("c-nested");
     cpSync(join(there, `${NESTED}.jsonl`), join(there, "the broken run.jsonl"));
     cpSync(join(there, NESTED), join(there, "the broken run"), { recursive: true });
@@ -96,7 +96,7 @@ describe("a transcript that was imported", () => {
     expect(((await json("tree", "latest")) as AgentTree).counts.descendants).toBe(3);
   });
 
-  it("was one agent's: it is under its thread, and its thread is reported as missing", async () => {
+  it("of one agent is shown under its thread, which is reported as missing", async () => {
     const { there, run, json } = desk("c-nested");
     const { stdout } = await run("import", join(there, NESTED, "subagents", `agent-${LEAF}.jsonl`));
     expect(stdout).toBe(`imported claude://${NESTED}/${LEAF}: 2 files\n`);
@@ -104,13 +104,13 @@ describe("a transcript that was imported", () => {
     expect((await run("doctor")).stdout).toContain("thread-missing");
   });
 
-  it("is not shut down because its process is not visible here", async () => {
+  it("is shown as shut down for inactivity, not for a missing process", async () => {
     const { there, run, json } = desk("f3-sigterm");
     await run("import", join(there, readdirSync(there).find((name) => name.endsWith(".jsonl")) ?? ""));
     const { status, statusReason } = (await json("tree", "latest")) as AgentTree;
-    expect({ status, said: /nothing was written since/.test(statusReason) }).toEqual({
+    expect({ status, reported: /nothing was written since/.test(statusReason) }).toEqual({
       status: "shutdown",
-      said: true,
+      reported: true,
     });
   });
 
@@ -128,7 +128,7 @@ describe("a transcript that was imported", () => {
     });
   });
 
-  it("is also here by itself: everything counts once, and events keep their names", async () => {
+  it("that also exists in the home is counted once, and events keep their ids", async () => {
     const { data, there } = desk("c-nested");
     const { home } = recordedHome("claude", "c-nested");
     const run = (...args: string[]) => retinue(home, args, { RETINUE_HOME: data });
@@ -149,7 +149,7 @@ describe("a transcript that was imported", () => {
 });
 
 describe("importing again", () => {
-  it("the same is harmless, and reported", async () => {
+  it("an identical file changes nothing, and is reported", async () => {
     const { there, data, run } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     await run("import", file);
@@ -159,13 +159,13 @@ describe("importing again", () => {
     expect(stamps(data)).toEqual(before);
   });
 
-  it("what went on takes the place of its beginning", async () => {
+  it("a longer version replaces a shorter one", async () => {
     const { there, run, json } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     const all = readFileSync(file);
     const leaf = join(there, NESTED, "subagents", `agent-${LEAF}.jsonl`);
     const [later, meta] = [readFileSync(leaf), readFileSync(leaf.replace(".jsonl", ".meta.json"))];
-    // Cut within a line, as a copy of a session at work is.
+    // Cut within a line, like a copy of a running session.
     writeFileSync(file, all.subarray(0, all.length >> 1));
     writeFileSync(
       leaf.replace(".jsonl", ".meta.json"),
@@ -182,7 +182,7 @@ describe("importing again", () => {
     expect(((await json("tree", "latest")) as AgentTree).usage.subtree.costUsd).toBeCloseTo(0.04807, 10);
   });
 
-  it("what contradicts is refused, and nothing changes; --replace takes it, and leaves nothing of the other", async () => {
+  it("a contradicting version is refused without any change; --replace accepts it", async () => {
     const { there, data, run, json } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     await run("import", file);
@@ -208,16 +208,16 @@ describe("importing again", () => {
     expect(await leaf()).toBe(0);
   });
 
-  it("an older copy is refused, and reported as one", async () => {
+  it("an older version is refused, and reported as older", async () => {
     const { there, run } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     await run("import", file);
     writeFileSync(file, linesOf(file).slice(0, 5).join(""));
     const { code, stderr } = await run("import", file);
-    expect({ code, said: stderr.includes("the existing copy is longer") }).toEqual({ code: 1, said: true });
+    expect({ code, reported: stderr.includes("the existing copy is longer") }).toEqual({ code: 1, reported: true });
   });
 
-  it("one agent with --replace leaves the others alone", async () => {
+  it("one agent with --replace keeps the others", async () => {
     const { there, data, run } = desk("c-nested");
     await run("import", join(there, `${NESTED}.jsonl`));
     const leaf = join(there, NESTED, "subagents", `agent-${LEAF}.jsonl`);
@@ -228,16 +228,16 @@ describe("importing again", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("import refuses", () => {
   it.each([
     ["text", "hello\n"],
-    ["JSON of somebody else", '{"type":"session_meta","payload":{"id":"x"}}\n'],
+    ["JSON of another program", '{"type":"session_meta","payload":{"id":"x"}}\n'],
     ["nothing", ""],
     [
       "a name that leads elsewhere",
       `{"type":"user","uuid":"u","isSidechain":false,"sessionId":"../../../../evil","message":{"role":"user","content":"x"}}\n`,
     ],
-  ])("%s: it says what was looked for", async (_what, content) => {
+  ])("%s, and names what was expected", async (_what, content) => {
     const { there, data, run } = desk("c-nested");
     const file = join(there, "notes.jsonl");
     writeFileSync(file, content);
@@ -248,7 +248,7 @@ describe("what is refused", () => {
     expect(() => readdirSync(data)).toThrow(/ENOENT/);
   });
 
-  it("a folder, and a file that is not there", async () => {
+  it("a folder and a missing file", async () => {
     const { there, run } = desk("c-nested");
     expect(await run("import", there)).toMatchObject({ code: 1, stderr: expect.stringContaining("is a folder") });
     expect(await run("import", join(there, "none.jsonl"))).toMatchObject({
@@ -261,21 +261,21 @@ describe("what is refused", () => {
     });
   });
 
-  it("a link that would lead out of retinue's own folder", async () => {
+  it("a link that leads out of retinue's own folder", async () => {
     const { folder, there, data, run } = desk("c-nested");
     const outside = join(folder, "outside");
     mkdirSync(outside);
     mkdirSync(join(data, "imported"), { recursive: true });
     symlinkSync(outside, join(data, "imported", "claude"));
     const { code, stderr } = await run("import", join(there, `${NESTED}.jsonl`));
-    expect({ code, said: stderr.includes("is a symbolic link and may point outside of") }).toEqual({
+    expect({ code, reported: stderr.includes("is a symbolic link and may point outside of") }).toEqual({
       code: 1,
-      said: true,
+      reported: true,
     });
     expect(readdirSync(outside)).toEqual([]);
   });
 
-  it("a place where nothing can be written", async () => {
+  it("a data folder that is not writable", async () => {
     const { folder, there } = desk("c-nested");
     const data = join(folder, "a file");
     writeFileSync(data, "");
@@ -286,7 +286,7 @@ describe("what is refused", () => {
   });
 });
 
-describe("links beside a transcript", () => {
+describe("links next to a transcript", () => {
   it("are not followed", async () => {
     const { there, data, run } = desk("c-nested");
     const secret = join(dirname(there), "secret.jsonl");

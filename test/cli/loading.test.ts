@@ -1,4 +1,4 @@
-/** What a command loads before it can begin. Modules are counted, not milliseconds. */
+/** What a command loads at startup. Counts modules, not milliseconds. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
@@ -18,7 +18,7 @@ const HEAVY = new Set([PRICES, YAML, SQLITE]);
 const scratch = mkdtempSync(join(tmpdir(), "retinue-loading-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-describe("of the packages that are slow to load,", () => {
+describe("of the packages that are slow to load:", () => {
   const indexed = join(scratch, "indexed");
   beforeAll(async () => {
     await retinueProcess(HOME, ["ls"], { RETINUE_HOME: indexed });
@@ -41,7 +41,7 @@ describe("of the packages that are slow to load,", () => {
     [["--head", "latest", "--json"], [SQLITE]],
     [["--head", "latest"], [SQLITE]],
     [["latest"], [PRICES, SQLITE]],
-  ])("retinue %j loads %j where everything is indexed", async (args, expected) => {
+  ])("retinue %j loads %j if everything is indexed", async (args, expected) => {
     expect(await heavyOnesOf(args, { RETINUE_HOME: indexed })).toEqual(expected);
   });
 
@@ -62,7 +62,7 @@ describe("of the packages that are slow to load,", () => {
     ]);
   });
 
-  it("a first look needs the prices, since it works out what everything cost", async () => {
+  it("the first sync needs the price list, since it computes all costs", async () => {
     expect(await heavyOnesOf(["ls"], { RETINUE_HOME: join(scratch, "new") })).toEqual([PRICES, SQLITE]);
   });
 });
@@ -77,15 +77,12 @@ async function heavyOnesOf(args: readonly string[], env: Readonly<Record<string,
   });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const packages = readFileSync(file, "utf8").split("\n");
-  // Every run needs this one: a list without it means that nobody took notes.
+  // Every run loads this package; a list without it means that the preload did not work.
   expect(packages).toContain("commander");
   return packages.filter((name) => HEAVY.has(name)).sort();
 }
 
-/**
- * Everything that a file loads before it can begin: what it imports, and what that imports; types are no code, and what
- * is imported on demand comes later.
- */
+/** All modules that a file loads statically, directly and indirectly; without types and dynamic imports. */
 function loadedBy(path: string): string[] {
   const loaded = new Set([path]);
   for (const file of loaded) {
@@ -105,8 +102,8 @@ function manifests(): string[] {
   return [...files.filter((path) => existsSync(join(ROOT, path))), "src/providers/index.ts"].sort();
 }
 
-describe("what agents wait for has an entry of its own:", () => {
-  it("the hook loads nothing but these", () => {
+describe("commands that agents wait for have their own entry point:", () => {
+  it("the hook loads only these modules", () => {
     expect(loadedBy("src/app/hooks/hook.ts")).toEqual([
       "node:fs",
       "node:os",
@@ -133,7 +130,7 @@ describe("what agents wait for has an entry of its own:", () => {
     ]);
   });
 
-  it("the status line loads no package, no store and only manifests of providers", () => {
+  it("the status line loads no package, no store, and of providers only the manifests", () => {
     const loaded = loadedBy("src/cli/statusline.ts");
     expect(loaded).toContain("src/cli/statusline.ts");
     expect(loaded.filter((path) => !path.startsWith("src/") && !path.startsWith("node:"))).toEqual([]);

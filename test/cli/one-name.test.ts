@@ -1,4 +1,4 @@
-/** The terminal, the browser and every export call the same agent by the same name, and print its numbers alike. */
+/** The terminal, the browser and every export use the same name for an agent and the same format for its numbers. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { walk } from "../../src/cli/render/tree.ts";
 import { displayName } from "../../src/core/facts/display-name.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const names = () => [...walk(tree)].map(displayName).sort();
 const below = () => [...walk(tree)].slice(1).map(displayName).sort();
 
-/** What every row and line must hold. */
+/** Texts that every row and line must contain. */
 const numbers = ({ usage, durationMs }: AgentTree) => ({
   cost: money(usage.subtree.costUsd),
   tokens: count(totalTokens(usage.subtree)),
@@ -49,7 +49,7 @@ describe("an agent", () => {
     ]);
   });
 
-  it("is called so in the terminal, with its numbers", async () => {
+  it("has this name in the terminal, with its numbers", async () => {
     const shown = (
       await Promise.all([retinue(HOME, ["tree", "latest"]), retinue(HOME, ["tree", "latest", "--timeline"])])
     ).map(({ stdout }) => stdout.split("\n"));
@@ -65,12 +65,12 @@ describe("an agent", () => {
     for (const words of [displayName(tree), numbers(tree).cost, numbers(tree).tokens]) expect(first).toContain(words);
   });
 
-  it("is called so in the browser, which formats with the same functions", () => {
+  it("has this name in the browser, which formats with the same functions", () => {
     expect(browser.displayName).toBe(displayName);
     expect([browser.money, browser.count, browser.duration]).toEqual([money, count, duration]);
   });
 
-  it("is called so in Markdown and HTML, with its numbers", async () => {
+  it("has this name in Markdown and HTML, with its numbers", async () => {
     const markdown = (await retinue(HOME, ["export", "markdown", "latest"])).stdout.split("\n");
     const page = (await retinue(HOME, ["export", "html", "latest"])).stdout;
     for (const agent of walk(tree)) {
@@ -85,7 +85,7 @@ describe("an agent", () => {
     }
   });
 
-  it("is called so in Perfetto, LangSmith and OTLP, which keep their own prefixes for its type", async () => {
+  it("has this name in Perfetto, LangSmith and OTLP, which add their own prefix for its type", async () => {
     const traces = tracesOf(story);
     const { stdout } = await retinue(HOME, ["export", "perfetto", "latest"]);
     const { traceEvents } = JSON.parse(stdout) as { traceEvents: { name: string; args: { name?: string } }[] };

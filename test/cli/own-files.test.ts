@@ -1,4 +1,4 @@
-/** Files of ours and of products that were replaced by something that blocks, never ends or is no file. */
+/** Files of retinue and of products, replaced by something that blocks, never ends or is not a file. */
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const KINDS = {
 describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
   const home = join(scratch, kind, "home");
   const own = join(scratch, kind, "own");
-  const said = kind === "huge file" ? `the limit is ${MAX_SETTINGS}` : `is a ${kind}, not a file`;
+  const reported = kind === "huge file" ? `the limit is ${MAX_SETTINGS}` : `is a ${kind}, not a file`;
   const config = join(home, "config.yaml");
   const put = (path: string) => {
     mkdirSync(dirname(path), { recursive: true });
@@ -48,10 +48,10 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
   it("in place of the settings is reported", async () => {
     const { code, stderr } = await run(["ls"], { RETINUE_CONFIG: config });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("cannot read the settings") });
-    expect(stderr).toContain(said);
+    expect(stderr).toContain(reported);
   });
 
-  it("instead of a hook's recording and its list of roots does not stop the agent", async () => {
+  it("in place of a hook's recording and its list of roots does not stop the agent", async () => {
     const child = spawn(process.execPath, [MAIN, "hook"], {
       env: { PATH: process.env.PATH, ...homeEnv(home), RETINUE_HOME: own },
       stdio: ["pipe", "pipe", "pipe"],
@@ -67,17 +67,17 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
     expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
   });
 
-  it("instead of the databases, the server's note and recordings does not stop ls", async () => {
+  it("in place of the databases, the server's note and recordings does not stop ls", async () => {
     const { code, stdout, stderr } = await run(["ls"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("index") });
-    // A damaged one may have been moved by the hook before.
+    // The hook may already have moved a damaged one.
     expect(stderr + readdirSync(own).join()).toMatch(kind === "huge file" ? /kept\.sqlite\.damaged/ : /read .*kept/);
     expect(stdout).toContain("claude://");
   });
 
   it("in place of the token is replaced or reported", async () => {
     const { code, stdout, stderr } = await run(["token", "show"]);
-    // Only what is in a folder would be lost by replacing it.
+    // Only a folder has contents that replacing it would lose.
     if (kind === "folder") expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("token") });
     else expect({ code, stdout }).toEqual({ code: 0, stdout: (await run(["token", "show"])).stdout });
     expect(readdirSync(own).filter((name) => /^token\./.test(name))).toEqual([]);
@@ -92,7 +92,7 @@ describe.each(Object.entries(KINDS))("a %s", (kind, plant) => {
     put(settings);
     const { code, stderr } = await run(["hooks", "install", "claude", "--yes"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("cannot be read") });
-    expect(stderr).toContain(said);
+    expect(stderr).toContain(reported);
     expect(undone.stderr + undone.stdout).not.toContain("bug");
   });
 });

@@ -8,16 +8,16 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
-/** On Windows npm is a script of the shell. */
+/** On Windows, npm is a shell script. */
 const npm = (args: readonly string[], cwd: string) =>
   run("npm", [...args], { cwd, shell: process.platform === "win32" });
 const ROOT = join(import.meta.dirname, "../..");
 const BIN = join("node_modules", "retinue", "bin", "retinue.js");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
 
-/** What a person gets from the registry: the tarball, its dependencies, and nothing of ours besides. */
+/** What a user gets from the registry: the tarball and its dependencies, nothing else of the repository. */
 beforeAll(async () => {
-  // The build is part of the test command and has just run; packing it again would empty dist/ under other tests.
+  // `npm test` has just built dist/; building it again while packing would empty it under other tests.
   const { stdout } = await npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", scratch], ROOT);
   writeFileSync(join(scratch, "package.json"), '{"private":true}');
   await npm(["install", "--omit=dev", "--no-audit", "--no-fund", join(scratch, stdout.trim())], scratch);
@@ -27,7 +27,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 describe("the packed tarball in an empty folder", () => {
   const env = { PATH: process.env.PATH ?? "", HOME: scratch, RETINUE_HOME: join(scratch, "data") };
 
-  it("shows the demo, with no development dependency around", async () => {
+  it("shows the demo without development dependencies", async () => {
     const child = spawn(process.execPath, [BIN, "demo", "--no-open", "--port", "0"], {
       cwd: scratch,
       env: { ...env, TMPDIR: scratch },
@@ -47,7 +47,7 @@ describe("the packed tarball in an empty folder", () => {
     }
   });
 
-  it("keeps manual links without a word about experimental features", async () => {
+  it("stores manual links without warnings about experimental features", async () => {
     const home = { ...env, CLAUDE_CONFIG_DIR: join(scratch, "node_modules/retinue/examples/claude") };
     const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], {
       cwd: scratch,
@@ -58,7 +58,7 @@ describe("the packed tarball in an empty folder", () => {
     expect(stdout).toContain("→ decided  manual");
   });
 
-  it("is a library, with its types", async () => {
+  it("can be imported as a library with types", async () => {
     const home = join(scratch, "library-home");
     const program = `import { open, run, NotSupported } from "retinue";
 const retinue = await open({ env: { HOME: ${JSON.stringify(home)}, RETINUE_HOME: ${JSON.stringify(join(home, "data"))}, CLAUDE_CONFIG_DIR: ${JSON.stringify(join(scratch, "node_modules/retinue/examples/claude"))} } });
@@ -75,23 +75,23 @@ retinue.close();`;
       expect(existsSync(join(scratch, "node_modules/retinue", path))).toBe(true);
   });
 
-  it("answers hooks and status lines by the shorter way", async () => {
+  it("uses the fast entry point for hooks and status lines", async () => {
     const asked = { session_id: "00000000-0000-4000-8000-000000000000", hook_event_name: "Stop" };
     for (const command of ["hook", "statusline"]) {
       const child = spawn(process.execPath, [BIN, command], { cwd: scratch, env });
-      let said = "";
+      let output = "";
       for (const stream of [child.stdout, child.stderr])
         stream.on("data", (part: Buffer) => {
-          said += part;
+          output += part;
         });
       child.stdin.end(JSON.stringify(asked));
       const [code] = (await once(child, "close")) as [number];
-      expect([command, code, said]).toEqual([command, 0, ""]);
+      expect([command, code, output]).toEqual([command, 0, ""]);
     }
     expect(existsSync(join(env.RETINUE_HOME, "recordings/claude/hooks", `${asked.session_id}.jsonl`))).toBe(true);
   });
 
-  it("holds neither sources nor tests nor fixtures", async () => {
+  it("contains neither sources nor tests nor fixtures", async () => {
     const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--dry-run", "--json"], { cwd: ROOT });
     const [pack] = JSON.parse(stdout) as { files: { path: string }[]; unpackedSize: number }[];
     const folders = new Set(pack?.files.map((f) => f.path.split("/")[0]));
@@ -100,8 +100,8 @@ retinue.close();`;
   });
 });
 
-describe("a Node that is too old", () => {
-  it.each(["20.20.2", "22.18.0", "18.0.0"])("%s gets one sentence and no stack trace", async (version) => {
+describe("a Node.js version that is too old", () => {
+  it.each(["20.20.2", "22.18.0", "18.0.0"])("%s prints one sentence and no stack trace", async (version) => {
     const pretend = `Object.defineProperty(process.versions, "node", { value: "${version}" }); import(${JSON.stringify(join(ROOT, "bin/retinue.js"))})`;
     const failed = await run(process.execPath, ["-e", pretend]).catch(
       (error: { code: number; stdout: string; stderr: string }) => error,

@@ -1,4 +1,4 @@
-/** `retinue run` is killed, and the command goes on as if nothing had happened. */
+/** If `retinue run` is killed, the wrapped command continues unaffected. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,11 +11,11 @@ import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from ".
 
 beforeEach(needsPosix("a standby process"));
 
-describe("when we are killed", () => {
-  /** More on request: RETINUE_KILLS=100 takes a few minutes. */
+describe("if retinue run is killed", () => {
+  /** Number of kills. RETINUE_KILLS=100 takes a few minutes. */
   const KILLS = Number(process.env.RETINUE_KILLS ?? 3);
   const lines = STREAM.trim().split("\n");
-  /** Prints a line every few milliseconds, and says how it ended where nobody can kill the news: in a file. */
+  /** Prints a line every few milliseconds, and writes to a file how it ended, which survives the kill. */
   const slow = (home: string, text: readonly string[]) => `
 const fs = require("node:fs");
 const end = (how) => { fs.writeFileSync("${home}/ended", how); process.exit(); };
@@ -33,13 +33,13 @@ next();`;
       const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
       const ended = outcome(child);
       await until(() => has(home, "begun"));
-      // From before the first line until after the last.
+      // Kill at moments from before the first line until after the last.
       await wait(Math.random() * lines.length * 25);
       child.kill("SIGKILL");
       const { stdout } = await ended;
       expect(readFileSync(join(home, "ended"), "utf8")).toBe("well");
-      // What one read gave may be lost, if that was when: lines that follow each other. Nothing else is, nothing comes
-      // twice, and the order is the same.
+      // The lines of a single read may be lost, and they must be consecutive. Nothing else is lost or repeated, and the
+      // order is the same.
       const arrived = stdout.toString().trim().split("\n");
       const missing = lines.flatMap((line, i) => (arrived.includes(line) ? [] : [i]));
       expect(arrived).toEqual(lines.filter((_, i) => !missing.includes(i)));
@@ -54,7 +54,7 @@ next();`;
     }
   });
 
-  it("a command that is not an agent can keep reading its input, too", async () => {
+  it("a command that is not an agent can also continue to read its input", async () => {
     const { program, start, home } = stage();
     const echo = program(
       "wrapper",
@@ -71,7 +71,7 @@ next();`;
     expect((await ended).stdout.equals(noise)).toBe(true);
   });
 
-  it("it still learns that the reader is gone", async () => {
+  it("the command still notices that its reader is gone", async () => {
     const { program, start, home } = stage();
     const child = start([
       "--",
@@ -92,7 +92,7 @@ next();`;
     expect(readFileSync(join(home, "ended"), "utf8")).toBe("EPIPE");
   });
 
-  it("its standby process can be killed without harm, and none is left behind", async ({ skip }) => {
+  it("no standby process is left behind, and killing one does no harm", async ({ skip }) => {
     skip(process.platform !== "linux", "who is whose child is read from /proc");
     const { program, start, home } = stage();
     const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);

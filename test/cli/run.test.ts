@@ -1,4 +1,4 @@
-/** `retinue run`: neither the command nor the reader of its output must notice us. */
+/** `retinue run` is invisible to the command and to the reader of its output. */
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,26 +11,26 @@ import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from ".
 
 beforeEach(needsPosix("signals, nor scripts that name their interpreter"));
 
-describe("what passes through", () => {
+describe("retinue run passes through", () => {
   it.each([
-    ["a command that nobody knows", "noise", []],
+    ["an unknown command", "noise", []],
     ["an agent whose stream is recorded", "claude", SPEAKING],
     ["an agent that talks to a person", "claude", []],
-  ])("is the same to the byte: %s", async (_, name, args) => {
+  ])("the output, byte for byte: %s", async (_, name, args) => {
     const { program, start } = stage();
     const { stdout, stderr, code, signal } = await outcome(start(["--", program(name, NOISE), ...args]));
     expect(stdout.equals(noise)).toBe(true);
     expect({ code, signal, stderr: [...stderr] }).toEqual({ code: 7, signal: null, stderr: [0, 255, 10, 200] });
   });
 
-  it("is its input, too", async () => {
+  it("the input", async () => {
     const { program, start } = stage();
     const echo = program("claude", "process.stdin.pipe(process.stdout);");
     const { stdout } = await outcome(start(["--", echo, ...SPEAKING]), noise);
     expect(stdout.equals(noise)).toBe(true);
   });
 
-  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const)("is %s, and the way it ends by it", async (signal) => {
+  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const)("%s, and the exit that it causes", async (signal) => {
     const { program, start } = stage();
     const waits = program(
       "claude",
@@ -47,14 +47,14 @@ describe("what passes through", () => {
     expect(output).toBe("up\ngot it\n");
   });
 
-  it("is a death by a signal", async () => {
+  it("an exit by a signal", async () => {
     const { program, start, recordings } = stage();
     const dies = program("claude", `console.log("up"); process.kill(process.pid, "SIGKILL");`);
     expect(await outcome(start(["--", dies, ...SPEAKING]))).toMatchObject({ code: null, signal: "SIGKILL" });
     expect(recordings("claude").join("")).toContain('"note":{"ended":{"code":null,"signal":"SIGKILL"}}');
   });
 
-  it("is that the reader is gone", async () => {
+  it("that the reader closed the pipe", async () => {
     const { program, start, home } = stage();
     const talks = program(
       "claude",
@@ -67,7 +67,7 @@ describe("what passes through", () => {
     expect(readFileSync(join(home, "heard"), "utf8")).toBe("EPIPE");
   });
 
-  it("is that there is no such command, as shells say it", async () => {
+  it("a missing command with the exit code and message of shells", async () => {
     const { start } = stage();
     const { code, stderr } = await outcome(start(["--", "/no/such/command"]));
     expect({ code, words: stderr.toString() }).toEqual({
@@ -76,20 +76,20 @@ describe("what passes through", () => {
     });
   });
 
-  it("is not held up by a disk that takes nothing", async () => {
+  it("everything even if the disk is not writable", async () => {
     const { program, start, env } = stage();
     mkdirSync(join(env.RETINUE_HOME, "recordings"), { recursive: true });
-    // A file where a folder is wanted: nothing can be written below it, whoever we are.
+    // A file in place of the folder: nothing can be written below it, even by root.
     writeFileSync(join(env.RETINUE_HOME, "recordings", "claude"), "");
     const { stdout, code, stderr } = await outcome(start(["--", program("claude", NOISE), ...SPEAKING]));
     expect([stdout.equals(noise), code, stderr.length]).toEqual([true, 7, 4]);
   });
 });
 
-describe("what is recorded", () => {
+describe("a recorded run", () => {
   const speaks = (text: string) => `process.stdout.write(${JSON.stringify(text)});`;
 
-  it("is read like a transcript, though the home is empty", async () => {
+  it("is read like a transcript, even if the home is empty", async () => {
     const { program, start, home, env } = stage();
     const { stdout } = await outcome(start(["--", program("claude", speaks(STREAM)), ...SPEAKING]));
     expect(stdout.toString()).toBe(STREAM);
@@ -103,7 +103,7 @@ describe("what is recorded", () => {
     });
   });
 
-  it("is there up to the last line when we are killed, and the agent is not lost", async () => {
+  it("is complete up to the last line if retinue is killed, and the agent is shown", async () => {
     const { program, start, env } = stage();
     const lines = STREAM.split("\n").slice(0, 8).join("\n");
     const child = start(["--", program("claude", `${speaks(`${lines}\n`)} setInterval(() => {}, 1000);`), ...SPEAKING]);
@@ -122,7 +122,7 @@ describe("what is recorded", () => {
     await until(async () => (await agents()).join() === "shutdown", agents);
   });
 
-  it("is what the lines say it is, whatever the command is called", async () => {
+  it("is assigned to a product by its output, not by the name of the command", async () => {
     const opencode = readFileSync(join(FIXTURES, "opencode/single/recordings/opencode/run/stdout.jsonl"), "utf8")
       .trim()
       .split("\n")
@@ -144,7 +144,7 @@ describe("what is recorded", () => {
     }
   });
 
-  it("is listed as a command while it says nothing, and as an agent once it does", async () => {
+  it("is listed as a command until its output shows an agent", async () => {
     const { program, start, env, recordings } = stage();
     const waits = program(
       "wrapper",
@@ -169,7 +169,7 @@ describe("what is recorded", () => {
     expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "completed", kind: "external" }]);
   });
 
-  it("is the time and the end of any other command", async () => {
+  it("of any other command has its times and its exit", async () => {
     const { start, env } = stage();
     await outcome(start(["--", "sh", "-c", "exit 3"]));
     expect(await json(["ls"], env)).toMatchObject([
@@ -188,7 +188,7 @@ describe("--events", () => {
     const { program, start } = stage();
     const lines = STREAM.trim().split("\n");
     const upTo = lines.findIndex((line) => line.includes('"task_started"')) + 1;
-    // Goes on only once we said that the agent was spawned.
+    // Continues only after retinue has reported the spawn.
     const waits = `const lines = ${JSON.stringify(lines)};
 process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
 process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"); process.exitCode = 5; process.stdin.destroy(); });`;
@@ -221,7 +221,7 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
   });
 
-  it("reads a wrapper's output, and prints nothing of a thread that it turns out not to be", async () => {
+  it("reads a wrapper's output, and prints no events of a wrongly assumed thread", async () => {
     const { program, start } = stage();
     const { stdout, code } = await outcome(
       start(["--events", "--", program("wrapper", `process.stdout.write("hello\\n" + ${JSON.stringify(STREAM)});`)]),
@@ -235,7 +235,7 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
   });
 
-  it("reports no temporary agents: an agent is reported by its own name, however late the product gives it", async () => {
+  it("reports an agent only under its own id, even if the product names it late", async () => {
     const { program, start, env } = stage();
     const lines = STREAM.trim().split("\n");
     const upTo = lines.findIndex((line) => line.includes('"task_started"'));
@@ -255,7 +255,7 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
     ).toEqual([tree.uri, ...tree.children.map(({ uri }) => uri)].sort());
   });
 
-  it("reports an agent that the product never named at the end", async () => {
+  it("reports an agent without an id at the end", async () => {
     const { program, start } = stage();
     const call =
       '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';
@@ -270,11 +270,11 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as AgentEvent);
-    const told = events.filter(({ uri, spawn }) => uri.endsWith("/toolu_01") || spawn?.agentId === "toolu_01");
-    expect(told.map(({ kind, status }) => status?.status ?? kind).sort()).toEqual(["errored", "spawn"]);
+    const reported = events.filter(({ uri, spawn }) => uri.endsWith("/toolu_01") || spawn?.agentId === "toolu_01");
+    expect(reported.map(({ kind, status }) => status?.status ?? kind).sort()).toEqual(["errored", "spawn"]);
   });
 
-  it("with --format spawned: a line an agent, in the shape of SubAgentSpawned, and nothing else", async () => {
+  it("prints one SubAgentSpawned object per agent with --format spawned, and nothing else", async () => {
     const { program, start } = stage();
     const claude = program("claude", `process.stdout.write(${JSON.stringify(STREAM)});`);
     const { stdout, code } = await outcome(start(["--events", "--format", "spawned", "--", claude, "-p", "hello"]));
@@ -299,7 +299,7 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
     }
   });
 
-  it("says what it cannot do", async () => {
+  it("rejects an interactive agent with a message", async () => {
     const { program, start } = stage();
     const { code, stderr } = await outcome(start(["--events", "--", program("claude", "")]));
     expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("is interactive") });

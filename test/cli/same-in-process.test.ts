@@ -1,6 +1,6 @@
 /**
- * Most tests run command lines in their own process (`retinue` in test/support/cli.ts). Here the installed program runs
- * them in a process, as a shell would, and must print the same and exit with the same code.
+ * Most tests run command lines in the process of the test (`retinue` in test/support/cli.ts). These tests start the
+ * installed program in a process, as a shell would. It must print the same and exit with the same code.
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ const LINES: readonly (readonly string[])[] = [
   ["import", TRANSCRIPT],
   ["completions", "zsh"],
   ...FILE_FORMATS.map((format) => ["export", format, "latest"]),
-  // Wrong words, unknown threads, nothing found.
+  // Wrong arguments, unknown threads, no results.
   ["tree"],
   ["tre", "latest"],
   ["ls", "--limit", "many"],
@@ -43,7 +43,7 @@ const LINES: readonly (readonly string[])[] = [
   ["search", "nonsense", "words"],
 ];
 
-/** Times of this run, and the folder of this run. */
+/** Replaces times and folders that differ between runs. */
 const timeless = ({ code, stdout, stderr }: Awaited<ReturnType<typeof retinue>>, data: string) => {
   const plain = (text: string) => text.replaceAll(data, "DATA").replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
   return { code, stdout: plain(stdout), stderr: plain(stderr) };
@@ -59,7 +59,7 @@ async function expectSame(home: string, args: readonly string[]): Promise<void> 
   expect(`${here?.stdout}${here?.stderr}`).not.toBe("");
 }
 
-describe("a process prints what the same command line prints here", () => {
+describe("the installed program prints the same as the command line in the test process", () => {
   it.each(LINES.map((args) => [args]))("retinue %j", async (args) => {
     await expectSame(NESTED, args);
   });

@@ -1,4 +1,4 @@
-/** The settings file through the real command line: what it changes, and what happens when it is wrong. */
+/** The settings file on the command line: the effect of each setting, and errors. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ import { retinue } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
 const NESTED = recordedHome("claude", "c-nested").home;
-/** The model of one of its agents is on no public list. */
+/** The model of one of its agents is on no public price list. */
 const UNPRICED = recordedHome("claude", "i-custom").home;
-/** Killed, by a version that leaves no mark of its process. */
+/** Killed, by a version that writes no process file. */
 const KILLED = recordedHome("claude", "v2.0.65-killed").home;
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-settings-"));
@@ -30,7 +30,7 @@ async function json(home: string, args: readonly string[], env: Readonly<Record<
 }
 
 describe("roots", () => {
-  it("replace those of the environment", async () => {
+  it("override the environment", async () => {
     const env = {
       ...settings(`roots:\n  claude: ${NESTED}/.claude, ${KILLED}/.claude\n`),
       CLAUDE_CONFIG_DIR: `${UNPRICED}/.claude`,
@@ -44,18 +44,18 @@ describe("roots", () => {
       others: [],
     });
   });
-  it("know the home by ~", async () => {
+  it("expand ~ to the home folder", async () => {
     const found = (await json(NESTED, ["ls"], settings("roots:\n  claude:\n    - ~/.claude\n"))) as AgentRecord[];
     expect(found).toHaveLength(1);
   });
-  it("are where nothing was found, when nothing was", async () => {
+  it("are named in the message if nothing was found", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("roots:\n  claude: /nowhere/at/all\n"));
-    expect({ code, said: stderr.includes("searched: /nowhere/at/all (not there)") }).toEqual({ code: 1, said: true });
+    expect({ code, named: stderr.includes("searched: /nowhere/at/all (not there)") }).toEqual({ code: 1, named: true });
   });
 });
 
 describe("stale_after", () => {
-  it("decides how long silence is no end", async () => {
+  it("sets how long an inactive agent still counts as running", async () => {
     const statusBy = async (text: string) =>
       ((await json(KILLED, ["tree", "latest"], settings(text))) as AgentTree).status;
     expect([await statusBy(""), await statusBy("stale_after: 50000w\n")]).toEqual(["shutdown", "running"]);
@@ -68,7 +68,7 @@ describe("prices", () => {
     const agent = root.children.find((c) => c.model.includes("claude-haiku-5-5"));
     return { agent: agent?.usage.own, all: root.usage.subtree.costUsd, root: root.usage.own.costUsd };
   };
-  it("make a cost known that no public list knows", async () => {
+  it("define costs of models that are on no public list", async () => {
     const price = { input: 1, output: 2, cache_read: 4, cache_write: 8, cache_write_1h: 16 };
     const { agent, all } = await costs(`prices:\n  claude-haiku-5-5: ${JSON.stringify(price)}\n`);
     const [input = 0, output = 0, read = 0, write = 0, long = 0] = [
@@ -82,15 +82,15 @@ describe("prices", () => {
     expect(agent?.costUsd).toBeGreaterThan(0);
     expect(all).toBeGreaterThan(agent?.costUsd ?? 0);
   });
-  it("win over the public list", async () => {
+  it("override the public list", async () => {
     const [listed, own] = [await costs(""), await costs("prices:\n  claude-opus-5-5: { input: 0, output: 0 }\n")];
     expect(listed.root).toBeGreaterThan(0);
     expect(own.root).toBe(0);
   });
 });
 
-describe("earlier results", () => {
-  it("follows the settings as they change, and no transcript is read again for it", async () => {
+describe("a changed setting", () => {
+  it("updates earlier results without reading a transcript again", async () => {
     const data = { RETINUE_HOME: join(scratch, "index") };
     const seen = async (home: string, text: string) => {
       const { stdout, stderr } = await retinue(home, ["ls", "--json", "--debug"], { ...data, ...settings(text) });
@@ -121,8 +121,8 @@ describe("earlier results", () => {
   });
 });
 
-describe("a file that is wrong", () => {
-  it("is exit 2, with file and line, what is wrong and what would be right", async () => {
+describe("an invalid settings file", () => {
+  it("exits with 2 and names the file, the line, the error and a valid value", async () => {
     const env = settings("# mine\nstale_afer: 10m\n");
     const { code, stdout, stderr } = await retinue(NESTED, ["ls"], env);
     expect({ code, stdout, stderr }).toEqual({
@@ -138,24 +138,24 @@ describe("a file that is wrong", () => {
       places: ["1", "3"],
     });
   });
-  it("that is no YAML is reported by its line", async () => {
+  it("that is not YAML is reported with the line", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("roots:\n  claude: [\n"));
     expect(code).toBe(2);
     expect(stderr).toMatch(/yaml:\d+: not valid YAML: .*\n {2}write key: value lines/);
   });
-  it("that cannot be read is a failure of its own", async () => {
+  it("that cannot be read has its own error", async () => {
     const folder = join(scratch, "folder.yaml");
     mkdirSync(folder);
     const { code, stderr } = await retinue(NESTED, ["ls"], { RETINUE_CONFIG: folder });
     expect({ code, said: stderr.includes(`cannot read the settings in ${folder}`) }).toEqual({ code: 1, said: true });
   });
-  it.each([["--help"], ["--version"], ["ls", "--help"]])("does not keep %s %s from helping", async (...args) => {
+  it.each([["--help"], ["--version"], ["ls", "--help"]])("does not affect %s %s", async (...args) => {
     expect((await retinue(NESTED, args, settings("nonsense: 1\n"))).code).toBe(0);
   });
 });
 
-describe("the file is found", () => {
-  it("in XDG_CONFIG_HOME, and below the home", async () => {
+describe("the settings file", () => {
+  it("is found in XDG_CONFIG_HOME and below the home", async () => {
     for (const [folder, env] of [
       ["xdg", { XDG_CONFIG_HOME: join(scratch, "xdg") }],
       ["home/.config", {}],
@@ -168,10 +168,10 @@ describe("the file is found", () => {
       });
     }
   });
-  it("or not, which is no error", async () => {
+  it("may be missing", async () => {
     expect((await retinue(NESTED, ["ls"], { RETINUE_CONFIG: join(scratch, "none.yaml") })).code).toBe(0);
   });
-  it("and doctor says which, and what it sets", async () => {
+  it("is listed by doctor with its settings", async () => {
     const env = settings("stale_after: 1h\nrelay:\n  single_card_guess: true\n");
     const { stdout } = await retinue(NESTED, ["doctor"], env);
     expect(stdout).toContain(`Settings\n  ${env.RETINUE_CONFIG}  stale_after, relay.single_card_guess\n`);

@@ -1,4 +1,4 @@
-/** `retinue statusline`, as an agent asks for it: from files alone, and from the server that runs. */
+/** `retinue statusline` as an agent calls it: from files alone, and from a running server. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,13 +34,13 @@ describe("the status line", () => {
     );
   });
 
-  it("is that of the server where one runs", async () => {
+  it("comes from the server if one is running", async () => {
     const server = await startServer(RECORDED.home);
     onTestFinished(() => server.close());
     expect(await statusline(server.env, asked(server.home))).toMatch(/^✔ 3 done · [\d.]+k tokens · \$[\d.]+\n$/);
   });
 
-  it("has a line of JSON for each agent that the product shows, and none for those we do not know", async () => {
+  it("has a line of JSON for each known agent that the product shows", async () => {
     const { home, env } = stage();
     const rows = (
       await statusline(env, asked(home, { columns: 30, tasks: [...agents, "nobody"].map((id) => ({ id })) }))

@@ -6,7 +6,7 @@ import { recordedHome } from "../support/fixtures.ts";
 const NESTED = recordedHome("claude", "c3-nested-parallel").home;
 
 describe("tree --timeline", () => {
-  it("draws who worked when, who waited for whom, and what the end had to wait for", async () => {
+  it("draws when each agent worked and waited, and the critical path", async () => {
     const { stdout, code } = await retinue(NESTED, ["tree", "latest", "--timeline"], { COLUMNS: "80" });
     expect(code).toBe(0);
     expect(stdout.split("\n").slice(2, 14)).toEqual([
@@ -25,19 +25,19 @@ describe("tree --timeline", () => {
     ]);
   });
 
-  it.each(["40", "80", "200"])("keeps to a terminal of %s columns", async (columns) => {
+  it.each(["40", "80", "200"])("fits into a terminal of %s columns", async (columns) => {
     const { stdout } = await retinue(NESTED, ["tree", "latest", "--timeline", "--all"], { COLUMNS: columns });
     for (const line of stdout.split("\n")) expect([...line].length).toBeLessThanOrEqual(Number(columns));
   });
 
-  it("draws the tree of an agent alone, and marks what failed", async () => {
+  it("draws the subtree of one agent, and marks failures", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest", "--timeline"], {
       COLUMNS: "80",
     });
     expect(stdout).toMatch(/Fails TOOL +█xx█/);
   });
 
-  it("says so if nothing has a time, and prints everything as JSON", async () => {
+  it("reports that no agent has a time, and prints everything as JSON", async () => {
     const { items, criticalPath } = (await retinueJson(NESTED, ["tree", "latest", "--timeline"])) as {
       items: { uri: string; spans: { from: number }[] }[];
       criticalPath: { uri: string; from: number; to: number }[];

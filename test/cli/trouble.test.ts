@@ -1,4 +1,4 @@
-/** What could not be read of what is shown is reported on stderr, in one line, with the next step. */
+/** Unreadable input of the shown threads is reported on stderr in one line, with the next step. */
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,14 +45,14 @@ describe("broken lines", () => {
     expect(await retinue(home, [...args, "--quiet"])).toMatchObject({ code: 0, stdout, stderr: "" });
   });
 
-  it("are not reported problems of other files", async () => {
+  it("are not reported for threads in other files", async () => {
     const other = recordedHome("claude", "a-single");
     cpSync(other.home, home, { recursive: true });
     expect((await retinue(home, ["tree", `claude://${other.threads[0]?.root}`])).stderr).toBe("");
   });
 });
 
-it("an agent's file that holds nothing readable is reported with its thread", async () => {
+it("an unreadable agent file is reported with its thread", async () => {
   const { home, folder } = nested();
   writeFileSync(join(folder, THREAD, "subagents", "agent-a0000000000000000.jsonl"), "junk\n");
   expect((await retinue(home, ["tree", "latest"])).stderr).toContain("broken records skipped: 1 (");
@@ -74,11 +74,11 @@ describe("the debug log of tracing", () => {
     ["blank", "\n\n", "is empty"],
     ["invalid", "junk\n", "is invalid or incomplete: line-not-json"],
     ["cut off", '{"type":"user"', "is invalid or incomplete: line-unfinished"],
-  ])("says of an agent's file that it is %s", async (_, content, says) => {
+  ])("reports that an agent's file is %s", async (_, content, problem) => {
     const { file, lines, ofAgent } = await logged(content);
-    expect(lines).toContain(`claude://${THREAD}: file ${file} ${says}`);
+    expect(lines).toContain(`claude://${THREAD}: file ${file} ${problem}`);
     expect(
-      ofAgent.some((line) => line.includes(`its file ${file} ${says}`)) ||
+      ofAgent.some((line) => line.includes(`its file ${file} ${problem}`)) ||
         ofAgent.some((line) => line.includes(`read ${file}`)),
     ).toBe(true);
     expect(lines.filter((line) => line.includes("no transcript found"))).toEqual([]);
@@ -91,13 +91,13 @@ describe("a database that could not be read", () => {
   mkdirSync(join(database, ".."), { recursive: true });
   writeFileSync(database, "this is no database at all, but long enough to be taken for one".repeat(40));
 
-  it("is named where a thread is not found", async () => {
+  it("is named if a thread is not found", async () => {
     const { code, stderr } = await retinue(home, ["opencode://ses_e1f1a9b79ffeA4NOX28vWa3bzR"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`could not be read: ${database}`) });
     expect(stderr).toContain("next: retinue doctor");
   });
 
-  it("is reported by ls, and not with a thread of another product", async () => {
+  it("is reported by ls, but not with a thread of another product", async () => {
     expect((await retinue(home, ["ls"])).stderr).toContain(`could not read ${database}`);
     expect((await retinue(home, ["tree", `claude://${THREAD}`])).stderr).toBe("");
   });

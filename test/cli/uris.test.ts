@@ -1,4 +1,4 @@
-/** `<provider>://<main>/<agent>`: which combinations name an agent, and the errors of the others. */
+/** `<provider>://<main>/<agent>`: which combinations name an agent, and the errors for the others. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ beforeAll(async () => {
   const env = { ...homeEnv(home), RETINUE_HOME: join(scratch, "data") };
   library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   await library.refresh();
-  // Thousands of URIs ask for the same few forests, and nothing changes meanwhile.
+  // Thousands of URIs use the same few forests, which do not change.
   const [forestOf, forests] = [library.forestOf.bind(library), new Map<string, Forest>()];
   library.forestOf = (keys) => {
     const found = forests.get(keys.join()) ?? forestOf(keys);
@@ -63,8 +63,8 @@ const outcome = (uri: string): string => {
 const idOf = (agent: LinkedAgent) => agent.agentId ?? agent.sessionId;
 const isThread = (agent: LinkedAgent) => partsOf(agent.key).agent === null;
 
-describe("an agent is named below its thread, or below an agent above it that is a thread itself", () => {
-  it("every agent below every other", () => {
+describe("an agent is addressed below its thread, or below an ancestor that is also a thread", () => {
+  it("for all pairs of agents", () => {
     const agents = [...forest.agents.values()];
     expect(agents.filter(({ depth }) => depth > 1).map(({ key }) => partsOf(key).provider)).toEqual(
       expect.arrayContaining(["claude", "codex", "opencode", "copilot", "pi"]),
@@ -76,7 +76,7 @@ describe("an agent is named below its thread, or below an agent above it that is
         const found = outcome(uri);
         if (isThread(main) && below.has(agent.key)) expect({ uri, found }).toEqual({ uri, found: agent.uri });
         else {
-          // An id that is no thread's is reported first; either way the URI that would be right is named.
+          // An id that is not a thread's is reported first; either way the correct URI is named.
           const right = isThread(main) ? agent.uri : main.uri;
           expect({ uri, found }).toEqual({ uri, found: expect.stringMatching(/^not_found\n/) });
           expect({ uri, found }).toEqual({ uri, found: expect.stringContaining(right) });
@@ -85,7 +85,7 @@ describe("an agent is named below its thread, or below an agent above it that is
     }
   });
 
-  it("prefixes follow the same rule", () => {
+  it("also by prefixes", () => {
     const [root, child, , other] =
       recordedHome("opencode", "nested").threads[0]?.agents.map(({ agentId }) => agentId ?? "") ?? [];
     const thread = recordedHome("opencode", "nested").threads[0]?.root ?? "";
@@ -98,7 +98,7 @@ describe("an agent is named below its thread, or below an agent above it that is
     );
   });
 
-  it("an unknown thread does not hide where the agent is", () => {
+  it("and its URI is suggested if the thread is unknown", () => {
     const { root = "", agents } = recordedHome("codex", "v2-nested").threads[0] ?? { agents: [] };
     const alpha = agents[1]?.agentId ?? "";
     const found = outcome(`codex://00000000-0000-4000-8000-000000000000/${alpha}`);
@@ -130,7 +130,7 @@ describe("on the command line", () => {
       `codex://00000000-0000-4000-8000-000000000000/${beta}`,
       `codex://${root}/${beta}`,
     ],
-  ])("%s exits with 1 and names the true URI", async (_, uri, right) => {
+  ])("%s exits with 1 and names the correct URI", async (_, uri, right) => {
     const { code, stdout, stderr } = await retinue(nested, [uri]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.split(/\s+/)).toContain(right);

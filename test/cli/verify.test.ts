@@ -1,6 +1,6 @@
 /**
- * `retinue verify` over every recording: what we count must be what the product itself says it used, and where it is
- * not, for a reason that is known and named. Then the same recordings with one number changed: each must be caught.
+ * `retinue verify` over every recording: retinue's sums equal the product's totals, or differ for a known and named
+ * reason. Then the same recordings with one number changed: every change must be detected.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,9 +13,7 @@ import type { ReasonCode, Verification } from "../../src/core/views/verify.ts";
 import { retinue, retinueJson } from "../support/cli.ts";
 import { FIXTURES, filesBelow, recordedHome, recordedHomes } from "../support/fixtures.ts";
 
-/**
- * Why the product's own total differs from what was counted, home by home. What is not listed agrees, or has no total.
- */
+/** Why the product's total differs from the sum, by home. All others agree or have no total. */
 const REASONS: Readonly<Record<string, readonly ReasonCode[]>> = {
   "f-killed": ["process-without-total"],
   "f2-bgkilled": ["process-without-total"],
@@ -35,7 +33,7 @@ const REASONS: Readonly<Record<string, readonly ReasonCode[]>> = {
 
 const homes = recordedHomes("claude").map(({ name, home }) => ({ name, home, totals: ownTotals(home) }));
 
-/** Threads whose transcript holds a total of the product's own. */
+/** Threads whose transcript contains a total. */
 function ownTotals(home: string): string[] {
   const transcripts = filesBelow(home).filter((path) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(path));
   return transcripts
@@ -44,8 +42,8 @@ function ownTotals(home: string): string[] {
 }
 
 /**
- * Why the totals of Codex differ. Its forks go on from the total of their origin; agents that are given a copy of their
- * parent's history begin at zero.
+ * Why the totals of Codex differ. A fork continues from the total of its origin; an agent that gets a copy of its
+ * parent's history starts at zero.
  */
 const CODEX_REASONS: Readonly<Record<string, readonly ReasonCode[]>> = {
   "v2-archive-fork": ["copied", "carried-over"],
@@ -59,7 +57,9 @@ function rolloutText(path: string): string {
   return (path.endsWith(".zst") ? zstdDecompressSync(bytes) : bytes).toString();
 }
 
-/** Threads whose rollout has a record for each answer beside the running totals, as Codex writes since 0.153. */
+/**
+ * Threads whose rollout has a record for each response in addition to the running totals, as Codex writes since 0.153.
+ */
 const recordedThreads = (home: string) =>
   rolloutsIn(home)
     .filter((path) => rolloutText(join(home, path)).includes('"type":"token_usage_record"'))
@@ -68,8 +68,8 @@ const recordedThreads = (home: string) =>
 function expectToAddUp(found: readonly Verification[]) {
   for (const v of found) {
     expect(v.differences).toEqual([]);
-    const told = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
-    const off = v.stated === null ? NO_AMOUNTS : subtractAmounts(subtractAmounts(v.stated, v.counted), told);
+    const explained = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
+    const off = v.stated === null ? NO_AMOUNTS : subtractAmounts(subtractAmounts(v.stated, v.counted), explained);
     expect(COMPARED.map((kind) => off[kind] ?? 0)).toEqual(COMPARED.map(() => 0));
   }
 }
@@ -106,7 +106,7 @@ describe.concurrent("every recording", () => {
     expectToAddUp(found);
   });
 
-  it("has totals of the product's own in some, and none in others", () => {
+  it("covers homes with and without totals of the product", () => {
     expect(homes.filter(({ totals }) => totals.length > 0).length).toBeGreaterThan(40);
     expect(homes.filter(({ totals }) => totals.length === 0).length).toBeGreaterThan(40);
     expect(Object.keys(REASONS).filter((name) => !homes.some((home) => home.name === name))).toEqual([]);
@@ -117,7 +117,7 @@ describe("the summary of a compaction", () => {
   it.each([
     ["j-compact", (root: AgentTree) => root],
     ["j2-agentcompact", (root: AgentTree) => root.children[0]],
-  ])("is counted as internal, as the model served it: %s", async (name, compacted) => {
+  ])("is counted as internal with the tokens that the model reported: %s", async (name, compacted) => {
     const { home, threads } = recordedHome("claude", name);
     const truth = JSON.parse(readFileSync(join(FIXTURES, "claude", name, "truth.json"), "utf8")) as {
       threads: { auxCalls: Record<string, number> }[];
@@ -140,7 +140,7 @@ describe("a planted error", () => {
   type Usage = Record<string, unknown> & { cache_creation?: Record<string, number> };
   type Change = (rows: Row[], response: string) => Row[];
 
-  /** A copy of a recording in which one response of one file was tampered with: the last one there. */
+  /** A copy of a recording in which the last response of one file was changed. */
   function planted(name: string, file: RegExp, change: Change): string {
     number += 1;
     const home = join(folder, `${number}`);
@@ -192,7 +192,7 @@ describe("a planted error", () => {
     ["cache_read_input_tokens", "cacheReadTokens"],
     ["cache_creation_input_tokens", "cacheWriteTokens"],
     ["ephemeral_1h_input_tokens", "cacheWrite1hTokens"],
-  ])("in a number is named: %s", async (field, kind) => {
+  ])("in a number is reported with its kind: %s", async (field, kind) => {
     const { code, found } = await verifyHome(planted("a-single", AGENT, more(field)));
     expect(code).toBe(1);
     expect(found).toMatchObject([{ uri: "claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30", verdict: "differs" }]);
@@ -262,7 +262,7 @@ describe("a planted error in a rollout of Codex", () => {
   type Change = (row: Row) => Row[];
 
   /**
-   * A copy of a recording in which the record of one answer was changed in every rollout. Says which threads these are.
+   * A copy of a recording in which the record of one response was changed in every rollout, and the changed threads.
    */
   function planted(
     name: string,
@@ -302,22 +302,25 @@ describe("a planted error in a rollout of Codex", () => {
   );
 
   const BOTH = RECORDED.flatMap(({ name }) => (["first", "last"] as const).map((answer) => ({ name, answer })));
-  it.concurrent.each(BOTH)("in a number is found in every thread: $name, $answer answer", async ({ name, answer }) => {
-    const { home, threads } = planted(name, more("output_tokens"), answer);
-    const { code, found } = await verifyHome(home);
-    expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
-    for (const v of found) {
-      const off = v.differences.map((d) => [d.model, d.kind, d.counted - d.stated]);
-      expect(off).toEqual(v.verdict === "differs" ? [["all models", "outputTokens", 7]] : []);
-    }
-  });
+  it.concurrent.each(BOTH)(
+    "in a number is found in every thread: $name, $answer response",
+    async ({ name, answer }) => {
+      const { home, threads } = planted(name, more("output_tokens"), answer);
+      const { code, found } = await verifyHome(home);
+      expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
+      for (const v of found) {
+        const off = v.differences.map((d) => [d.model, d.kind, d.counted - d.stated]);
+        expect(off).toEqual(v.verdict === "differs" ? [["all models", "outputTokens", 7]] : []);
+      }
+    },
+  );
 
   it.each<[string, string, number, Compared]>([
     ["more input", "input_tokens", 7, "inputTokens"],
     ["less output", "output_tokens", -7, "outputTokens"],
     ["more of the cache", "cached_input_tokens", 7, "cacheReadTokens"],
     ["more written to the cache", "cache_write_input_tokens", 7, "cacheWriteTokens"],
-  ])("is named: %s", async (_what, field, by, kind) => {
+  ])("is reported with its kind: %s", async (_what, field, by, kind) => {
     const { code, found } = await verifyHome(planted("v2-killresume", more(field, by), "first").home);
     expect(code).toBe(1);
     expect(
@@ -325,13 +328,13 @@ describe("a planted error in a rollout of Codex", () => {
     ).toEqual(found.map(() => by));
   });
 
-  it("is found where an answer is recorded twice", async () => {
+  it("is found if a response is recorded twice", async () => {
     const { home, threads } = planted("v2-nested", twice, "last");
     const { code, found } = await verifyHome(home);
     expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
   });
 
-  it("replaces a lost model call by the difference of the totals, with a warning", async () => {
+  it("in the form of a lost model call is replaced by the difference of the totals, with a warning", async () => {
     const { found } = await verifyHome(recordedHome("codex", "v2-nested").home);
     const { code, found: repaired } = await verifyHome(planted("v2-nested", () => [], "last").home);
     expect(code).toBe(0);
@@ -346,7 +349,7 @@ describe("a planted error in a rollout of Codex", () => {
     return verifyHome(home);
   };
 
-  it("is found in a fork whose origin is gone, which is compared from its first total on", async () => {
+  it("is found in a fork whose origin is missing, which is compared from its first total on", async () => {
     const whole = await withoutOrigin((row) => [row]);
     const fork = whole.found.find((v) => v.uri.endsWith(FORK));
     expect({ code: whole.code, codes: fork?.reasons.map((r) => r.code) }).toEqual({
@@ -385,7 +388,7 @@ describe("the command", () => {
     );
   });
 
-  it("is quiet on stderr when asked to be", async () => {
+  it("prints nothing to stderr with --quiet", async () => {
     expect((await retinue(home, ["verify", "--quiet"])).stderr).toBe("");
   });
 
@@ -400,20 +403,20 @@ describe("the command", () => {
     });
   });
 
-  it("has nothing to compare with where a version writes no totals, and that is fine", async () => {
+  it("exits with 0 if a version writes no totals", async () => {
     const { code, stdout } = await retinue(recordedHome("claude", "v2.1.240").home, ["verify"]);
     expect(code).toBe(0);
     expect(stdout).toContain("it has no independent total: its version writes none, or it was killed");
   });
 
-  it("exits with 1 where there is no thread at all", async () => {
+  it("exits with 1 if there is no thread", async () => {
     const { code, stdout, stderr } = await retinue(join(FIXTURES, "claude"), ["verify"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("no threads found");
   });
 });
 
-/** Some agent of the newest thread. */
+/** Any agent of the newest thread. */
 function agentOf(home: string): string {
   const path = filesBelow(home).find((file) => /a79349dc[^/]*\/subagents\/agent-[^/]+\.jsonl$/.test(file)) ?? "";
   return /agent-([^/]+)\.jsonl$/.exec(path)?.[1] ?? "";

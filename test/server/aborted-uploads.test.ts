@@ -1,4 +1,4 @@
-/** A client that goes away in the middle of a body is no error of ours: nothing is printed, and the server goes on. */
+/** A client that disconnects in the middle of a body causes no error: nothing is printed, and the server continues. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -21,7 +21,7 @@ afterAll(() => {
 
 interface Started {
   readonly url: URL;
-  readonly said: () => string;
+  readonly stderr: () => string;
   stop(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ async function start(name: string, args: readonly string[]): Promise<Started> {
   const ended = new Promise((resolve) => child.once("exit", resolve));
   return {
     url: new URL(/http:\S+/.exec(out)?.[0] ?? ""),
-    said: () => err,
+    stderr: () => err,
     stop: async () => {
       child.kill("SIGTERM");
       await ended;
@@ -55,7 +55,8 @@ async function start(name: string, args: readonly string[]): Promise<Started> {
 }
 
 /**
- * Sends a part of what the header promises, and goes. `Transfer-Encoding` is the other way to say how long a body is.
+ * Sends a part of the announced body and disconnects; the length is given by `Content-Length` or by
+ * `Transfer-Encoding`.
  */
 async function abort({ hostname, port }: URL, method: string, path: string, type: string): Promise<void> {
   for (const length of ["Content-Length: 1000", "Transfer-Encoding: chunked"]) {
@@ -66,7 +67,7 @@ async function abort({ hostname, port }: URL, method: string, path: string, type
     socket.write(
       `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: ${type}\r\n${length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    // It has begun to read the body, or has refused it already.
+    // The server has started to read the body, or has already refused it.
     await new Promise((resolve) => socket.once("data", resolve));
     await new Promise((resolve) => socket.write(part, resolve));
     socket.resetAndDestroy();
@@ -78,8 +79,8 @@ interface Paths {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
 
-describe("an upload that is aborted", () => {
-  it("prints nothing, at any route of the server that takes a body", async () => {
+describe("an aborted upload", () => {
+  it("prints nothing on every route that accepts a body", async () => {
     const server = await start("server", ["serve", "--no-open", "--port", "0"]);
     try {
       const { paths } = (await (await fetch(new URL("/api/openapi.json", server.url))).json()) as Paths;
@@ -97,10 +98,10 @@ describe("an upload that is aborted", () => {
     } finally {
       await server.stop();
     }
-    expect(server.said().replace(/^.*Press Ctrl-C to stop.*\n/m, "")).toBe("");
+    expect(server.stderr().replace(/^.*Press Ctrl-C to stop.*\n/m, "")).toBe("");
   });
 
-  it("prints nothing at the proxy", async () => {
+  it("prints nothing in the proxy", async () => {
     const { port } = upstream.address() as AddressInfo;
     const proxy = await start("proxy", ["proxy", "--port", "0", "--upstream", `http://127.0.0.1:${port}`]);
     try {
@@ -109,6 +110,6 @@ describe("an upload that is aborted", () => {
     } finally {
       await proxy.stop();
     }
-    expect(proxy.said()).not.toMatch(/\n\s+at |Error|failed/);
+    expect(proxy.stderr()).not.toMatch(/\n\s+at |Error|failed/);
   });
 });

@@ -1,4 +1,6 @@
-/** Ports of ours on loopback are for the user who started them: checked by the system if possible, else by a token. */
+/**
+ * Ports on loopback are for the user who started the server: checked by the system if possible, otherwise by a token.
+ */
 import { type ExecFileException, execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -19,10 +21,10 @@ import { startServer, type TestServer, until } from "../support/server.ts";
 
 const HOME = recordedHome("claude", "a-single").home;
 const POST = { method: "POST", headers: { "Content-Type": "application/json" } };
-/** Has no account anywhere. The second is what the kernel writes for users it has no number for. */
+/** Users without an account. The second is the kernel's id for users that it cannot map. */
 const OTHERS = [65_533, 65_534];
 
-/** Runs a script as another user; what it prints. */
+/** Runs a script as another user and returns its output. */
 async function asOther(uid: number, script: string, { skip }: TestContext): Promise<string> {
   skip(process.platform !== "linux" || process.getuid?.() !== 0, "only root on Linux can be another user");
   const { error, stdout, stderr } = await new Promise<{
@@ -50,13 +52,13 @@ describe("if the system reports the owner of a connection", () => {
   });
   afterAll(() => server.close());
 
-  it("this user's processes need nothing, and the printed address carries nothing", async ({ skip }) => {
-    skip(process.platform !== "linux", "only Linux tells");
+  it("this user's processes need no token, and the printed URL contains none", async ({ skip }) => {
+    skip(process.platform !== "linux", "only Linux reports the owner of a connection");
     expect(server.address).toBe(server.url);
     expect((await server.get("/api/threads")).status).toBe(200);
   });
 
-  it.for(OTHERS)("user %i gets nothing but 401", async (uid, context) => {
+  it.for(OTHERS)("user %i gets 401 everywhere", async (uid, context) => {
     const card = { ...POST, body: '{"title":"planted"}' };
     for (const [path, init] of [
       ["", {}],
@@ -73,7 +75,7 @@ describe("if the system reports the owner of a connection", () => {
     expect(await asOther(uid, asking(`${server.url}api/threads`, init), context)).toMatch(/^200 /);
   });
 
-  it("another user who sends and closes at once does nothing, though older kernels then call the connection root's", async (context) => {
+  it("a connection that another user closes at once has no effect, even if the kernel reports root", async (context) => {
     const body = '{"title":"planted"}';
     const text = `POST /api/cards HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const script = `import { connect } from "node:net";
@@ -106,7 +108,7 @@ describe("if it does not report it", () => {
     expect(process.platform === "win32" ? 0o600 : statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("the address lets one browser in, once; the browser keeps a cookie that is not the token", async () => {
+  it("the URL admits one browser once, which gets a cookie that is not the token", async () => {
     expect(server.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{32}$/);
     expect(server.address).not.toContain(server.token);
     const first = await visit(server.address);
@@ -123,14 +125,14 @@ describe("if it does not report it", () => {
     ).toBe(401);
   });
 
-  it("a client with the token gets another such address", async () => {
+  it("a client with the token can get another such URL", async () => {
     const [one, two] = [await addressFrom(server), await addressFrom(server)];
     expect(one).not.toBe(two);
     for (const address of [two, one]) expect((await visit(address)).status).toBe(303);
     expect((await server.get("/api/address", { method: "POST" })).status).toBe(401);
   });
 
-  it("hooks carry it by themselves", async () => {
+  it("hooks send it automatically", async () => {
     const folder = mkdtempSync(join(tmpdir(), "retinue-access-"));
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
     let heard = "";
@@ -150,7 +152,7 @@ describe("if it does not report it", () => {
   });
 });
 
-it("whose a connection is, is asked once, and not of those that carry the token", async () => {
+it("the owner of a connection is looked up once, and not for requests with the token", async () => {
   let asked = 0;
   const clients: Clients = {
     userOf: async () => {
@@ -204,7 +206,7 @@ describe("the proxy", () => {
         .end("{}");
     });
 
-  it("passes nothing on for web pages, nor under names that are not its own", async () => {
+  it("forwards nothing for web pages or for foreign host names", async () => {
     const proxy = await proxied();
     const { host } = new URL(proxy.url);
     try {
@@ -222,7 +224,7 @@ describe("the proxy", () => {
     }
   });
 
-  it("is not for another user", async (context) => {
+  it("refuses other users", async (context) => {
     const proxy = await proxied();
     try {
       for (const uid of OTHERS)
@@ -235,10 +237,10 @@ describe("the proxy", () => {
   });
 
   it.each([
-    ["where the system does not tell", { clients: unknownClients }],
-    ["where it is told to", { asksForToken: true }],
+    ["if the system does not report owners", { clients: unknownClients }],
+    ["if configured", { asksForToken: true }],
     ["beyond this machine", { host: "0.0.0.0" }],
-  ])("asks for its token %s, which its address carries and the upstream never sees", async (_, options) => {
+  ])("requires its token %s, which its URL contains and the upstream never receives", async (_, options) => {
     const proxy = await proxied(options);
     const { origin } = new URL(proxy.url);
     try {
@@ -254,7 +256,7 @@ describe("the proxy", () => {
   });
 });
 
-describe("servers that are followed", () => {
+describe("followed servers", () => {
   const SECRET = "OPENCODE_SERVER_PASSWORD";
 
   it.each([
@@ -280,7 +282,7 @@ describe("servers that are followed", () => {
     }
   });
 
-  it("are beyond this machine only where the settings say so, also those that were followed before", async () => {
+  it("are outside this machine only if the settings name them, even if they were followed before", async () => {
     const folder = mkdtempSync(join(tmpdir(), "retinue-access-"));
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
     const remote = { provider: "opencode", url: "http://192.0.2.1:4096" };

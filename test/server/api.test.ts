@@ -1,4 +1,4 @@
-/** Every route, over real recordings, in good and bad cases, held against the document that describes them. */
+/** Every route, over real recordings, with valid and invalid requests, checked against the OpenAPI document. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
@@ -50,7 +50,7 @@ const post = (body: string, type = "application/json"): RequestInit => ({
 });
 const nested = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nested)];
 
-describe("every route answers as it is described:", () => {
+describe("every route responds as documented:", () => {
   it.each([
     ["/api/threads", () => "/api/threads?limit=1&provider=claude&since=2020-01-01&running=false", 200],
     ["/api/threads", () => "/api/threads?status=completed&project=repo", 200],
@@ -146,7 +146,7 @@ describe("every route answers as it is described:", () => {
     expect((await ask("/api/cards", "/api/cards", post(JSON.stringify(body)))).status).toBe(status);
   });
 
-  it("a card goes through its life: made of a thread, shown, changed, reopened, removed", async () => {
+  it("a card is created from a thread, shown, changed, reopened and removed", async () => {
     const change = (method: string, body: unknown) => ({ ...post(JSON.stringify(body)), method });
     const { body: made } = await ask("/api/cards", "/api/cards", post(JSON.stringify({ threads: [thread.uri] })));
     const { id } = made as { id: string };
@@ -204,12 +204,12 @@ describe("every route answers as it is described:", () => {
     expect((await ask("/api/relays", "/api/relays", post(JSON.stringify(body)))).status).toBe(status);
   });
 
-  it("POST /api/address gives what a browser opens", async () => {
+  it("POST /api/address returns the URL for a browser", async () => {
     const { status, body } = await ask("/api/address", "/api/address", { method: "POST" });
     expect([status, (body as { address: string }).address.startsWith(server.url)]).toEqual([200, true]);
   });
 
-  it("a link cannot make a circle", async () => {
+  it("a link cannot create a cycle", async () => {
     const child = nested(thread).find((agent) => agent.children.length > 0 && agent.depth > 0);
     const link = { child: child?.uri, parent: child?.children[0]?.uri };
     const { status, body } = await ask("/api/links", "/api/links", post(JSON.stringify(link)));
@@ -217,14 +217,14 @@ describe("every route answers as it is described:", () => {
     expect(body).toMatchObject({ error: { code: "failed", message: expect.stringContaining("cycle") as string } });
   });
 
-  it("a link that is not there cannot be taken back", async () => {
+  it("a link that does not exist cannot be removed", async () => {
     const answer = await ask("/api/links/{child}", `/api/links/${encodeURIComponent(thread.children[0]?.uri ?? "")}`, {
       method: "DELETE",
     });
     expect(answer.status).toBe(404);
   });
 
-  it("a demo is one server beside this one, however often it is asked for, and has none itself", async () => {
+  it("the demo is one separate server, however often it is requested, and cannot start another demo", async () => {
     const start = () => ask("/api/demo", "/api/demo", { method: "POST" });
     const [one, two] = await Promise.all([start(), start()]);
     expect(one).toEqual(two);
@@ -233,13 +233,13 @@ describe("every route answers as it is described:", () => {
     expect((await fetch(new URL("/api/demo", address), { method: "POST" })).status).toBe(409);
   });
 
-  it("who asks a stream for its headers alone does not stay", async () => {
+  it("a HEAD request for a stream is closed at once", async () => {
     const { status, headers } = await server.get("/api/live", { method: "HEAD" });
     expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
     expect(await server.json("/api/health")).toMatchObject({ clients: 0 });
   });
 
-  it("the document names every route there is, and describes what it names", async () => {
+  it("the document lists exactly the existing routes, each with a description", async () => {
     const routes = [
       "/api/agents/{uri}",
       "/api/agents/{uri}/attach",
@@ -283,7 +283,7 @@ describe("every route answers as it is described:", () => {
       for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });
 
-  it("what is not there is reported as an error, whatever the method", async () => {
+  it("an unknown path is an error for every method", async () => {
     const answers = await Promise.all([
       server.get("/api/nope"),
       server.get("/api/threads", { method: "PUT" }),
@@ -296,7 +296,7 @@ describe("every route answers as it is described:", () => {
   });
 });
 
-describe("what is answered is what the command line prints:", () => {
+describe("the API returns what the command line prints:", () => {
   it("threads and trees", async () => {
     expect((await server.json<Page<AgentTree>>("/api/threads")).items).toEqual(await retinueJson(server.home, ["ls"]));
     expect(thread).toEqual(await retinueJson(server.home, ["tree", "latest"]));
@@ -309,7 +309,7 @@ describe("what is answered is what the command line prints:", () => {
     );
   });
 
-  it("attach: the command to type, and what it would run; nothing is written", async () => {
+  it("attach: the command to type, and what it would run, without writing anything", async () => {
     const child = thread.children[0]?.uri ?? "";
     const found = await server.json(`/api/agents/${encodeURIComponent(child)}/attach`);
     expect(found).toMatchObject({ command: `retinue attach ${child}`, product: "Claude Code", begins: "history" });
@@ -318,7 +318,7 @@ describe("what is answered is what the command line prints:", () => {
     });
   });
 
-  it("events, page by page, whole or of the subtree", async () => {
+  it("events, page by page, of the agent or of the subtree", async () => {
     for (const args of [[], ["--subtree"]]) {
       const { stdout } = await retinue(server.home, ["events", thread.uri, ...args]);
       const printed = stdout

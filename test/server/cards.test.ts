@@ -1,6 +1,6 @@
 /**
- * Cards over a server that is followed: made, moved by what its threads do, delayed by agents, shown to wait; the same
- * with cuts and without.
+ * Cards over a followed server: created, moved by the activity of their threads, kept open by running agents, shown as
+ * waiting; the same with and without interrupted connections.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Card } from "../../src/core/views/card.ts";
@@ -50,7 +50,7 @@ interface Activity {
   }[];
 }
 
-/** Frames up to the one that is about this, and then those behind it. */
+/** The frames up to the first match, and those after it. */
 class Player {
   readonly #frames: readonly string[];
   #at = 0;
@@ -59,7 +59,7 @@ class Player {
     this.#frames = frames;
   }
 
-  /** What it sends, so that it can be waited for. */
+  /** Sends all frames up to the first match. */
   async upTo(what: (frame: string) => boolean): Promise<void> {
     await until(() => server.listeners > 0);
     const end = this.#frames.findIndex((frame, i) => i >= this.#at && what(frame));
@@ -74,7 +74,7 @@ class Player {
   }
 }
 
-const says =
+const isEvent =
   (type: string, session: string, more = "") =>
   (frame: string) =>
     !frame.includes('"sync"') &&
@@ -82,7 +82,7 @@ const says =
     frame.includes(`"sessionID":"${session}"`) &&
     frame.includes(more);
 
-/** Reads the log of a card like a client does that polls: always behind the last entry it has. */
+/** Reads the log of a card like a client that polls: always after the last entry it has. */
 class LogPoller {
   readonly items: Log["items"] = [];
   readonly #card: string;
@@ -116,7 +116,7 @@ describe("the log of a card", () => {
     ["fail-500", ["↳ general | Errored: it failed: APIError: scripted 500"]],
     ["abort-child", ["↳ explore | Shutdown: it was interrupted by the user"]],
     ["background", null],
-  ])("says how each sub-agent ended, once, to a client that polls while it goes on: %s", async (name, words) => {
+  ])("reports the end of each sub-agent once to a client that polls: %s", async (name, words) => {
     const recording = followed(name);
     const threads = recording.threads.map(({ root }) => `opencode://${root}`);
     await relay();
@@ -161,12 +161,12 @@ describe("a session.error", () => {
   const uri = `opencode://${root}/${child}`;
   const failure = (name: string, message: string) =>
     frame("session.error", { sessionID: child, error: { name, data: { message } } }, `evt_${message}`);
-  /** A card whose sub-agent is at work. */
+  /** A card whose sub-agent is running. */
   const atWork = async () => {
     await relay();
     const { id } = await cardOf(root);
     const player = new Player(recording);
-    await player.upTo(says("session.status", child, "busy"));
+    await player.upTo(isEvent("session.status", child, "busy"));
     await until(async () => (await statusOf(uri).catch(() => null))?.status === "running");
     return { id };
   };
@@ -177,7 +177,7 @@ describe("a session.error", () => {
     return items.filter((one) => (one.kind ?? one.event_type) === "error").map((one) => one.text ?? one.content);
   };
 
-  it("alone makes an agent errored, and is reported in its log and in the card's, once", async () => {
+  it("alone sets an agent to errored, and is reported once in its log and in that of the card", async () => {
     const { id } = await atWork();
     server.send(failure("ProviderAuthError", "no key"));
     await until(async () => (await statusOf(uri)).status === "errored");
@@ -189,9 +189,9 @@ describe("a session.error", () => {
     const poller = new LogPoller(id);
     await poller.poll();
     expect(poller.ends.map(({ content }) => content)).toEqual([`↳ ${agents[1]?.type} | Errored: it failed: ${words}`]);
-    // The server says the same of the message: no second error, no second end.
+    // The server reports the same for the message: no second error, no second end.
     const busy = recording.frames
-      .filter(says("message.updated", child))
+      .filter(isEvent("message.updated", child))
       .map((one) => JSON.parse(one).payload.properties.info);
     const last =
       busy.findLast((info) => info.role === "assistant" && info.time.created <= busy[0].time.created + 60_000) ??
@@ -224,7 +224,7 @@ describe("a session.error", () => {
     expect((await statusOf(uri)).status).toBe("errored");
   });
 
-  it("of an abort is a shutdown", async () => {
+  it("caused by an abort is a shutdown", async () => {
     await atWork();
     server.send(failure("MessageAbortedError", "Aborted"));
     await until(async () => (await statusOf(uri)).status !== "running");
@@ -246,7 +246,7 @@ describe("a session.error", () => {
           info: { id: "msg_new", sessionID: child, role: "user", time: { created: Date.now() }, agent: "explore" },
         }),
     ],
-  ])("is over when %s, and the agent ends as it does then", async (_how, again) => {
+  ])("is cleared if %s, and the agent's later end counts", async (_how, again) => {
     const { id } = await atWork();
     server.send(failure("APIError", "once"));
     await until(async () => (await statusOf(uri)).status === "errored");
@@ -269,7 +269,7 @@ describe("a session.error", () => {
 });
 
 describe("a card", () => {
-  it("shows no agent as waiting for a permission without a request", async () => {
+  it("shows no agent as waiting for a permission without a permission request", async () => {
     const recording = followed("permission");
     const [{ root, agents } = { root: "", agents: [] }] = recording.threads;
     const child = agents[1]?.agentId ?? "";
@@ -278,18 +278,20 @@ describe("a card", () => {
     const player = new Player(recording);
     await player.upTo(
       (one) =>
-        says("message.part.updated", child)(one) && one.includes('"tool":"bash"') && one.includes('"status":"running"'),
+        isEvent("message.part.updated", child)(one) &&
+        one.includes('"tool":"bash"') &&
+        one.includes('"status":"running"'),
     );
     const now = () =>
       retinue.json<{ activity: string | null }>(`/api/agents/${encodeURIComponent(`opencode://${root}/${child}`)}`);
     await until(async () => (await now().catch(() => null))?.activity === "runs bash");
     expect((await cardNow(id)).waiting).toEqual([]);
-    await player.upTo(says("permission.asked", child));
+    await player.upTo(isEvent("permission.asked", child));
     await until(async () => (await cardNow(id)).waiting.length === 1);
     expect((await now()).activity).toBe("waits for a permission (bash: echo allowed once)");
   });
 
-  it("says what each session below its threads is for: its task, else its title", async () => {
+  it("shows the purpose of each session below its threads: its task, otherwise its title", async () => {
     await relay();
     const [root, named, untitled] = [
       "ses_root0000000000000000000",
@@ -324,7 +326,7 @@ describe("a card", () => {
     ]);
   });
 
-  it("is done only when the agent in the background is", async () => {
+  it("is done only when its background agent is", async () => {
     const recording = followed("background");
     const [{ root, agents } = { root: "", agents: [] }] = recording.threads;
     const child = agents[1]?.agentId ?? "";
@@ -332,16 +334,16 @@ describe("a card", () => {
     const { id, stage } = await cardOf(root);
     expect(stage).toBe("queued");
     const player = new Player(recording);
-    await player.upTo(says("session.status", root, "busy"));
+    await player.upTo(isEvent("session.status", root, "busy"));
     await until(async () => (await cardNow(id)).stage === "working");
-    await player.upTo(says("session.idle", root));
+    await player.upTo(isEvent("session.idle", root));
     const tree = () =>
       retinue.json<{ status: string; children: { status: string }[] }>(
         `/api/agents/${encodeURIComponent(`opencode://${root}`)}`,
       );
     await until(async () => (await tree()).children[0]?.status === "running" && (await tree()).status === "completed");
     expect((await cardNow(id)).stage).toBe("working");
-    await player.upTo(says("session.idle", child));
+    await player.upTo(isEvent("session.idle", child));
     await player.rest();
     await until(async () => (await cardNow(id)).stage === "done");
     expect(await cardNow(id)).toMatchObject({
@@ -359,7 +361,7 @@ describe("a card", () => {
     await relay();
     const { id } = await cardOf(root);
     const player = new Player(recording);
-    await player.upTo(says("permission.asked", child));
+    await player.upTo(isEvent("permission.asked", child));
     await until(async () => (await cardNow(id)).waiting.length === 1);
     const { waiting, stage } = await cardNow(id);
     expect(stage).toBe("working");
@@ -370,14 +372,14 @@ describe("a card", () => {
       says: "bash: echo allowed once",
     });
     expect(Date.now() - Date.parse(waiting[0]?.since ?? "")).toBeLessThan(60_000);
-    await player.upTo(says("permission.replied", child));
-    await player.upTo(says("message.part.updated", child, "allowed once\\n"));
+    await player.upTo(isEvent("permission.replied", child));
+    await player.upTo(isEvent("message.part.updated", child, "allowed once\\n"));
     await until(async () => (await cardNow(id)).waiting.length === 0);
     await player.rest();
     await until(async () => (await cardNow(id)).stage === "done");
   });
 
-  it("keeps its log and its activity, whatever is cut, and they are those of the database", async () => {
+  it("keeps its log and activity, equal to those of the database, if connections are interrupted", async () => {
     const recording = followed("nested");
     const [{ root } = { root: "" }] = recording.threads;
     server.answers = recordedAnswers(recording.rest);
@@ -437,7 +439,7 @@ describe("a card", () => {
     }
   });
 
-  it("is reported live, and when it is gone", async () => {
+  it("is reported live, and so is its removal", async () => {
     const reader = new LiveReader(new URL("/api/live?cards=true", retinue.url));
     await until(() => reader.of("ready").length === 1);
     const { id } = await send<Card>("POST", "/api/cards", { title: "Think" });

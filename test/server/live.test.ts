@@ -1,4 +1,4 @@
-/** The watching API: what is written by a crowd is worked out a few times a second, not once for every line. */
+/** The live API: the output of many agents is linked a few times a second, not once per line. */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 const AGENTS = 300;
 const ROUNDS = 30;
-/** Of the thread that grows quickly. */
+/** Lines of the thread that grows quickly. */
 const LINES = 200;
 const RELEASE_MS = 50;
 const THREAD = "11111111-2222-4333-8444-555555555555";
@@ -45,7 +45,7 @@ function line(agent: string | null, text: string): string {
   return `${JSON.stringify({ ...own, type: "assistant", isSidechain: agent !== null, ...(agent === null ? {} : { agentId: agent }), message: { ...message, content } })}\n`;
 }
 
-/** Counts how often anything is worked out. */
+/** Counts how often a forest is linked. */
 function counting(store: Store): { readonly store: Store; readonly projected: number[] } {
   const projected: number[] = [];
   const project: Store["project"] = (...projections) => {
@@ -63,7 +63,7 @@ function bound(of: Store, name: string | symbol): unknown {
   return typeof value === "function" ? value.bind(of) : value;
 }
 
-/** Follows a home until `write` is done with it; `calls` counts the model calls that are known. */
+/** Follows a home until `write` has finished; `calls` counts the known model calls. */
 async function followed(home: string, write: () => Promise<void>, wanted: number) {
   const { store, projected } = counting(await openSqliteStore(join(home, "index.sqlite"), "test"));
   const library = new Library({
@@ -72,7 +72,7 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
     price: () => null,
     liveness: () => "alive",
   });
-  // Once a second its process is looked for, which may link once more.
+  // The process is checked once a second, which may link once more.
   let looked = 0;
   const recheck = library.recheck.bind(library);
   library.recheck = () => {
@@ -95,7 +95,7 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
 }
 
 describe("running agents", () => {
-  it("of a crowd are linked a few times, not once for every line, and nothing is missed", async () => {
+  it("are linked a few times, not once per line, and no record is missed", async () => {
     mkdirSync(agents, { recursive: true });
     writeFileSync(join(folder, `${THREAD}.jsonl`), line(null, "begin"));
     const ids = Array.from({ length: AGENTS }, (_, i) => `a${String(i).padStart(16, "0")}`);
@@ -103,7 +103,7 @@ describe("running agents", () => {
     const write = async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         for (const id of ids) appendFileSync(join(agents, `agent-${id}.jsonl`), line(id, `round ${round}`));
-        // The pace of the agents: faster than they are linked.
+        // Faster than the agents are linked.
         await wait(50);
       }
     };
@@ -111,7 +111,7 @@ describe("running agents", () => {
     expect(projected.length).toBeLessThan((AGENTS * ROUNDS) / 10);
   });
 
-  it("are linked at most ten times a second, however little there is to link", async () => {
+  it("are linked at most ten times a second, even if there is little to link", async () => {
     const home = join(scratch, "quick");
     const file = join(home, ".claude/projects/-p", `${THREAD}.jsonl`);
     mkdirSync(join(home, ".claude/projects/-p"), { recursive: true });
@@ -156,7 +156,7 @@ describe("without activity", () => {
         rounds += threads.size;
     })();
     await until(() => kept.includes(0));
-    // Time to drop them again, which nothing does.
+    // Long enough for a second drop, which must not happen.
     await wait(3 * RELEASE_MS);
     expect(kept.filter((bytes) => bytes === 0)).toHaveLength(1);
     appendFileSync(file, line(null, "more"));

@@ -1,4 +1,7 @@
-/** `events --follow` on a database that its product is writing: what comes is reported once, as soon as it is whole. */
+/**
+ * `events --follow` on a database that its product is writing: new records are reported once, as soon as they are
+ * complete.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,14 +45,14 @@ afterEach(() => {
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
 
-const heard = (what: (event: AgentEvent) => boolean) =>
+const printed = (what: (event: AgentEvent) => boolean) =>
   expect.poll(() => events.filter(what).length, { timeout: 60_000 }).toBe(1);
-const said = (text: string) => heard((event) => event.text === text);
+const textPrinted = (text: string) => printed((event) => event.text === text);
 
-it("prints history, new messages, and a child as soon as it begins", async () => {
-  await said("first answer");
+it("prints history, new messages, and a child as soon as it starts", async () => {
+  await textPrinted("first answer");
   product.turn("ses_root", "b", "second question", "second answer");
-  await said("second answer");
+  await textPrinted("second answer");
   product.message("ses_root", "msg_c", { role: "assistant", modelID: "m" });
   const task = (state: object) =>
     product.part("ses_root", "msg_c", "prt_c", {
@@ -64,12 +67,12 @@ it("prints history, new messages, and a child as soon as it begins", async () =>
     });
   task({ status: "running", time: { start: product.now } });
   product.session("ses_child", "ses_root", "Look (@explore subagent)");
-  await heard((event) => event.spawn?.uri === "opencode://ses_root/ses_child");
+  await printed((event) => event.spawn?.uri === "opencode://ses_root/ses_child");
   product.turn("ses_child", "d", "look", "looked");
-  await said("looked");
+  await textPrinted("looked");
   task({ status: "completed", output: "looked around", time: { start: product.now, end: product.now + 1 } });
-  await said("looked around");
-  await heard((event) => event.kind === "toolCall");
+  await textPrinted("looked around");
+  await printed((event) => event.kind === "toolCall");
   expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
   expect(events.find((event) => event.text === "looked")).toMatchObject({
     uri: "opencode://ses_root/ses_child",

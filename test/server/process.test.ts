@@ -1,4 +1,4 @@
-/** One server a machine, shared by many terminals: real processes that start, are killed, and stop. */
+/** One server per machine, shared by many terminals: real processes that start, are killed, and stop. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -69,7 +69,7 @@ const health = async (address: string) =>
   (await (await fetch(new URL("/api/health", address))).json()) as { pid: number; clients: number; demo: boolean };
 
 describe("retinue serve", () => {
-  it("prints its address alone on a line, and ends in order when asked to, with its streams and its note", async (context) => {
+  it("prints its URL on a line of its own; on exit closes its streams and removes its note", async (context) => {
     needsPosix("way to ask a process to end")(context);
     const run = new Run(["serve", "--port", "0", "--no-open"]);
     const address = await run.address();
@@ -85,7 +85,7 @@ describe("retinue serve", () => {
     expect(run.stderr).toBe("Press Ctrl-C to stop.\n");
   });
 
-  it("many that start at once share one", { timeout: 180_000 }, async () => {
+  it("many that start at the same time share one server", { timeout: 180_000 }, async () => {
     const runs = Array.from({ length: 5 }, (_, i) => new Run(i % 2 === 0 ? [] : ["serve", "--no-open"]));
     const addresses = await Promise.all(runs.map((run) => run.address()));
     expect(new Set(addresses).size).toBe(1);
@@ -96,7 +96,7 @@ describe("retinue serve", () => {
     for (const { stderr } of others) expect(stderr).toContain(`Already running as process ${pid}.`);
   });
 
-  it("one that was killed is noticed, also when another program has its port by now", {
+  it("a killed server is detected, even if another program uses its port now", {
     timeout: 180_000,
   }, async () => {
     const first = new Run(["serve", "--port", "0"]);
@@ -109,7 +109,7 @@ describe("retinue serve", () => {
     expect((await health(another)).pid).toBe(second.child.pid);
     second.child.kill("SIGKILL");
     await second.exit;
-    // Somebody who says yes to everything.
+    // A program that responds with 200 to every request.
     const { port } = new URL(address);
     const stranger = createServer((socket) =>
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{"instance":"other"}'),
@@ -121,7 +121,7 @@ describe("retinue serve", () => {
   });
 
   it.each(["", "{", "[]", "null", '{"url":"http://127.0.0.1:1/"}'])(
-    "a note that says %j is no server",
+    "a note with the content %j is ignored",
     async (text) => {
       const run = new Run(["serve", "--port", "0"]);
       await run.address();
@@ -133,9 +133,9 @@ describe("retinue serve", () => {
     },
   );
 
-  it("takes another port where the usual one is taken", async () => {
+  it("uses another port if the default one is taken", async () => {
     const taken = createServer().listen(4747, "127.0.0.1");
-    // Where somebody else has it, it is taken as well, but may be free again by the time we look.
+    // If another program has the port, it may be free again by the time of the check.
     const isOurs = await once(taken, "listening").then(
       () => true,
       () => false,
@@ -146,7 +146,7 @@ describe("retinue serve", () => {
     taken.close();
   });
 
-  it("says so where the port that was asked for is taken", async () => {
+  it("fails if the requested port is taken", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -156,7 +156,7 @@ describe("retinue serve", () => {
     taken.close();
   });
 
-  it("does not pass off a running server as the one that was asked for", async () => {
+  it("does not report a running server in place of one with other options", async () => {
     const run = new Run(["serve", "--port", "0"]);
     const address = await run.address();
     const other = new Run(["serve", "--host", "0.0.0.0"]);
@@ -168,14 +168,14 @@ describe("retinue serve", () => {
     ["--port", "x"],
     ["--port", "70000"],
     ["--port", "-1"],
-  ])("%s %s is no port", async (...args) => {
+  ])("%s %s is not a valid port", async (...args) => {
     const run = new Run(["serve", ...args]);
     expect(await run.exit).toBe(2);
   });
 
   it("has no timers without running agents and clients, and a heartbeat only with clients", async () => {
-    const script = join(scratch, "tell.mjs");
-    const report = join(scratch, "told.json");
+    const script = join(scratch, "report.mjs");
+    const report = join(scratch, "report.json");
     writeFileSync(
       script,
       `import { writeFileSync } from "node:fs"; process.on("SIGUSR2", () => writeFileSync(${JSON.stringify(report)}, JSON.stringify(process.getActiveResourcesInfo())));`,
@@ -193,13 +193,13 @@ describe("retinue serve", () => {
     await until(() => reader.messages.length > 0);
     expect(await timers()).toBeGreaterThan(0);
     await reader.cut();
-    // Node's own: a kept connection is closed after five seconds.
+    // Node.js itself closes an idle connection after five seconds.
     await until(async () => (await timers()) === 0);
   });
 });
 
 describe("retinue demo", () => {
-  it("shows a live, nested, partly failing tree at once where no agent was ever installed, and leaves nothing behind", async () => {
+  it("shows a live, nested, partly failing tree without any installed agent, and removes its files", async () => {
     const run = new Run(["demo", "--port", "0", "--no-open"], { HOME: join(scratch, "nobody") });
     const address = await run.address();
     const threads = async () =>

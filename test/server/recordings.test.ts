@@ -1,4 +1,4 @@
-/** The API over recordings of every product: as described, and the same that the library knows. */
+/** The API over recordings of every product: as documented, and equal to what the library returns. */
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import { readEvents } from "../../src/app/query/events.ts";
@@ -9,7 +9,7 @@ import { caseNames, RECORDED, recordedHome } from "../support/fixtures.ts";
 import { type ApiDocument, faultsIn } from "../support/openapi.ts";
 import { startServer } from "../support/server.ts";
 
-/** Of each product a few, over the whole range of its cases. */
+/** A few recordings of each product, over the whole range of its cases. */
 const CASES = RECORDED.flatMap(({ name }) => {
   const names = caseNames(name);
   return [0, 0.3, 0.6, 0.95].map((part) => [name, names[Math.floor(part * names.length)] ?? ""] as const);
@@ -20,8 +20,8 @@ interface Page<T> {
   readonly next: string;
 }
 
-describe("over what the products left,", () => {
-  it.each(CASES)("%s %s: every thread, agent and event is answered, as described", async (provider, name) => {
+describe("over recordings of products,", () => {
+  it.each(CASES)("%s %s: every thread, agent and event is returned as documented", async (provider, name) => {
     const server = await startServer(recordedHome(provider, name).home);
     try {
       const document = await server.json<ApiDocument>("/api/openapi.json");
@@ -43,12 +43,13 @@ describe("over what the products left,", () => {
         await ask("/api/agents/{uri}/why", `${path}/why`);
         const known: AgentEvent[] = [];
         for (const key of keys) known.push(...(await readEvents(library, forest, [key])));
-        const told = (await ask<Page<AgentEvent>>("/api/agents/{uri}/events", `${path}/events?subtree=true&limit=1000`))
-          .items;
+        const returned = (
+          await ask<Page<AgentEvent>>("/api/agents/{uri}/events", `${path}/events?subtree=true&limit=1000`)
+        ).items;
         const byId = (events: readonly AgentEvent[]) =>
           new Map(events.map(({ seq: _, ...event }) => [event.id, { ...event, cut: null }]));
-        expect(byId(told)).toEqual(byId(known));
-        const first = told.find(({ ref }) => ref !== null);
+        expect(byId(returned)).toEqual(byId(known));
+        const first = returned.find(({ ref }) => ref !== null);
         const own = first && `/api/agents/${encodeURIComponent(first.uri)}/events/${encodeURIComponent(first.id)}`;
         if (own !== undefined) expect(await ask("/api/agents/{uri}/events/{id}", own)).toEqual(first);
       }

@@ -1,6 +1,6 @@
 /**
- * What servers do to those who follow them: fail, fall silent, tell nothing, tell everything twice, flood, refuse, and
- * forget. Nothing is lost, doubled or given away.
+ * Followed servers that fail, fall silent, send nothing, send everything twice, flood, refuse and forget. Nothing is
+ * lost, counted twice or leaked.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -80,7 +80,7 @@ const wrong = async () => {
 const recorded = () => filesBelow(scratch).filter((path) => path.endsWith(".jsonl"));
 
 describe("a server", () => {
-  it("that answers questions with errors for a while is asked until it answers", async () => {
+  it("that fails for a while is asked until it responds", async () => {
     let failures = 0;
     const right = recordedAnswers(recording.rest);
     server.answers = (path) => {
@@ -109,13 +109,13 @@ describe("a server", () => {
     expect(relay.view.state).toBe("following");
   });
 
-  it("that falls silent is left, and asked again", async () => {
+  it("that falls silent is disconnected, and connected again", async () => {
     const relay = follow({ silenceMs: 30 });
     await until(() => server.connections > 2 && relay.view.error === "no data for 30 ms");
     expect(relay.view.state).not.toBe("stopped");
   });
 
-  it("that is not there yet is waited for", async () => {
+  it("that is not running yet is waited for", async () => {
     const port = Number(new URL(url).port);
     await server.stop();
     const relay = follow();
@@ -126,7 +126,7 @@ describe("a server", () => {
     await until(() => relay.view.state === "following");
   });
 
-  it("that answers with a page is no server of that kind", async () => {
+  it("that responds with a web page is not followed", async () => {
     const page = new FakeServer();
     page.answers = () => ({ status: 200, body: "hello" });
     const relay = follow(PACE, `${await page.start()}below`);
@@ -149,7 +149,7 @@ describe("a server", () => {
     ["a page", "<!doctype html><title>OpenCode</title>"],
     ["an error", { status: 500, body: {} }],
   ])(
-    "that has /event alone, and answers with %s to the rest, is followed as well, and what cannot be known is said",
+    "that has only /event, and responds with %s to the rest, is followed, and unknown values are reported as unknown",
     async (_how, rest) => {
       server.stream = "/event";
       server.answers = () => rest;
@@ -159,10 +159,9 @@ describe("a server", () => {
       await until(async () => (await wrong()).length === 0);
       expect(relay.view.limits[0]).toContain("it streams one directory only (GET /event)");
       if (rest !== null && typeof rest === "object") return;
-      // After a gap everything is asked for.
+      // After a gap, everything is requested.
       server.cut();
-      // A 404 with a JSON error may mean that the session is not known, so nothing is concluded from it about the
-      // route.
+      // A 404 with a JSON error may mean that the session is unknown, so it does not prove that the route is missing.
       const missing = [
         "/event",
         "/permission",
@@ -174,7 +173,7 @@ describe("a server", () => {
       await until(() => routes().length >= missing.length);
       expect(routes()).toEqual(missing);
       expect((await tree()).status).toBe("completed");
-      // It is not asked for the same again and again.
+      // The same is not requested again and again.
       const looks = (from: number) => server.requests.slice(from).filter((path) => path === "/permission").length;
       const cut = server.requests.length;
       await until(() => looks(cut) > 2);
@@ -184,7 +183,7 @@ describe("a server", () => {
     },
   );
 
-  it("that has /event alone is asked for what was missed after a cut, and tried again when it comes back", async () => {
+  it("that has only /event is asked for missed records after an interruption, and followed again", async () => {
     server.stream = "/event";
     server.answers = recordedAnswers(recording.rest);
     const relay = follow();
@@ -196,17 +195,17 @@ describe("a server", () => {
     expect(relay.view.limits).toHaveLength(1);
   });
 
-  it("that ends every stream at once is asked more and more rarely", async () => {
+  it("that ends every stream at once is contacted with growing pauses", async () => {
     server.endsAtOnce = true;
     const relay = follow({ firstMs: 100, longestMs: 3_600_000 });
     await until(() => server.connections > 4);
     expect(relay.view.error).toBe("the server closed the stream");
-    // Each pause is between half and all of twice the one before. On a busy machine it is longer, never shorter.
+    // Each pause is between half and all of twice the previous one. On a busy machine it is longer, never shorter.
     const pauses = server.connectedMs.slice(1).map((at, i) => at - (server.connectedMs[i] ?? 0));
     expect(pauses.filter((pause, i) => pause < 49 * 2 ** i)).toEqual([]);
   });
 
-  it("that sends what is no event is followed all the same", async () => {
+  it("that sends invalid events is still followed", async () => {
     const relay = follow();
     await until(() => server.listeners > 0);
     const junk = [
@@ -244,7 +243,7 @@ describe("a server", () => {
     expect(recorded().every((path) => /\/(server|ses_\w+)\.jsonl$/.test(path))).toBe(true);
   });
 
-  it("that is followed twice is reported once", async () => {
+  it("that is followed twice is counted once", async () => {
     follow();
     follow();
     await until(() => server.listeners === 2);
@@ -255,12 +254,12 @@ describe("a server", () => {
     const { key } = resolve(found, `opencode://${root}`);
     const forest = found.forestOf([key]);
     const events = await readEvents(found, forest, subtreeOf(forest, key));
-    const told = events.map(({ uri, kind, text, tool }) => JSON.stringify([uri, kind, text, tool]));
-    expect(told.length - new Set(told).size).toBe(0);
-    expect(told.length).toBeGreaterThan(20);
+    const reported = events.map(({ uri, kind, text, tool }) => JSON.stringify([uri, kind, text, tool]));
+    expect(reported.length - new Set(reported).size).toBe(0);
+    expect(reported.length).toBeGreaterThan(20);
   });
 
-  it("with a flood of output loses nothing and costs only its lines", async () => {
+  it("with a flood of output loses nothing, at a cost proportional to its lines", async () => {
     const relay = follow();
     await until(() => server.listeners > 0);
     const session = thread?.agents[1]?.agentId ?? "";
@@ -285,7 +284,7 @@ describe("a server", () => {
     expect(facts).toBeLessThan(500);
   });
 
-  it("that deletes a session while it works leaves it ended, and is not asked for it again", async () => {
+  it("that deletes a running session leaves it ended, and is not asked for it again", async () => {
     follow();
     await until(() => server.listeners > 0);
     const at = recording.frames.findIndex(
@@ -307,9 +306,9 @@ describe("a server", () => {
     expect(server.requests.slice(asked).filter((path) => path.includes(root))).toEqual([]);
   });
 
-  it("that is joined in the middle is asked whose a session is, up to the top", async () => {
+  it("that is joined in the middle is asked for the parents of a session, up to the root", async () => {
     const right = recordedAnswers(recording.rest);
-    // It lists nobody, as one with more sessions than it lists would.
+    // It lists no session, like a server with more sessions than it lists.
     server.answers = (path) => (path === "/session" ? { status: 200, body: [] } : right(path));
     follow();
     await until(() => server.listeners > 0);
@@ -326,7 +325,7 @@ describe("a server", () => {
 });
 
 describe("a password", () => {
-  it("lets us in, and is nowhere to be found afterwards", async () => {
+  it("grants access, and is stored nowhere", async () => {
     server.password = "the-secret-of-the-server";
     const relay = follow();
     await until(() => relay.view.state === "refused");
@@ -372,7 +371,7 @@ describe("a session without a known thread", () => {
   );
 
   it.each([false, true])(
-    "is in no card, unless guessing is asked for (%s), and then only until its place is known",
+    "is in no card unless guessing is enabled (%s), and then only until its parent is known",
     async (guess) => {
       const ours = { id: root, directory: "/x", time: { created: 1, updated: 1 } };
       const answers: Record<string, unknown> = {
@@ -399,7 +398,7 @@ describe("a session without a known thread", () => {
         for (const frame of half) server.send(frame);
         server.send(stray);
         await until(async () => (await card()).stage === "working");
-        // It is asked for after the next connect.
+        // Requested after the next connect.
         server.cut();
         const uri = `opencode://${foreign}`;
         const parent = async () =>
@@ -413,7 +412,7 @@ describe("a session without a known thread", () => {
           ).session_mappings;
         if (guess) await until(async () => (await card()).inferred.includes(uri));
         else expect((await card()).inferred).toEqual([]);
-        // That it is in the card is a guess, and reported as one; its parent is unknown.
+        // Its membership of the card is a guess and reported as one; its parent is unknown.
         const guessed = (await mappings()).filter(({ child_session_id }) => child_session_id === foreign);
         expect(guessed.map(({ parent_session_id, inferred }) => [parent_session_id, inferred])).toEqual(
           guess ? [[null, true]] : [],

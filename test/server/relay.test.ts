@@ -1,6 +1,6 @@
 /**
- * Servers that are followed: what they say, cut at any place, gives the tree that the database gives, and that the
- * model knows to have happened.
+ * Followed servers: their events, interrupted at any place, give the tree that the database gives and that the model
+ * server recorded.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -80,7 +80,7 @@ async function playAll({ frames }: Followed) {
   for (const frame of frames) server.send(frame);
 }
 
-describe("a server that is followed from its beginning", () => {
+describe("a server that is followed from its start", () => {
   it.each(CASES)("%s", async (name) => {
     const recording = followed(name);
     const relay = follow(await server.start());
@@ -94,19 +94,18 @@ describe("a server that is followed from its beginning", () => {
   });
 });
 
-/** All of a tree but where it was read. */
+/** A tree without the places it was read from. */
 function seen({ records: _, link, children, ...record }: AgentTree): object {
   return { ...record, link: link && { ...link, evidence: [] }, children: children.map(seen) };
 }
 
-/** All that happened in it. */
-async function said(library: Library, root: string): Promise<object[]> {
+/** All events of a tree. */
+async function eventsIn(library: Library, root: string): Promise<object[]> {
   const { key } = resolve(library, `opencode://${root}`);
   const forest = library.forestOf([key]);
   const events = await readEvents(library, forest, subtreeOf(forest, key));
-  // Whichever event of an answer came first shows its tokens.
-  // A server reports a failure before the failed message is written: the time of the error event is when the report
-  // arrived.
+  // The first event of a response shows its tokens, whichever it is. A server reports a failure before the failed
+  // message is written: the time of the error event is when the report arrived.
   return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({
     uri,
     at: kind === "error" ? null : at,
@@ -118,15 +117,15 @@ async function said(library: Library, root: string): Promise<object[]> {
   }));
 }
 
-/** What happened at one moment may have come in another order. */
+/** Events with the same time may be in any order. */
 const sorted = (events: readonly object[]) => events.map((event) => JSON.stringify(event)).sort();
 
 const homeOf = (name: string) => join(FIXTURES, "opencode", name, "home");
-/** Its home is one of another run. */
+/** The home folder differs between runs. */
 const WITH_DATABASE = CASES.filter((name) => name !== "v1.1.65-single");
 
-describe("the same session from the server and from the database", () => {
-  it.each(WITH_DATABASE)("is the same tree, and both together are: %s", async (name) => {
+describe("a session read from the server and from the database", () => {
+  it.each(WITH_DATABASE)("gives the same tree from each and from both: %s", async (name) => {
     const recording = followed(name);
     const database = await libraryOf(homeOf(name));
     const relay = follow(await server.start());
@@ -137,14 +136,14 @@ describe("the same session from the server and from the database", () => {
     for (const { root } of recording.threads) {
       expect(seen(treeIn(stream, root))).toEqual(seen(treeIn(database, root)));
       expect(seen(treeIn(both, root))).toEqual(seen(treeIn(database, root)));
-      const words = sorted(await said(database, root));
-      expect(sorted(await said(stream, root))).toEqual(words);
-      expect(sorted(await said(both, root))).toEqual(words);
+      const expected = sorted(await eventsIn(database, root));
+      expect(sorted(await eventsIn(stream, root))).toEqual(expected);
+      expect(sorted(await eventsIn(both, root))).toEqual(expected);
     }
   });
 });
 
-/** Deterministic, so that what failed can be looked at. */
+/** Deterministic, so that a failure can be reproduced. */
 function randomFrom(seed: number) {
   let state = seed;
   return (below: number) => {
@@ -155,7 +154,7 @@ function randomFrom(seed: number) {
 
 const CUTS = Number(process.env.RETINUE_CUTS ?? 25);
 
-describe("a server that is cut off", () => {
+describe("a server with interrupted connections", () => {
   it.each(CASES)(`%s, ${CUTS} times at any place`, async (name) => {
     const recording = followed(name);
     const random = randomFrom(name.length * 7919 + 1);
@@ -180,7 +179,7 @@ describe("a server that is cut off", () => {
       const database = await libraryOf(homeOf(name), "other");
       for (const { root } of recording.threads) {
         expect(seen(treeIn(library, root))).toEqual(seen(treeIn(database, root)));
-        expect(sorted(await said(library, root))).toEqual(sorted(await said(database, root)));
+        expect(sorted(await eventsIn(library, root))).toEqual(sorted(await eventsIn(database, root)));
       }
     }
     const sessions = new Set(
@@ -191,7 +190,7 @@ describe("a server that is cut off", () => {
   });
 });
 
-/** Of anything in its frames. */
+/** The latest time in the frames. */
 const lastTime = ({ frames }: Followed) =>
   Math.max(
     ...frames.flatMap((frame) =>
@@ -203,13 +202,13 @@ describe("a server that was killed", () => {
   const recording = followed("sigkill");
   const [{ root } = { root: "" }] = recording.threads;
   const statuses = async () => {
-    // Nothing but the server's own word can tell: silence has not lasted long enough.
+    // Only a report of the server can decide: the agents have not been silent for long enough.
     const library = await libraryOf(join(scratch, "empty"), "data", () => lastTime(recording) + 1_000);
     const tree = treeIn(library, root);
     return [tree.status, ...tree.children.map(({ status }) => status)];
   };
 
-  it("leaves agents that seem to run, until one that comes back says that nothing runs", async () => {
+  it("leaves agents shown as running until it is back and reports that none is running", async () => {
     const url = await server.start();
     const relay = follow(url);
     await playAll(recording);

@@ -1,4 +1,4 @@
-/** Who is let in, and what is given out. */
+/** Access control of the server, and the files it serves. */
 
 import { writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -16,7 +16,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** As anybody could write it: with any host, any origin, any path. */
+/** A raw request with any host, origin and path. */
 function raw(
   port: number,
   path: string,
@@ -52,7 +52,7 @@ describe("on loopback", () => {
   const PATHS = ["/api/threads", "/api/live?threads=1", "/api/openapi.json", "/"];
   const own = (name: string) => `${name}:${server.port}`;
 
-  it.each(PATHS)("%s is answered for its own names only", async (path) => {
+  it.each(PATHS)("%s is served for its own host names only", async (path) => {
     for (const name of ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.0.0.2"])
       expect((await raw(server.port, path, { Host: own(name) })).status).not.toBe(403);
     const strangers = [
@@ -68,7 +68,7 @@ describe("on loopback", () => {
       expect({ host, status: (await raw(server.port, path, { Host: host })).status }).toEqual({ host, status: 403 });
   });
 
-  it.each(PATHS)("%s is not for other sites' pages", async (path) => {
+  it.each(PATHS)("%s is refused to pages of other sites", async (path) => {
     for (const origin of [
       "http://evil.example",
       "null",
@@ -95,7 +95,7 @@ describe("on loopback", () => {
     expect((await raw(server.port, "/api/threads", clicked)).status).toBe(403);
   });
 
-  it("other sites can neither link nor unlink, nor ask whether they might", async () => {
+  it("other sites can neither link nor unlink, and get no CORS preflight", async () => {
     const evil = { Origin: "http://evil.example", "Content-Type": "application/json" };
     for (const [method, path] of [
       ["POST", "/api/links"],
@@ -113,7 +113,7 @@ describe("on loopback", () => {
       expect(status).toBe(403);
       expect(headers["access-control-allow-origin"]).toBe(undefined);
     }
-    // What a form can send is no JSON.
+    // A form cannot send JSON.
     expect(
       (
         await raw(
@@ -128,20 +128,23 @@ describe("on loopback", () => {
     ).toBe(400);
   });
 
-  it.each([...PATHS, "/api/nope", "/nope.js"])("%s has headers that let nothing else in", async (path) => {
-    const { headers } = await raw(server.port, path);
-    const policy = String(headers["content-security-policy"]);
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toMatch(/unsafe|\*|https?:/);
-    expect(headers).toMatchObject({
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
-      "x-frame-options": "DENY",
-    });
-  });
+  it.each([...PATHS, "/api/nope", "/nope.js"])(
+    "%s has a restrictive content security policy and related headers",
+    async (path) => {
+      const { headers } = await raw(server.port, path);
+      const policy = String(headers["content-security-policy"]);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toMatch(/unsafe|\*|https?:/);
+      expect(headers).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+      });
+    },
+  );
 
-  it("no file is given out but the dashboard's", async () => {
+  it("only files of the dashboard are served", async () => {
     writeFileSync(join(server.scratch, "secret.txt"), "secret words");
     const ways = [
       "/../secret.txt",
@@ -189,7 +192,7 @@ describe("beyond loopback", () => {
   });
   afterAll(() => server.close());
 
-  it("requires the token of the printed address", async () => {
+  it("requires the token of the printed URL", async () => {
     expect(server.token?.length).toBeGreaterThan(30);
     expect(server.address).toBe(`http://localhost:${server.port}/?token=${server.token}`);
     for (const path of [
@@ -210,7 +213,7 @@ describe("beyond loopback", () => {
     expect((await raw(server.port, "/api/threads", { Authorization: `Bearer ${server.token}` })).status).toBe(200);
   });
 
-  it("turns the address into a cookie that no script and no other site gets, and forgets the address", async () => {
+  it("replaces the token in the URL by a cookie that is hidden from scripts and other sites", async () => {
     const { status, headers } = await raw(server.port, `/threads/x?token=${server.token}`);
     expect({ status, location: headers.location }).toEqual({ status: 303, location: "/threads/x" });
     const elsewhere = await raw(server.port, `//evil.example/x?token=${server.token}`);
@@ -221,7 +224,7 @@ describe("beyond loopback", () => {
     expect((await raw(server.port, "/api/threads", { Cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
   });
 
-  it("accepts requests to its addresses, not to host names that anyone can point at it", async () => {
+  it("accepts requests to its IP addresses, not to host names, which anyone can point at it", async () => {
     const token = { Authorization: `Bearer ${server.token}` };
     expect((await raw(server.port, "/api/threads", { ...token, Host: `192.168.1.7:${server.port}` })).status).toBe(200);
     expect((await raw(server.port, "/api/threads", { ...token, Host: `[fe80::1]:${server.port}` })).status).toBe(200);

@@ -1,7 +1,4 @@
-/**
- * OTLP over HTTP: an agent's own telemetry, as JSON and as protobuf, from senders that are honest and others that are
- * not.
- */
+/** OTLP over HTTP: an agent's telemetry as JSON and as protobuf, from well-behaved and from hostile senders. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +27,7 @@ const post = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Rec
 const JSON_TYPE = { "Content-Type": "application/json" };
 
 describe("telemetry", () => {
-  it("is kept as it came, and makes the tree by itself, with every call and token", async () => {
+  it("is stored unchanged, and alone gives the tree with every call and token", async () => {
     for (const request of requests) {
       const path = "resourceSpans" in request ? "/v1/traces" : "/v1/logs";
       const packed = new Uint8Array(gzipSync(JSON.stringify(request)));
@@ -93,7 +90,7 @@ describe("telemetry", () => {
     expect(await costOf("fast")).toEqual(normal.map((cost) => expect.closeTo(2 * cost, 9) as number));
   });
 
-  it("of others is refused, with a message", async () => {
+  it("of unknown programs is rejected as a partial success", async () => {
     const foreign = {
       resourceSpans: [
         { resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] }, scopeSpans: [] },
@@ -104,14 +101,14 @@ describe("telemetry", () => {
     });
   });
 
-  it("that was made to be large is refused, and nothing else suffers", async () => {
+  it("of excessive size is refused, and other requests are not affected", async () => {
     const kept = () => readdirSync(join(server.env.RETINUE_HOME ?? "", "recordings/claude/otlp")).length;
     const before = kept();
     const gzip = { "Content-Encoding": "gzip" };
     const protobuf = { "Content-Type": "application/x-protobuf", ...gzip };
     const deep = `{"resourceSpans":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
     const packed = (bytes: Uint8Array | string) => new Uint8Array(gzipSync(bytes));
-    // Each of them is an empty entry of a list.
+    // Two bytes per empty list entry.
     const entries = (count: number) => packed(Buffer.alloc(2 * count, Uint8Array.of(0x0a, 0)));
     for (const [body, headers, status, words] of [
       [deep, JSON_TYPE, 400, /levels deep/],
@@ -131,12 +128,12 @@ describe("telemetry", () => {
   });
 
   it.each([
-    ["no JSON", "{", JSON_TYPE, 400],
-    ["no protobuf", "{}", { "Content-Type": "application/x-protobuf" }, 400],
-    ["packed by other rules", "{}", { ...JSON_TYPE, "Content-Encoding": "gzip" }, 400],
-    ["sent by somebody's page", "{}", { ...JSON_TYPE, Origin: "http://evil.example" }, 403],
+    ["invalid JSON", "{", JSON_TYPE, 400],
+    ["invalid protobuf", "{}", { "Content-Type": "application/x-protobuf" }, 400],
+    ["not compressed as declared", "{}", { ...JSON_TYPE, "Content-Encoding": "gzip" }, 400],
+    ["sent by a web page", "{}", { ...JSON_TYPE, Origin: "http://evil.example" }, 403],
     ["empty protobuf", "", { "Content-Type": "application/x-protobuf" }, 200],
-  ])("that is %s gets an answer", async (_, body, headers, status) => {
+  ])("that is %s gets the right status code", async (_, body, headers, status) => {
     const answer = await post("/v1/logs", body, headers);
     expect(answer.status).toBe(status);
   });
