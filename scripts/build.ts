@@ -5,14 +5,14 @@ import { rolldown } from "rolldown";
 import { build } from "vite";
 
 /**
- * Emits the published package into dist/, from nothing, so that no file of an older build stays: the types of the
- * library, the program in a few files, which load in half the time of one file a module, and the dashboard. With
- * `--missing`, only the dashboard, and only if it is not there: everything else runs from source.
+ * Builds the published package in an empty dist/: the types of the library, the program bundled into a few files,
+ * which load in half the time of one file per module, and the dashboard. With `--missing`, builds only the dashboard,
+ * and only if it does not exist: everything else runs from source.
  */
 const root = join(import.meta.dirname, "..");
 const onlyMissing = process.argv.includes("--missing");
 
-/** What is started or imported by name; see bin/retinue.js, package.json and `ownModule`. */
+/** Modules that are started or imported by path; see bin/retinue.js, package.json and `ownModule`. */
 const ENTRIES = [
   "app/api",
   "app/hooks/hook",
@@ -36,8 +36,8 @@ if (!onlyMissing) {
     dir: join(root, "dist"),
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
-    // Hooks load all manifests, and everything else all providers. `loaded.ts` waits for the providers, so nothing that
-    // these need may be in its file.
+    // Hooks load only the manifests; other commands load all providers. `loaded.ts` has a top-level await on the
+    // providers, so its chunk must not contain anything that they import.
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [

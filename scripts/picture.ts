@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Draws what the terminal shows for the example session, as it is, into docs/tree.svg. */
+/** Draws the terminal output for the example session into docs/tree.svg. */
 const root = join(import.meta.dirname, "..");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-picture-"));
 const command = ["tree", "latest"];
@@ -30,7 +30,7 @@ const COLORS: Readonly<Record<string, string>> = {
 };
 const escapeXml = (text: string) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-/** One `<tspan>` a colour. Placed by column, so that a font with other widths cannot break the alignment. */
+/** One `<tspan>` per colour, placed by column, so that the alignment does not depend on the font. */
 function drawLine(line: string, y: number): string {
   let style = "";
   let column = 0;
@@ -49,12 +49,12 @@ function drawLine(line: string, y: number): string {
                 : `fill:${COLORS[code]}`;
       continue;
     }
-    for (const [, word = "", gap = ""] of part.matchAll(/(\S+(?: \S+)*)?( *)/g)) {
-      if (word !== "")
+    for (const [, text = "", gap = ""] of part.matchAll(/(\S+(?: \S+)*)?( *)/g)) {
+      if (text !== "")
         spans.push(
-          `<tspan x="${PAD + column * CELL}"${style === "" ? "" : ` style="${style}"`}>${escapeXml(word)}</tspan>`,
+          `<tspan x="${PAD + column * CELL}"${style === "" ? "" : ` style="${style}"`}>${escapeXml(text)}</tspan>`,
         );
-      column += word.length + gap.length;
+      column += text.length + gap.length;
     }
   }
   return `<text y="${y}">${spans.join("")}</text>`;

@@ -1,19 +1,19 @@
-/** The pictures in the README: the dashboard on the demo, as anybody gets to see it. */
+/** Takes the screenshots for the README from the dashboard of `retinue demo`. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { openBrowser } from "../test/dashboard/browser.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-/** By then agents of agents are at work, and some have failed. */
+/** Nested agents are running and some have failed by then. */
 const INTO_THE_DEMO_MS = 22_000;
 
 interface Shot {
   readonly name: string;
   readonly scheme: "light" | "dark";
-  /** Without the thread, which is put in for `URI`. */
+  /** `URI` is replaced by the URI of the thread. */
   readonly hash: string;
-  /** What has to be there before. */
+  /** Selector of an element to wait for. */
   readonly shows: string;
   readonly height?: number;
   readonly scale?: number;

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Sample } from "../scripts/soak/sample.ts";
-import { isAll, lookAtLong, type Soaked, soak } from "../scripts/soak/soak.ts";
+import { isAll, readLong, type Soaked, soak } from "../scripts/soak/soak.ts";
 import { checksOf } from "../scripts/soak/verdict.ts";
 import { scratchFolder } from "./support/bad-input/homes.ts";
 
@@ -35,7 +35,7 @@ describe("a soak of seconds", () => {
 
   it("looks at a long transcript in every way", async ({ skip }) => {
     skip(process.platform !== "linux", "it looks into /proc");
-    const looks = await lookAtLong(join(scratch(), "long"), 300);
+    const looks = await readLong(join(scratch(), "long"), 300);
     expect(looks.map(({ isRight }) => isRight)).toEqual([true, true, true]);
     for (const { peak } of looks) expect(peak).toBeGreaterThan(1e6);
   });

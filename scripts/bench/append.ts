@@ -1,4 +1,4 @@
-/** What one appended record costs while a client follows, in threads of several lengths. */
+/** CPU time of one appended record while a client follows, for threads of several lengths. */
 import { rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { Load } from "../soak/load.ts";
@@ -8,7 +8,7 @@ import { held, markdownTable, milliseconds, ratio, thousands } from "./format.ts
 import { measure } from "./measure.ts";
 import { Serving } from "./serving.ts";
 
-/** Not so soon that the last one is still being dealt with, and at no even distance. */
+/** Long enough for the previous record to be processed, and not round, so that writes do not align with timers. */
 const PAUSE_MS = 370;
 const BLOCK = 10_000;
 const LIMIT_MS = 8;
@@ -16,11 +16,11 @@ const RATIO_LIMIT = 1.5;
 
 export interface AppendCost {
   readonly records: number;
-  /** Seconds of the server's CPU for each record. */
+  /** CPU seconds of the server per record. */
   readonly followed: number;
-  /** The same while the client also shows the waterfall. */
+  /** The same if the client also requests the spans of the waterfall. */
   readonly waterfall: number;
-  /** Seconds of CPU that ccusage takes to read the same file again. */
+  /** CPU seconds of ccusage to read the same file again. */
   readonly ccusage: number;
 }
 

@@ -1,4 +1,4 @@
-/** Many threads that grow at once while the dashboard is open. */
+/** Many threads that grow concurrently while the dashboard is open. */
 import { rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { Load } from "../soak/load.ts";
@@ -15,7 +15,7 @@ const MEMORY_LIMIT = 400e6;
 
 export interface BusyOptions {
   readonly threads: number;
-  /** Records a second, of each thread. */
+  /** Records per second and thread. */
   readonly rate: number;
   readonly seconds: number;
 }
@@ -31,7 +31,7 @@ export interface BusyPart {
 export interface Busy {
   readonly parts: readonly BusyPart[];
   readonly messages: number;
-  /** Seconds of CPU that ccusage takes to read the same files once. */
+  /** CPU seconds of ccusage to read the same files once. */
   readonly ccusage: number;
 }
 

@@ -1,9 +1,7 @@
 import { chmodSync } from "node:fs";
 import { install } from "../../test/real/install.ts";
 
-/**
- * The fastest of its kind, and the one most people have. Its native program is asked directly, as its own wrapper does.
- */
+/** The most widely used tool of its kind. Its native program is run directly, without the wrapper script. */
 export const CCUSAGE = "20.0.24";
 
 /** Installed once, outside the repository. */
@@ -14,7 +12,7 @@ export async function ccusageProgram(): Promise<string> {
     programs: [`@ccusage/ccusage-${process.platform}-${process.arch}/bin/ccusage`],
   });
   if (program === undefined) throw new Error("ccusage has no program for this machine");
-  // The package comes without the right to be run.
+  // The file in the package is not executable.
   chmodSync(program, 0o755);
   return program;
 }

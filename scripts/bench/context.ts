@@ -9,14 +9,14 @@ import { type RolloutStats, writeRollouts } from "./rollouts.ts";
 export interface GeneratedHome {
   readonly folder: string;
   readonly stats: HomeStats;
-  /** Null where the home has transcripts of Claude Code alone. */
+  /** Null if the home has only transcripts of Claude Code. */
   readonly rollouts: RolloutStats | null;
 }
 
-/** The part of a home's bytes that is Codex's. */
+/** Share of the bytes of a home that are rollouts of Codex. */
 const ROLLOUTS_SHARE = 0.25;
 
-/** What the tables of one run share: the generated homes, and ccusage. */
+/** Shared by the tables of one run: the generated homes, and ccusage. */
 export class Context {
   readonly scratch: string;
   readonly runs: number;
@@ -36,7 +36,7 @@ export class Context {
   }
 
   /**
-   * Written once, however many tables measure it. Where the number of sessions is not given, a part of it is Codex's.
+   * Written once, even if several tables measure it. Contains rollouts of Codex unless `sessions` is given.
    */
   home(options: HomeOptions): GeneratedHome {
     const known = this.#homes.get(nameOf(options));
@@ -54,7 +54,7 @@ export class Context {
     return made;
   }
 
-  /** Removes the homes that no further table measures. */
+  /** Removes the homes that no remaining table measures. */
   keepOnly(options: readonly HomeOptions[]): void {
     const names = new Set(options.map(nameOf));
     for (const [name, { folder }] of this.#homes) {
@@ -64,7 +64,7 @@ export class Context {
     }
   }
 
-  /** The sums of one product's sessions. */
+  /** The command that sums up the sessions of one product. */
   async ccusage(home: string, product: "claude" | "codex" = "claude"): Promise<Command> {
     this.#ccusage ??= await ccusageProgram();
     return {

@@ -1,4 +1,4 @@
-/** The first look at a home, beside ccusage, and how soon it shows the newest threads. */
+/** The first read of a home compared with ccusage, and the time until the newest threads are shown. */
 import { CCUSAGE } from "./ccusage.ts";
 import type { Context, GeneratedHome } from "./context.ts";
 import { bytes, held, markdownTable, percent, ratio, seconds, thousands } from "./format.ts";
@@ -14,7 +14,7 @@ const INDEX_LIMIT = 0.05;
 const NEWEST = 50;
 const NEWEST_LIMIT = 0.1;
 
-/** Of all products together. */
+/** Total for all products. */
 export interface HomeSize {
   readonly bytes: number;
   readonly files: number;
@@ -25,14 +25,14 @@ const sizeOf = ({ stats, rollouts }: GeneratedHome): HomeSize => ({
   files: stats.files + (rollouts?.files ?? 0),
 });
 
-export interface FirstLook {
+export interface FirstRead {
   readonly home: HomeSize;
   readonly ccusage: Measurement;
   readonly ours: Measurement;
   readonly kept: number;
 }
 
-export async function firstLook(context: Context, options: HomeOptions): Promise<FirstLook> {
+export async function firstRead(context: Context, options: HomeOptions): Promise<FirstRead> {
   const home = context.home(options);
   const { folder, stats, rollouts } = home;
   const subject = new Subject(folder, stats);
@@ -40,7 +40,7 @@ export async function firstLook(context: Context, options: HomeOptions): Promise
     await context.ccusage(folder),
     ...(rollouts === null ? [] : [await context.ccusage(folder, "codex")]),
   ];
-  // One after the other in every round, so that a busy minute of the machine hits both.
+  // Alternating, so that other load on the machine affects both.
   const [ours, rival]: [Measurement[], Measurement[]] = [[], []];
   for (let run = 0; run < runsOf(context, options); run += 1) {
     context.notify(`first look at ${bytes(options.bytes)}, round ${run + 1}`);
@@ -59,8 +59,8 @@ export async function firstLook(context: Context, options: HomeOptions): Promise
   return { home: sizeOf(home), ccusage: median(rival), ours: median(ours), kept };
 }
 
-export function firstSection(looks: readonly FirstLook[]): string {
-  const rows = looks.map(({ home, ccusage, ours, kept }) => [
+export function firstSection(found: readonly FirstRead[]): string {
+  const rows = found.map(({ home, ccusage, ours, kept }) => [
     bytes(home.bytes),
     thousands(home.files),
     seconds(ccusage.cpuSeconds),
@@ -95,7 +95,7 @@ ${markdownTable(head, rows)}`;
 
 export interface NewestFirst {
   readonly home: HomeSize;
-  /** Until the newest threads are printed, and until everything is read. */
+  /** Until the newest threads are printed, and until everything has been read. */
   readonly newest: Measurement;
   readonly whole: Measurement;
 }
@@ -112,7 +112,7 @@ export function newestFirst(context: Context, options: HomeOptions): NewestFirst
     subject.reset();
     whole.push(measure(list("--wait")));
     if (uris(newest.at(-1)) !== uris(whole.at(-1)))
-      throw new Error("the newest threads are others when everything is read");
+      throw new Error("the newest threads differ from those after everything was read");
   }
   subject.remove();
   return { home: sizeOf(home), newest: median(newest), whole: median(whole) };
@@ -143,7 +143,7 @@ const runsOf = ({ runs }: Context, options: HomeOptions) => (options.bytes >= HU
 const uris = (run: Measurement | undefined) =>
   (JSON.parse(run?.stdout ?? "[]") as { readonly uri: string }[]).map(({ uri }) => uri).join(" ");
 
-/** A program that reads less has an easy time: both must have found every token that was written. */
+/** Throws if retinue missed tokens: a program that reads less is faster. */
 function checkSum(written: number, printed: string) {
   const found = (JSON.parse(printed) as { usage: { subtree: { outputTokens: number } } }[]).reduce(
     (sum, { usage }) => sum + usage.subtree.outputTokens,
@@ -152,6 +152,7 @@ function checkSum(written: number, printed: string) {
   if (found !== written) throw new Error(`retinue found ${found} output tokens of ${written}`);
 }
 
+/** Reports if ccusage missed tokens. */
 function checkRival(written: readonly number[], runs: readonly Measurement[], notify: (text: string) => void) {
   for (const [i, { stdout }] of runs.entries()) {
     const found = Number(/"outputTokens":\s*(\d+)(?![\s\S]*"outputTokens")/.exec(stdout)?.[1]);

@@ -1,4 +1,3 @@
-/** Numbers for the table. */
 export function bytes(count: number): string {
   const [size, unit] = count >= 1e9 ? [1e9, "GB"] : count >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
   const value = count / size;
@@ -21,12 +20,12 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
 }
 
 /** `100MB`, `1.5GB`. */
-export function parseBytes(words: string): number {
-  const [, number, unit = ""] = /^([\d.]+)\s*(k|M|G)?B?$/i.exec(words) ?? [];
+export function parseBytes(text: string): number {
+  const [, number, unit = ""] = /^([\d.]+)\s*(k|M|G)?B?$/i.exec(text) ?? [];
   const scale = { "": 1, k: 1e3, m: 1e6, g: 1e9 }[unit.toLowerCase()];
-  if (number === undefined || scale === undefined) throw new Error(`${words}: not a size; write 100MB or 1GB`);
+  if (number === undefined || scale === undefined) throw new Error(`${text}: not a size; write 100MB or 1GB`);
   return Number(number) * scale;
 }
 
-/** A limit, in bold where it does not hold. */
+/** A limit, in bold if it does not hold. */
 export const held = (limit: string, holds: boolean) => (holds ? limit : `**${limit}**`);

@@ -7,7 +7,7 @@ import { Texts } from "./text.ts";
 export interface HomeOptions {
   readonly bytes: number;
   readonly seed: number;
-  /** Default: the number that the profile gives for this many bytes. */
+  /** Default: the number of sessions that the profile of file sizes yields for this many bytes. */
   readonly sessions?: number;
 }
 
@@ -18,17 +18,17 @@ export interface HomeStats {
   readonly files: number;
   readonly bytes: number;
   readonly lines: number;
-  /** Model calls, and the tokens they put out. */
+  /** Model calls, and their output tokens. */
   readonly calls: number;
   readonly outputTokens: number;
   /** The session with the newest record, and its file. */
   readonly newest: { readonly id: string; readonly path: string };
 }
 
-/** Files of agents for each file of a session. */
+/** Transcripts of agents per transcript of a session. */
 const AGENTS_A_SESSION = 2;
 const MAX_DEPTH = 3;
-/** Sessions of the versions that write every request down, which makes most of their bytes. */
+/** Share of sessions of versions that record every request, which makes up most of their bytes. */
 const REQUESTS_SHARE = 0.35;
 const MODELS = ["claude-opus-4-5-20251101", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"];
 const TOOLS = ["Read", "Bash", "Edit", "Grep", "Glob"];
@@ -37,7 +37,7 @@ const SPAN_MS = 60 * 86_400_000;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** An agent to write: who it is, how large, and who is below it. */
+/** An agent to write: its id, its size and its children. */
 interface Plan {
   readonly id: string;
   readonly bytes: number;
@@ -46,9 +46,7 @@ interface Plan {
   readonly background: boolean;
 }
 
-/**
- * Writes a configuration folder of Claude Code with the sizes transcripts have in life. Equal options give equal bytes.
- */
+/** Writes a configuration folder of Claude Code with realistic file sizes. Equal options give equal bytes. */
 export function writeHome(folder: string, { bytes, seed, sessions }: HomeOptions): HomeStats {
   const count = sessions ?? Math.max(1, Math.round(usualFileCount(bytes) / (1 + AGENTS_A_SESSION)));
   return new HomeWriter(folder, seed).write(fileSizes(bytes, count * (1 + AGENTS_A_SESSION), seed), count);
@@ -69,16 +67,16 @@ class HomeWriter {
   }
 
   write(sizes: readonly number[], sessions: number): HomeStats {
-    const agents = this.#dealAgents(sizes.slice(sessions), sessions);
+    const agents = this.#assignAgents(sizes.slice(sessions), sessions);
     for (let i = 0; i < sessions; i += 1)
       this.#writeSession(sizes[i] ?? 0, agents[i] ?? [], FIRST + Math.floor((SPAN_MS * i) / sessions), i);
     return { ...this.#stats, newest: { id: this.#newest.id, path: this.#newest.path } };
   }
 
-  /** Most sessions have no agents, some have many; one agent in four is another agent's, down to the third level. */
-  #dealAgents(sizes: readonly number[], sessions: number): Plan[][] {
-    const dealt = Array.from({ length: sessions }, () => ({ top: [] as Plan[], parents: [] as Plan[] }));
-    const busy = dealt.filter((_, i) => i === 0 || this.#random.chance(0.4));
+  /** Most sessions have no agents, some have many; one agent in four is a child of another, up to three levels. */
+  #assignAgents(sizes: readonly number[], sessions: number): Plan[][] {
+    const plans = Array.from({ length: sessions }, () => ({ top: [] as Plan[], parents: [] as Plan[] }));
+    const busy = plans.filter((_, i) => i === 0 || this.#random.chance(0.4));
     for (const bytes of sizes) {
       const { top, parents } = this.#random.of(busy);
       const parent = parents.length > 0 && this.#random.chance(0.25) ? this.#random.of(parents) : null;
@@ -87,7 +85,7 @@ class HomeWriter {
       (parent?.children ?? top).push(plan);
       if (depth < MAX_DEPTH) parents.push(plan);
     }
-    return dealt.map(({ top }) => top);
+    return plans.map(({ top }) => top);
   }
 
   #writeSession(bytes: number, agents: readonly Plan[], start: number, number: number) {
@@ -127,7 +125,7 @@ class HomeWriter {
     return this.#writeTranscript(context, { path, bytes: plan.bytes, agent: plan.id, children: plan.children, start });
   }
 
-  /** Turns until the file is as large as it should be; the agents are spawned in the first ones. */
+  /** Writes turns until the file has its size; the agents are spawned in the first turns. */
   #writeTranscript(context: SessionContext, job: TranscriptJob): number {
     const out = new LineWriter(job.path);
     const random = this.#random;
@@ -168,19 +166,21 @@ class HomeWriter {
         continue;
       }
       const end = this.#writeAgent(context, child, call, job.agent, at);
-      const told = {
+      const result = {
         agentId: child.id,
         content: [{ type: "text", text: this.#texts.some(400) }],
         totalDurationMs: end - at,
       };
       const status = child.background ? "async_launched" : "completed";
       if (!child.background) at = Math.max(at, end);
-      user([{ tool_use_id: call, type: "tool_result", content: told.content }], { toolUseResult: { status, ...told } });
+      user([{ tool_use_id: call, type: "tool_result", content: result.content }], {
+        toolUseResult: { status, ...result },
+      });
       if (child.background) user(notification(child, call));
     }
     this.#putResponse(put, model, { type: "text", text: this.#texts.some(400) }, 0);
     out.close();
-    // As old as its last record, as in life: the newest are read first.
+    // The modification time is that of the last record, because the newest files are read first.
     utimesSync(job.path, at / 1_000, at / 1_000);
     this.#stats.files += 1;
     this.#stats.bytes += out.bytes;
@@ -188,7 +188,7 @@ class HomeWriter {
     return at;
   }
 
-  /** One response in two or three rows, all with its id and its usage. */
+  /** One response in two or three records, all with its id and usage. */
   #putResponse(put: (record: Json) => void, model: string, last: Json, turn: number) {
     const random = this.#random;
     const [id, requestId] = [`msg_${this.#hex(24)}`, `req_${this.#hex(24)}`];
@@ -240,7 +240,7 @@ class HomeWriter {
     };
   }
 
-  /** Versions from 2.1.300 on write every request they send. */
+  /** Versions from 2.1.300 on record every request that they send. */
   #putRequest(out: LineWriter, { id, common }: SessionContext, agentId: string | null, at: number) {
     const head = { sessionId: id, ...(agentId === null ? {} : { agentId }) };
     const text = (length: number) => [{ type: "text", text: this.#texts.some(length) }];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export interface Measurement {
   readonly wallSeconds: number;
-  /** User and system together, of the command and what it started. */
+  /** User and system time of the command and its child processes. */
   readonly cpuSeconds: number;
   readonly peakBytes: number;
   readonly stdout: string;
@@ -24,7 +24,7 @@ const MAX_OUTPUT = 1 << 30;
 /** GNU and BSD `time` report the resource usage of a child; Node.js does not. */
 const isGnu = spawnSync(TIME, ["-f", "%e", "true"]).status === 0;
 
-/** Runs a command to its end. One that fails or takes a quarter of an hour ends the benchmark. */
+/** Runs a command to its end. Throws if it fails or takes longer than 15 minutes. */
 export function measure({ program, args, env }: Command): Measurement {
   const folder = mkdtempSync(join(tmpdir(), "retinue-measure-"));
   const report = join(folder, "time");
@@ -49,7 +49,7 @@ export function measure({ program, args, env }: Command): Measurement {
   }
 }
 
-/** Commands that were run one after the other, as one. */
+/** The sum of commands that were run one after the other. */
 export const inSequence = (runs: readonly Measurement[]): Measurement => ({
   wallSeconds: runs.reduce((sum, run) => sum + run.wallSeconds, 0),
   cpuSeconds: runs.reduce((sum, run) => sum + run.cpuSeconds, 0),
@@ -70,7 +70,7 @@ function readBsd(report: string) {
   };
 }
 
-/** The median of each number. */
+/** The median of each value. */
 export function median(runs: readonly Measurement[]): Measurement {
   const middle = (of: (run: Measurement) => number) =>
     runs.map(of).sort((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;

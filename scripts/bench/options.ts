@@ -23,7 +23,7 @@ export interface BenchOptions {
   /** Records of the threads of `append`, and how many are appended to each. */
   readonly lengths: readonly number[];
   readonly appends: number;
-  /** Of `busy`: how many threads, how many records a second each, for how long. */
+  /** Of `busy`: number of threads, records per second and thread, and duration. */
   readonly threads: number;
   readonly rate: number;
   readonly seconds: number;
@@ -49,7 +49,7 @@ const USUAL = {
   requests: "100000",
   runs: "3",
 };
-/** The smallest form of every table: to see that it works, not to measure. */
+/** The smallest size of every table, to check that it works. */
 const QUICK: typeof USUAL = {
   size: "5MB",
   sessions: "50",
@@ -69,7 +69,7 @@ export const HELP = `npm run bench -- [options]
 
   --only <tables>      of ${TABLE_NAMES.join(", ")}; all by default
   --size <sizes>       homes of first and newest (${USUAL.size})
-  --huge               the same with ${HUGE} besides: takes 30 GB of disk and an hour
+  --huge               adds a home of ${HUGE}: takes 30 GB of disk and an hour
   --sessions <count>   home of warm, three transcripts each (${USUAL.sessions})
   --lengths <counts>   threads of append, in records (${USUAL.lengths})
   --appends <count>    records appended to each (${USUAL.appends})
@@ -80,13 +80,13 @@ export const HELP = `npm run bench -- [options]
   --requests <count>   of proxy (${USUAL.requests})
   --runs <count>       of each command; the median counts (${USUAL.runs})
   --seed <number>      of the generated homes (1)
-  --quick              the smallest form of every table, to see that it works
-  --built              measures dist as it is, without building it
-  --write              puts the tables into docs/benchmarks.md; the others stay as they are
+  --quick              the smallest size of every table, to check that it works
+  --built              measures the existing dist without building it
+  --write              replaces these tables in docs/benchmarks.md
 
 append, busy and proxy read /proc and run on Linux only.`;
 
-/** Null where help is asked for. */
+/** Null for `--help`. */
 export function readOptions(args: readonly string[]): BenchOptions | null {
   const text = { type: "string" } as const;
   const flag = { type: "boolean", default: false } as const;
@@ -112,7 +112,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
   return {
     only: values.only === undefined ? TABLE_NAMES : listOf(values.only).map(tableName),
     sizes: [...listOf(given.size), ...(values.huge ? [HUGE] : [])].map(parseBytes),
-    lengths: listOf(given.lengths).map((word) => count("lengths", word)),
+    lengths: listOf(given.lengths).map((text) => count("lengths", text)),
     ...{
       sessions: count("sessions", given.sessions),
       appends: count("appends", given.appends),
@@ -134,16 +134,17 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
   };
 }
 
-const listOf = (words: string) => words.split(",").filter((word) => word !== "");
+const listOf = (text: string) => text.split(",").filter((item) => item !== "");
 
-function tableName(word: string): TableName {
-  const found = TABLE_NAMES.find((name) => name === word);
-  if (found === undefined) throw new Error(`--only ${word}: no such table; there are ${TABLE_NAMES.join(", ")}`);
+function tableName(given: string): TableName {
+  const found = TABLE_NAMES.find((name) => name === given);
+  if (found === undefined) throw new Error(`--only ${given}: no such table; the tables are ${TABLE_NAMES.join(", ")}`);
   return found;
 }
 
-function count(option: string, word: string): number {
-  const number = Number(word);
-  if (!Number.isInteger(number) || number < 1) throw new Error(`--${option} ${word}: not a whole number of at least 1`);
+function count(option: string, given: string): number {
+  const number = Number(given);
+  if (!Number.isInteger(number) || number < 1)
+    throw new Error(`--${option} ${given}: not a whole number of at least 1`);
   return number;
 }

@@ -1,18 +1,18 @@
-/** A section of docs/benchmarks.md: its heading, and what is below it. */
+/** A section of docs/benchmarks.md: its heading and its content. */
 export interface Section {
   readonly title: string;
   readonly text: string;
 }
 
-/** The section that a bench printed, heading first. */
+/** Parses a section as printed by a benchmark, heading first. */
 export function sectionOf(printed: string): Section {
   const [, title = "", text = ""] = /^## (.*)\n+([\s\S]*)$/.exec(printed.trim()) ?? [];
   return { title, text: text.trim() };
 }
 
 /**
- * The page with these sections in place of those of the same title. The others stay; `order` says which comes first,
- * and those it does not name come last.
+ * Replaces the sections with these titles and keeps the others. Sections are sorted by `order`; those that it does not
+ * contain come last.
  */
 export function withSections(
   page: string,

@@ -1,5 +1,5 @@
 /**
- * What an agent waits for: `retinue hook` and `retinue statusline`, as it calls them, with a server and without one.
+ * Commands that an agent waits for: `retinue hook` and `retinue statusline`, with and without a server.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ const RUNS = 20;
 
 const inMs = (seconds: number) => `${Math.round(seconds * 1000)} ms`;
 
-/** How long each may take at most, in seconds, by the contract with those who wait. */
+/** Maximum wall time in seconds. */
 const LIMITS = { hook: 0.06, statusline: 0.15 } as const;
 
 export async function quickSection(scratch: string): Promise<string> {
@@ -30,7 +30,7 @@ export async function quickSection(scratch: string): Promise<string> {
       hook_event_name: "UserPromptSubmit",
       prompt: "x".repeat(bytes),
     });
-  const asked = JSON.stringify({ session_id: session, transcript_path: transcript });
+  const request = JSON.stringify({ session_id: session, transcript_path: transcript });
   const timed = (args: readonly string[], input: string) =>
     middle(Array.from({ length: RUNS }, () => took(args, input, env)));
   const bare = timed(["-e", "0"], "");
@@ -38,7 +38,7 @@ export async function quickSection(scratch: string): Promise<string> {
   const all = (where: string) => [
     row(`\`retinue hook\`, 1 KB${where}`, timed([program, "hook"], payload(1_000)), bare, LIMITS.hook),
     row(`\`retinue hook\`, 1 MB${where}`, timed([program, "hook"], payload(1_000_000)), bare, LIMITS.hook),
-    row(`\`retinue statusline\`${where}`, timed([program, "statusline"], asked), bare, LIMITS.statusline),
+    row(`\`retinue statusline\`${where}`, timed([program, "statusline"], request), bare, LIMITS.statusline),
   ];
   const alone = all(", no server");
   const server = spawn(process.execPath, [program, "serve", "--no-open", "--port", "0", "--quiet"], {

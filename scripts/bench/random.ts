@@ -1,12 +1,12 @@
-/** Chance that is the same on every machine: equal seeds give equal numbers. */
+/** A deterministic random number generator: equal seeds give equal numbers on every machine. */
 export interface Random {
-  /** From 0, below 1. */
+  /** At least 0, below 1. */
   next(): number;
-  /** A whole number from 0, below `n`. */
+  /** An integer of at least 0, below `n`. */
   below(n: number): number;
-  /** One of the things. */
-  of<T>(things: readonly T[]): T;
-  /** True that often. */
+  /** One of the items. */
+  of<T>(items: readonly T[]): T;
+  /** True with this probability. */
   chance(share: number): boolean;
 }
 
@@ -23,10 +23,10 @@ export function seeded(seed: number): Random {
   return {
     next,
     below,
-    of: (things) => {
-      const thing = things[below(things.length)];
-      if (thing === undefined) throw new Error("nothing to choose from");
-      return thing;
+    of: (items) => {
+      const item = items[below(items.length)];
+      if (item === undefined) throw new Error("the list is empty");
+      return item;
     },
     chance: (share) => next() < share,
   };

@@ -18,8 +18,8 @@ const FIRST = Date.parse("2026-09-01T08:00:00.000Z");
 const SPAN_MS = 60 * 86_400_000;
 
 /**
- * Writes a configuration folder of Codex: one thread a rollout, with the sizes that transcripts have in life. Equal
- * options give equal bytes.
+ * Writes a configuration folder of Codex: one rollout per thread, with realistic file sizes. Equal options give equal
+ * bytes.
  */
 export function writeRollouts(
   folder: string,
@@ -108,7 +108,7 @@ class Rollout {
     this.#put("response_item", { type: "function_call_output", call_id: id, output });
   }
 
-  /** What the response used, and what all of them used so far. */
+  /** The usage of one response, and the total so far. */
   count(input: number, output: number): void {
     const last = {
       input_tokens: input,
@@ -124,14 +124,14 @@ class Rollout {
     this.#put("event_msg", { type: "token_count", info, rate_limits: null });
   }
 
-  end(answer: string): void {
+  end(response: string): void {
     this.#put("response_item", {
       type: "message",
       role: "assistant",
-      content: [{ type: "output_text", text: answer }],
+      content: [{ type: "output_text", text: response }],
     });
-    this.#put("event_msg", { type: "agent_message", message: answer });
-    this.#put("event_msg", { type: "task_complete", turn_id: `${this.#id}-turn`, last_agent_message: answer });
+    this.#put("event_msg", { type: "agent_message", message: response });
+    this.#put("event_msg", { type: "task_complete", turn_id: `${this.#id}-turn`, last_agent_message: response });
   }
 
   write(folder: string): void {
@@ -144,7 +144,7 @@ class Rollout {
     );
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, this.lines.join(""));
-    // As old as its last record, as in life: the newest are read first.
+    // The modification time is that of the last record, because the newest files are read first.
     utimesSync(path, this.#at / 1_000, this.#at / 1_000);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * `npm run bench`: how long retinue takes, beside ccusage on the same files, in homes with the sizes that transcripts
- * have in life.
+ * `npm run bench`: compares the run time of retinue with that of ccusage on the same files, in generated homes with
+ * realistic file sizes.
  *
  *   npm run bench -- --only first,append --size 100MB,1GB --runs 3 --write
  *
- * Everything is made below the temporary folder and removed again, also when it is stopped.
+ * All files are created in the temporary folder and removed at the end, also if it is interrupted.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { appendCost, appendSection } from "./append.ts";
 import { busy, busySection } from "./busy.ts";
 import { CCUSAGE } from "./ccusage.ts";
 import { Context } from "./context.ts";
-import { firstLook, firstSection, newestFirst, newestSection } from "./first.ts";
+import { firstRead, firstSection, newestFirst, newestSection } from "./first.ts";
 import { bytes } from "./format.ts";
 import type { HomeOptions } from "./home.ts";
 import { type BenchOptions, HELP, readOptions, type TableName } from "./options.ts";
@@ -24,7 +24,7 @@ import { warmSection } from "./warm.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "docs/benchmarks.md");
-/** What a session has on average where only their number is asked for. */
+/** Average size of a session if only the number of sessions is given. */
 const BYTES_A_SESSION = 100_000;
 
 interface Table {
@@ -46,7 +46,7 @@ const TABLES: Readonly<Record<TableName, Table>> = {
   first: {
     title: "First look",
     homes: bySize,
-    run: async (context, options) => firstSection(await eachOf(bySize(options), (home) => firstLook(context, home))),
+    run: async (context, options) => firstSection(await eachOf(bySize(options), (home) => firstRead(context, home))),
   },
   newest: {
     title: "Newest threads first",
@@ -103,7 +103,7 @@ for (const [i, table] of tables.entries()) {
   if (title !== table.title) throw new Error(`the table ${table.title} is headed ${title}`);
   console.log(`## ${title}\n\n${section.text}\n`);
   context.keepOnly(tables.slice(i + 1).flatMap(({ homes }) => homes(options)));
-  // At once: a later table may fail.
+  // Written now, because a later table may fail.
   const page = existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "";
   if (options.write)
     writeFileSync(
@@ -123,7 +123,7 @@ async function eachOf<T, Found>(all: readonly T[], work: (one: T) => Promise<Fou
   return found;
 }
 
-/** What a bench of its own prints. */
+/** The output of a benchmark that runs as its own process. */
 function printedBy(bench: string, size: number): string {
   return execFileSync(process.execPath, [join(ROOT, "scripts/bench", bench, "run.ts"), String(size)], {
     encoding: "utf8",

@@ -6,10 +6,10 @@ import { cpuOf } from "../soak/sample.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../bin/retinue.js");
 const PATIENCE_MS = 10 * 60_000;
-/** How often the page of a waterfall requests new spans at most. */
+/** Minimum interval between two requests for spans by the waterfall page. */
 const SPANS_MS = 400;
 
-/** `retinue serve` on a home, and what it costs. Linux: it looks into /proc. */
+/** `retinue serve` on a home, with its CPU time and memory. Linux only, because it reads /proc. */
 export class Serving {
   readonly #child: ChildProcess;
   readonly url: string;
@@ -47,7 +47,7 @@ export class Serving {
     throw new Error("retinue serve was not ready in time");
   }
 
-  /** Seconds of CPU so far, user and system, of all its threads. */
+  /** CPU seconds so far, user and system, of all its threads. */
   get cpuSeconds(): number {
     return cpuOf(this.#child.pid ?? 0);
   }
@@ -58,7 +58,7 @@ export class Serving {
   }
 
   /**
-   * Follows what the dashboard follows on the page of a thread: the list, the tree and the log, and with `waterfall`
+   * Subscribes like the dashboard on the page of a thread: to the list, the tree and the log, and with `waterfall` to
    * its spans.
    */
   async follow(uri: string, waterfall: boolean): Promise<Follower> {
@@ -77,7 +77,7 @@ export class Serving {
   }
 }
 
-/** Reads a live stream as a browser does. */
+/** Reads a live stream like a browser. */
 export class Follower {
   readonly #abort = new AbortController();
   messages = 0;
@@ -95,21 +95,21 @@ export class Follower {
     }
   }
 
-  /** All spans once, then at most every 400 ms those that changed, whenever a message came. */
+  /** Requests all spans once, then changes after new messages, at most every `SPANS_MS`. */
   async followSpans(url: URL): Promise<void> {
     let after = ((await (await fetch(url)).json()) as { readonly next: string }).next;
-    const ask = async () => {
+    const poll = async () => {
       for (let seen = this.messages; !this.#abort.signal.aborted; await wait(SPANS_MS)) {
         if (seen === this.messages) continue;
         seen = this.messages;
-        const answer = await (
+        const response = await (
           await fetch(new URL(`?after=${encodeURIComponent(after)}`, url), { signal: this.#abort.signal })
         ).text();
-        this.bytes += answer.length;
-        after = (JSON.parse(answer) as { readonly next: string }).next;
+        this.bytes += response.length;
+        after = (JSON.parse(response) as { readonly next: string }).next;
       }
     };
-    ask().catch(() => {});
+    poll().catch(() => {});
   }
 
   stop(): void {

@@ -1,7 +1,7 @@
 import { seeded } from "./random.ts";
 
 /**
- * How large transcripts are in life: the profile that ccusage publishes of 3,142 files with 1,239 MiB
+ * Sizes of real transcripts: the profile that ccusage publishes of 3,142 files with 1,239 MiB
  * (generate-large-fixture.nu). Half of all files have at most 105 KB; one has 87 MB.
  */
 const QUANTILES: readonly (readonly [share: number, bytes: number])[] = [
@@ -11,14 +11,13 @@ const QUANTILES: readonly (readonly [share: number, bytes: number])[] = [
   [0.9, 654_000],
   [0.95, 1_500_000],
   [0.99, 5_400_000],
-  // Not published; it makes the mean that of the published total.
+  // Not published; chosen so that the mean matches the published total.
   [0.999, 16_000_000],
   [1, 87_000_000],
 ];
 
 /**
- * The size of the file at that share of all files. Between two known shares sizes grow by the same factor for each
- * step.
+ * The file size at a quantile, interpolated exponentially between the known ones.
  */
 export function sizeAt(share: number): number {
   const above = QUANTILES.findIndex(([known]) => known >= share);
@@ -34,7 +33,7 @@ const MEAN =
 
 export const usualFileCount = (bytes: number) => Math.max(1, Math.round(bytes / MEAN));
 
-/** So many sizes with the profile above that add up to `bytes`: one from every equal share of it, in any order. */
+/** `count` sizes that follow the profile and add up to `bytes`: one per quantile range, shuffled. */
 export function fileSizes(bytes: number, count: number, seed: number): number[] {
   const random = seeded(seed);
   const sizes = Array.from({ length: count }, (_, i) => sizeAt((i + random.next()) / count));

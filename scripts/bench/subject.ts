@@ -12,7 +12,7 @@ import type { Command } from "./measure.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const PROGRAM = join(ROOT, "bin/retinue.js");
 
-/** The built command, as people run it, on one generated home. */
+/** The built command on one generated home. */
 export class Subject {
   readonly home: string;
   readonly stats: HomeStats;
@@ -24,13 +24,13 @@ export class Subject {
     this.#data = mkdtempSync(join(home, "data-"));
   }
 
-  /** Forgets whatever retinue has kept so far. */
+  /** Replaces retinue's data folder by an empty one. */
   reset(): void {
     rmSync(this.#data, { recursive: true });
     this.#data = mkdtempSync(join(this.home, "data-"));
   }
 
-  /** Removes whatever retinue keeps; the records stay. */
+  /** Removes retinue's data folder and keeps the transcripts. */
   remove(): void {
     rmSync(this.#data, { recursive: true });
   }
@@ -43,12 +43,12 @@ export class Subject {
     return { PATH: process.env.PATH ?? "", HOME: this.home, RETINUE_HOME: this.#data, NO_COLOR: "1" };
   }
 
-  /** Bytes of everything retinue keeps. */
+  /** Size of retinue's data folder. */
   keptBytes(): number {
     return filesBelow(this.#data).reduce((sum, path) => sum + readFileSync(join(this.#data, path)).length, 0);
   }
 
-  /** Adds one more exchange to the newest session, as its product would. */
+  /** Appends a record to the newest session, in the format of its product. */
   grow(number: number): void {
     const { id, path } = this.stats.newest;
     const at = new Date(Date.parse("2026-12-01T00:00:00.000Z") + number * 1_000).toISOString();
@@ -69,8 +69,7 @@ export class Subject {
   }
 
   /**
-   * From the moment a record is written until `events --follow` prints it, in seconds; for so many records, one after
-   * the other.
+   * Seconds from writing a record until `events --follow` prints it, for `count` records in sequence.
    */
   async followDelays(first: number, count: number): Promise<number[]> {
     const { program, args, env } = this.command("events", `claude://${this.stats.newest.id}`, "--follow");
@@ -82,7 +81,7 @@ export class Subject {
     }
   }
 
-  /** The same until a client of the server's live stream has it: a browser, say. */
+  /** The same until a client of the server's live stream receives it. */
   async streamDelays(first: number, count: number): Promise<number[]> {
     const { program, args, env } = this.command("serve", "--port", "0", "--no-open");
     const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
@@ -92,7 +91,7 @@ export class Subject {
         `/api/live?events=${encodeURIComponent(`claude://${this.stats.newest.id}`)}`,
         address.toString().trim(),
       );
-      // It answers before it has looked around.
+      // The server responds before it has read the files.
       for (let tries = 0; (await fetch(url)).status !== 200 && tries < 600; tries += 1) await wait(100);
       const { body } = await fetch(url);
       if (body === null) throw new Error("the live stream is empty");
@@ -114,7 +113,7 @@ export class Subject {
         written = performance.now();
         this.grow(first + delays.length);
       };
-      // What is there already comes first; when nothing more has come for a while, it waits for more.
+      // Existing events come first. Starts writing when no output has arrived for a while.
       let quiet = setTimeout(write, QUIET_MS);
       const limit = setTimeout(() => reject(new Error("a new record was not shown within a minute")), 60_000);
       output.on("error", reject).on("data", (piece: Uint8Array) => {
@@ -137,5 +136,5 @@ export class Subject {
 }
 
 const QUIET_MS = 2_000;
-/** Not so soon that the last one is still being dealt with, and at no even distance. */
+/** Long enough for the previous record to be processed, and not round, so that writes do not align with timers. */
 const PAUSE_MS = 370;

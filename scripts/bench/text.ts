@@ -4,13 +4,13 @@ const PLAIN =
   "const let function return await import export class interface type string number boolean agent session tool result error token stream parse tree node child parent root depth cost usage cache read write edit grep glob bash test fixture expected actual diff patch line file path module".split(
     " ",
   );
-/** Non-ASCII text costs parsers more. */
+/** Non-ASCII text is slower to parse. */
 const OTHER = ["größe", "naïve", "ключ", "函数", "エラー", "오류", "✓", "→", "…", "🚀", "“quoted”", "straße"];
 const POOL = 1 << 21;
 
 /**
- * Text as in transcripts. Cut from two large pieces that are written once: making it must not cost more than
- * reading it.
+ * Text like that of transcripts. Taken from two large texts that are generated once, so that generating is not slower
+ * than reading.
  */
 export class Texts {
   readonly #random: Random;
@@ -41,7 +41,7 @@ export class Texts {
       const start = this.#random.below(pool.length - 1);
       text += pool.slice(start, start + length - text.length);
     }
-    // A pair must not be cut in two.
+    // Removes halves of surrogate pairs at the cuts.
     return text.toWellFormed();
   }
 }

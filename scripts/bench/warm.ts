@@ -1,4 +1,4 @@
-/** Commands on a home that is indexed already. */
+/** Commands on a home that is already indexed. */
 import { join } from "node:path";
 import { CCUSAGE } from "./ccusage.ts";
 import type { Context } from "./context.ts";
@@ -24,18 +24,18 @@ export async function warmSection(context: Context, options: HomeOptions): Promi
         return measure(command);
       }),
     );
-  const beside = repeated(theirs);
+  const reference = repeated(theirs);
   const row = (name: string, ours: Measurement, isLimited = true) => [
     name,
     seconds(ours.wallSeconds),
     seconds(ours.cpuSeconds),
     bytes(ours.peakBytes),
-    ratio(ours.cpuSeconds, beside.cpuSeconds),
-    isLimited ? held(`at most ${CPU_LIMIT}×`, ours.cpuSeconds <= CPU_LIMIT * beside.cpuSeconds) : "",
+    ratio(ours.cpuSeconds, reference.cpuSeconds),
+    isLimited ? held(`at most ${CPU_LIMIT}×`, ours.cpuSeconds <= CPU_LIMIT * reference.cpuSeconds) : "",
   ];
   const find: Command = { program: "find", args: [join(folder, ".claude"), "-newermt", "2100-01-01"], env: theirs.env };
   const rows = [
-    row(`ccusage ${CCUSAGE}`, beside, false),
+    row(`ccusage ${CCUSAGE}`, reference, false),
     row("`retinue ls`", repeated(subject.command("ls"))),
     row(
       "`ls` after one new record",

@@ -1,4 +1,4 @@
-/** Loaded into the measured process: reports what only the process itself knows. */
+/** Loaded into the measured process: reports what is not visible from outside. */
 process.on("message", (message) => {
   if (message === "collect") globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -8,5 +8,5 @@ process.on("message", (message) => {
     handles: process.getActiveResourcesInfo().filter((name) => name !== "PipeWrap" && name !== "Timeout").length,
   });
 });
-// It must not keep the process from ending.
+// The channel must not keep the process alive.
 process.channel?.unref();

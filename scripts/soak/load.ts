@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 export interface LoadOptions {
   readonly threads: number;
-  /** Of all threads together. */
+  /** Total for all threads. */
   readonly agents: number;
   /** The time of the next record. */
   readonly now?: () => number;
@@ -14,7 +14,7 @@ export interface Written {
   readonly records: number;
   readonly threads: number;
   readonly agents: number;
-  /** Model calls, and the tokens they put out. */
+  /** Model calls, and their output tokens. */
   readonly calls: number;
   readonly outputTokens: number;
 }
@@ -23,7 +23,7 @@ type Json = Readonly<Record<string, unknown>>;
 const MODEL = "claude-sonnet-4-5-20250929";
 const TEXT = "Now the next file is read, and what it says about the others is compared with what was found before. ";
 
-/** Threads of Claude Code that grow side by side, each with agents that come, work and end. */
+/** Threads of Claude Code that grow concurrently, each with agents that are spawned, work and end. */
 export class Load {
   readonly #threads: Thread[];
   #next = 0;
@@ -44,7 +44,7 @@ export class Load {
     return this.#threads.map(({ id }) => id);
   }
 
-  /** Appends this many records, spread over all threads; `progress` is the elapsed part of the time, from 0 to 1. */
+  /** Appends this many records, spread over all threads. `progress` is the elapsed share of the time, from 0 to 1. */
   write(records: number, progress: number): void {
     for (let left = records; left > 0; left -= 1) {
       this.#threads[this.#next % this.#threads.length]?.step(progress);
@@ -75,7 +75,7 @@ export class Load {
   }
 }
 
-/** A thread with its agents; those at work take turns with it. */
+/** A thread with its agents; the thread and its running agents write in turn. */
 class Thread {
   readonly id: string;
   readonly #folder: string;
@@ -110,7 +110,7 @@ class Thread {
   }
 
   step(progress: number): void {
-    // Agents come one after the other; of three at work the oldest ends.
+    // Agents are spawned one by one; if more than three are running, the oldest ends.
     if (this.spawned < Math.ceil(progress * this.#agents) && this.#main.isBetweenCalls) this.#spawn();
     else if (this.#working.length > 3) this.#finish();
     else {
@@ -124,7 +124,7 @@ class Thread {
     const id = `a${this.id.slice(-4)}${String(this.spawned).padStart(12, "0")}`;
     const call = `toolu_spawn_${id}`;
     const path = join(this.#folder, this.id, "subagents", `agent-${id}.jsonl`);
-    this.#main.answer({
+    this.#main.respond({
       type: "tool_use",
       id: call,
       name: "Agent",
@@ -165,7 +165,7 @@ class Thread {
   }
 }
 
-/** A transcript that grows: an answer in two rows, then what its tool returned, and so on. */
+/** A growing transcript: a response in two records, then the tool result, and so on. */
 class Transcript {
   readonly #path: string;
   readonly #session: string;
@@ -193,7 +193,7 @@ class Transcript {
 
   step(): void {
     const call = `toolu_${this.#name()}`;
-    if (this.#stage === 0) this.answer({ type: "text", text: TEXT });
+    if (this.#stage === 0) this.respond({ type: "text", text: TEXT });
     if (this.#stage === 1)
       this.#row({ type: "tool_use", id: call, name: "Read", input: { file_path: "/home/dev/index.ts" } });
     if (this.#stage === 2) this.user([{ tool_use_id: this.#open, type: "tool_result", content: TEXT.repeat(3) }]);
@@ -203,20 +203,20 @@ class Transcript {
 
   end(): void {
     while (!this.isBetweenCalls) this.step();
-    this.answer({ type: "text", text: "Done." }, "end_turn");
+    this.respond({ type: "text", text: "Done." }, "end_turn");
   }
 
   user(content: unknown, more: Json = {}): void {
     this.#put({ type: "user", message: { role: "user", content }, ...more });
   }
 
-  answer(block: Json, stop = "tool_use"): void {
+  respond(block: Json, stop = "tool_use"): void {
     this.calls += 1;
     this.outputTokens += this.#tokens();
     this.#row(block, stop);
   }
 
-  /** All rows of a response have its id and usage. */
+  /** All records of a response have its id and usage. */
   #row(block: Json, stop = "tool_use") {
     const usage = {
       input_tokens: 3,

@@ -1,10 +1,10 @@
 /**
- * `npm run test:soak`: a busy machine in ten minutes, and the longest transcript there is. Says whether memory and
- * handles stay flat, whether nothing is used when nothing happens, and whether everything that was written was found.
+ * `npm run test:soak`: a busy machine for ten minutes, and one very long transcript. Checks that memory and handles do
+ * not grow, that an idle server uses no CPU, and that everything that was written is found.
  *
  *   npm run test:soak -- --minutes 10 --threads 20 --agents 300 --rate 800 --lines 1000000 --write
  *
- * For Linux: it looks into /proc. Everything is made below the temporary folder and removed again.
+ * Linux only, because it reads /proc. All files are created in the temporary folder and removed at the end.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,8 +12,8 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { bytes, thousands } from "../bench/format.ts";
-import { lookAtLong, soak } from "./soak.ts";
-import { checksOf, checksTable, isGood, looksTable, samplesTable } from "./verdict.ts";
+import { readLong, soak } from "./soak.ts";
+import { checksOf, checksTable, isGood, readsTable, samplesTable } from "./verdict.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "docs/reliability.md");
@@ -39,7 +39,7 @@ const [minutes, threads, agents, rate, lines] = [
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-soak-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
-const notify = (words: string) => process.stderr.write(`${words}\n`);
+const notify = (text: string) => process.stderr.write(`${text}\n`);
 notify("building retinue");
 execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inherit" });
 
@@ -58,7 +58,7 @@ const soaked =
         notify,
       });
 notify(`a transcript of ${thousands(lines)} lines`);
-const looks = lines === 0 ? [] : await lookAtLong(join(scratch, "long"), lines);
+const reads = lines === 0 ? [] : await readLong(join(scratch, "long"), lines);
 const checks = soaked === null ? [] : checksOf(soaked);
 
 const machine = `${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}), ${bytes(totalmem())} of memory, ${process.platform} ${process.arch}, Node ${process.version}`;
@@ -69,15 +69,15 @@ if (soaked !== null)
     samplesTable(soaked.samples),
     checksTable(checks),
   );
-if (looks.length > 0)
-  parts.push(`One transcript of ${thousands(lines)} lines, read for the first time:`, looksTable(looks));
+if (reads.length > 0)
+  parts.push(`One transcript of ${thousands(lines)} lines, read for the first time:`, readsTable(reads));
 const section = parts.join("\n\n");
 console.log(section);
 if (given.write)
   writeFileSync(PAGE, withSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "# Reliability\n", section));
-process.exitCode = checks.every(({ holds }) => holds) && looks.every(isGood) ? 0 : 1;
+process.exitCode = checks.every(({ holds }) => holds) && reads.every(isGood) ? 0 : 1;
 
-/** The page with this section in place of the one before. */
+/** Replaces the section in the page, or appends it. */
 function withSection(page: string, text: string): string {
   const sections = page.split(/^(?=## )/m);
   const at = sections.findIndex((one) => one.startsWith(`${TITLE}\n`));

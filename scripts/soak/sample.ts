@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from "node:fs";
 
 /** The resources of a process at one moment. */
 export interface Sample {
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   readonly at: number;
   readonly rss: number;
   readonly heap: number;
-  /** Open file descriptors, inotify watches, and what the event loop holds. */
+  /** Open file descriptors, inotify watches, and active resources of the event loop. */
   readonly files: number;
   readonly watches: number;
   readonly handles: number;
@@ -21,7 +21,7 @@ export interface Sample {
 const TICKS = 100;
 
 export function cpuOf(pid: number): number {
-  // The name of the command may hold blanks and brackets.
+  // The command name may contain spaces and parentheses.
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
     .split(" ");
@@ -43,7 +43,7 @@ function watchesOf(pid: number): number {
   }, 0);
 }
 
-/** The child has to have `inside.ts` loaded. */
+/** Requires `inside.ts` to be loaded in the child. */
 export async function sample(
   child: ChildProcess,
   at: number,

@@ -14,12 +14,12 @@ const TICK_MS = 100;
 
 export interface SoakOptions extends LoadOptions {
   readonly seconds: number;
-  /** Records a second, of all threads together. */
+  /** Records per second, of all threads together. */
   readonly rate: number;
   readonly sampleSeconds: number;
-  /** How long nothing happens at the end. */
+  /** Duration of the idle phase at the end. */
   readonly idleSeconds: number;
-  /** How long to wait after that until memory is released; 0: this is not measured. */
+  /** How long to wait after that until memory is released; 0 if this is not measured. */
   readonly releaseSeconds: number;
   readonly notify?: (text: string) => void;
 }
@@ -27,23 +27,20 @@ export interface SoakOptions extends LoadOptions {
 export interface Soaked {
   readonly samples: readonly Sample[];
   readonly written: Written;
-  /** The same, as the server reports it at the end. */
+  /** The same numbers as reported by the server at the end. */
   readonly found: Omit<Written, "records">;
   readonly messages: number;
   readonly requests: number;
-  /** From the last record until the server had sent all of it. */
+  /** Time from the last record until the server reported all records. */
   readonly caughtUpSeconds: number;
-  /** Share of a core that is used while nothing happens. */
+  /** Share of a core used while idle. */
   readonly idleShare: number;
   readonly peak: number;
-  /** Heap in use, after a collection: at the beginning, and when all is quiet. Null if not measured. */
+  /** Heap in use after a garbage collection, at the start and when idle. Null if not measured. */
   readonly released: { readonly before: number; readonly after: number } | null;
 }
 
-/**
- * A busy machine: threads and agents that grow, a server with a client that follows along, and requests through the
- * proxy.
- */
+/** A busy machine: growing threads and agents, a server with a live client, and requests through the proxy. */
 export async function soak(folder: string, options: SoakOptions): Promise<Soaked> {
   const { seconds, rate, sampleSeconds, idleSeconds, releaseSeconds, notify = () => {} } = options;
   const machine = new Machine(folder);
@@ -64,13 +61,13 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     const upstream = await machine.start([UPSTREAM, "upstream"]);
     const proxy = await machine.start([PROGRAM, "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"]);
     const uri = `claude://${load.first}`;
-    // What the dashboard follows on the page of a thread, and beside it.
+    // The subscriptions of the dashboard on the page of a thread.
     await until(async () => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, url))).ok);
     const client = new Client(
       new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url),
     );
     const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
-    // As the dashboard does: all spans once, then what changed.
+    // Like the dashboard: all spans once, then only changes.
     const followSpans = async () => spans.searchParams.set("after", (await json<{ next: string }>(spans)).next);
 
     const before = (await sample(child, 0, 0, "collect")).heap;
@@ -83,7 +80,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
       if (at >= samples.length * sampleSeconds) {
         samples.push(await sample(child, at, load.written.records));
         requests += 1;
-        await Promise.all([ask(proxy.url, requests), followSpans()]);
+        await Promise.all([sendRequest(proxy.url, requests), followSpans()]);
         const last = samples.at(-1);
         notify(
           `${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`,
@@ -124,7 +121,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
   }
 }
 
-export interface LongLook {
+export interface LongRead {
   readonly what: string;
   readonly seconds: number;
   readonly cpuSeconds: number;
@@ -133,9 +130,9 @@ export interface LongLook {
 }
 
 /** The first read of a transcript with this many lines, by commands and by a server. */
-export async function lookAtLong(folder: string, lines: number): Promise<readonly LongLook[]> {
+export async function readLong(folder: string, lines: number): Promise<readonly LongRead[]> {
   const machine = new Machine(folder);
-  const looks: LongLook[] = [];
+  const reads: LongRead[] = [];
   try {
     const written = writeLong(machine.home, lines);
     const isRight = (calls: number | undefined) => calls === written.calls;
@@ -145,7 +142,7 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
     ]) {
       const { text, ...took } = await machine.run([PROGRAM, ...args]);
       const sent = JSON.parse(text) as SentRecord | SentRecord[];
-      looks.push({
+      reads.push({
         what: `\`retinue ${args[0]}\``,
         ...took,
         isRight: isRight((Array.isArray(sent) ? sent[0] : sent)?.usage.subtree.calls),
@@ -161,14 +158,14 @@ export async function lookAtLong(folder: string, lines: number): Promise<readonl
       new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url),
     ).catch(() => null);
     const pid = child.pid ?? 0;
-    looks.push({
+    reads.push({
       what: "`retinue serve`, list and tree",
       seconds,
       cpuSeconds: cpuOf(pid),
       peak: peakOf(pid),
       isRight: isRight(tree?.usage.subtree.calls),
     });
-    return looks;
+    return reads;
   } finally {
     await machine.stop();
   }
@@ -183,10 +180,10 @@ interface SentRecord {
 
 async function sumsOf(url: string, ids: ReadonlySet<string>): Promise<Soaked["found"]> {
   const { items } = await json<{ items: readonly SentRecord[] }>(new URL("/api/threads?limit=200", url));
-  const ours = items.filter(({ sessionId }) => ids.has(sessionId));
-  const sum = (of: (record: SentRecord) => number) => ours.reduce((total, record) => total + of(record), 0);
+  const threads = items.filter(({ sessionId }) => ids.has(sessionId));
+  const sum = (of: (record: SentRecord) => number) => threads.reduce((total, record) => total + of(record), 0);
   return {
-    threads: ours.length,
+    threads: threads.length,
     agents: sum(({ counts }) => counts.descendants),
     calls: sum(({ usage }) => usage.subtree.calls),
     outputTokens: sum(({ usage }) => usage.subtree.outputTokens),
@@ -202,15 +199,15 @@ async function cpuIn(child: ChildProcess, seconds: number): Promise<number> {
   return (cpuOf(child.pid ?? 0) - before) / seconds;
 }
 
-/** Once more if the connection was closed just when the request was sent. */
+/** Retries once, because the server may close a reused connection just as the request is sent. */
 const json = async <T>(url: URL): Promise<T> => (await (await fetch(url).catch(() => fetch(url))).json()) as T;
 
 async function until(what: () => Promise<boolean>, limitMs = 120_000): Promise<void> {
   for (const end = Date.now() + limitMs; Date.now() < end; await wait(100)) if (await what().catch(() => false)) return;
-  throw new Error(`it did not come about: ${what.toString()}`);
+  throw new Error(`timed out waiting for: ${what.toString()}`);
 }
 
-/** Receives what a browser would, and counts it. */
+/** Receives the live stream like a browser and counts its messages. */
 class Client {
   readonly #abort = new AbortController();
   messages = 0;
@@ -230,7 +227,7 @@ class Client {
   }
 }
 
-function ask(url: string, number: number): Promise<void> {
+function sendRequest(url: string, number: number): Promise<void> {
   const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Request ${number}` }] });
   return new Promise((resolve, reject) => {
     const headers = {
@@ -238,15 +235,15 @@ function ask(url: string, number: number): Promise<void> {
       "content-length": Buffer.byteLength(body),
       "x-claude-code-session-id": "soak",
     };
-    const asking = request(`${url}/v1/messages?bytes=2000`, { method: "POST", headers }, (response) =>
+    const outgoing = request(`${url}/v1/messages?bytes=2000`, { method: "POST", headers }, (response) =>
       response.resume().on("end", resolve).on("error", reject),
     );
-    asking.on("error", reject);
-    asking.end(body);
+    outgoing.on("error", reject);
+    outgoing.end(body);
   });
 }
 
-/** A home of its own, and the processes that were started in it. */
+/** A separate home folder, and the processes started in it. */
 class Machine {
   readonly home: string;
   readonly data: string;
@@ -265,7 +262,7 @@ class Machine {
     return child;
   }
 
-  /** Until it prints where it listens. */
+  /** Resolves when the process prints its address. */
   start(args: readonly string[]): Promise<{ readonly url: string; readonly child: ChildProcess }> {
     const child = this.#spawn(args);
     return new Promise((resolve, reject) => {
@@ -274,7 +271,7 @@ class Machine {
     });
   }
 
-  /** Waits for its end, with samples in between. */
+  /** Runs a command to its end and samples its CPU time and memory. */
   async run(
     args: readonly string[],
   ): Promise<{ readonly text: string; readonly seconds: number; readonly cpuSeconds: number; readonly peak: number }> {
@@ -293,7 +290,7 @@ class Machine {
       try {
         [cpuSeconds, peak] = [cpuOf(child.pid ?? 0), Math.max(peak, peakOf(child.pid ?? 0)) || peak];
       } catch {
-        // It is over.
+        // The process has ended.
       }
     }
     return { text, seconds: (performance.now() - began) / 1_000, cpuSeconds, peak };

@@ -1,15 +1,15 @@
 import { bytes, markdownTable, seconds, thousands } from "../bench/format.ts";
 import type { Sample } from "./sample.ts";
-import { isAll, type LongLook, type Soaked } from "./soak.ts";
+import { isAll, type LongRead, type Soaked } from "./soak.ts";
 
-/** Limits of a server and of a first read. */
+/** Limits of a server and of the first read of a transcript. */
 export const MAX_RSS = 400e6;
 const IDLE_SHARE = 0.01;
 /** Share of a core that a server may take while all threads grow. */
 const BUSY_SHARE = 1 / 3;
-/** Memory at the end, compared with the middle. */
+/** Maximum ratio of the memory at the end to the memory in the middle. */
 const FLAT = 1.1;
-/** Heap that may stay when everything is quiet, compared with the beginning, when little of the program was loaded. */
+/** Maximum ratio of the heap when idle to the heap at the start, when little of the program was loaded. */
 const RELEASED = 1.5;
 const MORE_HANDLES = 8;
 
@@ -23,7 +23,7 @@ export interface Check {
 const mean = (samples: readonly Sample[], of: (sample: Sample) => number) =>
   samples.reduce((sum, one) => sum + of(one), 0) / samples.length;
 
-/** The middle fifth of the run and its last. */
+/** The samples of the middle fifth and of the last fifth of the run. */
 function ends(samples: readonly Sample[]): readonly [readonly Sample[], readonly Sample[]] {
   const fifth = Math.max(1, Math.floor(samples.length / 5));
   const middle = Math.floor((samples.length - fifth) / 2);
@@ -32,13 +32,13 @@ function ends(samples: readonly Sample[]): readonly [readonly Sample[], readonly
 
 const percent = (share: number, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 
-/** Share of a core that was used from one sample to another. */
+/** Share of a core used between two samples. */
 function shareOf(from: Sample | undefined, to: Sample | undefined): number {
   return from === undefined || to === undefined || from === to ? 0 : (to.cpu - from.cpu) / (to.at - from.at);
 }
 
 export function checksOf({ samples, written, found, idleShare, peak, released }: Soaked): readonly Check[] {
-  // The last two are taken when all is written.
+  // The last two samples are taken after all records were written.
   const growing = samples.slice(0, -2);
   const [middle, last] = ends(growing);
   const busyShare = shareOf(growing[0], growing.at(-1));
@@ -93,7 +93,7 @@ export const checksTable = (checks: readonly Check[]) =>
     checks.map(({ what, is, must, holds }) => [what, is, must, holds ? "yes" : "**no**"]),
   );
 
-/** The approximate number of rows to show of a long run. */
+/** Approximate number of rows in the table of a long run. */
 const ROWS = 12;
 
 export function samplesTable(samples: readonly Sample[]): string {
@@ -115,16 +115,16 @@ export function samplesTable(samples: readonly Sample[]): string {
   );
 }
 
-export const isGood = ({ peak, isRight }: LongLook) => isRight && peak <= MAX_RSS;
+export const isGood = ({ peak, isRight }: LongRead) => isRight && peak <= MAX_RSS;
 
-export const looksTable = (looks: readonly LongLook[]) =>
+export const readsTable = (reads: readonly LongRead[]) =>
   markdownTable(
     ["first look", "wall", "CPU", "most memory", "all calls found"],
-    looks.map((look) => [
-      look.what,
-      seconds(look.seconds),
-      seconds(look.cpuSeconds),
-      bytes(look.peak),
-      look.isRight ? "yes" : "**no**",
+    reads.map((read) => [
+      read.what,
+      seconds(read.seconds),
+      seconds(read.cpuSeconds),
+      bytes(read.peak),
+      read.isRight ? "yes" : "**no**",
     ]),
   );

@@ -10,8 +10,7 @@ const AGENTS = 10;
 const WRITTEN = 15;
 
 /**
- * From the moment a record is written until the first frame of a page that shows it, in milliseconds: the middle of
- * some.
+ * Milliseconds from writing a record until the first frame of a page that shows it: the median of several.
  */
 export async function arrivalMs(browser: Browser): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), "retinue-bench-arrival-"));
@@ -23,7 +22,7 @@ export async function arrivalMs(browser: Browser): Promise<number> {
     await page.locator(".row[role=treeitem]").nth(AGENTS).waitFor();
     const times: number[] = [];
     for (let n = 0; n < WRITTEN; n += 1) {
-      // Quiet for a moment, as between two steps of an agent.
+      // A pause, as between two steps of an agent.
       await wait(400);
       const total = () => page.locator(".row.root [data-column='Σtokens']").getAttribute("title");
       const before = await total();
@@ -31,8 +30,8 @@ export async function arrivalMs(browser: Browser): Promise<number> {
         (old) =>
           new Promise<number>((resolve) => {
             const now = () => document.querySelector(".row.root [data-column='Σtokens']")?.getAttribute("title");
-            const look = () => (now() === old ? requestAnimationFrame(look) : resolve(Date.now()));
-            look();
+            const check = () => (now() === old ? requestAnimationFrame(check) : resolve(Date.now()));
+            check();
           }),
         before,
       );

@@ -1,21 +1,21 @@
-/** How the waterfall bears a thread of a thousand agents: frames counted while it is scrolled, zoomed and panned. */
+/** Measures the waterfall of a thread of 1,000 agents: frames while it is scrolled, zoomed and panned. */
 import type { CDPSession, Page } from "playwright-core";
 
 export interface PictureNumbers {
   readonly firstDrawnMs: number;
   readonly spans: number;
   readonly frames: number;
-  /** Frames that came so late that one sees it. */
+  /** Frames that took longer than `LATE_MS`, which is noticeable. */
   readonly lateFrames: number;
   readonly longestFrameMs: number;
-  /** What our own script took of each, on average. */
+  /** Average script time per frame. */
   readonly scriptMs: number;
-  /** The most bars in one frame: what is smaller than a pixel is not drawn one by one. */
+  /** Maximum number of bars in one frame: bars narrower than a pixel are merged. */
   readonly mostBars: number;
   readonly graphMs: number;
 }
 
-/** Three frames of sixty a second. */
+/** Three frames at 60 frames per second. */
 export const LATE_MS = 50;
 
 interface Picture extends HTMLCanvasElement {
@@ -43,14 +43,14 @@ async function scriptSeconds(session: CDPSession): Promise<number> {
   return metrics.find(({ name }) => name === "ScriptDuration")?.value ?? 0;
 }
 
-/** The middle of three visits. */
+/** The median of three visits. */
 async function untilDrawn(page: Page, address: string, what: "waterfall" | "graph"): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run < 3; run += 1) times.push(await visitUntilDrawn(page, address, what));
   return times.toSorted((a, b) => a - b)[1] ?? Number.NaN;
 }
 
-/** From the beginning of the navigation to the frame that shows it. */
+/** Time from the start of the navigation to the frame that shows the picture. */
 async function visitUntilDrawn(page: Page, address: string, what: "waterfall" | "graph"): Promise<number> {
   await page.goto("about:blank");
   await page.goto(address, { waitUntil: "commit" });
@@ -63,15 +63,15 @@ async function visitUntilDrawn(page: Page, address: string, what: "waterfall" | 
             ? document.querySelectorAll(".drawing [data-uri]").length > 10
             : (canvas?.drawn?.().rows.length ?? 0) > 10;
         };
-        const look = () =>
-          isThere() ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(look);
-        look();
+        const check = () =>
+          isThere() ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(check);
+        check();
       }),
     what,
   );
 }
 
-/** Something else is shown in every frame: rows further down, a closer look, another time. */
+/** Scrolls, zooms and pans, so that every frame shows something else. */
 async function move(page: Page): Promise<Omit<PictureNumbers, "firstDrawnMs" | "graphMs" | "scriptMs">> {
   return page.evaluate(async (late) => {
     const canvas = document.querySelector(".waterfall canvas.picture") as Picture;

@@ -1,4 +1,4 @@
-/** How the dashboard bears a thread of a thousand agents and a hundred thousand events, in a real browser. */
+/** Measures the dashboard with a thread of 1,000 agents and 100,000 events in a real browser. */
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ interface DashboardNumbers extends PictureNumbers {
   readonly firstLoadBytes: number;
 }
 
-/** What must hold, beside what was measured. */
+/** Each measured value with its target, and whether the target is met. */
 function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
   const ms = (value: number) => `${Math.round(value)} ms`;
   return [
@@ -162,7 +162,7 @@ async function untilRead(server: Running): Promise<void> {
   }
 }
 
-/** From the beginning of the navigation to the frame that shows rows of the tree; the middle of three visits. */
+/** Time from the start of the navigation to the frame that shows rows of the tree; the median of three visits. */
 async function firstPaint(page: Page, server: Running): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run < 3; run += 1) {
@@ -172,11 +172,11 @@ async function firstPaint(page: Page, server: Running): Promise<number> {
       await page.evaluate(
         () =>
           new Promise<number>((resolve) => {
-            const look = () =>
+            const check = () =>
               document.querySelectorAll(".row[role=treeitem]").length > 10
                 ? requestAnimationFrame(() => resolve(performance.now()))
-                : requestAnimationFrame(look);
-            look();
+                : requestAnimationFrame(check);
+            check();
           }),
       ),
     );
@@ -184,7 +184,7 @@ async function firstPaint(page: Page, server: Running): Promise<number> {
   return times.toSorted((a, b) => a - b)[1] ?? Number.NaN;
 }
 
-/** The page's JavaScript heap and what belongs to its documents, after garbage was collected. */
+/** The page's JavaScript heap and the memory of its documents, after a garbage collection. */
 async function pageBytes(session: CDPSession): Promise<number> {
   await session.send("HeapProfiler.collectGarbage");
   const {
@@ -199,7 +199,7 @@ async function pageBytes(session: CDPSession): Promise<number> {
   return usedSize + embedderHeapUsedSize + backingStorageSize;
 }
 
-/** After every frame of a fast scroll, looks at three places of the list: there must be a row at each. */
+/** Checks three positions of the list after every frame of a fast scroll: there must be a row at each. */
 async function scroll(page: Page): Promise<{ blankRows: number; scrolled: number }> {
   return page.evaluate(async () => {
     const list = document.querySelector(".list") as HTMLElement;
@@ -224,7 +224,7 @@ async function scroll(page: Page): Promise<{ blankRows: number; scrolled: number
   });
 }
 
-/** While many agents write, how long the page is away at worst, and how many records really changed under its eyes. */
+/** The longest time that the page is blocked while many agents write, and the number of records written per second. */
 async function update(
   page: Page,
   server: Running,

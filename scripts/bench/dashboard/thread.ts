@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** One thread with many agents, three levels deep, each of whom did much. */
+/** One thread with many agents, three levels deep, each with many events. */
 export interface ThreadOptions {
   readonly agents: number;
   readonly eventsEach: number;
@@ -11,7 +11,7 @@ export interface ThreadOptions {
 
 export const THREAD_ID = "7e57ed00-0000-4000-8000-00000000be1c";
 const FOLDER = "projects/-home-dev-bench";
-/** Every agent has at most this many of its own, so that there are agents of agents of agents. */
+/** Maximum number of children per agent, so that the tree has three levels. */
 const FANOUT = 10;
 
 const agentId = (n: number) => `a${String(n).padStart(16, "0")}`;
@@ -61,7 +61,7 @@ const WORDS =
     " ",
   );
 
-/** What an agent writes: a prompt, then calls of tools with what came back, among them those that spawn others. */
+/** The transcript of an agent: a prompt, then tool calls, including spawn calls, with their results. */
 function transcript(n: number | null, children: readonly number[], { eventsEach, ends }: ThreadOptions): string {
   const steps = Math.floor((eventsEach - 2) / 3);
   const started = ends - 600_000 + (n ?? 0) * 300;
@@ -115,7 +115,7 @@ export function writeThread(home: string, options: ThreadOptions): void {
   }
 }
 
-/** One more record of one agent. */
+/** Appends a record to one agent. */
 export function growThread(home: string, n: number): void {
   appendFileSync(
     agentPath(home, n),

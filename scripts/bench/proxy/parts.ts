@@ -1,6 +1,6 @@
 /**
- * The other side of the bench, each in a process of its own: `upstream` streams as many bytes as it is asked for, `pipe
- * <url>` passes requests on to it and does nothing else.
+ * Servers for the benchmark, each run as its own process: `upstream` streams the requested number of bytes, `pipe
+ * <url>` forwards requests to it and does nothing else.
  */
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -46,6 +46,6 @@ const pipe = createServer((incoming, outgoing) => {
 });
 
 const server = part === "pipe" ? pipe : upstream;
-// Longer than a busy machine may need between two uses of a connection.
+// Longer than the time between two uses of a connection, even on a busy machine.
 server.keepAliveTimeout = 75_000;
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));

@@ -1,5 +1,5 @@
 /**
- * What the API proxy costs: beside no proxy at all, and beside a pipe that does nothing else. Prints a section for
+ * The overhead of the API proxy, compared with no proxy and with a plain pipe. Prints a section for
  * docs/benchmarks.md.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -13,26 +13,26 @@ const ROOT = join(import.meta.dirname, "../../..");
 const PARTS = join(import.meta.dirname, "parts.ts");
 const STREAMS = 50;
 const RUNS = 5;
-/** Short and alternating, so that a busy moment of the machine hits all ways alike. */
+/** Short and alternating, so that other load on the machine affects all variants equally. */
 const SLICES = 30;
 const SLICE = { streams: 4, bytes: 3e6 };
-/** Interval of memory samples. */
-const LOOKS = 10;
-/** At least this part of the bare pipe's rate, in every run. */
+/** Number of memory samples. */
+const SAMPLES = 10;
+/** Minimum rate in every run, relative to the plain pipe. */
 const RATE_LIMIT = 0.9;
 /** Maximum growth of memory from the first half of the requests to the second. */
 const GROWTH_LIMIT = 1.1;
 const requests = Number(process.argv[2] ?? 100_000);
 const data = mkdtempSync(join(tmpdir(), "retinue-bench-proxy-"));
 const children: ChildProcess[] = [];
-let asked = 0;
+let sent = 0;
 process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
   rmSync(data, { recursive: true, force: true });
 });
 
 const upstream = await start([PARTS, "upstream"]);
-const ways = [
+const variants = [
   { name: "no proxy", ...upstream },
   { name: "a bare pipe", ...(await start([PARTS, "pipe", upstream.url])) },
   {
@@ -67,9 +67,9 @@ console.log(`## The API proxy
 
 Streams from a server on loopback: directly, through a \`node:http\` pipe, and through the proxy with recording. Each run alternates ${SLICES} slices of ${SLICE.streams} concurrent streams of ${bytes(SLICE.bytes)} and divides the sum of all bytes by the sum of all times. The first byte is measured with ${STREAMS} concurrent streams.
 
-${markdownTable(["", ...ways.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
+${markdownTable(["", ...variants.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
 
-Memory of the proxy (resident) while it answers ${thousands(requests)} requests: the most in the second half is ${ratio(growth, 1)} the most in the first half; the limit is ${held(`${GROWTH_LIMIT.toFixed(2)}×`, growth <= GROWTH_LIMIT)}.
+Memory of the proxy (resident) while it serves ${thousands(requests)} requests: the most in the second half is ${ratio(growth, 1)} the most in the first half; the limit is ${held(`${GROWTH_LIMIT.toFixed(2)}×`, growth <= GROWTH_LIMIT)}.
 
 ${markdownTable(["requests", "memory"], memoryRows)}`);
 process.exit(0);
@@ -83,14 +83,14 @@ function start(args: readonly string[]): Promise<{ readonly url: string; readonl
   return new Promise((resolve) => child.stdout?.once("data", (line) => resolve({ url: String(line).trim(), child })));
 }
 
-/** Bytes a second for every run and way. */
+/** Bytes per second, for every run and variant. */
 async function rates(): Promise<number[][]> {
-  for (const { url } of ways) await streams(url, SLICE.streams, SLICE.bytes);
+  for (const { url } of variants) await streams(url, SLICE.streams, SLICE.bytes);
   const found: number[][] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    const sums = ways.map(() => ({ bytes: 0, seconds: 0 }));
+    const sums = variants.map(() => ({ bytes: 0, seconds: 0 }));
     for (let slice = 0; slice < SLICES; slice += 1)
-      for (const [i, { url }] of slice % 2 === 0 ? [...ways.entries()] : [...ways.entries()].reverse()) {
+      for (const [i, { url }] of slice % 2 === 0 ? [...variants.entries()] : [...variants.entries()].reverse()) {
         const streamed = await streams(url, SLICE.streams, SLICE.bytes);
         const sum = sums[i] as { bytes: number; seconds: number };
         sum.bytes += streamed.bytes;
@@ -101,20 +101,20 @@ async function rates(): Promise<number[][]> {
   return found;
 }
 
-/** Milliseconds until the first byte, the middle of many, for every way. */
+/** Median of the milliseconds until the first byte, for every variant. */
 async function firstBytes(): Promise<number[]> {
-  const found: number[][] = ways.map(() => []);
+  const found: number[][] = variants.map(() => []);
   for (let round = 0; round < RUNS; round += 1)
-    for (const [i, { url }] of ways.entries()) found[i]?.push(...(await streams(url, STREAMS, 20_000)).firsts);
+    for (const [i, { url }] of variants.entries()) found[i]?.push(...(await streams(url, STREAMS, 20_000)).firsts);
   return found.map(median);
 }
 
-/** The proxy's resident memory after each part of all requests. */
+/** The proxy's resident memory, sampled at equal intervals of the requests. */
 async function memories(): Promise<number[]> {
-  const { url = "", child } = ways.at(-1) ?? {};
+  const { url = "", child } = variants.at(-1) ?? {};
   const found: number[] = [];
-  for (let look = 0; look < LOOKS; look += 1) {
-    const until = Math.round(requests / LOOKS);
+  for (let n = 0; n < SAMPLES; n += 1) {
+    const until = Math.round(requests / SAMPLES);
     for (let done = 0; done < until; done += STREAMS) await streams(url, Math.min(STREAMS, until - done), 2_000);
     found.push(memoryOf(child?.pid ?? 0));
   }
@@ -129,7 +129,7 @@ interface Streamed {
 
 async function streams(url: string, count: number, size: number): Promise<Streamed> {
   const began = performance.now();
-  const all = await Promise.all(Array.from({ length: count }, () => ask(url, size)));
+  const all = await Promise.all(Array.from({ length: count }, () => sendRequest(url, size)));
   return {
     bytes: all.reduce((sum, one) => sum + one.bytes, 0),
     seconds: (performance.now() - began) / 1_000,
@@ -137,13 +137,13 @@ async function streams(url: string, count: number, size: number): Promise<Stream
   };
 }
 
-function ask(url: string, size: number): Promise<{ readonly bytes: number; readonly first: number }> {
-  asked += 1;
+function sendRequest(url: string, size: number): Promise<{ readonly bytes: number; readonly first: number }> {
+  sent += 1;
   const body = JSON.stringify({
     model: "m",
     stream: true,
     tools: [{ name: "Bash" }],
-    messages: [{ role: "user", content: `Stream ${asked} ${"and so on ".repeat(200)}` }],
+    messages: [{ role: "user", content: `Stream ${sent} ${"and so on ".repeat(200)}` }],
   });
   const began = performance.now();
   return new Promise((resolve, reject) => {
@@ -152,7 +152,7 @@ function ask(url: string, size: number): Promise<{ readonly bytes: number; reado
       "content-length": Buffer.byteLength(body),
       "x-claude-code-session-id": "bench",
     };
-    const asking = request(`${url}/v1/messages?bytes=${size}`, { method: "POST", agent, headers }, (response) => {
+    const outgoing = request(`${url}/v1/messages?bytes=${size}`, { method: "POST", agent, headers }, (response) => {
       let [total, first] = [0, 0];
       response.on("data", (chunk: Buffer) => {
         first ||= performance.now() - began;
@@ -161,8 +161,8 @@ function ask(url: string, size: number): Promise<{ readonly bytes: number; reado
       response.on("end", () => resolve({ bytes: total, first }));
       response.on("error", reject);
     });
-    asking.on("error", reject);
-    asking.end(body);
+    outgoing.on("error", reject);
+    outgoing.end(body);
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on
+ * Duration of tracing: until a hook returns, and until a turn of many operations has arrived at a service on
  * loopback. Prints a section for docs/benchmarks.md.
  */
 import { spawn } from "node:child_process";
@@ -14,7 +14,7 @@ import { held, markdownTable, seconds } from "../format.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");
 const RUNS = 5;
-/** Seconds. The hook's is the contract with the agent that waits for it. */
+/** Maximum duration in seconds. */
 const HOOK_LIMIT = 0.06;
 const DELIVERY_LIMIT = 2;
 const operations = Number(process.argv[2] ?? 400);
@@ -42,7 +42,7 @@ function row(name: string, taken: readonly (number | null)[], limit: number): st
   return [name, median, slowest, held(`at most ${seconds(limit)}`, Number.parseFloat(median) <= limit)];
 }
 
-/** Half of the operations are answers of the model, the other half tools. */
+/** Half of the operations are model calls, the other half tool calls. */
 function writeTurn() {
   const main = mainWriter();
   const usage = { usage: { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 20_000 } };
@@ -67,7 +67,7 @@ function traced() {
   return { TRACE_TO_LANGSMITH: "true", CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url };
 }
 
-/** With nothing kept from the time before. */
+/** Runs the work several times, each time with an empty data folder. */
 async function repeated(work: () => Promise<number | null>): Promise<(number | null)[]> {
   const taken: (number | null)[] = [];
   for (let run = 0; run < RUNS; run += 1) {
@@ -76,7 +76,7 @@ async function repeated(work: () => Promise<number | null>): Promise<(number | n
     kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
     kept.close();
     taken.push(await work());
-    await leftBehind();
+    await untilDelivered();
   }
   return taken;
 }
@@ -88,7 +88,7 @@ function times(taken: readonly (number | null)[]): string[] {
     : [seconds(sorted[Math.floor(sorted.length / 2)] ?? Number.NaN), seconds(sorted.at(-1) ?? Number.NaN)];
 }
 
-/** As the product runs it at the end of a turn. */
+/** Runs the hook like the product at the end of a turn. */
 function hook(more: Record<string, string>): Promise<number | null> {
   if ("TRACE_TO_LANGSMITH" in more) tracedFolders.push(data);
   return run(
@@ -98,16 +98,16 @@ function hook(more: Record<string, string>): Promise<number | null> {
   );
 }
 
-/** From the start of the process that a hook leaves behind until everything has arrived. */
+/** Time from the start of the background process that a hook starts until everything has arrived. */
 async function deliver(): Promise<number | null> {
   (server.runs as Map<string, unknown>).clear();
   const taken = await run(["hook", "--flush"], traced(), "");
-  // A turn, an answer more than there are rounds, and a tool in each of them.
+  // The turn, a model call and a tool call per round, and the last model call.
   return server.runs.size === operations + 2 ? taken : null;
 }
 
-/** Hooks leave processes behind; these end by themselves once everything has arrived. */
-async function leftBehind(): Promise<void> {
+/** Waits for the background processes that hooks started; they end once everything has arrived. */
+async function untilDelivered(): Promise<void> {
   for (const folder of tracedFolders) {
     const kept = await keep({ RETINUE_HOME: folder });
     while (kept.outbox.destinations().some(({ holder, delivered }) => holder !== null || delivered === 0))
@@ -116,7 +116,7 @@ async function leftBehind(): Promise<void> {
   }
 }
 
-/** Seconds; null if it failed. */
+/** Duration in seconds; null if the command failed. */
 function run(args: readonly string[], more: Record<string, string>, input: string): Promise<number | null> {
   const began = performance.now();
   const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data, ...more };
