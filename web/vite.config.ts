@@ -11,7 +11,7 @@ export default defineConfig({
     outDir: join(import.meta.dirname, "../dist/web"),
     emptyOutDir: true,
     target: "es2023",
-    // The content security policy knows no data: addresses.
+    // The content security policy forbids data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -40,7 +40,10 @@ it("leads from an agent to its requests, shows new ones as they come, what was s
   await page.locator(".request").nth(1).waitFor();
 
   await page.locator(".request-line").first().click();
-  await page.getByText("as in the request before").first().waitFor();
+  await page
+    .getByText(/messages? as in the previous request/)
+    .first()
+    .waitFor();
   await page.locator(".piece.answer").getByText("main done").waitFor();
   expect(await page.locator(".piece.new").count()).toBeGreaterThan(0);
 

@@ -33,7 +33,7 @@ const family: AgentRecord[] = [
 ];
 
 describe("a set of agents", () => {
-  it("is the same whatever order its agents arrive in", () => {
+  it("does not depend on the order in which agents arrive", () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(family, { minLength: family.length }), (shuffled) => {
         const set = new AgentSet();
@@ -43,7 +43,7 @@ describe("a set of agents", () => {
     );
   });
 
-  it("takes a whole tree, however deep", () => {
+  it("accepts a whole tree of any depth", () => {
     let tree: AgentTree = { ...sampleAgent("n0", "n1"), children: [] };
     for (let depth = 1; depth <= 20_000; depth += 1)
       tree = { ...sampleAgent(`n${depth}`, depth === 20_000 ? null : `n${depth + 1}`), children: [tree] };
@@ -63,14 +63,14 @@ describe("a set of agents", () => {
     expect(set.put(sampleAgent("a", "r", { startedAt: at(1), title: "t" }))).toBe("changed");
   });
 
-  it("forgets who is removed", () => {
+  it("drops removed agents", () => {
     const set = setOf(family);
     expect(set.remove("b")).toBe(true);
     expect(set.remove("b")).toBe(false);
     expect(drawn(rowsOf(set))).toEqual(["r", "  a", "    a1", "  never"]);
   });
 
-  it("adds up what lies below", () => {
+  it("sums up subtrees", () => {
     const set = setOf(family);
     expect(set.sumsOf("r")).toMatchObject({
       toolCalls: 12,
@@ -85,7 +85,7 @@ describe("a set of agents", () => {
     expect(set.sumsOf("r")?.toolCalls).toBe(13);
   });
 
-  it("survives agents that name each other", () => {
+  it("accepts agents that name each other as parents", () => {
     const set = setOf([sampleAgent("r", null), sampleAgent("x", "y"), sampleAgent("y", "x")]);
     expect(drawn(rowsOf(set))).toEqual(["r"]);
     expect(set.pathTo("x").map((record) => record.uri)).toEqual(["y", "x"]);
@@ -93,8 +93,8 @@ describe("a set of agents", () => {
   });
 });
 
-describe("the lines of a tree", () => {
-  it("fold", () => {
+describe("the rows of a tree", () => {
+  it("can be folded", () => {
     expect(drawn(rowsOf(setOf(family), ["a", "b"]))).toEqual(["r", "  a+", "  b", "  never"]);
   });
 
@@ -105,7 +105,7 @@ describe("the lines of a tree", () => {
     expect(drawn(rowsOf(setOf(family), [], "-nonsense"))).toEqual(["r", "  a", "    a1", "  b", "  never"]);
   });
 
-  it("know their place", () => {
+  it("have a depth and a position among their siblings", () => {
     expect(rowsOf(setOf(family)).find((row) => row.uri === "b")).toMatchObject({
       depth: 1,
       position: 2,
@@ -114,7 +114,7 @@ describe("the lines of a tree", () => {
     });
   });
 
-  it("are sorted by what an address says", () => {
+  it("are sorted as stated in the URL", () => {
     for (const text of ["-Σcost", "time", "Σtokens", "-name"]) expect(formatSort(parseSort(text))).toBe(text);
     expect(parseSort(undefined)).toBeNull();
     expect(parseSort("a b")).toBeNull();

@@ -66,7 +66,7 @@ export class AgentSet {
 
   /** In the order in which they began. */
   childrenOf(uri: string): readonly string[] {
-    return this.#children.get(uri) ?? NOBODY;
+    return this.#children.get(uri) ?? NO_CHILDREN;
   }
 
   /** From the agent up to the root; stops if records contradict each other. */
@@ -134,7 +134,7 @@ export class AgentSet {
   #attach(parent: string, record: AgentRecord): void {
     const siblings = this.#children.get(parent) ?? [];
     const isLater = (uri: string) => inOrder(record, this.#records.get(uri)) < 0;
-    // Nearly always the newest comes last.
+    // From the end, because a new agent is nearly always the latest.
     let at = siblings.length;
     while (at > 0 && isLater(siblings[at - 1] ?? "")) at -= 1;
     this.#children.set(parent, siblings.toSpliced(at, 0, record.uri));
@@ -149,7 +149,7 @@ export class AgentSet {
   }
 }
 
-const NOBODY: readonly string[] = [];
+const NO_CHILDREN: readonly string[] = [];
 const timeOf = (at: string | null) => (at === null ? null : Date.parse(at));
 
 /** Agents that never began are last. */

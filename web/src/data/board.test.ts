@@ -17,7 +17,7 @@ const card = (id: string, more: Partial<Card> = {}): Card => ({
 const waiting = [{ uri: "x://a/b", agent: "explore", for: "answer", says: "question: which?", since: null }];
 
 describe("a stage", () => {
-  it("shows who waits first, then what happened last", () => {
+  it("shows waiting cards first, then the newest", () => {
     const cards = [
       card("old", { lastActivityAt: "2026-01-02T00:00:00.000Z" }),
       card("done", { stage: "done" }),
@@ -27,7 +27,7 @@ describe("a stage", () => {
     expect(inStage(cards, "working").map(({ id }) => id)).toEqual(["waits", "new", "old"]);
   });
 
-  it("can be left by hand only to start again", () => {
+  it("can be changed by hand only to queue a card again", () => {
     const moves = STAGES.flatMap((stage) =>
       STAGES.filter((to) => mayMove(card("a", { stage }), to)).map((to) => `${stage} ${to}`),
     );
@@ -35,14 +35,14 @@ describe("a stage", () => {
   });
 });
 
-describe("a notice", () => {
-  it("comes when an agent begins to wait, and not again while it does", () => {
+describe("a notification", () => {
+  it("is shown once when an agent begins to wait", () => {
     const [one] = noticesOf(card("a"), card("a", { waiting }));
     expect(one?.text).toBe("explore waits for an answer: question: which?");
     expect(noticesOf(card("a", { waiting }), card("a", { waiting }))).toEqual([]);
   });
 
-  it("comes when a card ends, and not for what was so before one looked", () => {
+  it("is shown when a card ends, but not for earlier changes", () => {
     expect(noticesOf(card("a"), card("a", { stage: "failed" }))).toEqual([
       { card: "a", title: "Card a", text: "has failed" },
     ]);
@@ -51,7 +51,7 @@ describe("a notice", () => {
   });
 });
 
-describe("moving by keys", () => {
+describe("keyboard navigation", () => {
   const columns = [[], ["a", "b", "c"], [], ["d"]];
   it.each([
     [null, { x: 0, y: 1 }, "a"],

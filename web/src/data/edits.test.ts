@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changeOf, gist } from "./edits.ts";
 
-describe("what a call changes", () => {
+describe("the file changes of a tool call", () => {
   it.each([
     [{ file_path: "/a", old_string: "x", new_string: "y" }, [{ path: "/a", before: "x", after: "y" }]],
     [{ filePath: "/a", oldString: "x", newString: "" }, [{ path: "/a", before: "x", after: "" }]],
@@ -27,18 +27,18 @@ describe("what a call changes", () => {
     { input: "*** Begin Patch\n*** Update File: a" },
     "diff --git a/x b/x\n",
     { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@" },
-  ])("may be a patch: %o", (input) => {
+  ])("are recognised as a patch: %o", (input) => {
     expect(changeOf(input)).toMatchObject({ is: "patch" });
   });
 
   it.each([null, undefined, 3, [], {}, { command: "ls" }, { content: "no path" }, { edits: "none" }, "text"])(
-    "is nothing for %o",
+    "are null for %o",
     (input) => {
       expect(changeOf(input)).toBeNull();
     },
   );
 
-  it("has a gist", () => {
+  it("are summarised by the most significant input value", () => {
     expect(gist({ command: "ls -l", description: "List" })).toBe("List");
     expect(gist({ n: 1, what: "x" })).toBe("x");
     expect(gist({ n: 1 })).toBe('{"n":1}');

@@ -17,7 +17,7 @@ const tool = (callId: string, isError = false) => ({ name: "Bash", callId, input
 describe("a list of events", () => {
   const three = [1, 2, 3, 4, 5].map((seq) => sampleEvent("a", seq));
 
-  it("holds each event once and in order, however they arrive", () => {
+  it("has each event once and in order, in any order of arrival", () => {
     fc.assert(
       fc.property(fc.array(fc.shuffledSubarray(three, { minLength: 1 }), { minLength: 1 }), (batches) => {
         const list = new EventList();
@@ -27,7 +27,7 @@ describe("a list of events", () => {
     );
   });
 
-  it("mixes agents by time and keeps each one's own order", () => {
+  it("sorts events of several agents by time and keeps the order of each", () => {
     const list = new EventList();
     list.add([sampleEvent("a", 1), sampleEvent("a", 4)]);
     expect(list.add([sampleEvent("b", 2), sampleEvent("b", 3, { at: null })])).toBe(true);
@@ -36,7 +36,7 @@ describe("a list of events", () => {
     expect(ids(list).indexOf("b#2")).toBe(1);
   });
 
-  it("keeps no giants", () => {
+  it("truncates very long texts", () => {
     const kept = keepEvent(
       sampleEvent("a", 1, {
         text: "x".repeat(50_000_000),
@@ -50,8 +50,8 @@ describe("a list of events", () => {
   });
 });
 
-describe("a crowded list of events", () => {
-  it("keeps only beginnings of what comes then", () => {
+describe("a large list of events", () => {
+  it("keeps only the beginning of further texts", () => {
     const list = new EventList();
     for (let seq = 1; seq <= 3_500; seq += 1) list.add([sampleEvent("a", seq, { text: "x".repeat(9_000) })]);
     expect(list.items[0]?.text?.length).toBe(8_000);
@@ -61,7 +61,7 @@ describe("a crowded list of events", () => {
 });
 
 describe("a timeline", () => {
-  it("puts a call, what it spawned and what came back into one step", () => {
+  it("shows a call, the agents it spawned and its result as one step", () => {
     const spawn = {
       uri: "b",
       agentId: "b",
@@ -116,7 +116,7 @@ describe("the log", () => {
       () => null,
     );
 
-  it("folds what one sub-agent did in a row, never what the root did", () => {
+  it("groups consecutive events of a sub-agent, never those of the root", () => {
     expect(rows([], []).map((row) => row.id)).toEqual(["r#1", "group a#2", "b#5", "a#6", "r#7", "r#8", "r#9"]);
     expect(rows([], [])[1]).toMatchObject({
       is: "group",

@@ -17,7 +17,7 @@ function overlaps({ nodes }: Graph): string[] {
   return found;
 }
 
-/** Parents are chosen among those before. */
+/** The parent of each agent is an earlier one. */
 const forest = fc.array(fc.nat(), { maxLength: 80 }).map((parents) => {
   const tree: Record<string, string[]> = {};
   for (const [i, choice] of parents.entries()) {
@@ -49,7 +49,7 @@ describe("a name", () => {
 });
 
 describe("the graph of a thread", () => {
-  it("has every agent once, no two over each other, children to the right of their parents", () => {
+  it("has every agent once, without overlaps, and children to the right of their parents", () => {
     fc.assert(
       fc.property(
         forest,
@@ -73,7 +73,7 @@ describe("the graph of a thread", () => {
     );
   });
 
-  it("has details in its boxes as long as they can be read, and where they are asked for", () => {
+  it("has details in its boxes while they are readable, or on request", () => {
     const many = sampleSet({ main: Array.from({ length: 300 }, (_, i) => `n${i}`) }, "main");
     expect(draw(sampleSet({ main: ["a", "b"] }, "main")).isDetailed).toBe(true);
     expect(draw(many)).toMatchObject({
@@ -83,7 +83,7 @@ describe("the graph of a thread", () => {
     expect(draw(many, [], { isDetailed: true }).isDetailed).toBe(true);
   });
 
-  it("has boxes as high as what the agent took itself, where one likes", () => {
+  it("has boxes with heights by own cost or time, on request", () => {
     const record = sampleSet({}, "main").get("main");
     const taking = (costUsd: number | null, durationMs: number) =>
       ({ durationMs, usage: { ...record?.usage, own: { ...record?.usage.own, costUsd } } }) as never;
@@ -100,16 +100,16 @@ describe("the graph of a thread", () => {
     expect(heights("time")).toEqual({ main: 216, a: 135, b: 54, c: 54 });
   });
 
-  it("can be read with three hundred agents on one screen", () => {
+  it("is readable with three hundred agents on one screen", () => {
     const tree: Record<string, string[]> = { main: Array.from({ length: 15 }, (_, i) => `p${i}`) };
     for (const parent of tree.main ?? []) tree[parent] = Array.from({ length: 19 }, (_, i) => `${parent}.${i}`);
     const { width, height, nodes } = draw(sampleSet(tree, "main"));
     expect(nodes).toHaveLength(301);
-    // Letters of twelve pixels are still seven high.
+    // A font of twelve pixels is still seven pixels high.
     expect(Math.min(ROOM.width / width, ROOM.height / height) * 12).toBeGreaterThan(7);
   });
 
-  it("frames many that came the same way, with one line to all of them", () => {
+  it("frames many childless agents of the same kind, with one line to the frame", () => {
     const leaves = Array.from({ length: 9 }, (_, i) => `leaf${i}`);
     const set = sampleSet({ main: [...leaves, "fork", "parent"], parent: ["child"] }, "main", (uri) =>
       uri === "fork" ? { kind: "fork" } : {},
@@ -125,8 +125,13 @@ describe("the graph of a thread", () => {
 
   it("draws kinds of edges differently, and messages as arcs", () => {
     const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) => (uri === "c" ? { kind: "external" } : {}));
-    const say = (from: string, to: string, revives = false) => ({ from, to, at: 0, revives });
-    const { edges, arcs } = draw(set, [say("main", "b", true), say("a", "b"), say("a", "b"), say("a", "nobody")]);
+    const message = (from: string, to: string, revives = false) => ({ from, to, at: 0, revives });
+    const { edges, arcs } = draw(set, [
+      message("main", "b", true),
+      message("a", "b"),
+      message("a", "b"),
+      message("a", "unknown"),
+    ]);
     expect(edges.map(({ to, kind }) => [to, kind])).toEqual([
       ["a", "spawned"],
       ["b", "revived"],
@@ -138,7 +143,7 @@ describe("the graph of a thread", () => {
     ]);
   });
 
-  it("of a single agent, and of one long line of agents, is drawn", () => {
+  it("is drawn for a single agent and for one long chain of agents", () => {
     expect(draw(sampleSet({}, "main")).nodes).toHaveLength(1);
     const tree = Object.fromEntries(
       Array.from({ length: 3_000 }, (_, i) => [i === 0 ? "main" : `n${i}`, [`n${i + 1}`]]),

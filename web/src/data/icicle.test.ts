@@ -26,7 +26,7 @@ describe("an icicle", () => {
     expect(icicle(sampleSet({}, "main"), "main", () => 0).nodes).toMatchObject([{ from: 0, to: 1 }]);
   });
 
-  it("can be looked at in part, from an agent on down", () => {
+  it("can show a single subtree", () => {
     const boxes = boxesOf(picture(), { from: 0.3, to: 0.9 }, 600, 1);
     expect(
       boxes
@@ -50,7 +50,7 @@ describe("an icicle", () => {
     expect(boxes.reduce((sum, { agents }) => sum + agents, 0)).toBe(5_001);
   });
 
-  it("measures time at work, money, tokens and calls of the agent alone", () => {
+  it("measures working time, cost, tokens and model calls of the agent alone", () => {
     const spans = new SpanSet();
     spans.take({
       whole: true,

@@ -4,7 +4,7 @@ import { layout } from "./layout.ts";
 const keys = (...args: Parameters<typeof layout>) => layout(...args).columns.map(({ key }) => key);
 
 describe("the columns of the tree", () => {
-  it("are as many as there is room for", () => {
+  it("are as many as fit", () => {
     expect(keys(380, "both", false)).toEqual(["Σcost", "Σtime"]);
     expect(keys(1280, "both", false)).toEqual([
       "tokens",
@@ -32,7 +32,7 @@ describe("the columns of the tree", () => {
     expect(keys(300, "own", false)).toEqual(["Σcost"]);
   });
 
-  it("are tokens by kind when asked for, wide or not", () => {
+  it("are tokens by kind on request, at any width", () => {
     expect(keys(380, "total", true)).toContain("ΣcacheRead");
   });
 });

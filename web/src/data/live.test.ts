@@ -5,11 +5,11 @@ import { sampleAgent } from "./sample.ts";
 interface Part {
   readonly status?: number;
   readonly text?: string;
-  /** The wire is cut instead of closed. */
+  /** The connection is aborted instead of closed. */
   readonly cut?: boolean;
 }
 
-/** Answers one request after the other with what a server would have sent, and then keeps silent. */
+/** Serves the parts, one per request; further requests get no response. */
 function followed(parts: readonly Part[]) {
   const asked: (string | null)[] = [];
   const received: string[] = [];
@@ -30,7 +30,7 @@ function followed(parts: readonly Part[]) {
       let at = 0;
       const body = new ReadableStream({
         pull(controller) {
-          // In pieces, as wires deliver.
+          // In small pieces, as from a network.
           if (at < bytes.length) controller.enqueue(bytes.subarray(at, at + 7));
           else if (part.cut === true) controller.error(new Error("cut"));
           else controller.close();
@@ -96,7 +96,7 @@ describe("the live stream", () => {
     expect(waits).toEqual([500, 1000, 250, 500]);
   });
 
-  it("waits longer and longer while every stream ends at once", async () => {
+  it("backs off while every stream ends immediately", async () => {
     const { waits, over } = followed(Array.from({ length: 6 }, () => ({ text: ": hello\n\n" })));
     await over;
     expect(waits).toEqual([500, 1000, 2000, 4000, 5000, 5000]);
@@ -117,7 +117,7 @@ describe("the live stream", () => {
     expect(stream.isStarted).toBe(false);
   });
 
-  it("begins at the earliest of several answers", () => {
+  it("starts at the earliest position of several responses", () => {
     expect(earliest(["ab-12", "ab-9", null, "ab-10"])).toBe("ab-9");
     expect(earliest([null])).toBeNull();
   });

@@ -40,15 +40,15 @@ const inList = (events: readonly AgentEvent[]) => {
   for (const event of events) list.add([event]);
   return list.items;
 };
-/** Rows as words: a spawn with the ids of its parts. */
-const inWords = (rows: readonly LogRow[]) =>
+/** Rows as text: a spawn with the ids of its parts. */
+const asText = (rows: readonly LogRow[]) =>
   rows.map((row) => {
     if (row.is !== "spawn") return row.id;
     const { event, call, prompt } = row.spawn;
     return `${row.id}: ${[event, call, prompt].map((part) => part?.id ?? "-").join(" ")}`;
   });
 /** The rows after each event that arrives. */
-const live = (events: readonly AgentEvent[]) => events.map((_, n) => inWords(rowsOf(events.slice(0, n + 1))));
+const live = (events: readonly AgentEvent[]) => events.map((_, n) => asText(rowsOf(events.slice(0, n + 1))));
 function spawnIn(rows: readonly LogRow[]) {
   const found = rows.find((row) => row.is === "spawn");
   if (found === undefined) throw new Error("no row of a spawn");
@@ -85,7 +85,7 @@ describe("a spawn in the log", () => {
       [third, first, second],
       [third, second, first],
     ])
-      expect(inWords(rowsOf(order))).toEqual(["r#1: r#2 r#1 a#3"]);
+      expect(asText(rowsOf(order))).toEqual(["r#1: r#2 r#1 a#3"]);
   });
 
   it("needs no call, and a prompt needs no spawn", () => {
@@ -93,14 +93,14 @@ describe("a spawn in the log", () => {
     expect(live([spawn("r", 1, "a", "unseen"), asked("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
     expect(live([asked("a", 1), spawn("r", 2, "a", null)])).toEqual([["a#1"], ["a#1: r#2 - a#1"]]);
     // Not even in a group.
-    expect(inWords(rowsOf([asked("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual([
+    expect(asText(rowsOf([asked("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual([
       "a#1",
       "group a#2",
     ]);
   });
 
-  it("is a row for each agent, when several are spawned in one answer or by one call", () => {
-    const answer = [
+  it("is a row for each agent, if several are spawned in one response or by one call", () => {
+    const response = [
       call("r", 1, "c1"),
       call("r", 2, "c2"),
       spawn("r", 3, "a", "c1"),
@@ -108,17 +108,17 @@ describe("a spawn in the log", () => {
       asked("b", 5),
       asked("a", 6),
     ];
-    expect(inWords(rowsOf(answer))).toEqual(["r#1: r#3 r#1 a#6", "r#2: r#4 r#2 b#5"]);
+    expect(asText(rowsOf(response))).toEqual(["r#1: r#3 r#1 a#6", "r#2: r#4 r#2 b#5"]);
     const single = [call("r", 1, "c"), spawn("r", 2, "a", "c"), spawn("r", 3, "b", "c"), asked("a", 4), asked("b", 5)];
-    expect(inWords(rowsOf(single))).toEqual(["r#1: r#2 r#1 a#4", "r#3: r#3 - b#5"]);
+    expect(asText(rowsOf(single))).toEqual(["r#1: r#2 r#1 a#4", "r#3: r#3 - b#5"]);
   });
 
-  it("is one row while the child is known by its call only, and after", () => {
+  it("is one row while the child is known only by its call, and afterwards", () => {
     const standIn = spawn("r", 2, "c", "c");
     const events = [call("r", 1, "c"), standIn, asked("a", 3), sampleEvent("a", 4), spawn("r", 5, "a", "c")];
     const callOf: CallOf = (uri) => (uri === "a" ? { parent: "r", toolCallId: "c" } : null);
     const steps = events.map((_, n) => rowsOf(events.slice(0, n + 1), [], callOf));
-    expect(steps.map(inWords)).toEqual([
+    expect(steps.map(asText)).toEqual([
       ["r#1"],
       ["r#1: r#2 r#1 -"],
       ["r#1: r#2 r#1 a#3"],
@@ -127,16 +127,16 @@ describe("a spawn in the log", () => {
     ]);
     expect(steps.slice(1).map((rows) => spawnIn(rows).child)).toEqual(["c", "a", "a", "a"]);
     expect(indexOfRow(rowsOf(events), standIn.id)).toBe(0);
-    // Where the record does not say so either, the prompt stands by itself until the event comes.
-    expect(inWords(rowsOf(events.slice(0, 3)))).toEqual(["r#1: r#2 r#1 -", "a#3"]);
+    // If the record does not name the call either, the prompt is a row of its own until the event arrives.
+    expect(asText(rowsOf(events.slice(0, 3)))).toEqual(["r#1: r#2 r#1 -", "a#3"]);
   });
 
-  it("takes no call of another agent that has the same id", () => {
+  it("does not include a call of another agent with the same id", () => {
     const events = [call("r", 1, "c"), call("x", 2, "c"), spawn("x", 3, "a", "c"), asked("a", 4)];
-    expect(inWords(rowsOf(events))).toEqual(["r#1", "x#2: x#3 x#2 a#4"]);
+    expect(asText(rowsOf(events))).toEqual(["r#1", "x#2: x#3 x#2 a#4"]);
   });
 
-  it("takes the first prompt only", () => {
+  it("includes only the first prompt", () => {
     const again = [
       call("r", 1, "c"),
       spawn("r", 2, "a", "c"),
@@ -144,13 +144,13 @@ describe("a spawn in the log", () => {
       sampleEvent("a", 4),
       asked("a", 5, "more"),
     ];
-    expect(inWords(rowsOf(again))).toEqual(["r#1: r#2 r#1 a#3", "a#4", "a#5"]);
+    expect(asText(rowsOf(again))).toEqual(["r#1: r#2 r#1 a#3", "a#4", "a#5"]);
     const late = [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 3), asked("a", 4, "more")];
-    expect(inWords(rowsOf(late))).toEqual(["r#1: r#2 r#1 -", "a#3", "a#4"]);
+    expect(asText(rowsOf(late))).toEqual(["r#1: r#2 r#1 -", "a#3", "a#4"]);
   });
 
   it("is an ordinary call if no agent was spawned", () => {
-    expect(inWords(rowsOf([call("r", 1, "c"), result("r", 2, "c", true)]))).toEqual(["r#1", "r#2"]);
+    expect(asText(rowsOf([call("r", 1, "c"), result("r", 2, "c", true)]))).toEqual(["r#1", "r#2"]);
     const refused = rowsOf(
       [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 1, { kind: "status" }), result("r", 3, "c", true)],
       ["a"],
@@ -161,14 +161,14 @@ describe("a spawn in the log", () => {
     ]);
     // Some products have no other id for an agent than that of its call.
     const sameId = [call("r", 1, "c"), spawn("r", 2, "c", "c"), asked("c", 3), result("r", 4, "c", true)];
-    expect(inWords(rowsOf(sameId))).toEqual(["r#1: r#2 r#1 c#3", "r#4"]);
-    // One that began and failed was spawned.
+    expect(asText(rowsOf(sameId))).toEqual(["r#1: r#2 r#1 c#3", "r#4"]);
+    // An agent that began and failed was spawned.
     expect(
-      inWords(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)])),
+      asText(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)])),
     ).toEqual(["r#1: r#2 r#1 a#3", "r#4"]);
   });
 
-  it("is shown as far as its agents are shown", () => {
+  it("includes only events of shown agents", () => {
     const events = [
       call("r", 1, "c"),
       spawn("r", 2, "a", "c"),
@@ -177,12 +177,12 @@ describe("a spawn in the log", () => {
       sampleEvent("a", 5),
       sampleEvent("a", 6),
     ];
-    expect(inWords(rowsOf(events, ["a"]))).toEqual(["r#1: r#2 r#1 -"]);
-    expect(inWords(rowsOf(events, ["r"]))).toEqual(["a#3", "group a#4"]);
+    expect(asText(rowsOf(events, ["a"]))).toEqual(["r#1: r#2 r#1 -"]);
+    expect(asText(rowsOf(events, ["r"]))).toEqual(["a#3", "group a#4"]);
     expect(rowsOf(events, ["r", "a"])).toEqual([]);
   });
 
-  it("is not folded away, and leaves the group before it as it was", () => {
+  it("is never grouped, and does not change the group before it", () => {
     const before = [sampleEvent("a", 1), sampleEvent("a", 2), call("a", 3, "c")];
     const events = [...before, spawn("a", 4, "b", "c"), asked("b", 5), sampleEvent("a", 6)];
     expect(live(events).slice(2)).toEqual([
@@ -193,7 +193,7 @@ describe("a spawn in the log", () => {
     ]);
   });
 
-  it("stays open and selected while its events arrive, by whichever it was opened", () => {
+  it("stays open and selected while its events arrive, whichever of them was opened", () => {
     const [prompt, spawned, called] = [asked("a", 3), spawn("r", 2, "a", "c"), call("r", 1, "c")];
     const [alone] = rowsOf([prompt]);
     const opened = toggled(new Set(["other"]), alone as LogRow);
@@ -209,12 +209,12 @@ describe("the prompt of a spawn", () => {
   const input = { description: "short", prompt: "do it", background: true };
   const events = (received: string) => [call("r", 1, "c", input), spawn("r", 2, "a", "c"), asked("a", 3, received)];
 
-  it("is shown once where the child received it as it was sent, or with more around it", () => {
+  it("is shown once if the child received it as sent, or with text around it", () => {
     for (const received of ["do it", "Task: do it\n"])
       expect(promptsOf(spawnIn(rowsOf(events(received))))).toMatchObject({ sent: null, received: { text: received } });
   });
 
-  it("is shown as sent and as received where these differ", () => {
+  it("is shown as sent and as received if these differ", () => {
     expect(promptsOf(spawnIn(rowsOf(events("something else"))))).toMatchObject({
       sent: "do it",
       received: { text: "something else" },

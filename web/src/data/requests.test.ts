@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { merged, messageRuns, type Piece, type RequestRecord, wordsIn } from "./requests.ts";
+import { merged, messageRuns, type Piece, type RequestRecord, readableText } from "./requests.ts";
 
 const piece = (name: string, is_new: boolean): Piece => ({
   piece: name,
@@ -17,12 +17,12 @@ describe("messages of a request", () => {
     expect(runs.map((run) => (run.is === "new" ? run.message.piece : run.messages.length))).toEqual([2, "c", 1]);
   });
 
-  it("are all shown where there was none before", () => {
+  it("are all shown if there is no previous request", () => {
     expect(messageRuns([piece("a", false), piece("b", false)], false)).toHaveLength(2);
   });
 });
 
-it("pages and news come together: each once, newest first, as last known", () => {
+it("merges pages and updates: each request once, newest first, latest version", () => {
   const first = [request("r2", "2026-01-02", "running"), request("r1", "2026-01-01")];
   expect(
     merged(first, [request("r3", "2026-01-03"), request("r2", "2026-01-02")]).map(({ request_id, status }) => [
@@ -36,14 +36,16 @@ it("pages and news come together: each once, newest first, as last known", () =>
   ]);
 });
 
-it("texts are shown as they are, and everything else as JSON", () => {
+it("shows texts unchanged, and everything else as JSON", () => {
   expect(
-    wordsIn([
+    readableText([
       { type: "text", text: "Hello" },
       { type: "thinking", thinking: "Hm" },
     ]),
   ).toBe("Hello\n\nHm");
-  expect(wordsIn({ role: "user", content: [{ type: "tool_result", content: "42" }] })).toBe("42");
-  expect(wordsIn({ type: "tool_use", name: "Bash", input: { command: "ls" } })).toBe('Bash {\n  "command": "ls"\n}');
-  expect(wordsIn({ type: "ping" })).toBe('{\n  "type": "ping"\n}');
+  expect(readableText({ role: "user", content: [{ type: "tool_result", content: "42" }] })).toBe("42");
+  expect(readableText({ type: "tool_use", name: "Bash", input: { command: "ls" } })).toBe(
+    'Bash {\n  "command": "ls"\n}',
+  );
+  expect(readableText({ type: "ping" })).toBe('{\n  "type": "ping"\n}');
 });

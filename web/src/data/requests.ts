@@ -34,17 +34,17 @@ export function merged(known: readonly RequestRecord[], more: readonly RequestRe
 }
 
 /** The readable text of a part of a response or message. */
-export function wordsIn(json: unknown): string {
+export function readableText(json: unknown): string {
   if (typeof json === "string") return json;
   if (Array.isArray(json))
     return json
-      .map(wordsIn)
+      .map(readableText)
       .filter((text) => text !== "")
       .join("\n\n");
   const part = (json ?? {}) as Readonly<Record<string, unknown>>;
   const text = [part.text, part.thinking].find((text) => typeof text === "string");
   if (typeof text === "string") return text;
   if (typeof part.name === "string" && "input" in part) return `${part.name} ${JSON.stringify(part.input, null, 2)}`;
-  if (Array.isArray(part.content) || typeof part.content === "string") return wordsIn(part.content);
+  if (Array.isArray(part.content) || typeof part.content === "string") return readableText(part.content);
   return JSON.stringify(json, null, 2);
 }

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { formatRoute, parseRoute, threadOf } from "./route.ts";
 
-describe("addresses", () => {
+describe("URLs of views", () => {
   it.each([
     ["claude://833fc0f4-1", { sort: "-cost" }],
     ["codex://a/b/c", {}],
     ["x://what?is#this", { q: "a b&c=d" }],
     ["x://100%", {}],
-  ])("come back as they were: %s", (uri, params) => {
+  ])("are parsed to the route they were made from: %s", (uri, params) => {
     expect(parseRoute(formatRoute({ page: "tree", uri, params }))).toEqual({ page: "tree", uri, params });
   });
 
-  it("name the pages that are of no thread", () => {
+  it("exist for pages without a thread", () => {
     for (const page of ["stats", "health"] as const)
       expect(parseRoute(formatRoute({ page, params: { since: "7d" } }))).toEqual({
         page,
@@ -20,21 +20,21 @@ describe("addresses", () => {
       });
   });
 
-  it("show the URI as people know it", () => {
+  it("contain the URI unescaped", () => {
     expect(formatRoute({ page: "agent", uri: "claude://833f/ae1c" })).toBe("#/agent/claude://833f/ae1c");
   });
 
-  it("lead to the list of threads when they say nothing else", () => {
+  it("lead to the list of threads by default", () => {
     for (const hash of ["", "#", "#/", "#/nonsense", "#/tree", "#/tree/"])
       expect(parseRoute(hash)).toMatchObject({ page: "threads", uri: null });
     expect(parseRoute("#/?q=refund")).toEqual({ page: "threads", uri: null, params: { q: "refund" } });
   });
 
-  it("leave out what is not set", () => {
+  it("omit empty parameters", () => {
     expect(formatRoute({ page: "threads", params: { q: "", product: null, status: undefined } })).toBe("#/");
   });
 
-  it("know the thread of an agent", () => {
+  it("give the thread of an agent", () => {
     expect(threadOf("claude://a/b")).toBe("claude://a");
     expect(threadOf("claude://a")).toBe("claude://a");
   });

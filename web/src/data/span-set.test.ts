@@ -5,7 +5,7 @@ import { firstReaching, SpanSet } from "./span-set.ts";
 const spans = (set: SpanSet, uri: string) => set.of(uri).spans.map(({ from, to }) => [from, to]);
 
 describe("spans updated by edits", () => {
-  it("replace the spans from their position on", () => {
+  it("are replaced from the position of the edit on", () => {
     const set = new SpanSet();
     set.take({
       whole: true,
@@ -25,7 +25,7 @@ describe("spans updated by edits", () => {
     expect([set.next, set.count]).toEqual(["a-2", 3]);
   });
 
-  it("replace only what an edit names, and look at little more", () => {
+  it("are replaced only within the edit, and few others are visited", () => {
     const set = new SpanSet();
     const many = Array.from({ length: 30_000 }, (_, i) => sampleSpan(i, i + 1));
     set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: many }] });
@@ -42,7 +42,7 @@ describe("spans updated by edits", () => {
     expect(set.of("x")).toEqual(expected.of("x"));
   });
 
-  it("start again with a complete response, and drop removed agents", () => {
+  it("are replaced by a complete response, without removed agents", () => {
     const set = new SpanSet();
     set.take({
       whole: true,
@@ -55,7 +55,7 @@ describe("spans updated by edits", () => {
     expect(spans(set, "x")).toEqual([]);
   });
 
-  it("are found by a moment, also where a long one lies below short ones", () => {
+  it("are found by a moment, even if a long span overlaps short ones", () => {
     const set = new SpanSet();
     set.take({
       whole: true,
@@ -70,6 +70,6 @@ describe("spans updated by edits", () => {
       ],
     });
     expect([0, 2, 3, 60, 1000].map((at) => firstReaching(set.of("x"), at))).toEqual([0, 0, 1, 1, 3]);
-    expect(firstReaching(set.of("nobody"), 5)).toBe(0);
+    expect(firstReaching(set.of("unknown"), 5)).toBe(0);
   });
 });

@@ -4,7 +4,7 @@ export type { Span } from "../../../src/core/views/span.ts";
 export { AGENTS, busyMs } from "../../../src/core/views/span.ts";
 
 /**
- * `GET /api/agents/{uri}/spans`: edits, of each agent in the order in which to apply them. `removed` is null where all
+ * `GET /api/agents/{uri}/spans`: edits, of each agent in the order in which to apply them. `removed` is null if all
  * spans from `first` on are replaced.
  */
 export interface SpansResponse {
@@ -22,8 +22,8 @@ export interface SpansResponse {
 export interface SpanList {
   readonly spans: readonly Span[];
   /**
-   * For each span the latest end of it and of all spans before it; everything before the first that reaches a moment is
-   * over by then.
+   * For each span the latest end of it and of all spans before it; all spans before the first one that
+   * reaches a moment have ended by then.
    */
   readonly reaches: readonly number[];
 }
@@ -35,7 +35,7 @@ export class SpanSet {
   #lists = new Map<string, { readonly spans: Span[]; readonly reaches: number[] }>();
   /** `after` of the next request. */
   next: string | undefined;
-  /** How many spans edits made it look at so far. */
+  /** Number of spans visited by edits so far. */
   visited = 0;
 
   take({ items, next, whole }: SpansResponse): void {
@@ -55,7 +55,7 @@ export class SpanSet {
     }
   }
 
-  /** From the first changed span on, until the values behind the last one are what they were. */
+  /** Updates the index from the first changed span on, until the values after the last one are unchanged. */
   #reach(
     { spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] },
     first: number,

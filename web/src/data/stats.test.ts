@@ -23,26 +23,26 @@ const line = (key: string | null, cost: number, more: Partial<StatsLine> = {}): 
   ...more,
 });
 
-describe("bars of what was spent", () => {
-  it("are as long as their part of the longest, with what failed in them", () => {
+describe("usage bars", () => {
+  it("have lengths relative to the longest, with the share of failed agents", () => {
     const bars = statsBars([line("a", 1), line("b", 4, { failed: part(2) })], "cost");
     expect(bars.map(({ line: { key }, part: long, failed }) => [key, long, failed])).toEqual([
       ["b", 1, 0.5],
       ["a", 0.25, 0],
     ]);
   });
-  it("have no length where nothing was spent", () => {
+  it("have no length without usage", () => {
     expect(statsBars([line("a", 0)], "cost").map((bar) => bar.part)).toEqual([0]);
   });
-  it("say at least how much it was where a price is missing", () => {
-    const words = (costUsd: number | null, knownCostUsd: number) =>
+  it("show a lower bound if a price is missing", () => {
+    const text = (costUsd: number | null, knownCostUsd: number) =>
       valueText({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
-    expect([words(1.5, 1.5), words(null, 0.5), words(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
+    expect([text(1.5, 1.5), text(null, 0.5), text(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
   });
 });
 
-describe("days", () => {
-  it("are all there, also those on which nothing happened", () => {
+describe("the chart of days", () => {
+  it("includes days without usage", () => {
     const columns = dayColumns([line("2026-02-27", 1), line("2026-03-02", 2), line(null, 5)], "cost");
     expect(columns.map(({ day, bar }) => [day, bar?.part ?? null])).toEqual([
       ["2026-02-27", 0.2],
@@ -51,14 +51,14 @@ describe("days", () => {
       ["2026-03-02", 0.4],
     ]);
   });
-  it("are the newest of very many, and none if there are none", () => {
+  it("shows only the newest of very many days, and is empty without data", () => {
     expect(dayColumns([line("2020-01-01", 1), line("2026-03-02", 2)], "cost")).toHaveLength(120);
     expect(dayColumns([], "cost")).toEqual([]);
   });
 });
 
-describe("how long tasks take", () => {
-  it("has one scale for all templates", () => {
+describe("durations by template", () => {
+  it("share one scale", () => {
     const of = (least: number, most: number) => ({ least, quarter: least, median: least, threeQuarters: most, most });
     const { boxes, ticks } = durationBoxes([
       line("short", 1, { durations: of(100, 1_000) }),
@@ -71,7 +71,7 @@ describe("how long tasks take", () => {
     ]);
     expect(ticks.map(({ ms }) => ms)).toEqual([100, 1_000, 10_000]);
   });
-  it("works for one duration and for none", () => {
+  it("accept a single duration, and none", () => {
     const one = { least: 50, quarter: 50, median: 50, threeQuarters: 50, most: 50 };
     expect(durationBoxes([line("x", 1, { durations: one })]).boxes[0]?.median).toBe(0.5);
     expect(durationBoxes([])).toEqual({ boxes: [], ticks: [] });

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cutAt, detached, oneLine, visible } from "./text.ts";
 
-describe("text to be shown", () => {
-  it("has no codes of terminals", () => {
+describe("displayed text", () => {
+  it("has no terminal escape sequences", () => {
     expect(
       visible(
         "\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[",
@@ -11,18 +11,18 @@ describe("text to be shown", () => {
     ).toBe("red link done␛[");
   });
 
-  it("names what one cannot see", () => {
+  it("shows invisible characters by name", () => {
     expect(visible("admin\u202enimda")).toBe("admin‹U+202E›nimda");
     expect(visible("a\u200bb\u{e0041}")).toBe("a‹U+200B›b‹U+E0041›");
     expect(visible("bell\u0007 nul\u0000")).toBe("bell␇ nul␀");
   });
 
-  it("keeps what people write", () => {
+  it("keeps ordinary text in any script", () => {
     const input = "Grüße, 世界, שלום, مرحبا, 👩‍💻\n\tindented";
     expect(visible(input)).toBe(input);
   });
 
-  it("never holds a control character, whatever came in", () => {
+  it("never contains a control character, for any input", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.integer({ min: 0, max: 0x2100 }).map((code) => String.fromCharCode(code)) }),
@@ -33,14 +33,14 @@ describe("text to be shown", () => {
     );
   });
 
-  it("takes its time only for what it shows", () => {
+  it("takes time only for the part that is shown", () => {
     const huge = "x\u001b[31m ".repeat(10_000_000);
     const before = performance.now();
     expect(oneLine(huge, 80).length).toBeLessThanOrEqual(81);
     expect(performance.now() - before).toBeLessThan(1_000);
   });
 
-  it("is cut between characters", () => {
+  it("is truncated between characters", () => {
     expect(cutAt("ab👍", 3)).toBe("ab");
     expect(detached("ab👍c", 4)).toBe("ab👍");
     expect(detached("ab", 3)).toBe("ab");

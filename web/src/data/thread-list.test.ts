@@ -27,7 +27,7 @@ const shown = (filters: Partial<ThreadFilters>) =>
   );
 
 describe("the list of threads", () => {
-  it("has those at work on top, then the newest", () => {
+  it("has running threads first, then the newest", () => {
     expect(shown({})).toEqual([
       "# Running now 1",
       "child at work",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampleSet, sampleSpan, sampleTime } from "./sample.ts";
 import { type Span, SpanSet } from "./span-set.ts";
-import { around, barsOf, crowd, isWhole, panned, spanAt, ticks, waterfall, zoomed } from "./waterfall.ts";
+import { around, barsOf, concurrency, isWhole, panned, spanAt, ticks, waterfall, zoomed } from "./waterfall.ts";
 
 const TIMES: Readonly<Record<string, readonly [number, number]>> = {
   main: [0, 1_000],
@@ -43,7 +43,7 @@ describe("the waterfall of a thread", () => {
     expect([from, to, isLive]).toEqual([0, 1_000, false]);
   });
 
-  it("knows which child the parent really waited for", () => {
+  it("puts the child that the parent waited for on the critical path", () => {
     expect(picture().path.map(({ uri, from, to }) => [uri, from, to])).toEqual([
       ["main", 0, 100],
       ["b", 100, 200],
@@ -61,20 +61,20 @@ describe("the waterfall of a thread", () => {
     expect([rows.length, rows[1]?.life, to, isLive]).toEqual([2, undefined, 5_000, true]);
   });
 
-  it("without started agents is empty, but has a length", () => {
+  it("is empty without started agents, but has a length", () => {
     const { from, to } = waterfall(sampleSet({}, "main"), "main", new SpanSet(), 7);
     expect(to - from).toBeGreaterThan(0);
   });
 });
 
-describe("looking closer", () => {
+describe("zooming", () => {
   const whole = { from: 0, to: 1_000 };
-  it("keeps the moment under the pointer where it is", () => {
+  it("keeps the moment under the pointer in place", () => {
     const view = zoomed(whole, whole, 4, 250);
     expect(view.to - view.from).toBe(250);
     expect((250 - view.from) / (view.to - view.from)).toBeCloseTo(0.25);
   });
-  it("never leaves what there is, and comes back to all of it", () => {
+  it("stays within the thread, and can be undone completely", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.double({ min: 0.1, max: 10, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }))),
@@ -91,7 +91,7 @@ describe("looking closer", () => {
       ),
     );
   });
-  it("shows a life with some air around it", () => {
+  it("shows the lifetime of an agent with a margin", () => {
     expect(around({ from: 400, to: 500 }, whole)).toEqual({ from: 392, to: 508 });
     expect(around(whole, whole)).toEqual(whole);
   });
@@ -101,7 +101,7 @@ describe("bars", () => {
   const listOf = (spans: readonly Span[]) => spanSet({ x: spans }).of("x");
   const view = { from: 0, to: 1_000 };
 
-  it("are at the positions of their spans", () => {
+  it("have the positions of their spans", () => {
     const bars = barsOf(
       listOf([sampleSpan(100, 200), sampleSpan(200, 400, { kind: "tool" }), sampleSpan(900, null)]),
       view,
@@ -115,12 +115,12 @@ describe("bars", () => {
     ]);
   });
 
-  it("leave out what is not in view", () => {
+  it("omit spans that are not in view", () => {
     const list = listOf([sampleSpan(0, 10), sampleSpan(100, 200), sampleSpan(990, 1_000)]);
     expect(barsOf(list, { from: 50, to: 250 }, 100, 0).map(({ spans }) => spans)).toEqual([1]);
   });
 
-  it("are one where they are smaller than a pixel, and none of them is lost", () => {
+  it("are merged if smaller than a pixel, and none is lost", () => {
     const spans = Array.from({ length: 10_000 }, (_, i) =>
       sampleSpan(i * 0.1, i * 0.1 + 0.05, { kind: i % 2 === 0 ? "model" : "tool" }),
     );
@@ -129,7 +129,7 @@ describe("bars", () => {
     expect(bars.reduce((sum, bar) => sum + bar.spans, 0)).toBe(10_000);
   });
 
-  it("show a failure, however small, and colour nothing else with it", () => {
+  it("show a failure of any size, without colouring their neighbours", () => {
     const spans = [
       sampleSpan(0, 500, { kind: "tool" }),
       sampleSpan(500, 500.1, { kind: "tool", end: "failed" }),
@@ -167,7 +167,7 @@ describe("bars", () => {
     );
   });
 
-  it("are found by the pointer: what is done before what is waited for", () => {
+  it("are found by the pointer, work before waiting", () => {
     const list = listOf([
       sampleSpan(0, 1_000, { kind: "wait" }),
       sampleSpan(100, 200),
@@ -177,15 +177,15 @@ describe("bars", () => {
   });
 });
 
-describe("around the bars", () => {
-  it("are round times, not too close to each other", () => {
+describe("axis and concurrency", () => {
+  it("has ticks at round times, not too close to each other", () => {
     expect(ticks({ from: 1_000, to: 11_000 }, 1_000, 1_000, 90).map(({ since }) => since)).toEqual([
       0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000,
     ]);
     expect(ticks({ from: 0, to: 90 * 864e5 }, 0, 900, 90)).toHaveLength(11);
   });
-  it("counts concurrent agents", () => {
+  it("has the number of concurrent agents", () => {
     const { rows, from, to } = picture();
-    expect([...crowd(rows, { from, to }, 10)]).toEqual([1, 3, 4, 4, 4, 4, 3, 3, 3, 2]);
+    expect([...concurrency(rows, { from, to }, 10)]).toEqual([1, 3, 4, 4, 4, 4, 3, 3, 3, 2]);
   });
 });

@@ -89,8 +89,8 @@ export const isWhole = (view: View, whole: View) => view.from <= whole.from && v
 
 /** An agent's life with a margin. */
 export function around(life: View, whole: View): View {
-  const air = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
-  return within(life.from - air, life.to - life.from + 2 * air, whole);
+  const margin = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
+  return within(life.from - margin, life.to - life.from + 2 * margin, whole);
 }
 
 // --- bars
@@ -163,7 +163,7 @@ export function spanAt(list: SpanList, at: number, slackMs: number, now: number)
 // --- concurrency
 
 /** For each pixel column the maximum number of running agents. */
-export function crowd(rows: readonly WaterfallRow[], whole: View, columns: number): Uint16Array {
+export function concurrency(rows: readonly WaterfallRow[], whole: View, columns: number): Uint16Array {
   const changes = rows
     .flatMap(({ life }) => (life === undefined ? [] : [[life.from, 1] as const, [life.to, -1] as const]))
     .sort((a, b) => a[0] - b[0] || b[1] - a[1]);

@@ -99,7 +99,7 @@ export function SearchResults(props: { text: string }) {
               </a>
             )}
           />
-          <p class="foot muted">{rows().length === LIMIT ? `The best ${LIMIT}` : plural(rows().length, "finding")}</p>
+          <p class="foot muted">{rows().length === LIMIT ? `The best ${LIMIT}` : plural(rows().length, "result")}</p>
         </Match>
       </Switch>
     </div>

@@ -23,7 +23,7 @@ const Relink = lazy(() => import("../view/relink.tsx"));
 const ROW_PX = 34;
 /** Sorted rows are reordered at most this often, so that they can be clicked. */
 const RESORT_MS = 1_000;
-const MODE_WORDS: Readonly<Record<Mode, string>> = { both: "Own and Σ", own: "Own", total: "Σ subtree" };
+const MODE_LABELS: Readonly<Record<Mode, string>> = { both: "Own and Σ", own: "Own", total: "Σ subtree" };
 
 export default function Tree(props: { uri: string }) {
   useClock();
@@ -196,7 +196,7 @@ export default function Tree(props: { uri: string }) {
               <For each={MODES}>
                 {(one) => (
                   <option value={one} selected={mode() === one}>
-                    {MODE_WORDS[one]}
+                    {MODE_LABELS[one]}
                   </option>
                 )}
               </For>

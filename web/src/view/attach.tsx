@@ -42,7 +42,7 @@ export default function Attach(props: { uri: string; onClose: () => void }) {
               </details>
               <p class="muted">
                 Options: <code>--with "message"</code> sends a first message, <code>--at event</code> keeps the history
-                up to an event, <code>--in folder</code> says where to run it.
+                up to an event, <code>--in folder</code> sets the folder to run it in.
               </p>
             </>
           )}

@@ -121,7 +121,7 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
           </p>
         </Show>
         <p class="actions">
-          <button type="submit">{props.card === null ? "Make it" : "Save"}</button>
+          <button type="submit">{props.card === null ? "Create" : "Save"}</button>
         </p>
       </form>
     </Overlay>

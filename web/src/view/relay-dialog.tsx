@@ -6,7 +6,7 @@ import { api, productOf } from "../state/server.ts";
 import { Overlay } from "./overlay.tsx";
 
 const LOOK_MS = 1_000;
-const WORDS: Readonly<Record<Relay["state"], string>> = {
+const STATE_LABELS: Readonly<Record<Relay["state"], string>> = {
   connecting: "connecting",
   following: "following",
   waiting: "unreachable; retrying",
@@ -58,7 +58,7 @@ export default function RelayDialog(props: { onClose: () => void }) {
               <span class="relay-name">
                 <code>{relay.url}</code> <span class="product">{productOf(relay.provider)}</span>
                 <span class="muted">
-                  {WORDS[relay.state]} · {exact(relay.frames)} frames
+                  {STATE_LABELS[relay.state]} · {exact(relay.frames)} frames
                   <Show when={relay.lastFrameAt}>{(at) => ` · last ${ago(at(), now())}`}</Show>
                 </span>
                 <For each={relay.limits}>{(limit) => <span class="muted">Note: {limit}</span>}</For>

@@ -1,7 +1,7 @@
 import { createResource, For, lazy, Show, Suspense } from "solid-js";
 import { clock, count, dateAndTime, duration, plural } from "../data/format.ts";
 import type { Piece, RequestDetail, RequestRecord, Subtask } from "../data/requests.ts";
-import { messageRuns, wordsIn } from "../data/requests.ts";
+import { messageRuns, readableText } from "../data/requests.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
@@ -139,7 +139,7 @@ function Content(props: { detail: RequestDetail }) {
         <summary>Headers and settings</summary>
         <Text
           text={JSON.stringify(
-            { headers: content().headers, settings: content().settings, answered: content().response_headers },
+            { headers: content().headers, settings: content().settings, response: content().response_headers },
             null,
             2,
           )}
@@ -152,7 +152,7 @@ function Content(props: { detail: RequestDetail }) {
             <Message request={props.detail.request_id} piece={run.message} isNew={previous() !== null} />
           ) : (
             <details class="piece before">
-              <summary>{plural(run.messages.length, "message")} as in the request before</summary>
+              <summary>{plural(run.messages.length, "message")} as in the previous request</summary>
               <For each={run.messages}>
                 {(piece) => <Message request={props.detail.request_id} piece={piece} isNew={false} />}
               </For>
@@ -162,16 +162,16 @@ function Content(props: { detail: RequestDetail }) {
       </For>
       <Show when={(previous()?.gone.length ?? 0) > 0}>
         <p class="muted">
-          {plural(previous()?.gone.length ?? 0, "message")} of the request before, or their decoration, are not in this
-          one any more.
+          {plural(previous()?.gone.length ?? 0, "message")} of the previous request, or their decoration, are not in
+          this one.
         </p>
       </Show>
-      <h3>Answered</h3>
+      <h3>Response</h3>
       <For each={content().answer} fallback={<p class="muted">{props.detail.error ?? "Nothing yet."}</p>}>
         {(block) => (
           <div class="piece answer">
             <span class="kind">{String(block.type ?? "")}</span>
-            <Text text={wordsIn(block)} markdown={block.type === "text"} />
+            <Text text={readableText(block)} markdown={block.type === "text"} />
           </div>
         )}
       </For>
@@ -186,7 +186,7 @@ function Message(props: { request: string; piece: Piece; isNew: boolean }) {
       <Text
         text={props.piece.preview}
         full={props.piece.chars}
-        more={async () => wordsIn(await api.piece(props.request, props.piece.piece))}
+        more={async () => readableText(await api.piece(props.request, props.piece.piece))}
       />
     </div>
   );
@@ -199,7 +199,7 @@ function Folded(props: { title: string; request: string; piece: Piece; before: s
     () => (isChanged() ? ([props.from ?? "", props.before ?? ""] as const) : null),
     async ([from, before]) => {
       const [old, fresh] = await Promise.all([api.piece(from, before), api.piece(props.request, props.piece.piece)]);
-      return { is: "edits" as const, edits: [{ path: null, before: wordsIn(old), after: wordsIn(fresh) }] };
+      return { is: "edits" as const, edits: [{ path: null, before: readableText(old), after: readableText(fresh) }] };
     },
   );
   return (
@@ -219,7 +219,7 @@ function Folded(props: { title: string; request: string; piece: Piece; before: s
           <Text
             text={props.piece.preview}
             full={props.piece.chars}
-            more={async () => wordsIn(await api.piece(props.request, props.piece.piece))}
+            more={async () => readableText(await api.piece(props.request, props.piece.piece))}
           />
         }
       >

@@ -223,7 +223,7 @@ export function DurationChart(props: { lines: readonly StatsLine[] }) {
   return (
     <section class="chart full" data-chart="durations">
       <h2>
-        How long tasks take{" "}
+        Duration of tasks{" "}
         <span class="muted">· by template, most frequent first; shortest, middle half, median, longest</span>
       </h2>
       <table class="bars durations">

@@ -3,7 +3,7 @@ import { STATUSES, type Status } from "../data/types.ts";
 import { StatusMark } from "./status.tsx";
 
 /** Number of agents by status; zeros are omitted. */
-export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; words?: boolean }) {
+export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; showLabels?: boolean }) {
   return (
     <span class="counts">
       <For each={STATUSES.filter((status) => (props.counts[status] ?? 0) > 0)}>
@@ -11,7 +11,7 @@ export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, nu
           <span class="count" title={`${props.counts[status]} ${status}`}>
             <StatusMark status={status} />
             {props.counts[status]}
-            <span class={props.words === true ? "word" : "sr"}> {status}</span>
+            <span class={props.showLabels === true ? "word" : "sr"}> {status}</span>
           </span>
         )}
       </For>

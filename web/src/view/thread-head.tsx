@@ -39,7 +39,7 @@ export function ThreadHead(props: { thread: Thread }) {
             <div data-total="agents">
               <dt>{plural(sums()?.agents ?? 1, "agent")}</dt>
               <dd>
-                <StatusCounts counts={sums()?.byStatus ?? {}} words />
+                <StatusCounts counts={sums()?.byStatus ?? {}} showLabels />
               </dd>
             </div>
             <div data-total="cost">

@@ -1,7 +1,7 @@
 import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show } from "solid-js";
 import {
   around,
-  crowd,
+  concurrency,
   isWhole,
   panned,
   spanAt,
@@ -111,7 +111,7 @@ export function WaterfallView(props: {
     drawn = paintWaterfall(context, at);
     frames += 1;
   });
-  const most = createMemo(() => crowd(props.picture.rows, whole(), room()));
+  const most = createMemo(() => concurrency(props.picture.rows, whole(), room()));
   usePainting(
     () => ({ ...scene(), height: MINIMAP_PX, most: most() }),
     (at) => {

@@ -64,7 +64,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                       </div>
                       <p>{visible(piece.says)}</p>
                       <Show when={piece.parent !== why().parent && piece.parent}>
-                        {(other) => <p class="muted">says {other()}</p>}
+                        {(other) => <p class="muted">names {other()}</p>}
                       </Show>
                       <Show when={piece.from}>{(from) => <code>{visible(from())}</code>}</Show>
                     </li>
