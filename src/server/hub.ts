@@ -335,7 +335,7 @@ export class Hub {
         yield {
           key,
           record,
-          known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), places.get(key)])) },
+          known: { ...of, uri: record.uri, hash: hash(JSON.stringify([withoutRunningTime(record), places.get(key)])) },
         };
       }
     }
@@ -456,4 +456,5 @@ function recordsIn(tree: AgentTree): ReadonlyMap<string, AgentRecord> {
 }
 
 /** Without durations of running agents, which clients compute from the clock. */
-const lasting = (record: AgentRecord) => (record.endedAt === null ? { ...record, durationMs: null } : record);
+const withoutRunningTime = (record: AgentRecord) =>
+  record.endedAt === null ? { ...record, durationMs: null } : record;

@@ -216,7 +216,7 @@ export const Attach = v.pipe(
     ),
     runs: v.pipe(v.string(), v.description("what that command runs; shortened if it is long")),
     folder: v.pipe(text, v.description("where it is run; null: in the current folder")),
-    notes: v.pipe(v.array(v.string()), v.description("what is not as the agent had it")),
+    notes: v.pipe(v.array(v.string()), v.description("differences from the agent's original session")),
   }),
   v.metadata({ ref: "Attach" }),
 );

@@ -196,8 +196,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     throw error;
   }
   const tracer = isDemo ? null : await openTracer(env, settings, library, notify);
-  const adopting = settings.values["cards.from_threads"] ? cards : null;
-  const watched = watch(library, hub, { adopting, tracer }, state, notify);
+  const autoCards = settings.values["cards.from_threads"] ? cards : null;
+  const watched = watch(library, hub, { autoCards, tracer }, state, notify);
   await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
   const own: Instance = {
@@ -236,14 +236,14 @@ const named = (host: string) =>
 
 /** What else is notified of changes. */
 interface Listeners {
-  readonly adopting: Cards | null;
+  readonly autoCards: Cards | null;
   readonly tracer: Tracer | null;
 }
 
 async function watch(
   library: Library,
   hub: Hub,
-  { adopting, tracer }: Listeners,
+  { autoCards, tracer }: Listeners,
   state: ServerState,
   notify: (text: string) => void,
 ): Promise<void> {
@@ -262,7 +262,7 @@ async function watch(
     wasReading = library.reading !== null;
     isTorn = true;
     ({ replaced } = library.index);
-    if (adopting !== null && (await adopting.adopt(changes.threads, since))) await hub.cardsChanged();
+    if (autoCards !== null && (await autoCards.createFor(changes.threads, since))) await hub.cardsChanged();
     await hub.changed(changes);
     isTorn = false;
   };

@@ -116,9 +116,9 @@ function withEdits(posted: Posted, version: number, edits: readonly SpanEdit[]):
 }
 
 function itemsSince({ uri, timeline, since: oldest, edits }: Posted, since: number): AgentSpans[] {
-  const news = edits.filter(({ version }) => version > since);
-  const isLess = news.reduce((sum, { edit }) => sum + edit.spans.length, 0) <= timeline.length;
-  if (since >= oldest && (isLess || news.length === 0)) return news.map(({ edit }) => ({ uri, ...edit }));
+  const newer = edits.filter(({ version }) => version > since);
+  const isLess = newer.reduce((sum, { edit }) => sum + edit.spans.length, 0) <= timeline.length;
+  if (since >= oldest && (isLess || newer.length === 0)) return newer.map(({ edit }) => ({ uri, ...edit }));
   return [{ uri, first: 0, removed: null, spans: timeline.spans }];
 }
 

@@ -40,9 +40,9 @@ export function isFresh(path: string): boolean {
  * because SQLite would create that file.
  * `immutable`: no WAL; the file is complete.
  */
-type Manner = "locks" | "alone" | "immutable";
+type OpenMode = "locks" | "alone" | "immutable";
 
-const OPTIONS: Readonly<Record<Manner, string>> = {
+const OPTIONS: Readonly<Record<OpenMode, string>> = {
   locks: "?mode=ro",
   alone: "?mode=ro&vfs=unix-none",
   immutable: "?immutable=1",
@@ -51,7 +51,7 @@ const WAIT_MS = 250;
 const MODE_AT = 18;
 const MODE_LOGGED = 2;
 
-function mannerOf(path: string): Manner {
+function openModeOf(path: string): OpenMode {
   if (writeMode(path) !== MODE_LOGGED) return "locks";
   const log = statOrNull(path + LOG_SUFFIX);
   const isShared = statOrNull(`${path}-shm`) !== null;
@@ -90,7 +90,7 @@ export class ProductDatabase {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #counts: ReadCounts;
-  readonly #manner: Manner;
+  readonly #openMode: OpenMode;
   readonly #stamp: string;
   /** Prepared statements, reused for thousands of objects. */
   readonly #statements = new Map<string, StatementSync>();
@@ -99,13 +99,13 @@ export class ProductDatabase {
     this.#path = path;
     this.#counts = counts;
     this.#stamp = this.#currentStamp();
-    this.#manner = querying(path, () => mannerOf(path));
+    this.#openMode = querying(path, () => openModeOf(path));
     counts.files += 1;
     const url = pathToFileURL(path);
-    url.search = OPTIONS[this.#manner];
+    url.search = OPTIONS[this.#openMode];
     this.#db = querying(path, () => new sqlite.DatabaseSync(url, { readOnly: true, timeout: WAIT_MS }));
     // Exclusive mode: SQLite keeps the shared memory in the heap instead of a file.
-    if (this.#manner === "alone") querying(path, () => this.#db.exec("PRAGMA locking_mode = EXCLUSIVE"));
+    if (this.#openMode === "alone") querying(path, () => this.#db.exec("PRAGMA locking_mode = EXCLUSIVE"));
   }
 
   schema(): DatabaseSchema {
@@ -159,7 +159,7 @@ export class ProductDatabase {
 
   /** Without locks a write during the read makes the result invalid. */
   checkUndisturbed(): void {
-    if (this.#manner !== "locks" && this.#currentStamp() !== this.#stamp)
+    if (this.#openMode !== "locks" && this.#currentStamp() !== this.#stamp)
       throw new DatabaseTrouble("database-busy", "it was modified while it was being read");
   }
 

@@ -38,11 +38,11 @@ export async function* readEventStream(
   }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
 ): AsyncGenerator<readonly string[]> {
   const dead = new AbortController();
-  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`no data for ${duration(ms)}`)), ms);
-  let timer = patience(Math.min(OPEN_MS, silenceMs));
+  const abortAfter = (ms: number) => setTimeout(() => dead.abort(new Error(`no data for ${duration(ms)}`)), ms);
+  let timer = abortAfter(Math.min(OPEN_MS, silenceMs));
   const alive = () => {
     clearTimeout(timer);
-    timer = patience(silenceMs);
+    timer = abortAfter(silenceMs);
   };
   try {
     const response = await fetch(at(server, path), {

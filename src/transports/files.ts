@@ -120,7 +120,7 @@ export async function* walk(
       onOther(path, otherEntry(entry));
     }
     yield { folder, paths };
-    await breathe();
+    await yieldToEventLoop();
   }
 }
 
@@ -139,8 +139,8 @@ function entriesOf(folder: string, onError: (path: string, error: Error) => void
 const TURN_MS = 20;
 let turn = 0;
 
-/** Yields to the event loop now and then. */
-export async function breathe(): Promise<void> {
+/** Yields to the event loop if it was blocked for too long. */
+export async function yieldToEventLoop(): Promise<void> {
   if (performance.now() - turn < TURN_MS) return;
   await setImmediate();
   turn = performance.now();

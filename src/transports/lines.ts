@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { MAX_RECORD } from "../core/tools/limits.ts";
-import { breathe, type ReadCounts } from "./files.ts";
+import { type ReadCounts, yieldToEventLoop } from "./files.ts";
 import { type Packing, unpacked } from "./packed.ts";
 import { WITHOUT_WAITING } from "./regular.ts";
 
@@ -150,8 +150,8 @@ function startsBehindRecord(path: string, offset: number): boolean {
 
 const CHUNK = 1 << 20;
 /** Buffers to reuse: a new one per file takes time, and memory until it is collected. */
-const spare: Buffer[] = [];
-const SPARE = 4;
+const reusable: Buffer[] = [];
+const MAX_REUSABLE = 4;
 
 /**
  * A file in chunks; each buffer is valid until the next iteration. Small files are read at once, which takes a tenth of
@@ -159,20 +159,20 @@ const SPARE = 4;
  */
 async function* chunksOf(path: string, from: number): AsyncGenerator<Buffer> {
   const file = openSync(path, WITHOUT_WAITING);
-  const buffer = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
+  const buffer = reusable.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new Error("it is no longer a file");
     let position = from;
     for (let read = buffer.length; read === buffer.length; ) {
-      await breathe();
+      await yieldToEventLoop();
       read = readSync(file, buffer, 0, buffer.length, position);
       position += read;
       if (read > 0) yield buffer.subarray(0, read);
     }
   } finally {
     closeSync(file);
-    if (spare.length < SPARE) spare.push(buffer);
+    if (reusable.length < MAX_REUSABLE) reusable.push(buffer);
   }
 }
 

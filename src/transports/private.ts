@@ -28,7 +28,7 @@ export function privateFolder(path: string): void {
 export function openPrivate(path: string, flags: WriteFlags): number {
   const file = openRegular(path, flags, FILE);
   const { mode } = fstatSync(file);
-  if (isOpen(mode)) quietly(() => fchmodSync(file, mode & ~OTHERS));
+  if (isOpen(mode)) ignoringErrors(() => fchmodSync(file, mode & ~OTHERS));
   return file;
 }
 
@@ -58,7 +58,7 @@ export function privateDatabase(path: string): void {
  * with the default umask. The folder itself is changed last, so that an interrupted run is repeated.
  */
 export function closeToOthers(folder: string, isOurs: (name: string) => boolean): void {
-  quietly(() => {
+  ignoringErrors(() => {
     for (const name of readdirSync(folder)) if (isOurs(name)) closeEntry(join(folder, name));
     const { mode } = statSync(folder);
     // The temp folder stays accessible to all users.
@@ -68,7 +68,7 @@ export function closeToOthers(folder: string, isOurs: (name: string) => boolean)
 
 /** Entries of a closed folder are inaccessible anyway. */
 function closeEntry(path: string): void {
-  quietly(() => {
+  ignoringErrors(() => {
     const stats = lstatSync(path);
     if (stats.isSymbolicLink() || !isOpen(stats.mode)) return;
     if (stats.isDirectory()) for (const name of readdirSync(path)) closeEntry(join(path, name));
@@ -80,7 +80,7 @@ function closeEntry(path: string): void {
 const isOpen = (mode: number) => process.platform !== "win32" && (mode & OTHERS) !== 0;
 
 /** The file may no longer exist, or belong to another user. */
-function quietly(work: () => void): void {
+function ignoringErrors(work: () => void): void {
   try {
     work();
   } catch {

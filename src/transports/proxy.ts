@@ -317,7 +317,7 @@ function respond(outgoing: ServerResponse, status: number, body: string): void {
 
 /** Reports errors of the observer; never throws. */
 function guarded(observer: ExchangeObserver, onTrouble: (error: Error) => void): ExchangeObserver {
-  const quietly =
+  const reportingErrors =
     <T extends readonly unknown[]>(call: (...args: T) => void) =>
     (...args: T) => {
       try {
@@ -327,11 +327,11 @@ function guarded(observer: ExchangeObserver, onTrouble: (error: Error) => void):
       }
     };
   return {
-    requestChunk: quietly((chunk) => observer.requestChunk(chunk)),
-    requestEnd: quietly(() => observer.requestEnd()),
-    responseHead: quietly((head) => observer.responseHead(head)),
-    responseChunk: quietly((chunk) => observer.responseChunk(chunk)),
-    ended: quietly((ending) => observer.ended(ending)),
+    requestChunk: reportingErrors((chunk) => observer.requestChunk(chunk)),
+    requestEnd: reportingErrors(() => observer.requestEnd()),
+    responseHead: reportingErrors((head) => observer.responseHead(head)),
+    responseChunk: reportingErrors((chunk) => observer.responseChunk(chunk)),
+    ended: reportingErrors((ending) => observer.ended(ending)),
   };
 }
 

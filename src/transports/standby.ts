@@ -49,9 +49,9 @@ export function startStandby({ command, input, env, reads, writes }: StandbyOpti
   });
   // If it cannot be started, the command runs without it.
   standby.on("error", () => {});
-  const lifeline = standby.stdio[3] as Socket;
-  lifeline.on("error", () => {});
-  lifeline.unref();
+  const exitPipe = standby.stdio[3] as Socket;
+  exitPipe.on("error", () => {});
+  exitPipe.unref();
   standby.unref();
   if (given !== null) closeSync(given);
   // Node pauses a stream that is passed to another process.

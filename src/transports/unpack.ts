@@ -8,13 +8,13 @@ type Packing = {
 };
 
 /** Truncated data is unpacked as far as possible. */
-const LOOSE = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
-const GZIP: Packing = { whole: zlib.gunzipSync, stream: () => zlib.createGunzip(LOOSE) };
+const ALLOW_TRUNCATED = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
+const GZIP: Packing = { whole: zlib.gunzipSync, stream: () => zlib.createGunzip(ALLOW_TRUNCATED) };
 /** By `Content-Encoding` name. */
 const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ["gzip", GZIP],
   ["x-gzip", GZIP],
-  ["deflate", { whole: zlib.inflateSync, stream: () => zlib.createInflate(LOOSE) }],
+  ["deflate", { whole: zlib.inflateSync, stream: () => zlib.createInflate(ALLOW_TRUNCATED) }],
   ["br", { whole: zlib.brotliDecompressSync as Packing["whole"], stream: () => zlib.createBrotliDecompress() }],
   // Since Node 22.15.
   ["zstd", { whole: zlib.zstdDecompressSync as Packing["whole"], stream: () => zlib.createZstdDecompress() }],

@@ -1,5 +1,5 @@
 import { type Dirent, existsSync, type FSWatcher, lstatSync, readdirSync, type Stats, statSync, watch } from "node:fs";
-import { breathe } from "./files.ts";
+import { yieldToEventLoop } from "./files.ts";
 import { dirname, join } from "./system/paths.ts";
 
 export interface Watching {
@@ -81,7 +81,7 @@ class Watches {
   readonly #isRecursive: boolean;
   readonly #reported = new Set<string>();
   /** The given folders, and whether recursively: if one is deleted, it is waited for again. */
-  readonly #beginnings = new Map<string, boolean>();
+  readonly #given = new Map<string, boolean>();
   #isStopped = false;
 
   constructor({
@@ -104,14 +104,14 @@ class Watches {
 
   /** A folder given both shallow and deep counts as deep. */
   beginAt(folder: string, isDeep: boolean): void {
-    this.#beginnings.set(folder, isDeep || this.#beginnings.get(folder) === true);
+    this.#given.set(folder, isDeep || this.#given.get(folder) === true);
   }
 
   /** Watches a folder recursively. Existing entries are not reported. */
   async below(folder: string): Promise<void> {
     if (this.#isRecursive) return this.#addTree(folder);
     // Watch first, then list, so that nothing in between is missed.
-    for (const left = [folder]; left.length > 0 && !this.#isStopped; await breathe()) {
+    for (const left = [folder]; left.length > 0 && !this.#isStopped; await yieldToEventLoop()) {
       const path = left.pop() as string;
       this.#enterable(path);
       for (const entry of entriesIn(path)) if (entry.isDirectory()) left.push(join(path, entry.name));
@@ -206,7 +206,7 @@ class Watches {
 
   #lose(folder: string): void {
     this.#end(folder);
-    const isDeep = this.#beginnings.get(folder);
+    const isDeep = this.#given.get(folder);
     if (isDeep !== undefined && !this.#isStopped) this.await(folder, isDeep);
   }
 
@@ -271,7 +271,7 @@ class Watches {
       hasRoom &&= this.#begin(key, polled) === null;
       if (hasRoom) this.#polled.delete(key);
       this.#compare(polled);
-      await breathe();
+      await yieldToEventLoop();
       if (this.#isStopped) return;
     }
     if (hasRoom) this.#reported.clear();

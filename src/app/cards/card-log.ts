@@ -129,8 +129,8 @@ export class CardLog {
 
   #isNewEnd({ key, ending, verdict: { status } }: LinkedAgent, now: number, changedAt: number): boolean {
     if (status === "running") this.#ended.delete(key);
-    const doubted = this.#unconfirmed.get(key);
-    const since = ending === "unconfirmed" ? (doubted?.status === status ? doubted.since : now) : null;
+    const unconfirmed = this.#unconfirmed.get(key);
+    const since = ending === "unconfirmed" ? (unconfirmed?.status === status ? unconfirmed.since : now) : null;
     if (since === null) this.#unconfirmed.delete(key);
     else this.#unconfirmed.set(key, { status, since });
     // A later record may change the reason or time of the same end.

@@ -98,7 +98,7 @@ export class Cards {
 
   async create({ title, threads = [], stage }: CardFields): Promise<CardAgents> {
     const keys = threads.map((uri) => this.#threadKey(uri));
-    if (stage !== undefined && stage !== "queued") throw notByHand(stage);
+    if (stage !== undefined && stage !== "queued") throw cannotBeSet(stage);
     const id = `card_${randomBytes(8).toString("hex")}`;
     const now = this.#library.now();
     const name = titleOf(title) ?? this.#titleFrom(keys[0]);
@@ -126,7 +126,7 @@ export class Cards {
   }
 
   /** Creates a card for each of these threads that began after `since` and has none. */
-  async adopt(threads: Iterable<AgentKey>, since: number): Promise<boolean> {
+  async createFor(threads: Iterable<AgentKey>, since: number): Promise<boolean> {
     const known = new Set((await this.#all()).flatMap((card) => card.threads));
     let isNew = false;
     for (const thread of new Set([...threads].map(threadOf))) {
@@ -150,7 +150,7 @@ export class Cards {
   #moved(card: KeptCard, stage: Stage): number | null {
     const now = this.#derived(card).card.stage;
     if (stage === now) return card.queuedAt;
-    if (stage !== "queued") throw notByHand(stage);
+    if (stage !== "queued") throw cannotBeSet(stage);
     if (now === "working")
       throw new Failure("failed", "the card has running threads, so it cannot be queued", [
         "wait until its threads end, or remove them from the card",
@@ -290,7 +290,7 @@ function titleOf(given: string | undefined): string | null {
 }
 
 const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["next: GET /api/cards"]);
-const notByHand = (stage: Stage) =>
+const cannotBeSet = (stage: Stage) =>
   new Failure("failed", `stage ${stage} cannot be set: it is derived from the threads`, [
     `only ${STAGES[0]} can be set, which reopens a card that has ended`,
   ]);

@@ -19,7 +19,7 @@ const EARLIER_MS = 6 * 60_000;
 /** How far the running replay is when the demo opens, so that nested agents are visible. */
 const AHEAD_MS = 10_000;
 /** Number of replays; a forgotten demo becomes idle. */
-const TAKES = 12;
+const REPLAYS = 12;
 
 export interface Demo {
   readonly env: Env;
@@ -42,7 +42,9 @@ export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo 
   // Also on process.exit().
   process.once("exit", remove);
   const running = Promise.all(
-    found.map(({ name, recording }, i) => perform(recording, join(home, name), stop.signal, lasts, i * TAKES)),
+    found.map(({ name, recording }, i) =>
+      replayRepeatedly(recording, join(home, name), stop.signal, lasts, i * REPLAYS),
+    ),
   );
   const { values, set } = readSettings(null, home);
   const roots = new Map(PROVIDERS.map((provider) => [provider.name, [join(home, provider.name)]]));
@@ -59,17 +61,17 @@ export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo 
 }
 
 /** Writes one finished replay, then replays one after the other in real time. */
-async function perform(
+async function replayRepeatedly(
   recording: Recording,
   to: string,
   signal: AbortSignal,
   lasts: number,
-  firstTake: number,
+  firstNumber: number,
 ): Promise<void> {
-  await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, take: firstTake, signal });
-  for (let take = 1; take < TAKES && !signal.aborted; take += 1) {
-    const begins = Date.now() - (take === 1 ? Math.min(AHEAD_MS, lasts / 2) : 0);
-    await replay(recording, { to, begins, lasts, take: firstTake + take, signal });
+  await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, take: firstNumber, signal });
+  for (let number = 1; number < REPLAYS && !signal.aborted; number += 1) {
+    const begins = Date.now() - (number === 1 ? Math.min(AHEAD_MS, lasts / 2) : 0);
+    await replay(recording, { to, begins, lasts, take: firstNumber + number, signal });
     await wait(PAUSE_MS, undefined, { signal }).catch(() => {});
   }
 }

@@ -85,11 +85,11 @@ export async function replay(
 ): Promise<void> {
   const now = (at: number) => begins + ((at - began) / lasted) * lasts;
   const renamed = (text: string) => text.replace(ID, (id) => anotherId(id, take));
-  const isThen = (at: number) => Math.abs(at - began) < AROUND_MS + lasted;
+  const isRecordedTime = (at: number) => Math.abs(at - began) < AROUND_MS + lasted;
   const retimed = (text: string) =>
     text
       .replace(TIME, (time) => new Date(now(Date.parse(time))).toISOString())
-      .replace(EPOCH, (digits) => (isThen(Number(digits)) ? String(Math.round(now(Number(digits)))) : digits));
+      .replace(EPOCH, (digits) => (isRecordedTime(Number(digits)) ? String(Math.round(now(Number(digits)))) : digits));
   for (const { path, at, text, isWhole } of steps) {
     const pause = now(at) - Date.now();
     if (pause > 0) await wait(pause, undefined, { signal }).catch(() => {});

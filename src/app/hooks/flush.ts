@@ -119,14 +119,14 @@ async function untilChange(
   outbox: Outbox,
 ): Promise<void> {
   const waits = held.map((destination) => passes.get(destination) as CollectResult);
-  const isStill = () =>
+  const isUnchanged = () =>
     waits.length > 0 &&
     waits.every(
       ({ hadRoom, isSettling, running }) => hadRoom && !isSettling && running.every((key) => runs(library, key)),
     ) &&
     held.every((destination) => hold(outbox, destination) && (stateOf(outbox, destination)?.askedAt ?? 0) <= began);
   if (waits.length > 0) await sleep(POLL_MS);
-  while (isStill()) await sleep(POLL_MS);
+  while (isUnchanged()) await sleep(POLL_MS);
 }
 
 function runs(library: Library, key: AgentKey): boolean {

@@ -60,7 +60,7 @@ function keep(payload: string, env: Env): string | null {
 
 /** Parses a small payload; searches only the beginning of a large one. */
 function fieldsOf(payload: string): PayloadField {
-  if (payload.length > HEAD) return (name) => wordIn(payload.slice(0, HEAD), name);
+  if (payload.length > HEAD) return (name) => stringField(payload.slice(0, HEAD), name);
   let parsed: unknown;
   try {
     parsed = JSON.parse(payload);
@@ -74,7 +74,7 @@ function fieldsOf(payload: string): PayloadField {
   };
 }
 
-function wordIn(head: string, field: string): string | null {
+function stringField(head: string, field: string): string | null {
   const quoted = new RegExp(`"${field}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(head)?.[1];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }

@@ -8,7 +8,7 @@ import { Failure } from "../failure.ts";
 import { type Env, retinueHome } from "../home.ts";
 
 /** `continued`: the imported file continues the existing one. */
-export type Fate = "added" | "continued" | "replaced" | "same";
+export type ImportAction = "added" | "continued" | "replaced" | "same";
 
 /** A file to import, and its path below the root. */
 export interface Piece {
@@ -21,7 +21,7 @@ export interface Piece {
 interface Staged extends Piece {
   readonly copy: string;
   readonly bytes: number;
-  readonly did: Fate;
+  readonly did: ImportAction;
   /** Why it must not replace the existing file. */
   readonly refused: string | null;
 }
@@ -39,8 +39,8 @@ export interface Placing {
 }
 
 export interface Placed {
-  readonly did: Fate;
-  readonly files: readonly { readonly path: string; readonly bytes: number; readonly did: Fate }[];
+  readonly did: ImportAction;
+  readonly files: readonly { readonly path: string; readonly bytes: number; readonly did: ImportAction }[];
 }
 
 /** Creates a temporary folder on the same disk as the imported files, for the duration of `work`. */
@@ -69,7 +69,7 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
     const staged: Staged[] = [];
     for (const piece of pieces) staged.push(await stage(piece, join(staging, String(staged.length)), root));
     const refused = staged.find((piece) => piece.refused !== null);
-    if (refused !== undefined && !replace) throw contradiction(uri, join(root, refused.to), refused);
+    if (refused !== undefined && !replace) throw conflict(uri, join(root, refused.to), refused);
     await writing(home, () =>
       refused !== undefined && folder !== null ? swap(staged, root, folder, staging) : put(staged, root),
     );
@@ -103,7 +103,7 @@ async function stage(piece: Piece, copy: string, root: string): Promise<Staged> 
   };
 }
 
-function contradiction(uri: string, here: string, { from, refused }: Staged): Failure {
+function conflict(uri: string, here: string, { from, refused }: Staged): Failure {
   return new Failure("failed", `${uri} is already imported and differs: ${refused}`, [
     `existing: ${here}`,
     `new: ${from}`,
@@ -131,8 +131,8 @@ async function swap(staged: readonly Staged[], root: string, folder: string, sta
   renameOver(fresh, join(root, folder));
 }
 
-function overall(fates: readonly Fate[]): Fate {
-  const [only, ...others] = new Set(fates);
+function overall(actions: readonly ImportAction[]): ImportAction {
+  const [only, ...others] = new Set(actions);
   return only !== undefined && others.length === 0 ? only : "continued";
 }
 

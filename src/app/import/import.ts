@@ -10,7 +10,7 @@ import { readHead, walk } from "../../transports/files.ts";
 import { openPrivate } from "../../transports/private.ts";
 import { Failure } from "../failure.ts";
 import { type Env, importedRoot } from "../home.ts";
-import { type Fate, type Piece, type Placed, place, reading, withStaging } from "./import-files.ts";
+import { type ImportAction, type Piece, type Placed, place, reading, withStaging } from "./import-files.ts";
 import { importStream } from "./import-stream.ts";
 
 /** The file argument for stdin. */
@@ -23,7 +23,7 @@ export interface Imported extends Placed {
   readonly provider: string;
 }
 
-export type { Fate };
+export type { ImportAction };
 
 export interface ImportOptions {
   readonly env: Env;

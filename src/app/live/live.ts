@@ -41,7 +41,7 @@ const LONGEST_REST_MS = 2_000;
 /** Size of the fact cache: enough for about twenty busy threads. */
 const LIVE_BYTES = 64 << 20;
 /** The operating system queues at least this many notifications and drops the rest; above it, everything is checked. */
-const CROWD = 8_192;
+const MAX_NOTIFICATIONS = 8_192;
 /**
  * While the memory store is used, the index file is tried again after this time, then after twice as long, and so on.
  */
@@ -94,7 +94,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   let { replaced } = library.index;
   let goodAt = library.now();
   // After the store was replaced, everything was read again, and most of it has not changed.
-  const newsIn = (changes: Changes): Changes =>
+  const changedIn = (changes: Changes): Changes =>
     library.index.replaced === replaced
       ? changes
       : {
@@ -123,24 +123,24 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
     const more = await refresh();
     if (more === null) return;
     onWatching?.(note);
-    const news = isFirst ? NO_CHANGES : newsIn(bothChanges(before, more));
+    const initial = isFirst ? NO_CHANGES : changedIn(bothChanges(before, more));
     ({ replaced } = library.index);
     goodAt = library.now();
-    yield news;
+    yield initial;
     while (!signal.aborted) {
-      let isWoken = false;
-      const woken = new Promise<void>((resolve) => {
+      let isNotified = false;
+      const notified = new Promise<void>((resolve) => {
         wake = () => {
-          isWoken = true;
+          isNotified = true;
           resolve();
         };
       });
-      const isAway = library.index.mayReturn;
+      const isInMemory = library.index.mayReturn;
       const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
       troubles.set("index-unusable", library.index.trouble);
-      if (!isAway) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
+      if (!isInMemory) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
       else if (returnAt === 0) returnAt = performance.now() + returnPause;
-      const idle = isAway ? Math.max(0, returnAt - performance.now()) : null;
+      const idle = isInMemory ? Math.max(0, returnAt - performance.now()) : null;
       const pause =
         changed.size > 0 || wasBehind
           ? 0
@@ -150,10 +150,10 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
               ? Math.min(PULSE_MS, idle ?? PULSE_MS)
               : idle;
       const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
-      await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
+      await Promise.race([notified, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
       if (signal.aborted || isElsewhere) return;
-      if (pause === null && !isWoken) {
+      if (pause === null && !isNotified) {
         library.release();
         onRelease?.();
         isReleased = true;
@@ -162,29 +162,29 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       isReleased = false;
       const late = wasBehind ? await persistently(() => caughtUp(library), options) : NO_CHANGES;
       if (late === null) return;
-      const resting = after(Math.max(0, nextRoundAt - performance.now()));
-      await Promise.race([resting.over, aborted]);
-      resting.cancel();
+      const untilNextRound = after(Math.max(0, nextRoundAt - performance.now()));
+      await Promise.race([untilNextRound.over, aborted]);
+      untilNextRound.cancel();
       if (signal.aborted) return;
       const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
-      const isCrowd = noted > CROWD;
+      const isOverflow = noted > MAX_NOTIFICATIONS;
       noted = 0;
-      if (isAway && began >= returnAt) {
+      if (isInMemory && began >= returnAt) {
         returnPause = Math.min(2 * returnPause, LONGEST_RETURN_MS);
         returnAt = 0;
         await persistently(() => library.returnToFile(), options);
       }
       const isPulse: boolean = runs && began >= nextPulseAt;
       const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runsNow: boolean }> => {
-        const found = isCrowd ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
+        const found = isOverflow ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
         const runsNow: boolean = isPulse
           ? await library.recheck()
           : found.threads.size > 0
             ? library.mayChange()
             : runs;
-        return { changes: newsIn({ ...found, threads: late.threads.union(found.threads) }), runsNow };
+        return { changes: changedIn({ ...found, threads: late.threads.union(found.threads) }), runsNow };
       }, options);
       if (round === null) return;
       const { changes, runsNow } = round;

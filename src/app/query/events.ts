@@ -108,8 +108,8 @@ export class EventReader {
   #isNotReturned({ speaker, kind, text, tool, ...from }: Placed): boolean {
     if (kind === "error" || kind === "note" || kind === "compaction") return true;
     const what = hashOf(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
-    const [ahead, step] = [(this.#ahead.get(what) || EVEN) - EVEN, isOutside(from) ? -1 : 1];
-    this.#ahead.set(what, EVEN + Math.max(-MOST_AHEAD, Math.min(ahead + step, MOST_AHEAD)));
+    const [ahead, step] = [(this.#ahead.get(what) || BALANCED) - BALANCED, isOutside(from) ? -1 : 1];
+    this.#ahead.set(what, BALANCED + Math.max(-MOST_AHEAD, Math.min(ahead + step, MOST_AHEAD)));
     return ahead * step >= 0;
   }
 
@@ -259,8 +259,8 @@ export class EventReader {
 
 const SEEN = 1;
 /** The value of an event that transcripts and live sources contain equally often. */
-const EVEN = 2 ** 15;
-const MOST_AHEAD = EVEN - 1;
+const BALANCED = 2 ** 15;
+const MOST_AHEAD = BALANCED - 1;
 
 /** The name of the tool of each call. */
 class ToolNames {
@@ -419,7 +419,7 @@ function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
     spawn: null,
     status: { status, statusSource, statusReason },
   };
-  return isLostForNow(agent, more) ? spawns : [...spawns, statusEvent];
+  return isEndUncertain(agent, more) ? spawns : [...spawns, statusEvent];
 }
 
 /** The call may be known only from its result. */
@@ -447,12 +447,12 @@ function isUnnamedYet({ evidence: [decided], verdict, statements }: LinkedAgent,
 function isUnplacedYet({ evidence: [decided], verdict }: LinkedAgent, more: More): boolean {
   const isOpen =
     more === "surely" || (more === "maybe" && (verdict.status === "running" || verdict.status === "pendingInit"));
-  return isOpen && decided?.source === "inferred" && decided.confidence <= WEAK;
+  return isOpen && decided?.source === "inferred" && decided.confidence <= WEAK_CONFIDENCE;
 }
-const WEAK = 0.5;
+const WEAK_CONFIDENCE = 0.5;
 
 /** Only a missing process indicates the end; the last records may not be read yet. */
-const isLostForNow = ({ verdict: { status, statusSource } }: LinkedAgent, more: More) =>
+const isEndUncertain = ({ verdict: { status, statusSource } }: LinkedAgent, more: More) =>
   more === "surely" && statusSource === "inferred" && (status === "shutdown" || status === "notFound");
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -79,7 +79,7 @@ const standardPrice: Price = (modelCall: ModelCall, provider: string) => {
   }
   const entry = known ?? { starts: tierStarts(found), flat: new Map() };
   const bracket = bracketOf(entry.starts, call);
-  const price = Number.isNaN(bracket) || changesWithTheHour(found) ? null : flatPriceIn(found, call);
+  const price = Number.isNaN(bracket) || dependsOnTimeOfDay(found) ? null : flatPriceIn(found, call);
   if (price === null) return found.total_price;
   listed.set(Array.isArray(found.model.prices) ? day() : name, entry);
   entry.flat.set(bracket, price);
@@ -116,7 +116,7 @@ interface Listed {
 type Found = NonNullable<ReturnType<PriceList["calcPrice"]>>;
 type Tiered = Exclude<Found["model_price"][string], number | undefined>;
 
-const changesWithTheHour = ({ model: { prices } }: Found) =>
+const dependsOnTimeOfDay = ({ model: { prices } }: Found) =>
   Array.isArray(prices) && prices.some(({ constraint }) => constraint?.type === "time_of_date");
 const isTiered = (price: Found["model_price"][string]): price is Tiered => typeof price === "object";
 

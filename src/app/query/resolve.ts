@@ -33,7 +33,7 @@ export function resolve(library: Library, input: string): AgentRow {
 function latest(library: Library, provider: string | null): AgentRow {
   const [root] = library.store.roots({ under: library.under, limit: 1, ...(provider === null ? {} : { provider }) });
   if (root === undefined)
-    throw provider === null ? emptyMachine(library) : nothing(library, `no ${provider} threads yet`);
+    throw provider === null ? noThreadsFound(library) : nothing(library, `no ${provider} threads yet`);
   const { record, key } = root;
   return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId, path: null };
 }
@@ -86,8 +86,8 @@ function descendants(library: Library, thread: AgentRow): readonly AgentRow[] {
     );
   // All agents with a root's id are below it; of a child thread only some are.
   if (thread.agentId === null) return inTree;
-  const mine = new Set(subtreeOf(library.forestOf([thread.key]), thread.key));
-  return inTree.filter((row) => mine.has(row.key));
+  const subtree = new Set(subtreeOf(library.forestOf([thread.key]), thread.key));
+  return inTree.filter((row) => subtree.has(row.key));
 }
 
 /** Agents and threads with this id in any tree. */
@@ -149,7 +149,7 @@ function notReadYet({ reading }: Library): readonly string[] {
 }
 
 /** The error if no records of any product were found. */
-export const emptyMachine = (library: Library) =>
+export const noThreadsFound = (library: Library) =>
   new Failure("not_found", "no threads found", [
     searched(library),
     "next: retinue demo shows replayed agents; retinue doctor lists the folders searched and what could not be read",

@@ -87,9 +87,11 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   const drafts = await draftsAt(library, hit);
   // One record may contain texts of several agents.
   const own = drafts.filter((draft) => draft.speaker === hit.speaker);
-  const spoken = own.length > 0 ? own : drafts;
+  const candidates = own.length > 0 ? own : drafts;
   const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
-  return spoken.find((draft) => draft.at === hit.at && fits(draft)) ?? spoken.find(fits) ?? spoken[0] ?? null;
+  return (
+    candidates.find((draft) => draft.at === hit.at && fits(draft)) ?? candidates.find(fits) ?? candidates[0] ?? null
+  );
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
@@ -102,10 +104,10 @@ function uriOf(library: Library, speaker: AgentKey): string {
   const row = library.store.named(thread, library.under).find((r) => r.key === speaker);
   if (row !== undefined || agent === null) return row?.uri ?? formatUri(provider, thread, agent);
   // A copy of a thread names the agent of another one.
-  const namesakes = library.store
+  const sameId = library.store
     .named(agent, library.under)
     .filter((r) => partsOf(r.key).provider === provider && r.agentId === agent);
-  return namesakes.length === 1 && namesakes[0] !== undefined ? namesakes[0].uri : formatUri(provider, thread, agent);
+  return sameId.length === 1 && sameId[0] !== undefined ? sameId[0].uri : formatUri(provider, thread, agent);
 }
 
 const BEFORE = 60;

@@ -16,21 +16,21 @@ const SOURCES: ReadonlySet<Problem["code"]> = new Set([
 
 const isLoss = ({ code }: Problem) => PROBLEMS[code][0] !== "info";
 /** The folder named after a transcript, which may hold the transcripts of its agents. */
-const folderBeside = (transcript: string) => transcript.replace(/\.[^./]*$/, "");
+const folderOf = (transcript: string) => transcript.replace(/\.[^./]*$/, "");
 const fileOf = (place: string) => place.replace(/:\d+$/, "");
 
 /** Problems of the agent and its subtree: of their files, and of files of the thread without usable records. */
 export function troubleOf(library: Library, forest: Forest, agent: AgentKey): readonly Problem[] {
   const files = new Set(subtreeOf(forest, agent).flatMap((key) => agentOf(forest, key).files.map(({ path }) => path)));
-  const folders = agentOf(forest, agent).files.map(({ path }) => folderBeside(path));
-  const isMine = ({ where }: Problem) => {
+  const folders = agentOf(forest, agent).files.map(({ path }) => folderOf(path));
+  const isRelevant = ({ where }: Problem) => {
     const path = fileOf(where);
     return (
       [...files].some((file) => file === path || file.startsWith(`${path}#`)) ||
       folders.some((folder) => path.startsWith(`${folder}/`))
     );
   };
-  return [...library.store.problemsOf([...files], folders), ...library.problems.filter(isMine)].filter(isLoss);
+  return [...library.store.problemsOf([...files], folders), ...library.problems.filter(isRelevant)].filter(isLoss);
 }
 
 /** Empty or unreadable files of a thread and its folder, with the reason. */
@@ -38,10 +38,10 @@ export function troubledFiles(
   library: Library,
   transcripts: readonly string[],
 ): readonly { readonly path: string; readonly text: string }[] {
-  const folders = transcripts.map(folderBeside);
-  const isMine = ({ where }: Problem) =>
+  const folders = transcripts.map(folderOf);
+  const isRelevant = ({ where }: Problem) =>
     transcripts.includes(fileOf(where)) || folders.some((folder) => where.startsWith(`${folder}/`));
-  const now = [...library.problems, ...library.unfinished()].filter(isMine);
+  const now = [...library.problems, ...library.unfinished()].filter(isRelevant);
   const byFile = Map.groupBy([...now, ...library.store.problemsOf(transcripts, folders)], ({ where }) => fileOf(where));
   return [...byFile].map(([path, problems]) => ({
     path,

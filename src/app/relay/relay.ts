@@ -40,7 +40,7 @@ export interface RelayOptions {
 /** A connection that lasted `stableMs` counts as successful: the next attempt is immediate. */
 const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000, stableMs: 5_000 };
 /** Every stream begins with one empty frame. */
-const GREETING = 1;
+const FIRST_FRAMES = 1;
 /**
  * Limits the backoff after short connections: one second if they delivered data, four seconds if only the first frame.
  */
@@ -129,7 +129,7 @@ export class ServerRelay {
       const error = await this.#connection(streams);
       // Backs off even if the server closes every stream immediately.
       if (Date.now() - began >= this.#pace.stableMs) failures = 0;
-      else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + GREETING ? FEW : SOME);
+      else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + FIRST_FRAMES ? FEW : SOME);
       if (signal.aborted) break;
       this.#turn(
         error instanceof Refused && needsPassword(error) ? "refused" : "waiting",
@@ -165,7 +165,7 @@ export class ServerRelay {
     const onOpen = () => {
       this.#note(limit);
       this.#turn("following", null);
-      catchingUp = this.#keepUp(signal);
+      catchingUp = this.#catchUpRepeatedly(signal);
     };
     try {
       for await (const frames of readEventStream(this.#server, path, {
@@ -198,7 +198,7 @@ export class ServerRelay {
    * After every connect, requests missed data until it succeeds; then periodically, because some streams stop reporting
    * without closing.
    */
-  async #keepUp(signal: AbortSignal): Promise<void> {
+  async #catchUpRepeatedly(signal: AbortSignal): Promise<void> {
     let gap = true;
     for (let failures = 0; !signal.aborted; ) {
       const complete = await this.#catchUp(gap, signal);

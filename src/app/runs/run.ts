@@ -69,10 +69,10 @@ export interface StartOptions {
 export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
   const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
   const name = runName();
-  const isSpeaking = wrapping?.printsJson === true;
+  const printsJson = wrapping?.printsJson === true;
   // A terminal is passed through, because programs that draw on it must detect it.
-  const reads = isSpeaking || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
-  const hasFallback = wrapping === null || isSpeaking;
+  const reads = printsJson || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
+  const hasFallback = wrapping === null || printsJson;
   const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
   const standby = (pid: number) => ({
     command: [process.execPath, ownModule("app/runs/run-standby")],

@@ -60,7 +60,7 @@ function print({ terminal, json }: Context, plan: AttachPlan): void {
   terminal.out(`cd ${shellCommand([plan.cwd])} && ${shellCommand(plan.command)}`);
 }
 
-/** What happens, and what is not as the agent had it. */
+/** How the agent is continued, and what differs from its original session. */
 function notesOf({ uri, begins, copies, cwd, notes }: AttachPlan): readonly string[] {
   const [copy] = copies;
   const how =

@@ -25,13 +25,13 @@ export async function events(context: Context, uri: string, options: EventsOptio
   await print(forest);
   if (options.follow !== true) return;
 
-  const onward = async (threads: ReadonlySet<AgentKey>) => {
+  const printNew = async (threads: ReadonlySet<AgentKey>) => {
     const forest = library.forestOf([key]);
-    const mine = new Set([...forest.agents.keys()].map(threadOf));
+    const shown = new Set([...forest.agents.keys()].map(threadOf));
     // An empty set means that only time has passed; a running agent may have become stale.
-    if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
+    if (threads.size === 0 || [...threads].some((thread) => shown.has(thread))) await print(forest);
   };
   const retry = { signal: stopSignal(), notify: context.terminal.notify, troubles: new Troubles() };
   for await (const { threads } of live(library, retry))
-    await persistently(() => library.ask(() => onward(threads)), retry);
+    await persistently(() => library.ask(() => printNew(threads)), retry);
 }

@@ -1,7 +1,7 @@
 import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
 import type { Library, ThreadFilter } from "../../app/ingest/library.ts";
-import { emptyMachine, searched } from "../../app/query/resolve.ts";
+import { noThreadsFound, searched } from "../../app/query/resolve.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import { allTrouble } from "../../app/query/trouble.ts";
 import { totalTokens } from "../../core/facts/usage.ts";
@@ -38,7 +38,7 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
 export function nothingFound(library: Library): Failure {
   const [any] = library.threads({ limit: 1 });
   return any === undefined
-    ? emptyMachine(library)
+    ? noThreadsFound(library)
     : new Failure("not_found", "no thread matches", [searched(library), "next: retinue ls"]);
 }
 

@@ -33,7 +33,7 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
   if (context.json)
     return context.terminal.out(printJson(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), 2));
   const tables = found.map(({ by, lines }) => render(by, lines, total, limit, context.terminal));
-  context.terminal.out([...tables, inShort(total, context.terminal)].join("\n\n"));
+  context.terminal.out([...tables, sharesLine(total, context.terminal)].join("\n\n"));
 }
 
 const costOf = ({ usage, knownCostUsd }: StatsPart) => moneyKnown(usage.costUsd, knownCostUsd);
@@ -109,7 +109,7 @@ function render(
 }
 
 /** The shares of delegated and of failed work. */
-function inShort(total: StatsLine, { width }: Context["terminal"]): string {
+function sharesLine(total: StatsLine, { width }: Context["terminal"]): string {
   const weight = weightIn([total]);
   const part = (some: StatsPart) => {
     const whole = weight(total);

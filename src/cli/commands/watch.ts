@@ -32,13 +32,13 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const stop = new AbortController();
   const screen = new Screen(context, stdout);
   let view: View = FIRST_VIEW;
-  let [isAway, notice] = [false, ""];
+  let [isSuspended, notice] = [false, ""];
   let trees: readonly AgentTree[] = [];
   const rows = () => rowsOf(trees, view.sort, (agent) => isFolded(view, agent));
   const troubles = new Troubles();
   const messages: string[] = [];
   const draw = () => {
-    if (isAway) return;
+    if (isSuspended) return;
     screen.draw((size, colors) => {
       const lines = screenOf(trees, rows(), view, size, colors, library.now());
       if (notice !== "") return [...lines.slice(0, -1), colors.yellow(clip(oneLine(notice), size.columns))];
@@ -64,14 +64,14 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   /** Leaves the terminal to the product until it ends. */
   const continueAgent = async (uri: string) => {
     view = { ...view, attaches: null };
-    isAway = true;
+    isSuspended = true;
     leave();
     try {
       await attachInTerminal(context, library, uri);
     } catch (error) {
       notice = (error as Error).message;
     }
-    isAway = false;
+    isSuspended = false;
     if (stop.signal.aborted) return;
     leave = screen.enter(onKeys, draw, end);
     draw();
@@ -87,7 +87,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     }
   } finally {
     clearInterval(tick);
-    if (!isAway) leave();
+    if (!isSuspended) leave();
     library.close();
     // Printed after the screen is restored, so that messages do not overwrite it.
     for (const text of messages) context.terminal.notify(text);
@@ -103,7 +103,7 @@ async function targetOf(
   return { library, key: agents[0].key };
 }
 
-/** The module is imported on demand: few people use it. */
+/** Imported on demand, because it is rarely used. */
 async function attachInTerminal(context: Context, library: Library, uri: string): Promise<void> {
   const { continueInTerminal } = await import("./attach.ts");
   await continueInTerminal(context, library, uri);

@@ -1,4 +1,4 @@
-const AROUND = 2;
+const CONTEXT_LINES = 2;
 
 /** A diff with a few lines of context. Handles a single changed region only. */
 export function changeOf(before: string | null, after: string | null): string[] {
@@ -8,10 +8,10 @@ export function changeOf(before: string | null, after: string | null): string[] 
   if (head === old.length && head === now.length) return [];
   const context = (lines: readonly string[]) => lines.map((line) => `  ${line}`);
   return [
-    ...context(old.slice(Math.max(0, head - AROUND), head)),
+    ...context(old.slice(Math.max(0, head - CONTEXT_LINES), head)),
     ...old.slice(head, old.length - tail).map((line) => `- ${line}`),
     ...now.slice(head, now.length - tail).map((line) => `+ ${line}`),
-    ...context(old.slice(old.length - tail, old.length - tail + AROUND)),
+    ...context(old.slice(old.length - tail, old.length - tail + CONTEXT_LINES)),
   ];
 }
 

@@ -34,7 +34,7 @@ export function table(
     rows.reduce((widest, row) => Math.max(widest, cells(row[i]?.text ?? "")), cells(column.title)),
   );
   const used = columns.map((_, i) => rows.some((row) => (row[i]?.text ?? "") !== "") || columns[i]?.flex === true);
-  const kept = squeeze(columns, natural, used, width);
+  const kept = fitColumns(columns, natural, used, width);
   const line = (texts: readonly Cell[]) =>
     kept
       .map(({ index, size }, place) => {
@@ -56,7 +56,7 @@ function onOneLine(cell: Cell): Cell {
   return text === cell.text ? cell : { ...cell, text };
 }
 
-function squeeze(
+function fitColumns(
   columns: readonly Column[],
   natural: readonly number[],
   used: readonly boolean[],
@@ -68,12 +68,12 @@ function squeeze(
   const slack = Math.max(0, (natural[flex] ?? 0) - GOOD_FLEX);
   if (width !== null) {
     while (total() - slack > width) {
-      const victim = kept.reduce(
+      const dropped = kept.reduce(
         (worst, i) => ((columns[i]?.drop ?? 0) > (columns[worst]?.drop ?? 0) ? i : worst),
         kept[0] ?? 0,
       );
-      if (columns[victim]?.drop === undefined) break;
-      kept = kept.filter((i) => i !== victim);
+      if (columns[dropped]?.drop === undefined) break;
+      kept = kept.filter((i) => i !== dropped);
     }
   }
   const over = width === null ? 0 : Math.max(0, total() - width);

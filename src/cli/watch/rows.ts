@@ -16,7 +16,7 @@ export interface WatchRow {
 }
 
 /** Running first, then failed, then completed. */
-const URGENCY: Readonly<Record<Status, number>> = {
+const STATUS_ORDER: Readonly<Record<Status, number>> = {
   running: 0,
   pendingInit: 1,
   errored: 2,
@@ -27,7 +27,7 @@ const URGENCY: Readonly<Record<Status, number>> = {
 
 const newest = (a: AgentTree, b: AgentTree) => (b.startedAt ?? "").localeCompare(a.startedAt ?? "");
 const ORDERS: Readonly<Record<Sort, (a: AgentTree, b: AgentTree) => number>> = {
-  "running first": (a, b) => URGENCY[statusBelow(a)] - URGENCY[statusBelow(b)] || newest(a, b),
+  "running first": (a, b) => STATUS_ORDER[statusBelow(a)] - STATUS_ORDER[statusBelow(b)] || newest(a, b),
   "newest first": newest,
   "most tokens": (a, b) => totalTokens(b.usage.subtree) - totalTokens(a.usage.subtree),
   "most cost": (a, b) => (b.usage.subtree.costUsd ?? 0) - (a.usage.subtree.costUsd ?? 0),

@@ -96,7 +96,7 @@ class TraceBuilder {
     );
     this.#agents();
     root.output = lastOutput(steps);
-    if (!isLast) root.error = brokenOff(steps, this.#spans);
+    if (!isLast) root.error = interruptionOf(steps, this.#spans);
     return finished(root, this.#spans, isLast && !thread.isOver ? new Set([root]) : new Set());
   }
 
@@ -219,12 +219,12 @@ class TraceBuilder {
 
 /** A stable name of an agent, independent of its thread and of when its records appear. */
 export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
-  if (soleCall !== null) return `agent of:${provider}:${lasting(soleCall, parent ?? sessionId)}`;
-  return `agent:${provider}:${agentId === null ? sessionId : lasting(agentId, sessionId)}`;
+  if (soleCall !== null) return `agent of:${provider}:${uniqueId(soleCall, parent ?? sessionId)}`;
+  return `agent:${provider}:${agentId === null ? sessionId : uniqueId(agentId, sessionId)}`;
 }
 
 /** Native ids are long and unique; short ones are unique only within their parent. */
-const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
+const uniqueId = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
 
 function failureOf(status: Story["record"]["status"], reason: string): string | null {
   const failure = {
@@ -239,7 +239,7 @@ function failureOf(status: Story["record"]["status"], reason: string): string | 
 }
 
 /** How a turn ended that has a successor, if not by a response. */
-function brokenOff(steps: readonly Step[], spans: readonly Span[]): string | null {
+function interruptionOf(steps: readonly Step[], spans: readonly Span[]): string | null {
   const last = steps.at(-1)?.event;
   if (last?.kind === "error") return last.text ?? "failed";
   return spans.some(
@@ -345,7 +345,7 @@ function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft 
   );
   return {
     ...span,
-    key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
+    key: `tool:${record.provider}:${uniqueId(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
     kind: "tool",
     isCertain: isCertainIn(parent, [step]),
     // The result may still come while its agent runs.

@@ -47,15 +47,15 @@ export const programs: Runner = {
 /**
  * The next call waits this many times as long as the last one took, so that polling uses only a few percent of a core.
  */
-const REST_FACTOR = 20;
-const MIN_REST_MS = 2_000;
+const PAUSE_FACTOR = 20;
+const MIN_PAUSE_MS = 2_000;
 /** Maximum age of a cached result. */
 const MAX_AGE_MS = 60_000;
 
 interface Result<T> {
   readonly value: T | null;
   readonly at: number;
-  readonly restMs: number;
+  readonly pauseMs: number;
 }
 
 /**
@@ -85,7 +85,7 @@ export class Polled<T> {
   now(): T | null {
     const began = this.#clock();
     const result = this.#result ?? this.#take(this.#runner.now(this.#tool), began);
-    if (began - result.at >= result.restMs) this.#refresh(began);
+    if (began - result.at >= result.pauseMs) this.#refresh(began);
     return this.#clock() - result.at > MAX_AGE_MS ? null : result.value;
   }
 
@@ -103,7 +103,7 @@ export class Polled<T> {
     this.#result = {
       value: printed === null ? null : this.#parse(printed),
       at,
-      restMs: Math.max(MIN_REST_MS, REST_FACTOR * (at - began)),
+      pauseMs: Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (at - began)),
     };
     return this.#result;
   }
