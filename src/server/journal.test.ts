@@ -14,7 +14,7 @@ const agent = (name: string, data: string): Change => ({
 const event = (data: string): Change => ({ type: "event", subject: null, isThread: true, chain: CHAIN, data });
 
 describe("a journal", () => {
-  it("gives what came behind a position, in order", () => {
+  it("returns the entries after a position, in order", () => {
     const journal = new Journal();
     journal.append([event("1"), event("2")]);
     const { position } = journal;
@@ -24,7 +24,7 @@ describe("a journal", () => {
     expect(journal.since(journal.position)).toEqual([]);
   });
 
-  it("looks only at what came behind a position, however long it is", () => {
+  it("reads only the entries after a position, however long it is", () => {
     const journal = new Journal();
     journal.append(Array.from({ length: 5_000 }, (_, i) => event(String(i))));
     const { position, visited } = journal;
@@ -48,7 +48,7 @@ describe("a journal", () => {
       expect(journal.positionOf(id)).toBe(null);
   });
 
-  it("waits for what comes, and not for what came", async () => {
+  it("waits for new entries, but not if there are unread ones", async () => {
     const journal = new Journal();
     const stop = new AbortController();
     let isThere = false;

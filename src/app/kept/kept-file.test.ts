@@ -24,7 +24,7 @@ let messages: string[] = [];
 const env = () => ({ RETINUE_HOME: home });
 const notify = (text: string) => messages.push(text);
 const DAY_MS = 24 * 3_600_000;
-/** Of SQLite, where nobody says otherwise. */
+/** The default page size of SQLite. */
 const PAGE = 4_096;
 
 beforeEach(() => {
@@ -47,7 +47,7 @@ async function decide(parent: string): Promise<void> {
   kept.close();
 }
 
-/** Junk over everything but the first page, so that the damage is met only when a table is read. */
+/** Overwrites everything but the first page, so that the damage is found only when a table is read. */
 function damage(from = PAGE): void {
   const path = keptPath(env());
   const { size } = statSync(path);
@@ -59,7 +59,7 @@ function damage(from = PAGE): void {
 const names = () => readdirSync(home).filter((name) => !/-(?:wal|shm)$/.test(name));
 const aside = () => names().filter((name) => name.startsWith("kept.sqlite.damaged-"));
 
-describe("what people decided", () => {
+describe("decisions made by people", () => {
   it("is copied with private permissions, again after a day if it changed, and the previous copy is kept", async () => {
     await decide("claude:a");
     const copy = `${keptPath(env())}.copy`;
@@ -69,7 +69,7 @@ describe("what people decided", () => {
     expect(readFileSync(copy).equals(first)).toBe(true);
     const yesterday = (Date.now() - DAY_MS - 1_000) / 1_000;
     utimesSync(copy, yesterday, yesterday);
-    // Another process: this one has tried within the hour.
+    // As another process: this one has tried within the hour.
     const script = `import { keep } from ${JSON.stringify(new URL("./kept-file.ts", import.meta.url).href)}; (await keep(${JSON.stringify(env())})).close();`;
     execFileSync(process.execPath, ["--input-type=module", "-e", script]);
     expect(readFileSync(`${copy}-before`).equals(first)).toBe(true);
@@ -92,12 +92,12 @@ describe("what people decided", () => {
     expect(messages.length).toBe(1);
   });
 
-  it("is saved from the damaged file itself where every row can still be read", async () => {
+  it("is recovered from the damaged file itself if every row can still be read", async () => {
     await decide("claude:a");
     await decide("claude:after the copy");
     const kept = await keep(env(), notify);
     kept.close();
-    // The index of a table, which a copy does not need.
+    // The index of a table, which is not needed for a copy.
     const db = new DatabaseSync(keptPath(env()));
     const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'outbox_batch'").get() as {
       rootpage: number;
@@ -120,7 +120,7 @@ describe("what people decided", () => {
     expect(messages.join()).toContain("all its data was saved");
   });
 
-  it("begins empty where no copy is good, and nothing is deleted", async () => {
+  it("starts empty if no copy is intact, and nothing is deleted", async () => {
     await decide("claude:a");
     writeFileSync(`${keptPath(env())}.copy`, "junk");
     damage(0);
@@ -129,7 +129,7 @@ describe("what people decided", () => {
     expect(messages[0]).toContain("no good copy");
   });
 
-  it("is mended while it is open, wherever the damage is met", async () => {
+  it("is repaired while it is open, whichever access finds the damage", async () => {
     await decide("claude:a");
     const kept = await keep(env(), notify);
     damage();
@@ -139,7 +139,7 @@ describe("what people decided", () => {
     expect(aside().length).toBe(1);
   });
 
-  it("leaves a file that another process put in its place alone", async () => {
+  it("leaves a file alone that another process has put in its place", async () => {
     await decide("claude:a");
     const [one, two] = [await keep(env(), notify), await keep(env(), notify)];
     damage();

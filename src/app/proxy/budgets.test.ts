@@ -9,7 +9,7 @@ const HEAD = {
   upstream: "https://api.anthropic.com",
 };
 
-/** A session whose only answer costs 4 dollars at the standard price, and may spend 6. */
+/** A session with one response that costs 4 dollars at the standard price, and a budget of 6. */
 function isRefusedAfter(usage: { readonly speed?: string }): boolean {
   const budgets = new Budgets({ usd: 6 }, new Map());
   const request = "r1";
@@ -30,7 +30,7 @@ function isRefusedAfter(usage: { readonly speed?: string }): boolean {
   return budgets.refuses(HEAD) !== null;
 }
 
-it("an answer in fast mode takes from a budget what it costs there", () => {
+it("a response in fast mode is charged to a budget at the price of fast mode", () => {
   expect([isRefusedAfter({}), isRefusedAfter({ speed: "standard" }), isRefusedAfter({ speed: "fast" })]).toEqual([
     false,
     false,

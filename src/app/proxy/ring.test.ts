@@ -5,7 +5,7 @@ import { Ring } from "./ring.ts";
 const filled = (length: number, value: number) => new Uint8Array(length).fill(value);
 
 describe("a ring", () => {
-  it("gives back every chunk that it took, whatever comes and goes", () => {
+  it("returns every chunk that was written, in any sequence of reads and writes", () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -36,7 +36,7 @@ describe("a ring", () => {
     );
   });
 
-  it("takes nothing that it has no room for, and everything again once that was read", () => {
+  it("rejects a chunk that does not fit, and accepts it again after a read", () => {
     const ring = new Ring(100);
     expect([
       ring.put(filled(60, 1)),
@@ -51,7 +51,7 @@ describe("a ring", () => {
     expect([ring.waiting, ring.put(filled(100, 7))]).toEqual([0, 0]);
   });
 
-  it("uses little of its memory while little is waiting", () => {
+  it("uses little memory while few chunks are waiting", () => {
     const ring = new Ring(64 << 20);
     const places: number[] = [];
     const sent: { readonly length: number; readonly end: number }[] = [];

@@ -62,7 +62,7 @@ describe("public prices", () => {
       { numRuns: 200 },
     );
   });
-  it("are the same to the last digit, whichever call of a day comes first", () => {
+  it("are the same to the last digit, whichever call of a day is priced first", () => {
     const [a, b] = [
       call("claude-opus-5-5", { inputTokens: 139, outputTokens: 47, cacheReadTokens: 3703, cacheWriteTokens: 26 }),
       call("claude-opus-5-5", { inputTokens: 7 }),
@@ -91,25 +91,25 @@ describe("a call", () => {
     expect(listPrice({ ...call("nobody-knows-it", tokens), vendor: "nobody" }, "copilot")).toBeNull();
   });
 
-  it("costs what was thought as well, where that is counted beside the output", () => {
+  it("includes reasoning tokens if they are counted in addition to the output", () => {
     const thought = listPrice(call("gemini-2.5-pro", tokens), "gemini") ?? 0;
     expect(thought).toBeCloseTo((1000 * 1.25 + 150 * 10) / 1e6, 9);
     expect(listPrice(call("gemini-2.5-pro", { ...tokens, reasoningTokens: 0 }), "gemini")).toBeLessThan(thought);
   });
 });
 
-describe("what a request cost", () => {
+describe("the cost of a request", () => {
   const million = (model: string, more: Partial<ModelCall> = {}) =>
     listPrice({ ...call(model, { inputTokens: 100_000, outputTokens: 10_000 }), ...more }, "claude");
 
-  it("in fast mode is a multiple of the standard price, and unknown where the multiple is", () => {
+  it("in fast mode is a multiple of the standard price, and unknown if the multiple is unknown", () => {
     expect(million("claude-opus-5-5", { fast: true })).toBeCloseTo(2 * (million("claude-opus-5-5") ?? 0), 9);
     expect(million("claude-opus-4-6", { fast: true })).toBeCloseTo(6 * (million("claude-opus-4-6") ?? 0), 9);
     expect(million("claude-opus-5-5", { fast: true })).toBeCloseTo(0.8 + 0.4, 9);
     expect(million("claude-haiku-4-5", { fast: true })).toBeNull();
   });
 
-  it("depends on its own size where the model has a price for long requests, not on the size of the sum", () => {
+  it("depends on the size of that request, not on the sum, if the model has a price for long requests", () => {
     const of = (inputTokens: number) => listPrice(call("claude-sonnet-4-5", { inputTokens }), "claude") ?? 0;
     expect(2 * of(150_000)).toBeCloseTo(0.9, 9);
     expect(of(300_000)).toBeCloseTo(1.8, 9);

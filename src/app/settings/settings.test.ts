@@ -17,7 +17,7 @@ const valuesOf = (text: string) => {
   return values;
 };
 
-describe("where the settings are", () => {
+describe("the path of the settings file", () => {
   it.each([
     [{ HOME, RETINUE_CONFIG: "/x/y.yaml", XDG_CONFIG_HOME: "/xdg" }, "/x/y.yaml"],
     [{ HOME, XDG_CONFIG_HOME: "/xdg" }, "/xdg/retinue/config.yaml"],
@@ -41,7 +41,7 @@ describe("a file that sets nothing", () => {
 });
 
 describe("values", () => {
-  it("of roots: a list or a string with commas, with ~ for the home", () => {
+  it("of roots: a list or a comma-separated string, with ~ for the home folder", () => {
     const list = valuesOf("roots:\n  toy: [~/a, /b]\n  other: ~/c, /d ,~\n")["roots.<provider>"];
     expect([...list]).toEqual([
       ["toy", ["/home/dev/a", "/b"]],
@@ -58,7 +58,7 @@ describe("values", () => {
       ["d", { input: 1, output: 0, cache_read: 0.1, cache_write: 1.25, cache_write_1h: 1.25 }],
     ]);
   });
-  it("of everything else", () => {
+  it("of all other keys", () => {
     const values = valuesOf(`
 stale_after: 90s
 match_window: { default: 1h, projects: { /home/dev/x: 30s }, hosts: { api.example.com: 2d } }
@@ -182,7 +182,7 @@ describe("errors name the line and the correction", () => {
     expect(faults).toEqual([{ line, wrong, right: typeof right === "string" ? right : expect.stringMatching(right) }]);
   });
 
-  it("all at once, in the order of the file", () => {
+  it("are reported all at once, in the order of the file", () => {
     expect(read("zzz: 1\nretention:\n  agee: 1\nstale_after: 1\n").faults.map((fault) => fault.line)).toEqual([
       1, 3, 4,
     ]);
@@ -194,7 +194,7 @@ describe("errors name the line and the correction", () => {
     ["stale_after: 1h\n---\nstale_after: 2h\n", /a second YAML document/, 2],
     ["\tstale_after: 1h", /not valid YAML: Tabs/, 1],
     ["stale_after: !minutes 10", /not valid YAML: Unresolved tag/, 1],
-  ])("%j is no settings file", (text, wrong, line) => {
+  ])("%j is not a settings file", (text, wrong, line) => {
     expect(readYaml(text)).toEqual({ wrong: expect.stringMatching(wrong), line });
   });
 });

@@ -10,11 +10,11 @@ const draw = (spans: readonly Span[], columns = 10, life = { from: 0, to: 100 })
   barOf([{ ...life, spans }], { from: 0, to: 100, columns });
 
 describe("the row of an agent", () => {
-  it("shows what fills most of each moment", () => {
+  it("shows the longest activity of each interval", () => {
     const row = draw([span("model", 0, 28), span("tool", 28, 60), span("wait", 60, 100)]);
     expect(row).toEqual(["model", "model", "model", "tool", "tool", "tool", "wait", "wait", "wait", "wait"]);
   });
-  it("shows what is shorter than a moment, and failures before all else", () => {
+  it("shows activities shorter than an interval, and failures before all else", () => {
     expect(
       draw([
         span("wait", 0, 100),
@@ -24,7 +24,7 @@ describe("the row of an agent", () => {
       ]),
     ).toEqual([...Array<string>(4).fill("wait"), "failed", ...Array<string>(3).fill("wait"), "tool", "wait"]);
   });
-  it("is empty before the agent began and after it ended, and idle between what it did", () => {
+  it("is empty before the agent started and after it ended, and idle between its activities", () => {
     expect(draw([span("model", 20, 30)], 10, { from: 20, to: 69 })).toEqual([
       "none",
       "none",

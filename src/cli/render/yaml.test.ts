@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { yamlOf } from "./yaml.ts";
 
 const PLAIN = ["a:b", "12345678-1234-1234-1234-123456789012"];
-/** Words that YAML 1.1, YAML 1.2 or a common reader takes for something else than text. */
+/** Texts that YAML 1.1, YAML 1.2 or a common parser reads as something other than a string. */
 const ODD = [
   ..."y n yes no on off true false null Yes NO On OFF True NULL ~ = << - ? : | > % @ ` ! & * [ ] { } , #".split(" "),
   ..."0 -0 +1 12 012 0o14 0x1F 0b11 1_000 1,000 1. .5 1e3 1.5e+3 685_230.15 .inf -.Inf +.INF .NaN .nan 12:30 190:20:30 190:20:30.15 1:2 e0 E+1".split(
@@ -35,7 +35,7 @@ const ODD = [
   ],
 ];
 
-describe("frontmatter is read alike by YAML 1.1 and YAML 1.2", () => {
+describe("frontmatter is read the same by YAML 1.1 and YAML 1.2", () => {
   const same = (text: string) => {
     const written = { text, list: [{ text, flag: true, none: null, number: 3 }], empty: [], next: "word" };
     for (const version of ["1.1", "1.2"] as const)
@@ -44,7 +44,7 @@ describe("frontmatter is read alike by YAML 1.1 and YAML 1.2", () => {
 
   it.each(ODD)("%j", (text) => {
     same(text);
-    // Readers that resolve more words than this parser does, such as "=" in PyYAML, get a quoted scalar.
+    // Parsers that resolve more texts than this one, such as "=" in PyYAML, get a quoted scalar.
     if (!PLAIN.includes(text)) expect(yamlOf({ text })).toMatch(/^text: "/);
   });
 
@@ -60,7 +60,7 @@ describe("frontmatter is read alike by YAML 1.1 and YAML 1.2", () => {
     );
   });
 
-  it("ids, URIs and paths stay as they are", () => {
+  it("ids, URIs and paths stay unquoted", () => {
     const head = {
       uri: "claude://833fc0f4-0000-4000-8000-000000000000/ae1c455f3cc7234dc",
       path: "/home/dev/.claude/x.jsonl",

@@ -82,7 +82,7 @@ const draw = (view: View, size: Size) => screenOf(TREES, rows(view), view, size,
 const SMALL: Size = { columns: 80, rows: 24 };
 
 describe("the live tree", () => {
-  it("shows who runs first, then what went wrong, and folds what is over", () => {
+  it("shows running agents first, then failures, and folds finished agents", () => {
     expect(names(FIRST_VIEW)).toEqual(["busy", "atwork", "deep", "failed", "over", "done"]);
     expect(names({ ...FIRST_VIEW, sort: "newest first" })).toEqual([
       "busy",
@@ -121,7 +121,7 @@ describe("the live tree", () => {
     for (const view of [FIRST_VIEW, { ...FIRST_VIEW, isHelp: true }, { ...FIRST_VIEW, open: "x://t/busy" }]) {
       const lines = draw(view, { columns, rows: rowCount });
       expect(lines).toHaveLength(rowCount);
-      // A table has columns that cannot go; everything else is cut.
+      // The columns of a table have a minimum width; everything else is truncated.
       if (columns >= 40) expect(lines.map(cells).filter((width) => width > columns)).toEqual([]);
     }
   });
@@ -153,21 +153,21 @@ describe("keys", () => {
   const pressed = (keys: readonly string[], from: View = { ...FIRST_VIEW, cursor: "x://t/busy" }) =>
     keys.reduce<View | null>((view, key) => (view === null ? null : press(view, key, rows(view), 10)), from);
 
-  it("move, and stay within", () => {
+  it("move the selection within the list", () => {
     expect(pressed(["j", "\u001b[B"])?.cursor).toBe("x://t/deep");
     expect(pressed(["k", "k", "k"])?.cursor).toBe("x://t/busy");
     expect(pressed(["G", "j"])?.cursor).toBe("x://t/done");
     expect(pressed(["G", "g"])?.cursor).toBe("x://t/busy");
   });
 
-  it("fold and unfold, and go to the parent from what is folded", () => {
+  it("fold and unfold, and go to the parent of a folded agent", () => {
     expect(names(pressed([" "]) ?? FIRST_VIEW)).toEqual(["busy", "done"]);
     expect(names(pressed([" ", " "]) ?? FIRST_VIEW)).toHaveLength(6);
     expect(names(pressed(["G", "l"]) ?? FIRST_VIEW)).toContain("old");
     expect(pressed(["j", "h", "h"])?.cursor).toBe("x://t/busy");
   });
 
-  it("open an agent and go back, hold the screen, sort, help, and quit", () => {
+  it("open an agent and go back, pause the screen, sort, show help, and quit", () => {
     expect(draw(pressed(["j", "\r"]) ?? FIRST_VIEW, SMALL).join("\n")).toContain("Do atwork.");
     expect(pressed(["\r", "q"])).toMatchObject({ open: null });
     expect(pressed(["\r", "\u0003"])).toBeNull();

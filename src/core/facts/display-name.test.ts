@@ -11,7 +11,7 @@ const NOTHING: Named = {
   sessionId: "5e55",
 };
 
-describe("what an agent is called", () => {
+describe("the display name of an agent", () => {
   it.each<[Partial<Named>, string]>([
     [{ title: "Fix the login", prompt: "Please fix it" }, "Fix the login"],
     [{ description: "Leaf A1", prompt: "Do it.", type: "Explore" }, "Leaf A1"],
@@ -27,15 +27,15 @@ describe("what an agent is called", () => {
     expect(displayName({ ...NOTHING, ...known })).toBe(name);
   });
 
-  it("is one line of at most 160 characters, none of them cut in half", () => {
+  it("is one line of at most 160 characters, and no character is split", () => {
     const long = displayName({ ...NOTHING, prompt: `${"x".repeat(158)}😀 and so on` });
     expect(long).toBe(`${"x".repeat(158)}…`);
     expect(displayName({ ...NOTHING, name: "n".repeat(100), title: "t".repeat(100) })).toHaveLength(160);
   });
 });
 
-describe("what kind of agent it is", () => {
-  it("is its type; else its name; else how it came to be", () => {
+describe("the kind of an agent", () => {
+  it("is its type, else its name, else how it was started", () => {
     const kind = "subagent";
     expect([
       typeName({ type: "Explore", name: "alice", kind }),

@@ -21,7 +21,7 @@ const named = (provider: string | null, thread: string, agent: string | null = n
   agent,
 });
 
-describe("what names a thread or an agent", () => {
+describe("a name of a thread or an agent", () => {
   it.each<[string, Target]>([
     ["toy://abc123", named("toy", "abc123")],
     ["toy://abc123/worker", named("toy", "abc123", "worker")],
@@ -49,13 +49,13 @@ describe("what names a thread or an agent", () => {
     expect(parse("toy://abc123/50%", ["50%"])).toEqual(named("toy", "abc123", "50%"));
   });
 
-  it("may be any id that a record uses, however odd or short", () => {
+  it("may be any id that a record uses, of any form and length", () => {
     expect(parse("toy://Not-Hex/No.Agent", ["Not-Hex", "No.Agent"])).toEqual(named("toy", "Not-Hex", "No.Agent"));
     expect(parse("toy://ab", ["ab"])).toEqual(named("toy", "ab"));
   });
 });
 
-describe("what does not", () => {
+describe("an invalid name", () => {
   it.each([
     ["an unknown scheme", "nope://abc123", "unknown scheme nope", "known schemes: toy://, other://"],
     ["an unknown scheme behind agents://", "agents://nope/abc123", "unknown scheme nope", "known schemes"],
@@ -94,12 +94,12 @@ describe("what does not", () => {
   ])("%s", (_what, input, wrong, right) => {
     const fault = parse(input);
     expect(fault).toEqual({ wrong: expect.stringContaining(wrong), right: expect.stringContaining(right) });
-    // One line each, whatever was typed.
+    // One line each, whatever the input.
     expect(Object.values(fault).some((line) => String(line).includes("\n"))).toBe(false);
   });
 });
 
-/** Anything a person could type or a record could hold, with a liking for what means something here. */
+/** Anything a person could type or a record could contain, with more of what has a meaning here. */
 const MEANING = [
   "toy",
   "other",
@@ -151,8 +151,8 @@ const id = fc
   .filter((text) => text !== "");
 const RUNS = 3_000;
 
-describe("whatever was typed", () => {
-  it("is a target or a fault, never an error; and a fault is one line of what is wrong and one of what is right", () => {
+describe("any input", () => {
+  it("is a target or a fault, never an exception; a fault is one line about the error and one about the correction", () => {
     fc.assert(
       fc.property(typed, fc.boolean(), (input, exists) => {
         const found = parseTarget(input, SCHEMES, () => exists);
@@ -163,7 +163,7 @@ describe("whatever was typed", () => {
     );
   });
 
-  it("is understood as it is printed, whatever the ids are", () => {
+  it("is parsed again from its printed form, whatever the ids are", () => {
     fc.assert(
       fc.property(fc.constantFrom("toy", "other", "unassigned"), id, fc.option(id), (provider, threadId, agentId) => {
         const uri = formatUri(provider, threadId, agentId);
@@ -174,7 +174,7 @@ describe("whatever was typed", () => {
     );
   });
 
-  it("means the same when it is printed again", () => {
+  it("has the same meaning when it is printed again", () => {
     fc.assert(
       fc.property(typed, (input) => {
         const found = parseTarget(input, SCHEMES, () => true);

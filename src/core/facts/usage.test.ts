@@ -18,12 +18,12 @@ describe("usage", () => {
     expect(addUsage(NO_USAGE, usage(2, 0.25))).toEqual(usage(2, 0.25));
   });
 
-  it("costs an unknown sum as soon as one part's cost is unknown", () => {
+  it("has an unknown cost as soon as one part's cost is unknown", () => {
     expect(addUsage(usage(1, null), usage(2, 0.25)).costUsd).toBeNull();
     expect(addUsage(usage(1, 0.5), usage(2, null)).costUsd).toBeNull();
   });
 
-  it("of a response that was written several times is the largest of each number", () => {
+  it("of a response that was recorded several times is the largest of each number", () => {
     const early = { ...usage(1, 0), outputTokens: 1, cacheReadTokens: 900 };
     expect(largestTokens(early, usage(2, 0))).toMatchObject({
       inputTokens: 20,
@@ -32,7 +32,7 @@ describe("usage", () => {
     });
   });
 
-  it("is as many tokens as went in and came out: reasoning and one-hour writes are part of others", () => {
+  it("counts input and output tokens: reasoning and one-hour cache writes are part of these", () => {
     expect(totalTokens(usage(1, 0))).toBe(10 + 20 + 400 + 50);
   });
 });

@@ -14,13 +14,13 @@ const call = (n: number): ModelCall => ({
   end: "finished",
 });
 
-/** Of which nothing is read again. */
+/** A list of calls that fails if it reads a dropped call again. */
 const kept = () =>
   new CallColumns(() => {
     throw new Error("nothing was dropped");
   });
 
-/** Adds up output tokens, and counts the calls it looks at. */
+/** Sums output tokens, and counts the calls that it reads. */
 function summing() {
   let looked = 0;
   const sums = new CallSums<{ tokens: number }>({
@@ -36,8 +36,8 @@ function summing() {
 
 const total = (n: number) => (n * (n + 1)) / 2;
 
-describe("what is added up over calls that grow", () => {
-  it("is right after every one, and looks at new ones and at those that are not closed", () => {
+describe("a sum over a growing list of calls", () => {
+  it("is correct after every call, and reads only new calls and those that are not closed", () => {
     const columns = kept();
     const { of, looked } = summing();
     for (let n = 1; n <= 1_000; n += 1) {
@@ -47,7 +47,7 @@ describe("what is added up over calls that grow", () => {
     expect(looked()).toBeLessThan(3_100);
   });
 
-  it("is right where the last ones change before they are closed", () => {
+  it("is correct if the last calls change before they are closed", () => {
     const columns = kept();
     const { of } = summing();
     columns.push(call(1));
@@ -69,7 +69,7 @@ describe("what is added up over calls that grow", () => {
     expect([...before].map(({ at }) => at)).toEqual([1, 2]);
   });
 
-  it("is right when earlier ones were dropped: they are not looked at again, or read again on request", () => {
+  it("is correct when earlier calls were dropped: they are not read again, or only on request", () => {
     let read = 0;
     const columns = new CallColumns(() => {
       read += 1;
@@ -85,14 +85,14 @@ describe("what is added up over calls that grow", () => {
     expect([read, looked()]).toEqual([0, 20_000]);
     expect(columns.bytes).toBeLessThan(10_000);
     expect([late.of(columns.with([])), [...columns.with([])].length, read]).toEqual([total(10_000), 10_000, 1]);
-    // Those that were read again are dropped again.
+    // Calls that were read again are dropped again.
     for (let i = 0; i < 2_000; i += 1) columns.with([]);
     expect(columns.bytes).toBeLessThan(10_000);
     expect([...columns.with([])].map(({ at }) => at)).toEqual(Array.from({ length: 10_000 }, (_, i) => i + 1));
     expect(read).toBe(2);
   });
 
-  it("is right for an array, looked at once", () => {
+  it("is correct for an array, which is read once", () => {
     const { of, looked } = summing();
     const calls = [call(1), call(2), call(3)];
     expect([of(calls), of(calls)]).toEqual([6, 6]);

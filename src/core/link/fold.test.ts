@@ -21,7 +21,7 @@ function turn(book: ReturnType<typeof notebook>, by: AgentKey, i: number) {
   );
 }
 
-/** The fold of an agent, and all facts that were added. Facts that are not needed are read again by `facts`. */
+/** The fold of an agent, and all facts that were added. `facts` reads facts that were dropped from memory. */
 class Growing {
   readonly facts: BulkFact[] = [];
   reads = 0;
@@ -43,7 +43,7 @@ class Growing {
 }
 
 describe("the memory of a fold", () => {
-  it("is that of the hashes of its names, once its calls were added up", () => {
+  it("holds only the hashes of its names once its calls were summed", () => {
     const growing = new Growing(THREAD);
     const book = notebook();
     const bytes: number[] = [];
@@ -57,7 +57,7 @@ describe("the memory of a fold", () => {
     expect(few / 10_000).toBeLessThan(30);
     expect((many - few) / 90_000).toBeLessThan(20);
     expect(growing.reads).toBe(0);
-    // What is not in memory is read when it is asked for.
+    // Facts that are not in memory are read on request.
     const calls = link([], OPTIONS, [growing.fold]).agents.get(THREAD)?.calls;
     expect(calls?.length).toBe(33_333);
     expect(Array.from(calls ?? [], ({ at }) => at).slice(0, 3)).toEqual([12, 22, 32]);
@@ -68,7 +68,7 @@ describe("the memory of a fold", () => {
 describe("agents that share a record", () => {
   const isFolded = (folds: readonly Fold[]) => partFacts([], folds, []).folded.size > 0;
 
-  it("are found whichever of them comes to it last, and are known from then on", () => {
+  it("are found in any order of reading, and stay known from then on", () => {
     const agents = ["a", "b", "c"].map((id) => agent("t", id));
     for (const last of [0, 1, 2]) {
       const all = agents.map((by) => new Growing(by));
@@ -97,7 +97,7 @@ describe("agents that share a record", () => {
     }
   });
 
-  it("are found if one of them states it in a fact that is not folded", () => {
+  it("are found if one of them has it in a fact that is not folded", () => {
     const growing = new Growing(THREAD);
     const book = notebook();
     for (let i = 1; i <= 300; i += 1) turn(book, THREAD, i);
@@ -115,7 +115,7 @@ describe("agents that share a record", () => {
     expect(partFacts([early], [other.fold], []).folded.size).toBe(0);
   });
 
-  it("are looked for among new records only", () => {
+  it("are searched for among new records only", () => {
     const all = ["a", "b", "c"].map((id) => new Growing(agent("t", id)));
     const [book, folds] = [notebook(), all.map(({ fold }) => fold)];
     const grow = (i: number) => {

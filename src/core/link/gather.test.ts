@@ -48,7 +48,7 @@ describe("a response spread over several rows", () => {
     ]);
   });
 
-  describe("whose input count was corrected while it streamed", () => {
+  describe("with an input count that was corrected while it streamed", () => {
     const streamed = (at: number, ended: boolean, tokens: Partial<Tokens>) => (book: ReturnType<typeof notebook>) =>
       book.see(
         { by: main, at },
@@ -78,7 +78,7 @@ describe("a response spread over several rows", () => {
       expect(tokensOf(...rows.toReversed())).toEqual([final]);
     });
 
-    it("has those of the row with the most output, where none says that it ended", () => {
+    it("has the numbers of the row with the most output if no row has an end", () => {
       expect(
         tokensOf(
           streamed(1, false, { inputTokens: 98_466, outputTokens: 1 }),
@@ -104,7 +104,7 @@ describe("a response spread over several rows", () => {
     });
   });
 
-  it("is one message, and one answer in the order it was spoken", () => {
+  it("is one message, with its parts in their original order", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["user"] }, record({ role: "user", state: "open" }));
     book.see({ by: main, at: 3, keys: ["b", "response"] }, record({ text: "Second." }));
@@ -139,7 +139,7 @@ describe("a response spread over several rows", () => {
   });
 });
 
-describe("how a response ended", () => {
+describe("the end of a response", () => {
   const ends = (more: (book: ReturnType<typeof notebook>) => void) => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["a", "r1"] }, { ...answer("r1", 1), ended: false });
@@ -148,13 +148,13 @@ describe("how a response ended", () => {
   };
   const interrupt = record({ role: "user", state: "interrupted" });
 
-  it("is known as soon as one row says it", () => {
+  it("is known as soon as one row states it", () => {
     expect(ends((book) => book.see({ by: main, at: 2, keys: ["b", "r1"] }, answer("r1", 9)))).toEqual(["finished"]);
   });
-  it("was cut, where an interruption is next", () => {
+  it("is an interruption if the next record is one", () => {
     expect(ends((book) => book.see({ by: main, at: 2, keys: ["i"] }, interrupt))).toEqual(["cut"]);
   });
-  it("is unknown, where the agent went on before it was interrupted", () => {
+  it("is unknown if the agent continued before it was interrupted", () => {
     const more = (book: ReturnType<typeof notebook>) => {
       book.see({ by: main, at: 2, keys: ["b", "r2"] }, answer("r2", 9));
       book.see({ by: main, at: 3, keys: ["i"] }, interrupt);
@@ -173,7 +173,7 @@ describe("how a response ended", () => {
 describe("tool calls", () => {
   const calls = (...ids: readonly string[]) => ids.map((id) => ({ call: call(id), name: `Tool ${id}` }));
 
-  it("wait for their results, those of the last response alone", () => {
+  it("wait for their results, but only those of the last response", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["a", "first"] }, record({ state: "open", calls: calls("given up") }));
     book.see({ by: main, at: 2, keys: ["b", "second"] }, record({ state: "open", calls: calls("done") }));
@@ -190,7 +190,7 @@ describe("tool calls", () => {
     });
   });
 
-  it("count once, although they are in several rows", () => {
+  it("count once if they are in several rows", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["a", "r"] }, record({ state: "open", calls: calls("x") }));
     book.see({ by: main, at: 2, keys: ["b", "r"] }, record({ state: "open", calls: calls("x") }));
@@ -198,15 +198,15 @@ describe("tool calls", () => {
   });
 });
 
-describe("statements about an agent", () => {
-  it("take the first statement, for the version the last", () => {
+describe("descriptions of an agent", () => {
+  it("take the first value, but the last one for the version", () => {
     const book = notebook();
     book.see({ by: main, at: 2 }, { type: "agent-described", agent: main, cwd: "/later", productVersion: "2" });
     book.see({ by: main, at: 1 }, { type: "agent-described", agent: main, cwd: "/first", productVersion: "1" });
     expect(gather(book.observations)).toMatchObject({ cwd: "/first", productVersion: "2", branch: null });
   });
 
-  it("has the title that a person gave, before a later generated one", () => {
+  it("prefer a title that a person gave to a generated one", () => {
     const book = notebook();
     const title = (text: string, rank: number) => ({ type: "thread-titled", of: main, title: text, rank }) as const;
     book.see({ by: main, at: 1 }, title("By hand", 0));
@@ -215,7 +215,7 @@ describe("statements about an agent", () => {
     expect(gather(book.observations).title).toBe("By hand, again");
   });
 
-  it("goes to the owner of the record that it names", () => {
+  it("apply to the owner of the record that they name", () => {
     const book = notebook();
     book.see(
       { by: thread("another file"), at: 1 },
@@ -226,7 +226,7 @@ describe("statements about an agent", () => {
     expect(gathered.get(thread("another file"))?.title).toBeNull();
   });
 
-  it("creates every mentioned agent, but none for an ended task or a process", () => {
+  it("create every mentioned agent, but none for an ended task or a process", () => {
     const book = notebook();
     book.see(
       { by: main, at: 1 },

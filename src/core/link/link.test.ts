@@ -11,7 +11,7 @@ type Linker = typeof link;
 const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };
 const RUNS = 200;
 
-/** Everything a forest says, in its own order, as plain data. */
+/** The whole content of a forest, in its own order, as plain data. */
 const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) =>
     key === "ownBehalf" ? { ofProduct: value } : value,
@@ -30,7 +30,7 @@ const PROPERTIES = {
       ),
       ({ as }) => as,
     );
-    // Where two names of one agent hold a record, nobody can tell from outside which of them is the copy.
+    // If two names of one agent hold a record, it cannot be determined from outside which of them is the copy.
     const isOwner = (speaker: AgentKey, key: RecordKey) => {
       const name = forest.nameOf(speaker);
       return (
@@ -47,7 +47,7 @@ const PROPERTIES = {
     for (const o of originals)
       for (const key of refused.has(forest.nameOf(o.speaker)) ? [] : mentionedIn(o))
         expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
-    // The work of a thread that is internal itself belongs to whoever that thread worked for.
+    // The work of a thread that is itself internal belongs to the thread that it worked for.
     for (const a of forest.agents.values())
       for (const g of a.ownBehalf)
         expect([a.key, forest.agents.has(g.key)]).toEqual([
@@ -117,7 +117,7 @@ const PROPERTIES = {
     const byHand = new Map(manual.map(({ child, parent }) => [child, parent]));
     for (const { child, parent } of manual) {
       const shown = forest.agents.get(child);
-      // Neither an unknown agent nor the product's own work can be linked, and a circle of hands must be cut somewhere.
+      // Neither an unknown agent nor internal work can be linked, and a cycle of manual links must be cut somewhere.
       if (shown === undefined || !forest.agents.has(parent) || leadsToItself(child, byHand)) continue;
       expect(shown.parent).toBe(parent);
       expect(shown.evidence[0]?.source).toBe("manual");
@@ -145,7 +145,7 @@ describe("link", () => {
   });
 });
 
-/** Faults that linkers are known for, each with the property that must catch it. */
+/** Known faults of linkers, each with the property that must detect it. */
 const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; readonly linker: Linker }[] = [
   {
     fault: "agents without records are dropped",
@@ -231,8 +231,8 @@ const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; re
   },
 ];
 
-describe("the properties above", () => {
-  it("each have a fault that they catch", () => {
+describe("each property above", () => {
+  it("has a fault that it detects", () => {
     expect(new Set(FAULTS.map(({ caughtBy }) => caughtBy))).toEqual(new Set(Object.keys(PROPERTIES)));
   });
 
@@ -252,7 +252,7 @@ function changed(change: (agents: readonly LinkedAgent[]) => readonly LinkedAgen
   };
 }
 
-/** Who an observation speaks of. Endings and processes make nobody: tasks that are no agents end too. */
+/** The agents that an observation mentions. Ends and processes create none: tasks that are not agents end too. */
 function mentionedIn(o: Observation): AgentKey[] {
   switch (o.type) {
     case "agent-described":
@@ -284,7 +284,7 @@ function expectForest(forest: Forest) {
       reached.push(child);
     }
   }
-  // Each exactly once: nobody is lost, nobody is shown twice.
+  // Each exactly once: no agent is lost or shown twice.
   expect(reached.toSorted()).toEqual([...forest.agents.keys()].toSorted());
   for (const root of forest.roots)
     expect(forest.agents.get(root)).toMatchObject({ parent: null, depth: 0, evidence: expect.anything() });
@@ -299,7 +299,7 @@ function leadsToItself(start: AgentKey, parents: ReadonlyMap<AgentKey, AgentKey 
   return false;
 }
 
-describe("threads that are below others", () => {
+describe("threads below other threads", () => {
   const [root, child, work] = [thread("root"), thread("child"), thread("work")];
   const linked = (build: (book: ReturnType<typeof notebook>) => void) => {
     const book = notebook();
@@ -308,7 +308,7 @@ describe("threads that are below others", () => {
   };
   const internal = { why: "the product's own", unlessSpawned: false } as const;
 
-  it("count as their parent's where they are the product's own work, and are agents where they have none", () => {
+  it("count as internal usage of their parent if they are internal, and are agents if they have no parent", () => {
     const forest = linked((book) => {
       book.see({ by: root, at: 1 }, record());
       book.see({ by: work, at: 2 }, { type: "agent-described", agent: work, internal });

@@ -7,7 +7,7 @@ import { type Liveness, processViews } from "./liveness.ts";
 
 const main = thread("t");
 
-/** Processes by number; what is not named is gone. */
+/** Processes by pid; all others are gone. */
 const living =
   (...pids: readonly number[]): Liveness =>
   (mark) =>
@@ -35,7 +35,7 @@ function marks(
 }
 
 describe("a thread's process", () => {
-  it("is the living one, where a dead one left its mark too", () => {
+  it("is the living one if a dead one left a process file too", () => {
     const seen = marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20, waitingFor: "permission prompt" });
     expect(view(seen, living(2))).toEqual({
       is: "alive",
@@ -46,20 +46,20 @@ describe("a thread's process", () => {
     expect(view(seen, living(1))).toEqual({ is: "alive", who: "pid 1", startedAt: 10, waitingFor: null });
   });
 
-  it("is the newest of two that live", () => {
+  it("is the newer of two that are alive", () => {
     expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({
       who: "pid 2",
     });
   });
 
-  it("is gone, where all that were marked are", () => {
+  it("is gone if all processes with a process file are gone", () => {
     expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({
       is: "gone",
       why: "its process (pid 2) has ended",
     });
   });
 
-  it("is unknown as soon as one mark cannot be judged, unless another lives", () => {
+  it("is unknown as soon as one process file cannot be checked, unless another process is alive", () => {
     const unsure =
       (otherwise: "gone" | "alive"): Liveness =>
       (mark) =>
@@ -87,7 +87,7 @@ describe("a thread's process", () => {
     });
   });
 
-  it("is gone without a mark, where the product marks its processes, and unknown where it does not", () => {
+  it("is gone without a process file if the product writes such files, and unknown if it does not", () => {
     const book = notebook();
     book.see({ by: main }, { type: "agent-described", agent: main, marksProcess: true });
     expect(view(book.observations, living())).toEqual({ is: "gone", why: "its process is no longer running" });

@@ -54,7 +54,7 @@ const spawn: Fact = {
   offers: [],
 };
 
-describe("an agent that was known by another name first", () => {
+describe("an agent that was first known by another name", () => {
   it("is one agent with the facts of both names, in any order", () => {
     const facts = [
       says(THREAD, 1, spawn),
@@ -140,7 +140,7 @@ describe("facts that mention an agent by an alias", () => {
 describe("observations of a witness", () => {
   const keys = [recordKey("toy", "m1")];
 
-  it("of a record that the product keeps itself, is the product's to say whose it is", () => {
+  it("do not decide who owns a record that the product keeps itself", () => {
     const facts = [
       says(UNNAMED, 2, RECORD, { keys, origin: "proxy" }),
       says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" }),
@@ -152,13 +152,13 @@ describe("observations of a witness", () => {
     expect(agents.get(NAMED)?.calls).toHaveLength(1);
   });
 
-  it("counts by itself where the product keeps nothing", () => {
+  it("count if the product keeps no record", () => {
     expect(linked([says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls).toHaveLength(
       1,
     );
   });
 
-  it("of an answer that the product knows by another name, counts once; a second one like it counts again", () => {
+  it("of a response that the product knows by another name count once; a second response like it counts again", () => {
     const own = says(THREAD, 1, call("total-1"));
     const seen = (id: string) => says(THREAD, 1, call(id, { nameless: true } as Partial<Fact>));
     expect(linked([own, seen("m1")]).agents.get(THREAD)?.calls).toHaveLength(1);

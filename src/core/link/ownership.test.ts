@@ -8,12 +8,12 @@ function transcript(book: ReturnType<typeof notebook>, by: AgentKey, rows: Reado
   for (const [id, at] of Object.entries(rows)) book.see({ by, at, keys: [id] }, record());
 }
 
-/** Originals sort last and copies first, so that no name decides what the times should. */
+/** Originals sort last and copies first, so that the order of names cannot replace the comparison of times. */
 const original = thread("z-original");
 const copy = thread("a-copy");
 
-describe("whose a record is", () => {
-  it("is its only holder's, where there is one", () => {
+describe("the owner of a record", () => {
+  it("is its only holder if there is just one", () => {
     const book = notebook();
     transcript(book, original, { x: 1 });
     const { ownerOf, isOriginal, copiedFrom } = decideOwnership(book.observations);
@@ -23,7 +23,7 @@ describe("whose a record is", () => {
     expect(copiedFrom.size).toBe(0);
   });
 
-  it("is the thread's that did something else before, where a fork begins with its history", () => {
+  it("is the thread with earlier work of its own if a fork begins with its history", () => {
     // original  q0 x1 x2 x3
     // copy         x1 x2    y4
     const book = notebook();
@@ -38,9 +38,9 @@ describe("whose a record is", () => {
     expect(copiedFrom.get(copy)).toBe(original);
   });
 
-  it("is the first thread's, where it stopped when it was forked", () => {
-    // original  x1 x2        holding nothing of its own proves nothing ...
-    // copy      x1 x2 y4     ... but doing something else only later proves a copy
+  it("is the first thread if it stopped when it was forked", () => {
+    // original  x1 x2        without records of its own, nothing is proved ...
+    // copy      x1 x2 y4     ... but own records that are all later prove a copy
     const book = notebook();
     transcript(book, copy, { x1: 1, x2: 2, y4: 4 });
     transcript(book, original, { x1: 1, x2: 2 });
@@ -49,7 +49,7 @@ describe("whose a record is", () => {
     expect(copiedFrom.get(copy)).toBe(original);
   });
 
-  it("is each thread's own, where a fork was forked", () => {
+  it("is each thread itself for its own records if a fork was forked", () => {
     // z-original  q0 x1                x9
     // m-copy         x1 q2 y3          y8
     // a-copy         x1    y3 q4 z5
@@ -67,7 +67,7 @@ describe("whose a record is", () => {
     ]);
   });
 
-  it("is the sub-agent's, where it was promoted to a thread of its own", () => {
+  it("is the sub-agent if it was promoted to a thread", () => {
     // z-original   call1
     // └─ worker          w2 w3
     // a-copy             w2 w3 y5
@@ -81,7 +81,7 @@ describe("whose a record is", () => {
     expect(copiedFrom.get(copy)).toBe(worker);
   });
 
-  it("is the spawned agent's, where a promoted copy never went on", () => {
+  it("is the spawned agent if a promoted copy never continued", () => {
     const worker = agent("z-original", "worker");
     const book = notebook();
     transcript(book, copy, { w2: 2 });
@@ -90,7 +90,7 @@ describe("whose a record is", () => {
     expect(decideOwnership(book.observations).ownerOf(row("w2"))).toBe(worker);
   });
 
-  it("is the agent's in the older thread, where a thread was copied with the agents inside it", () => {
+  it("is the agent in the older thread if a thread was copied with its agents", () => {
     // z-original  q0 x1            a-copy   x1       y9
     // └─ inner          w2 w3      └─ inner    w2 w3
     const [older, younger] = [agent("z-original", "inner"), agent("a-copy", "inner")];
@@ -103,7 +103,7 @@ describe("whose a record is", () => {
     expect([ownerOf(row("x1")), ownerOf(row("w2")), ownerOf(row("w3"))]).toEqual([original, older, older]);
   });
 
-  it("is the parent's, where a forked agent begins with its parent's last answer", () => {
+  it("is the parent if a forked agent begins with its parent's last response", () => {
     // t         x1 r2            r6
     // └─ fork      r2 y3 y4
     const [main, fork] = [thread("t"), agent("t", "fork")];
@@ -121,7 +121,7 @@ describe("whose a record is", () => {
     ]);
   });
 
-  it("is one owner's for all rows of a response, though one of them is younger than the copy's own work", () => {
+  it("is the same for all rows of a response, though one of them is newer than the copy's own work", () => {
     // original  q0 r1    r9     both rows of one response
     // copy         r1 y5 r9
     const book = notebook();
@@ -133,7 +133,7 @@ describe("whose a record is", () => {
     expect(book.observations.filter(isOriginal).map((o) => o.speaker)).toEqual([original, original, copy, original]);
   });
 
-  it("does not depend on who was read first, even where nothing decides", () => {
+  it("does not depend on the order of reading, even if no rule decides", () => {
     const twins = (order: readonly AgentKey[]) => {
       const book = notebook();
       for (const by of order) transcript(book, by, { x: 1 });
@@ -142,7 +142,7 @@ describe("whose a record is", () => {
     expect(twins([original, copy])).toBe(twins([copy, original]));
   });
 
-  describe("where both went on after the fork, so that times alone prove nothing", () => {
+  describe("if both continued after the fork, so that times alone prove nothing", () => {
     // original  x1 x2 o3
     // copy      x1 x2    y4
     const both = (book: ReturnType<typeof notebook>) => {
@@ -152,13 +152,13 @@ describe("whose a record is", () => {
     const owners = (book: ReturnType<typeof notebook>) =>
       ["x1", "x2"].map((id) => decideOwnership(book.observations).ownerOf(row(id)));
 
-    it("the name decides when there is nothing else", () => {
+    it("the name decides if there is no other evidence", () => {
       const book = notebook();
       both(book);
       expect(owners(book)).toEqual([copy, copy]);
     });
 
-    it("a file made after the record was written holds a copy of it", () => {
+    it("a file created after the record was written holds a copy of it", () => {
       const book = notebook();
       both(book);
       for (const [by, bornMs] of [[original, 9_000] as const, [copy, 39_000] as const])
@@ -191,7 +191,7 @@ describe("many forks of one long session", () => {
     const history = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`x${i}`, i + 1]));
     transcript(book, original, { q: 0, ...history });
     for (let n = 0; n < 100; n += 1) transcript(book, thread(`fork-${n}`), { ...history, [`own${n}`]: 2_000 + n });
-    // With work that grows with the square of them, this does not come to an end.
+    // Work that is quadratic in their number would not finish in time.
     const { ownerOf } = decideOwnership(book.observations);
     for (const key of Object.keys(history)) expect(ownerOf(row(key))).toBe(original);
   });

@@ -22,14 +22,14 @@ const byHand = (link: Pick<ManualLink, "child" | "parent" | "at"> & Partial<Manu
   request: null,
   ...link,
 });
-/** Everybody whom the observations could speak of is known. */
+/** Treats every agent that the observations could mention as known. */
 const decide = (observations: readonly Observation[], manual: readonly ManualLink[] = []): Parentage =>
   decideParents(observations, new Set([main, worker, other, leaf]), manual);
 
 const rules = (parentage: Parentage, of: AgentKey) => (parentage.evidence.get(of) ?? []).map((e) => e.rule);
 
 describe("which evidence wins", () => {
-  it("is what is stated, before what only follows from a place", () => {
+  it("is a statement rather than a conclusion from a place", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, main, { confidence: 0.5, source: "inferred", rule: "place" }));
     book.see({ by: leaf, at: 2 }, parentNamed(leaf, worker, { rule: "meta" }));
@@ -39,7 +39,7 @@ describe("which evidence wins", () => {
     expect(decided.problems).toEqual([]);
   });
 
-  it("is the product's own word, before what is read off the parent's records, before the child's", () => {
+  it("is what the product states, then what the parent's records show, then the child's", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, main, { source: "child_rollout", rule: "child" }));
     book.see({ by: worker, at: 2 }, spawnCalled("c"));
@@ -50,7 +50,7 @@ describe("which evidence wins", () => {
     expect(rules(decided, leaf)).toEqual(["meta", "result", "child"]);
   });
 
-  it("is a person's, before everything", () => {
+  it("is a manual link, before everything else", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
     const decided = decide(book.observations, [byHand({ child: leaf, parent: other, at: 5_000 })]);
@@ -93,7 +93,7 @@ describe("which evidence wins", () => {
   });
 });
 
-describe("an agent whose parent nothing names", () => {
+describe("an agent without a named parent", () => {
   it("is placed in the thread of its id, with that as the only evidence", () => {
     const decided = decide([]);
     expect(decided.parents.get(leaf)).toBe(main);
@@ -102,7 +102,7 @@ describe("an agent whose parent nothing names", () => {
   });
 });
 
-describe("a call and the agent it made", () => {
+describe("a call and the agent that it spawned", () => {
   it("make the caller the parent, found by any record that holds the call", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, record({ calls: [{ call: call("c"), name: "Other" }] }));
@@ -125,7 +125,7 @@ describe("a call and the agent it made", () => {
     expect(rules(decide(book.observations), leaf)).toEqual(["thread"]);
   });
 
-  it("are found under the call's other name too", () => {
+  it("are found by the call's other name too", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", { makes: "maybe", description: "Flow" }));
     book.see({ by: worker, at: 2 }, { type: "call-aliased", alias: call("run/1"), call: call("c") });
@@ -138,7 +138,7 @@ describe("a call and the agent it made", () => {
 });
 
 describe("a spawn call without an agent", () => {
-  it("is an agent all the same, under the caller and named by the call", () => {
+  it("is shown as an agent under the caller, named by the call", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c"));
     const decided = decide(book.observations);
@@ -150,7 +150,7 @@ describe("a spawn call without an agent", () => {
     ]);
   });
 
-  it("is nothing, where such calls make agents only sometimes", () => {
+  it("is ignored if such calls spawn agents only sometimes", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", { makes: "maybe" }));
     expect(decide(book.observations).unanswered.size).toBe(0);
@@ -175,7 +175,7 @@ describe("agents and calls that do not name each other", () => {
     expect(decided.unanswered.size).toBe(0);
   });
 
-  it("are paired in order of time where several fit, and say so", () => {
+  it("are paired in order of time if several match, and are marked as such", () => {
     // main    calls c1 at 1
     // worker  calls c2 at 2, with the same prompt
     // other   begins at 3, leaf at 4
@@ -192,7 +192,7 @@ describe("agents and calls that do not name each other", () => {
     });
   });
 
-  it("are paired by what only a later record says the agent will be known by", () => {
+  it("are paired by a key that only a later record of the agent states", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c"));
     book.see({ by: leaf, at: 2 }, answers(leaf, "bob@team"));
@@ -200,7 +200,7 @@ describe("agents and calls that do not name each other", () => {
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
 
-  it("are not paired, where the agent is known to be another's", () => {
+  it("are not paired if the agent is known to belong to another call", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", { offers: [match("p")] }));
     book.see({ by: leaf, at: 2 }, parentNamed(leaf, other));
@@ -210,7 +210,7 @@ describe("agents and calls that do not name each other", () => {
     expect(decided.unanswered).toEqual(new Set([agent("t", "c")]));
   });
 
-  it("leave alone what is tied already", () => {
+  it("leave existing pairs unchanged", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     book.see({ by: main, at: 2 }, callSpawned("c1", other));
@@ -219,7 +219,7 @@ describe("agents and calls that do not name each other", () => {
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
 
-  it("are not paired with a call that came later, nor an agent with its own call", () => {
+  it("are not paired with a later call, nor an agent with its own call", () => {
     const book = notebook();
     book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
     book.see({ by: leaf, at: 3 }, spawnCalled("own", offer("Do it.")));
@@ -229,7 +229,7 @@ describe("agents and calls that do not name each other", () => {
     expect(decided.unanswered.size).toBe(2);
   });
 
-  it("are as many as there are calls, where a call makes one agent", () => {
+  it("are limited to one agent for each call if a call spawns one agent", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     book.see({ by: other, at: 2 }, answers(other, "Do it."));
@@ -238,7 +238,7 @@ describe("agents and calls that do not name each other", () => {
     expect([rules(decided, other), rules(decided, leaf)]).toEqual([["prompt", "thread"], ["thread"]]);
   });
 
-  it("may come back to the newest call, where the name is one that comes back", () => {
+  it("may be paired with the newest call again if the key is reusable", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("bob")));
     book.see({ by: other, at: 2 }, answers(other, "bob", false));
@@ -248,8 +248,8 @@ describe("agents and calls that do not name each other", () => {
   });
 });
 
-describe("a circle", () => {
-  it("is cut at its weakest evidence, whose agent falls back on its next best parent outside", () => {
+describe("a cycle", () => {
+  it("is cut at its weakest evidence, and that agent gets its next best parent outside of the cycle", () => {
     // worker -> other -> leaf -> worker, and a place that names main for leaf
     const book = notebook();
     book.see({ by: worker, at: 1 }, parentNamed(worker, other));
@@ -267,7 +267,7 @@ describe("a circle", () => {
     ]);
   });
 
-  it("whose agents have no other parent is hung up in their thread, with evidence for it", () => {
+  it("of agents without another parent is placed in their thread, with evidence for it", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, parentNamed(worker, other));
     book.see({ by: other, at: 2 }, parentNamed(other, worker));
@@ -287,7 +287,7 @@ describe("a circle", () => {
     expect(problem?.detail).toMatch(/ and 4992 more$/);
   });
 
-  it("of one is an agent that names itself: it is placed in its thread", () => {
+  it("of one is an agent that names itself; it is placed in its thread", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, leaf));
     const decided = decide(book.observations);
@@ -296,7 +296,7 @@ describe("a circle", () => {
     expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: "it is named as its own parent" }]);
   });
 
-  it("that a hand would close is cut elsewhere", () => {
+  it("that a manual link would close is cut elsewhere", () => {
     // by the records:  main -> worker -> leaf;  by hand: worker under leaf
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
@@ -307,7 +307,7 @@ describe("a circle", () => {
   });
 });
 
-describe("a call that was turned down", () => {
+describe("a call that was rejected", () => {
   it("spawned no agent, while an open one is shown as an agent", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("refused"));
@@ -318,7 +318,7 @@ describe("a call that was turned down", () => {
 });
 
 describe("a manual link to a call", () => {
-  it("takes the place of the agent that stood for it, and frees the call that was only guessed", () => {
+  it("replaces the agent that was shown for it, and frees the call that was only inferred", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("guessed", { offers: [match("p")] }));
     book.see({ by: main, at: 2 }, spawnCalled("meant"));
@@ -329,14 +329,14 @@ describe("a manual link to a call", () => {
     expect(decided.agentsOfCall(call("meant"))).toEqual([leaf]);
   });
 
-  it("leaves a call alone that a record ties to the child", () => {
+  it("leaves a call unchanged that a record connects with the child", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("made"));
     book.see({ by: main, at: 2 }, callSpawned("made", leaf));
     expect([...decide(book.observations, [byHand({ child: leaf, parent: other, at: 9 })]).unanswered]).toEqual([]);
   });
 
-  it("without a call, is matched with the calls of that parent alone", () => {
+  it("without a call is matched only with the calls of that parent", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("mains", { offers: [match("p")] }));
     book.see({ by: worker, at: 2 }, spawnCalled("workers", { offers: [match("p")] }));
@@ -348,7 +348,7 @@ describe("a manual link to a call", () => {
   });
 });
 
-describe("agents that a call is stated to have spawned", () => {
+describe("agents that a call is recorded to have spawned", () => {
   const stated = {
     type: "agents-stated",
     call: call("w"),
@@ -364,11 +364,11 @@ describe("agents that a call is stated to have spawned", () => {
     return decide(book.observations).unanswered;
   };
 
-  it("are there where not one of them left a record", () => {
+  it("are shown if none of them left a record", () => {
     expect([...unanswered()]).toEqual(stated.agents);
   });
 
-  it("are not there beside agents of that kind whom a proxy saw, without the call that made them", () => {
+  it("are not shown in addition to agents of that type that a proxy observed without their spawn call", () => {
     expect([...unanswered({ type: "agent-described", agent: worker, kind: "workflow" })]).toEqual([]);
   });
 });

@@ -23,11 +23,11 @@ import { treeOf } from "../views/record.ts";
 import { usageFromTotals } from "./reconcile.ts";
 import { ALL_MODELS } from "./totals.ts";
 
-describe("unfinished answers", () => {
+describe("unfinished responses", () => {
   const interrupted = (book: Book, at: number) =>
     book.see({ by: main, at }, record({ role: "user", state: "interrupted" }));
 
-  it("that were cut off are left out", () => {
+  it("that were interrupted are left out", () => {
     const book = family();
     say(book, 3_000, "cut", 5, { ended: false });
     interrupted(book, 3_100);
@@ -61,7 +61,7 @@ describe("unfinished answers", () => {
 });
 
 describe("calls without a record", () => {
-  it("on a model that no agent used are the product's own", () => {
+  it("on a model that no agent used are internal", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200], small: [4, 2] }));
     expect(brief(verify(book))).toEqual(explained("own-behalf 4/2"));
@@ -143,7 +143,7 @@ describe("the summary of a compaction", () => {
   };
   const worked = (book: Book) => book.see({ by: worker, at: 2_000, keys: ["worked"] }, record());
 
-  it("is counted as internal where the totals leave no doubt", () => {
+  it("is counted as internal if the totals are unambiguous", () => {
     const book = family();
     worked(book);
     book.see({ by: main, at: 3_000, keys: ["c"] }, compaction);
@@ -167,7 +167,7 @@ describe("the summary of a compaction", () => {
     ]).toEqual([null, 6, 36]);
   });
 
-  it("is counted where it is all that happened between two totals", () => {
+  it("is counted if nothing else happened between two totals", () => {
     const book = family();
     worked(book);
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 1_600 }));
@@ -193,7 +193,7 @@ describe("the summary of a compaction", () => {
     ],
     ["an answer that is not final", (book) => say(book, 4_000, "R4", 1, { ended: false }), total({ big: [42, 390] })],
     ["an answer that may be too late", (book) => say(book, 11_000, "R4", 1, {}, worker), total({ big: [42, 390] })],
-  ])("is named but not counted, where there may be more in the difference: %s", (_why, more, stated) => {
+  ])("is named but not counted if the difference may contain more: %s", (_why, more, stated) => {
     const book = family();
     worked(book);
     book.see({ by: main, at: 3_000, keys: ["c"] }, compaction);
@@ -209,7 +209,7 @@ describe("running totals over all models", () => {
   const running = (input: number, output: number, goesOn = false) =>
     total({ [ALL_MODELS]: [input, output] }, { began: null, activeMs: null, running: { goesOn } });
 
-  /** Answers for 10 and for 5, on two models, with a total after each. */
+  /** Responses of 10 and 5 tokens on two models, with a total after each. */
   function thread(last: TotalStated): Book {
     const book = notebook();
     say(book, 1_000, "R1", 10);
@@ -219,28 +219,28 @@ describe("running totals over all models", () => {
     return book;
   }
 
-  it("count the answers above them, on whichever model", () => {
+  it("count the responses before them, on all models", () => {
     const book = thread(running(15, 200));
     expect(brief(verify(book))).toEqual(AGREES);
-    // Written in the same millisecond.
+    // Recorded in the same millisecond.
     book.see({ by: main, at: 2_000 }, record());
     expect(brief(verify(book))).toEqual(AGREES);
     expect(brief(verify(thread(running(16, 200))))).toEqual(differs("all models inputTokens 16 15"));
   });
 
-  it("lack what came after the last one", () => {
+  it("do not contain responses after the last total", () => {
     const book = thread(running(15, 200));
     say(book, 3_000, "R3", 7);
     expect(brief(verify(book))).toEqual(explained("since-last-total -7/-100"));
   });
 
-  it("lack what only a proxy observed: the process was killed before it was recorded", () => {
+  it("do not contain what only a proxy observed: the process was killed before it was recorded", () => {
     const book = thread(running(15, 200));
     book.see({ by: main, at: 1_500, keys: ["lost"], origin: "proxy" }, answered("lost", 9));
     expect(brief(verify(book))).toEqual(explained("not-in-records -9/-100"));
   });
 
-  /** A fork that answers for 3 and for 4. */
+  /** A fork with responses of 3 and 4 tokens. */
   function forked(book: Book, ...totals: readonly [TotalStated, TotalStated]): Book {
     book.see({ by: fork, at: 5_000 }, { type: "agent-described", agent: fork, forkedFrom: main });
     say(book, 5_000, "F1", 3, {}, fork);
@@ -250,7 +250,7 @@ describe("running totals over all models", () => {
     return book;
   }
 
-  it("of a fork go on from what its origin had stated, at whichever point it was forked", () => {
+  it("of a fork continue from the totals of its origin, at whichever point it was forked", () => {
     const [whole, part] = [thread(running(15, 200)), thread(running(15, 200))];
     expect(brief(verify(forked(whole, running(18, 300, true), running(22, 400, true)), fork)).reasons).toContain(
       "carried-over 15/200",
@@ -262,7 +262,7 @@ describe("running totals over all models", () => {
     expect(brief(verify(wrong, fork)).differences).toEqual(["all models inputTokens 8 7"]);
   });
 
-  it("of a fork whose origin is not known are compared from the first one on", () => {
+  it("of a fork with an unknown origin are compared from the first one on", () => {
     const base = forked(notebook(), running(18, 300, true), running(22, 400, true));
     expect(brief(verify(base, fork)).reasons).toContain("base-lost 15/200");
     expect(brief(verify(forked(notebook(), running(18, 300, true), running(23, 400, true)), fork)).verdict).toBe(

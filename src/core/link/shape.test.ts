@@ -23,8 +23,8 @@ const uris = (observations: readonly Observation[], ...keys: readonly AgentKey[]
   return keys.map((key) => agentOf(forest, key).uri);
 };
 
-describe("order", () => {
-  it("of siblings is that of their beginnings: by their first record, else by their call", () => {
+describe("the order", () => {
+  it("of siblings is that of their start: by their first record, else by their call", () => {
     const book = notebook();
     const begin = (id: string, at: number) => {
       book.see({ by: agent("t", id), at, keys: [id] }, record());
@@ -40,7 +40,7 @@ describe("order", () => {
     ]);
   });
 
-  it("of threads is that of the last sign of life in them, the newest first", () => {
+  it("of threads is that of their last activity, the newest first", () => {
     const book = notebook();
     book.see({ by: thread("quiet"), at: 5_000, keys: ["q"] }, record());
     book.see({ by: thread("busy below"), at: 1_000, keys: ["b"] }, record());
@@ -51,7 +51,7 @@ describe("order", () => {
 });
 
 describe("the name of an agent", () => {
-  it("is its thread's and its own, at any depth", () => {
+  it("is made of its thread and its own name, at any depth", () => {
     const [outer, inner] = [agent("t", "outer"), agent("t", "inner")];
     const book = notebook();
     book.see({ by: inner }, parentNamed(inner, outer));
@@ -59,7 +59,7 @@ describe("the name of an agent", () => {
     expect(uris(book.observations, main, outer, inner)).toEqual(["toy://t", "toy://t/outer", "toy://t/inner"]);
   });
 
-  it("that its product did not give is that of the call which made it, else of its first record", () => {
+  it("that its product did not name is taken from its spawn call, else from its first record", () => {
     const [called, uncalled] = [agent("t", `${ANONYMOUS}first`), agent("t", `${ANONYMOUS}second`)];
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["m"] }, spawnCalled("call-1", { offers: [match("Do it.")] }));
@@ -84,7 +84,7 @@ describe("the name of an agent", () => {
   });
 });
 
-describe("what a running agent does", () => {
+describe("the activity of a running agent", () => {
   const ALIVE: LinkOptions = { now: 10_000, liveness: () => "alive" };
   const working = (calls: readonly string[], waitingFor: string | null = null) => {
     const book = notebook();
@@ -108,7 +108,7 @@ describe("what a running agent does", () => {
     expect(activity(working(calls, waitingFor).observations)).toMatchObject({ status: "running", activity: words });
   });
 
-  it("is to wait for a permission only where it is certain who asked; else its thread waits, and the agents run their tools", () => {
+  it("is waiting for a permission only if it is certain which agent asked; else its thread waits, and the agents run their tools", () => {
     const book = working([], "permission prompt");
     const [one, two] = [agent("t", "one"), agent("t", "two")];
     const run = (who: typeof one, id: string) => {
@@ -138,7 +138,7 @@ describe("what a running agent does", () => {
     ]);
   });
 
-  it("is to wait for its agents", () => {
+  it("is waiting for its agents", () => {
     const book = working(["one"]);
     book.see({ by: main, at: 1_000, keys: ["r", "R"] }, spawnCalled("one", { description: "Work" }));
     expect(activity(book.observations).activity).toBe('waits for its agent "Work"');
@@ -147,7 +147,7 @@ describe("what a running agent does", () => {
     expect(activity(two.observations).activity).toBe("waits for 2 agents");
   });
 
-  it("is to wait for the agents below that run in the background, though its own answer is finished", () => {
+  it("is waiting for background agents below it, even if its own response is finished", () => {
     const background = agent("t", "background");
     const family = (liveness: "alive" | "gone") => {
       const book = notebook();
@@ -170,7 +170,7 @@ describe("what a running agent does", () => {
     expect(family("gone")).toMatchObject({ status: "completed", activity: null });
   });
 
-  it("ends once its end was reported to its parent: agents below it then report to the thread", () => {
+  it("ends when its end was reported to its parent: agents below it then report to the thread", () => {
     const [worker, leaf] = [agent("t", "worker"), agent("t", "leaf")];
     const book = notebook();
     book.see(

@@ -26,7 +26,7 @@ function reported(
   );
 }
 
-/** An agent at work in a process nobody can see, asked about one minute after its last record. */
+/** A working agent whose process cannot be observed, evaluated one minute after its last record. */
 function ask(more: Partial<StatusInput>) {
   return decideStatus({
     own: own("open"),
@@ -41,11 +41,11 @@ function ask(more: Partial<StatusInput>) {
   });
 }
 
-describe("the word of one who is known to be wrong at times", () => {
+describe("a report of an unreliable source", () => {
   const yielding = (state: LifecycleState, at: number) =>
     reported({ state, at }).map((one) => ({ ...one, yields: true as const }));
 
-  it.each(["answered", "failed", "interrupted"] as const)("gives way to the agent's own records: %s", (after) => {
+  it.each(["answered", "failed", "interrupted"] as const)("is overridden by the agent's own records: %s", (after) => {
     const alone = ask({ own: own(after) });
     expect(
       ["completed", "errored", "shutdown"].map((state) =>
@@ -54,7 +54,7 @@ describe("the word of one who is known to be wrong at times", () => {
     ).toEqual([alone, alone, alone]);
   });
 
-  it("counts where they leave it open, or are gone", () => {
+  it("counts if the agent's records do not decide or are gone", () => {
     expect(ask({ own: own("open"), statements: yielding("errored", 11_000) })).toMatchObject({
       status: "errored",
       statusSource: "parent_rollout",
@@ -95,7 +95,7 @@ describe("an agent that ended", () => {
       });
   });
 
-  it("is completed by the product's own word, where it has one and a finished answer", () => {
+  it("is completed if the product states it and the response is finished", () => {
     const verdict = ask({
       own: own("answered", 20_000),
       statements: reported({ state: "completed", at: 5_000, source: "protocol" }),
@@ -103,32 +103,32 @@ describe("an agent that ended", () => {
     expect(verdict).toMatchObject({ status: "completed", statusSource: "protocol" });
   });
 
-  it("is as the last notification says, not the first", () => {
+  it("has the status of the last notification, not the first", () => {
     const verdict = ask({ statements: reported({ state: "errored", at: 11_000 }, { state: "completed", at: 12_000 }) });
     expect(verdict.status).toBe("completed");
   });
 
-  it("is errored when its answer is an API error, though it was reported as completed", () => {
+  it("is errored if its response is an API error, even if it was reported as completed", () => {
     const verdict = ask({ own: own("failed"), statements: reported({ state: "completed", at: 11_000 }) });
     expect(verdict).toMatchObject({ status: "errored", statusSource: "child_rollout" });
     expect(verdict.statusReason).toContain("its parent says completed");
   });
 
-  it("is not errored twice over: an error that was reported stays its parent's word", () => {
+  it("keeps a reported error as its parent reported it", () => {
     expect(ask({ own: own("failed"), statements: reported({ state: "errored", at: 11_000 }) }).statusSource).toBe(
       "parent_rollout",
     );
   });
 
-  it("has ended though its last row was written a moment after the report", () => {
+  it("has ended even if its last row was written just after the report", () => {
     expect(ask({ own: own("open", 11_500), statements: reported({ state: "completed", at: 10_000 }) }).status).toBe(
       "completed",
     );
   });
 });
 
-describe("an agent that went on after its end", () => {
-  it("runs, by its own later records", () => {
+describe("an agent that continued after its end", () => {
+  it("runs, according to its own later records", () => {
     expect(
       ask({
         own: own("open", 50_000),
@@ -139,7 +139,7 @@ describe("an agent that went on after its end", () => {
     ).toBe("running");
   });
 
-  it("runs from the moment a message revived it, before it has written anything", () => {
+  it("runs from the moment a message revived it, before it has written a record", () => {
     const verdict = ask({
       own: own("answered", 10_000),
       statements: reported({ state: "completed", at: 10_000 }, { state: "revived", at: 20_000 }),
@@ -151,7 +151,7 @@ describe("an agent that went on after its end", () => {
     });
   });
 
-  it("is completed again by the answer it gave since", () => {
+  it("is completed again by the response it gave since", () => {
     const verdict = ask({
       own: own("answered", 30_000),
       statements: reported({ state: "completed", at: 10_000 }, { state: "revived", at: 20_000 }),
@@ -161,8 +161,8 @@ describe("an agent that went on after its end", () => {
   });
 });
 
-describe("an agent that began and did not end", () => {
-  it("runs while its process is alive, however long it is silent, and says what it does", () => {
+describe("an agent that started and did not end", () => {
+  it("runs while its process is alive, however long it is silent, and shows its activity", () => {
     const verdict = ask({ process: ALIVE, now: 10_000 + 999 * MINUTE });
     expect(verdict).toEqual({
       status: "running",
@@ -172,7 +172,7 @@ describe("an agent that began and did not end", () => {
     });
   });
 
-  it("is shut down when its process is gone, however short that is ago", () => {
+  it("is shut down when its process is gone, however recently", () => {
     const verdict = ask({ process: GONE, now: 10_001 });
     expect(verdict).toEqual({
       status: "shutdown",
@@ -182,13 +182,13 @@ describe("an agent that began and did not end", () => {
     });
   });
 
-  it("is shut down when the process that is alive began after the agent's last record", () => {
+  it("is shut down if the living process started after the agent's last record", () => {
     const verdict = ask({ process: { ...ALIVE, startedAt: 20_000 }, lastActivity: 10_000 });
     expect(verdict).toMatchObject({ status: "shutdown", statusSource: "inferred" });
     expect(verdict.statusReason).toContain("started later");
   });
 
-  it("runs in a process that is alive and whose beginning is not known", () => {
+  it("runs if its process is alive and has an unknown start time", () => {
     expect(ask({ process: { ...ALIVE, startedAt: null } }).status).toBe("running");
   });
 
@@ -208,25 +208,25 @@ describe("an agent that began and did not end", () => {
     );
   });
 
-  it("is given up where no record carries a time", () => {
+  it("counts as shut down if no record has a time", () => {
     expect(ask({ process: UNKNOWN, lastActivity: null })).toMatchObject({
       status: "shutdown",
       statusReason: "its last response is incomplete, and none of its records has a time",
     });
   });
 
-  it("describes a silence by when it began, which stays true whenever it is read", () => {
+  it("describes a silence by its start time, which stays true whenever it is read", () => {
     const [soon, late] = [15_000, 5 * 60 * MINUTE].map((ms) => ask({ now: 10_000 + ms }).statusReason);
     expect(soon).toContain("nothing was written since 1970-01-01T00:00:10.000Z");
     expect(late).toBe(soon);
   });
 
-  it("takes a clock that runs behind the records for no silence", () => {
+  it("does not count as silent if the clock is behind the records", () => {
     expect(ask({ now: 0 }).status).toBe("running");
   });
 });
 
-describe("an agent whose turns its product writes down", () => {
+describe("an agent whose turns are recorded by its product", () => {
   const turn = (state: OwnState["state"], at = 10_000): OwnState => ({ ...own(state, at), turn: `its turn ${state}` });
 
   it.each([
@@ -244,13 +244,13 @@ describe("an agent whose turns its product writes down", () => {
         });
   });
 
-  it("is at work again as soon as its next turn began, though its parent heard of the last one's end a moment before", () => {
+  it("is running as soon as its next turn started, even if its parent was just notified of the end of the last one", () => {
     expect(
       ask({ own: turn("open", 10_000), statements: reported({ state: "completed", at: 9_999 }), process: ALIVE }),
     ).toMatchObject({ status: "running" });
   });
 
-  it("is as others state if the turn never ended and they reported it since", () => {
+  it("has the status that others reported since if the turn never ended", () => {
     expect(ask({ own: turn("open", 10_000), statements: reported({ state: "completed", at: 10_001 }) })).toMatchObject({
       status: "completed",
       statusSource: "parent_rollout",
@@ -265,10 +265,10 @@ describe("an agent whose turns its product writes down", () => {
   });
 });
 
-describe("an agent of which nothing of its own is known", () => {
+describe("an agent without records of its own", () => {
   const unseen = { own: null } as const;
 
-  it("is as its parent says it ended", () => {
+  it("has the end that its parent reports", () => {
     expect(ask({ ...unseen, statements: reported({ state: "errored", at: 11_000 }) })).toMatchObject({
       status: "errored",
       statusSource: "parent_rollout",
@@ -286,7 +286,7 @@ describe("an agent of which nothing of its own is known", () => {
     expect(verdict.statusReason).toContain("nothing of its own is known");
   });
 
-  it("is not known to have ended by having been launched", () => {
+  it("is not considered ended because it was launched", () => {
     expect(ask({ ...unseen, statements: reported({ state: "launched", at: 11_000 }), process: GONE }).status).toBe(
       "notFound",
     );

@@ -25,14 +25,14 @@ describe("a recorded line", () => {
     );
   });
 
-  it("keeps JSON letter by letter", () => {
+  it("keeps JSON byte by byte", () => {
     expect(recordedLine('{"a":1.0,"b":"\\u00e9","c":12345678901234567890}', 7)).toBe(
       '{"at":7,"raw":{"a":1.0,"b":"\\u00e9","c":12345678901234567890}}\n',
     );
     expect(recordedLine('{"a":\n 1}', 7)).toBe('{"at":7,"raw":{"a":  1}}\n');
   });
 
-  it("may be a note of our own", () => {
+  it("may be a note that retinue wrote", () => {
     expect(read(recordedNote({ is: "began", pid: 3 }, 9))).toEqual({ at: 9, note: { is: "began", pid: 3 } });
   });
 

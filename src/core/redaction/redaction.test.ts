@@ -5,7 +5,7 @@ import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "./redaction.ts
 import { SECRET } from "./secrets.ts";
 
 const redactor = (rules: Partial<RedactionRules> = {}) => new Redactor({ ...DEFAULT_REDACTION, ...rules });
-/** Put together here, so that nobody's scanner takes this file for a leak. */
+/** Assembled at run time, so that secret scanners do not report this file. */
 const key = (...parts: readonly string[]) => parts.join("");
 const LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 
@@ -23,7 +23,7 @@ describe("secrets in texts", () => {
     key("npm", "_", LONG),
     key("sk", "_live_", LONG),
     key("eyJ", "hbGciOiJIUzI1NiJ9", ".eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0", ".c2lnbmF0dXJl"),
-  ])("%s is taken out, and the words around it stay", (secret) => {
+  ])("%s is redacted, and the text around it stays", (secret) => {
     expect(redactor().text(`before ${secret} after`)).toBe(`before ${SECRET} after`);
   });
 
@@ -55,17 +55,17 @@ describe("secrets in texts", () => {
     "https://example.com:8080/a@b",
     "a task-notification and a sk-short",
     "tokenizer = load()",
-  ])("%j holds none", (text) => {
+  ])("%j contains none", (text) => {
     expect(redactor().text(text)).toBe(text);
   });
 
-  it("also go by the user's own patterns", () => {
+  it("are also found by the user's own patterns", () => {
     expect(redactor({ patterns: ["ACME-\\d+", ""] }).text("ticket ACME-42 and ACME-x")).toBe(
       `ticket ${SECRET} and ACME-x`,
     );
   });
 
-  it("stay out when it is done twice, and long texts are done with quickly", () => {
+  it("stay redacted if redaction runs twice, and long texts take little time", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const once = redactor().text(`${text} API_KEY=abc `);
@@ -80,7 +80,7 @@ describe("secrets in texts", () => {
 });
 
 describe("secrets in values", () => {
-  it("are known by their keys too; counts and flags are none", () => {
+  it("are also found by their keys; counts and flags are not secrets", () => {
     const value = {
       headers: { Authorization: "abc", "x-api-key": "k", accept: "*/*" },
       apiKey: "abc",
@@ -99,7 +99,7 @@ describe("secrets in values", () => {
     });
   });
 
-  it("are taken out at any depth without an end of the stack", () => {
+  it("are redacted at any depth without a stack overflow", () => {
     const deep = JSON.parse(`${"[".repeat(5_000)}"x"${"]".repeat(5_000)}`) as unknown;
     expect(JSON.stringify(redactor().value(deep))).toContain(SECRET);
   });
@@ -123,7 +123,7 @@ describe("secret files", () => {
       expect(redactor().isSecretFile(path)).toBe(false);
     },
   );
-  it("are those that the user names too", () => {
+  it("include those that the user names", () => {
     const own = redactor({ paths: ["~/vault/**", "plans/*.md"] });
     expect(["/home/dev/vault/a/b", "/x/plans/a.md", "/x/plans/a/b.md"].map((path) => own.isSecretFile(path))).toEqual([
       true,
@@ -152,7 +152,7 @@ const event = (kind: AgentEvent["kind"], more: Partial<AgentEvent> = {}): AgentE
 const tool = (input: unknown, callId = "c1") => ({ name: "Read", callId, input, isError: false });
 
 describe("events", () => {
-  it("of a secret file keep its path and not its content", () => {
+  it("on a secret file keep its path and not its content", () => {
     const redact = redactor().events();
     expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env" }) })).tool?.input).toEqual({
       file_path: "/x/.env",
@@ -172,7 +172,7 @@ describe("events", () => {
     });
   });
 
-  it("lose what tools returned, or all texts, where the level says so", () => {
+  it("lose tool results, or all texts, if the redaction level requires it", () => {
     const bare = redactor({ level: "no-tool-output" }).events();
     expect(bare(event("toolResult", { text: "12345", tool: tool(null) })).text).toBe("[left out: 5 characters]");
     expect(bare(event("assistant", { text: "hello" })).text).toBe("hello");

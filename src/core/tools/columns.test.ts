@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { NumberRows, TextColumn } from "./columns.ts";
 
 describe("rows of numbers", () => {
-  it("returns what was pushed, over several blocks", () => {
+  it("return what was pushed, over several blocks", () => {
     const rows = new NumberRows(3);
     for (let i = 0; i < 1_000; i += 1) rows.push([i, -i, Number.NaN]);
     expect(rows.length).toBe(1_000);
@@ -11,7 +11,7 @@ describe("rows of numbers", () => {
     expect(rows.get(1_024, 0)).toBeNaN();
   });
 
-  it("takes little memory for few rows, and at most one block more than for its rows", () => {
+  it("take little memory for few rows, and at most one block more than their rows need", () => {
     const rows = new NumberRows(2);
     rows.push([1, 2]);
     expect(rows.bytes).toBe(16);

@@ -12,7 +12,7 @@ describe("a duration", () => {
   ])("%s", (words, ms) => {
     expect(parseDuration(words)).toBe(ms);
   });
-  it.each(["", "10", "m", "10 m", "-1m", "1.5h", "10y", "10M", "1h30m", "9999999999s"])("%j is none", (words) => {
+  it.each(["", "10", "m", "10 m", "-1m", "1.5h", "10y", "10M", "1h30m", "9999999999s"])("%j is invalid", (words) => {
     expect(parseDuration(words)).toBeNull();
   });
   it.each([

@@ -27,7 +27,7 @@ describe("counts", () => {
     [null, "–"],
   ])("%s is %s", (n, words) => expect(count(n)).toBe(words));
 
-  it("have every digit where they are held against each other", () => {
+  it("have every digit when they are compared", () => {
     expect([
       exact(1_234_567),
       exact(-1_200),
@@ -61,7 +61,7 @@ describe("money", () => {
     [null, "–"],
   ])("%s is %s", (usd, words) => expect(money(usd)).toBe(words));
 
-  it("is never shown as nothing where something was spent, and never as less where more was spent", () => {
+  it("is never shown as zero if something was spent, and never decreases when more was spent", () => {
     const shown = (usd: number) => Number(money(usd).replace(/[<$,]/g, ""));
     fc.assert(
       fc.property(
@@ -75,7 +75,7 @@ describe("money", () => {
     );
   });
 
-  it("is at least what is known where a price is missing", () => {
+  it("is a lower bound if a price is missing", () => {
     expect([moneyKnown(1.5, 1.5), moneyKnown(null, 0.5), moneyKnown(null, 0), exactMoney(0.0123456)]).toEqual([
       "$1.50",
       "≥ $0.50",
@@ -102,7 +102,7 @@ describe("times", () => {
     [null, "–"],
   ])("%s ms are %s", (ms, words) => expect(duration(ms)).toBe(words));
 
-  it("say how long ago something was", () => {
+  it("are shown relative to now", () => {
     const now = Date.parse("2026-11-16T12:00:00Z");
     const shown = [
       "2026-11-16T11:59:58Z",
@@ -125,7 +125,7 @@ describe("times", () => {
     ]);
   });
 
-  it("are shown in the zone that is asked for", () => {
+  it("are shown in the requested time zone", () => {
     const at = "2026-11-16T23:30:05.120Z";
     expect([clock(at, "UTC"), clock(at, "Asia/Tokyo"), dateAndTime(at, "Asia/Tokyo"), clock(null, "UTC")]).toEqual([
       "23:30:05",
@@ -136,7 +136,7 @@ describe("times", () => {
   });
 });
 
-describe("parts", () => {
+describe("shares", () => {
   it.each([
     [0, "0 %"],
     [0.0004, "<0.1 %"],

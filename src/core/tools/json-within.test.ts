@@ -6,7 +6,7 @@ import { TooLarge } from "./limits.ts";
 const PLENTY = { depth: 1_000, values: 1_000_000 };
 
 describe("JSON within limits", () => {
-  it("is what JSON.parse makes of it", () => {
+  it("is parsed as by JSON.parse", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(4), (value, space) => {
         const text = JSON.stringify(value, null, space);
@@ -19,7 +19,7 @@ describe("JSON within limits", () => {
     expect(() => parseJsonWithin(text, PLENTY)).toThrow(SyntaxError);
   });
 
-  it("counts levels and values, and nothing inside of strings", () => {
+  it("counts levels and values, but nothing inside strings", () => {
     expect(() => parseJsonWithin("[[[]]]", { depth: 2, values: 99 })).toThrow(/2 levels/);
     expect(parseJsonWithin("[[],[[]]]", { depth: 3, values: 99 })).toEqual([[], [[]]]);
     expect(() => parseJsonWithin("[1,2,3,4]", { depth: 9, values: 4 })).toThrow(TooLarge);

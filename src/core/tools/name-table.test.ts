@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hashOf, NameTable } from "./name-table.ts";
 
-/** Sorted lists are made of every few hundred names. */
+/** Names are moved to a sorted list every few hundred names. */
 const MANY = 20_000;
 
 describe("flags of names", () => {
-  it("are those of a map, however names and flags repeat", () => {
+  it("match those of a map, however names and flags repeat", () => {
     const operation = fc.record({ name: fc.integer({ min: 0, max: 3_000 }), flag: fc.constantFrom(1, 2, 256, 32_768) });
     fc.assert(
       fc.property(fc.array(operation, { minLength: 1_000, maxLength: 5_000 }), (operations) => {

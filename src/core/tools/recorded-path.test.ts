@@ -12,11 +12,11 @@ it.each([
   ["C:\\Users\\dev\\shop", "D:\\Users\\dev\\shop", false],
   ["C:\\x", "C:\\", true],
   ["\\\\server\\share\\a", "//SERVER/share", true],
-  // A backslash is a letter elsewhere.
+  // A backslash is an ordinary character elsewhere.
   ["/home/dev/a\\b", "/home/dev/a", false],
 ])("%s lies in %s: %s", (path, folder, is) => expect(isWithin(path, folder)).toBe(is));
 
-it("ignores case where the file system does", () => {
+it("ignores case if the file system does", () => {
   expect(isWithin("/Users/dev/Shop/api", "/users/dev/shop", true)).toBe(true);
   expect(isWithin("/Users/dev/Shopping", "/users/dev/shop", true)).toBe(false);
 });

@@ -6,7 +6,7 @@ import { escapeHidden, visible } from "./visible.ts";
 
 const OBEYED =
   /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/u;
-/** Any text, with more of what is dangerous than chance would give. */
+/** Any text, with dangerous characters more often than at random. */
 const PIECES = [
   "\u001b[",
   "\u001b]",
@@ -39,7 +39,7 @@ describe("visible text", () => {
     );
   });
 
-  it("loses complete terminal sequences, and names everything else", () => {
+  it("loses complete terminal sequences, and shows other control characters by name", () => {
     expect(visible("\u001b[31mred\u001b[0m \u001b]0;title\u0007\u009b2J\u009d0;x\u009c|")).toBe("red |");
     expect(visible("\u001b]never ended\nnext \u001b[")).toBe("␛]never ended\nnext ␛[");
     expect(visible("a\u007fb\u0085c\u202ed\u200be\u{e0041}f\u00adg\u3164")).toBe(
@@ -47,7 +47,7 @@ describe("visible text", () => {
     );
   });
 
-  it("keeps joiners where people need them, and names them where they only deceive", () => {
+  it("keeps joiners that scripts and emoji need, and shows those by name that only deceive", () => {
     const written = "👩‍💻 ❤️ 1️⃣ می‌خواهم क्‍ष";
     expect(visible(written)).toBe(written);
     expect(visible("pass\u200dword \u200c")).toBe("pass‹U+200D›word ‹U+200C›");
@@ -56,7 +56,7 @@ describe("visible text", () => {
   it.each(["\u001b]", "\u001b[", "\u001bP", "\u009d", "\u009b0", "\u001b[0;", "\u200d", "\u001b]x\n", "\u001b\\"])(
     "takes linear time for many of %j",
     (piece) => {
-      // Quadratic time would be minutes.
+      // Quadratic time would take minutes.
       expect(visible(piece.repeat(200_000))).not.toMatch(OBEYED);
     },
   );
@@ -76,14 +76,14 @@ describe("JSON", () => {
     );
   });
 
-  it("looks like JSON.stringify's, and leaves out what is undefined", () => {
+  it("is formatted as by JSON.stringify, without undefined values", () => {
     const data = { a: [1, "two", null, [], {}], b: undefined, c: { d: true }, e: [undefined] };
     expect(printJson(data, 2)).toBe(JSON.stringify(data, null, 2));
     expect(printJson(data)).toBe(JSON.stringify(data));
     expect(escapeHidden("\u{e0041}")).toBe("\\udb40\\udc41");
   });
 
-  it("has any depth, and a size that grows with the depth alone", () => {
+  it("has any depth, and its size grows linearly with the depth", () => {
     let deep: unknown = null;
     for (let level = 0; level < 20_000; level += 1) deep = { level, below: [deep] };
     const json = printJson(deep, 2);
@@ -98,7 +98,7 @@ describe("JSON", () => {
 describe("Markdown", () => {
   const RUNS = /<(?=[a-z/!?])|!\[|\](?:\[|:|\((?!https?:\/\/))/i;
 
-  it("made of other people's text has no tags, no images and no links but to the web", () => {
+  it("of untrusted text has no tags, no images and only web links", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         expect(proseMarkdown(text.replaceAll("\n", " "))).not.toMatch(RUNS);
@@ -111,16 +111,16 @@ describe("Markdown", () => {
     expect(shown).toContain("a < b [ok](https://example.com)");
   });
 
-  it("keeps complete fences as they are, and lets no other fence begin", () => {
+  it("keeps complete fences unchanged, and starts no other fence", () => {
     const code = "```ts\nconst a: Array<string> = [];\n```";
     expect(proseMarkdown(`a\n${code}\nb`)).toBe(`a\n${code}\nb`);
     for (const open of ["```", "~~~~", "- ```", "> ~~~", "   ```js"])
       expect(proseMarkdown(`${open}\n<b>`)).toMatch(/&#(?:96|126);.*\n&lt;b>$/);
-    // Each length is looked for once: quadratic time would be minutes.
+    // Each length is searched for once: quadratic time would take minutes.
     expect(proseMarkdown("```a\n".repeat(200_000))).not.toContain("```");
   });
 
-  it("has fences and code spans that the text cannot end", () => {
+  it("has fences and code spans that the text cannot close", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const [first = "", ...rest] = fencedMarkdown(text, "json").split("\n");

@@ -63,7 +63,7 @@ describe("the stage of a card", () => {
     },
   ) as fc.Arbitrary<CardThread[]>;
 
-  it("is never moved by agents below, who can only delay that it is done", () => {
+  it("is never moved by sub-agents, which can only delay that it is done", () => {
     fc.assert(
       fc.property(threads, agents as fc.Arbitrary<CardAgent[]>, (all, others) => {
         const now = stageOf(all.map((one) => ({ ...one, below: [] })));
@@ -73,7 +73,7 @@ describe("the stage of a card", () => {
     );
   });
 
-  it("does not depend on the order of threads, and a thread that has not begun moves nothing", () => {
+  it("does not depend on the order of threads, and a thread that has not started moves nothing", () => {
     fc.assert(
       fc.property(threads, (all) => {
         expect(stageOf(all.toReversed())).toBe(stageOf(all));
@@ -90,7 +90,7 @@ describe("the progress of a card", () => {
     { text: "test", state: "open" },
   ];
 
-  it("is that of the thread that did something last", () => {
+  it("is that of the thread with the latest activity", () => {
     expect(
       progressOf([thread("running", [], { plan, activity: "runs bash" }), thread("completed", [], { lastAt: 1 })]),
     ).toEqual({

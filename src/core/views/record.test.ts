@@ -60,16 +60,16 @@ describe("the record of an agent", () => {
     expect(tree.counts).toMatchObject({ spawned: 1, descendants: 2, byStatus: { completed: 2 } });
   });
 
-  it("has no cost, where one model has no price", () => {
+  it("has no cost if one model has no price", () => {
     const tree = show(family(), () => null);
     expect([tree.usage.own.costUsd, tree.usage.subtree.costUsd]).toEqual([null, null]);
   });
 
-  it("does not show the product's own work as an agent", () => {
+  it("does not show internal work as an agent", () => {
     expect(show(family()).children.map((c) => c.agentId)).toEqual(["worker"]);
   });
 
-  it("says who, under whom, why and how it was asked", () => {
+  it("has the agent's identity, its parent, the evidence and the prompt", () => {
     const [child] = show(family()).children;
     expect(child).toMatchObject({
       schema: "retinue/agent@1",
@@ -125,13 +125,13 @@ describe("the record of an agent", () => {
     });
   });
 
-  it("has no result, where the agent did not complete", () => {
+  it("has no result if the agent did not complete", () => {
     const book = notebook();
     book.see({ by: main, at: 1_000, keys: ["m1", "R"] }, record({ text: "Let me see.", state: "open" }));
     expect(show(book.observations)).toMatchObject({ status: "shutdown", result: null });
   });
 
-  it("holds for trees that are deeper than any stack", () => {
+  it("is built for trees that are deeper than the call stack", () => {
     const deep = 20_000;
     const book = notebook();
     const name = (depth: number) => (depth === 0 ? main : agent("t", String(depth)));

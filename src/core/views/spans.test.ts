@@ -21,7 +21,7 @@ const main = thread("main");
 const asks = (at: number, ...keys: string[]) => ({ by: main, at, keys });
 const tool = (id: string, name = "Read") => ({ call: call(id), name });
 
-/** A thread that is asked at 0, answers with a tool call at 10, has its result at 30 and its last word at 50. */
+/** A thread with a prompt at 0, a tool call at 10, its result at 30 and its last response at 50. */
 function oneTool() {
   const book = notebook();
   book.see(asks(0), record({ role: "user", state: "open" }));
@@ -38,7 +38,7 @@ const brief = (spans: readonly Span[]) => spans.map(({ kind, name, from, to, end
 const spansIn = (book: ReturnType<typeof notebook>, options = LATER) => spansOf(link(book.observations, options), main);
 
 describe("spans", () => {
-  it("are a model from its input to its last row, and tools from call to result", () => {
+  it("are model calls from input to last row, and tools from call to result", () => {
     const spans = spansIn(oneTool());
     expect(brief(spans)).toEqual([
       ["model", "model-1", 0, 10, "done"],
@@ -64,7 +64,7 @@ describe("spans", () => {
     ]);
   });
 
-  it("take the times of calls and results where these have their own, and do not count a tool as thinking", () => {
+  it("use the times of calls and results if these have their own, and do not count a tool as model time", () => {
     const book = notebook();
     book.see(asks(0), record({ role: "user", state: "open" }));
     book.see(
@@ -77,7 +77,7 @@ describe("spans", () => {
     ]);
   });
 
-  it("go on while the agent runs", () => {
+  it("extend to now while the agent runs", () => {
     const living = { now: 100, liveness: () => "unknown" as const };
     const book = oneTool();
     book.see(asks(60), record({ role: "user", state: "open" }));
@@ -88,7 +88,7 @@ describe("spans", () => {
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["wait", "permission", 70, null, null]);
   });
 
-  it("hold every call of the model once, even one that no row names", () => {
+  it("contain every model call once, even one that no row names", () => {
     const book = oneTool();
     book.see({ by: main, at: 55 }, answer("lonely", 3));
     book.see({ by: main, at: -5 }, answer("early", 2));
@@ -98,14 +98,14 @@ describe("spans", () => {
   });
 });
 
-describe("an agent with others below", () => {
+describe("an agent with sub-agents", () => {
   const [one, two] = [agent("main", "one"), agent("main", "two")];
   const works = (book: ReturnType<typeof notebook>, who: typeof one, from: number, to: number) => {
     book.see({ by: who, at: from }, record({ role: "user", state: "open" }));
     book.see({ by: who, at: to }, record());
   };
 
-  it("waits for those its call made, and not for those that run on in the background", () => {
+  it("waits for those that its call spawned, and not for background agents", () => {
     const book = notebook();
     book.see(asks(0), record({ role: "user", state: "open" }));
     book.see(asks(10, "r", "a"), record({ state: "open", calls: [tool("c1", "Spawn"), tool("c2", "Spawn")] }));
@@ -133,7 +133,7 @@ describe("an agent with others below", () => {
     expect(busyMs(spans, 100)).toBe(10 + 2 + 9 + 8);
   });
 
-  it("waits by a call that does nothing else", () => {
+  it("waits by a call that only waits", () => {
     const book = notebook();
     book.see(asks(0), record({ role: "user", state: "open" }));
     book.see({ by: one, at: 1 }, parentNamed(one, main));
@@ -142,7 +142,7 @@ describe("an agent with others below", () => {
     book.see(asks(31), record({ role: "user", state: "open", results: [{ call: call("w"), isError: false }] }));
     book.see(asks(32, "s", "b"), record({ state: "open", calls: [{ ...tool("x", "wait"), awaitsAgents: true }] }));
     book.see(asks(35), record({ role: "user", state: "interrupted", results: [{ call: call("x"), isError: false }] }));
-    // Nobody was there to wait for the second time.
+    // No agent was running during the second wait.
     expect(brief(spansIn(book)).filter(([kind]) => kind !== "model")).toEqual([
       ["wait", "agents", 10, 31, "done"],
       ["tool", "wait", 32, 35, "done"],
@@ -161,7 +161,7 @@ describe("an agent with others below", () => {
     ]);
   });
 
-  it("is woken again by those that end later", () => {
+  it("is resumed by sub-agents that end later", () => {
     const book = oneTool();
     book.see({ by: one, at: 1 }, parentNamed(one, main));
     book.see({ by: one, at: 1 }, lifecycle(one, "launched"));
@@ -195,7 +195,7 @@ describe("the critical path", () => {
     ]);
   });
 
-  it("goes through one after the other where one call makes them in turn", () => {
+  it("goes through agents one after the other if one call spawns them in turn", () => {
     const path = pathOf({
       main: { from: 0, to: 50, spans: [wait(5, 45, "a", "b")] },
       a: { from: 6, to: 20, spans: [] },
@@ -218,7 +218,7 @@ describe("the critical path", () => {
     expect(parts(path)).toEqual([["main", 0, 50]]);
   });
 
-  it("covers all of the time without a gap or an overlap, however the waits contradict each other", () => {
+  it("covers the whole time without a gap or an overlap, even if the waits contradict each other", () => {
     const path = pathOf({
       main: { from: 0, to: 60, spans: [wait(0, 60, "main", "x", "nobody")] },
       x: { from: -20, to: 90, spans: [wait(-30, 95, "main")] },
@@ -243,7 +243,7 @@ describe("the critical path", () => {
     ]);
   });
 
-  it("ends with the last of all, where the thread itself was done before", () => {
+  it("ends with the last agent if the thread itself ended earlier", () => {
     const lives = new Map([
       ["main", { from: 0, to: 50, spans: [] }],
       ["late", { from: 20, to: 90, spans: [] }],

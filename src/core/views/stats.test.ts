@@ -17,7 +17,7 @@ const row = (more: Partial<SpentRow>, costUsd: number | null = 1): SpentRow => (
   ...more,
 });
 
-describe("what was spent", () => {
+describe("usage statistics", () => {
   const rows = [
     row({ model: "cheap" }, 0.5),
     row({ model: "dear", status: "errored" }, 9),
@@ -25,7 +25,7 @@ describe("what was spent", () => {
     row({ model: "unpriced" }, null),
   ];
 
-  it("is summed up with the dearest first, and each agent counted once", () => {
+  it("are sorted by cost, the highest first, and count each agent once", () => {
     expect(
       statsBy(rows, "model").map((l) => [l.key, l.agents, l.usage.calls, l.usage.costUsd, l.byStatus, l.durationMs]),
     ).toEqual([
@@ -34,16 +34,16 @@ describe("what was spent", () => {
       ["unpriced", 1, 1, null, { completed: 1 }, 10],
     ]);
   });
-  it("comes by day in order of days", () => {
+  it("are ordered by day", () => {
     expect(statsBy(rows, "day").map((l) => l.key)).toEqual(["2026-11-14", "2026-11-15"]);
   });
-  it("is at least what is known, where a price is missing", () => {
+  it("are a lower bound if a price is missing", () => {
     const total = statsTotal(rows);
     expect([total.agents, total.usage.costUsd, total.knownCostUsd]).toEqual([3, null, 10.5]);
   });
 });
 
-describe("a line of what was spent", () => {
+describe("a row of usage statistics", () => {
   const rows = [
     row({ type: "(main)", durationMs: 100 }, 1),
     row({ durationMs: 10, status: "errored" }, 2),
@@ -62,7 +62,7 @@ describe("a line of what was spent", () => {
     expect(statsTotal(rows).durations).toEqual({ least: 10, quarter: 20, median: 40, threeQuarters: 40, most: 100 });
     expect(statsBy(rows, "model").find(({ key }) => key === "other")?.durations).toBeNull();
   });
-  it("has threads behind it", () => {
+  it("lists its threads", () => {
     expect(statsTotal(rows).threads).toBe(2);
     expect(threadsBehind(rows, "status", "errored").map(({ key, knownCostUsd }) => [key, knownCostUsd])).toEqual([
       ["toy://one", 2],
@@ -77,7 +77,7 @@ describe("a line of what was spent", () => {
   });
 });
 
-describe("the shape of a task", () => {
+describe("the template of a prompt", () => {
   it.each([
     ["Review src/payments/card.ts for bugs", "Review src/payments/refund.ts for bugs"],
     ["Fix issue 123 in 2 files", "Fix issue 7 in 14 files"],
@@ -91,7 +91,7 @@ describe("the shape of a task", () => {
   ])("%s is the same as %s", (a, b) => {
     expect(templateOf(a)).toBe(templateOf(b));
   });
-  it("differs where the words differ", () => {
+  it("differs if the words differ", () => {
     expect(templateOf("Review the code")).not.toBe(templateOf("Write the code"));
   });
 });

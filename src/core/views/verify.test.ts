@@ -33,19 +33,19 @@ describe("a total", () => {
     });
   });
 
-  it("is the thread's, whichever of its agents is asked for", () => {
+  it("is the thread's, whichever of its agents is requested", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }));
     expect(verify(book, worker)).toEqual(verify(book));
   });
 
-  it("that says more than was counted differs, by model and kind", () => {
+  it("that is higher than the count differs, by model and kind", () => {
     const book = family();
     book.see({ by: main }, total({ big: [37, 200] }));
     expect(brief(verify(book))).toEqual(differs("big inputTokens 37 30"));
   });
 
-  it("that says less than was counted differs", () => {
+  it("that is lower than the count differs", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 199] }));
     expect(brief(verify(book))).toEqual(differs("big outputTokens 199 200"));
@@ -69,18 +69,18 @@ describe("a total", () => {
     expect(brief(verify(book))).toEqual(AGREES);
   });
 
-  it("that is stated twice, as at the end of a terminal session, counts once", () => {
+  it("that is recorded twice, as at the end of a terminal session, counts once", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }));
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 9_510 }));
     expect(brief(verify(book))).toEqual(AGREES);
   });
 
-  it("there is none: nothing to compare with", () => {
+  it("that does not exist is not compared", () => {
     expect(brief(verify(family()))).toEqual({ verdict: "nothing", reasons: ["no-total 0/0"], differences: [] });
   });
 
-  it("is looked for in every thread", () => {
+  it("is searched for in every thread", () => {
     const book = family();
     say(book, 5_000, "R9", 1, {}, thread("newer"));
     expect(verifyAll(forestOf(book), () => null).map(({ uri }) => uri)).toEqual(["toy://newer", "toy://t"]);
@@ -109,20 +109,20 @@ describe("processes", () => {
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 1_600 }));
     say(book, 20_000, "R3", 7);
     say(book, 30_000, "R4", 5);
-    // It ran from 19 s on and was done at 31 s at the latest, so both answers are its own, and one was not counted.
+    // It ran from 19 s to 31 s at the latest, so both responses are its own, and one was not counted.
     book.see({ by: main }, total({ big: [35, 300] }, { activeMs: 1_600 + 11_500 }));
     book.see({ by: main, at: 31_000 }, record());
     expect(brief(verify(book))).toEqual(differs("big inputTokens 35 42", "big outputTokens 300 400"));
   });
 
-  it("that still run, or died, leave answers after the last total", () => {
+  it("that still run, or were killed, leave responses after the last total", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 1_600 }));
     say(book, 50_000, "R3", 5);
     expect(brief(verify(book))).toEqual(explained("since-last-total -5/-100"));
   });
 
-  it("may state a total while an agent's last answer comes in", () => {
+  it("may state a total while an agent's last response is still arriving", () => {
     const book = family();
     book.see({ by: main }, total({ big: [30, 200] }, { activeMs: 1_600 }));
     say(book, 2_200, "too late", 5, {}, worker);
@@ -139,7 +139,7 @@ describe("processes", () => {
 });
 
 describe("a fork", () => {
-  /** Copies R1 and goes on by itself; the first thread's total may come before that or later. */
+  /** Copies R1 and continues; the total of the first thread may be earlier or later than that. */
   function forked(firstTotal: "before" | "later", forkTotal: readonly [number, number]): Book {
     const book = notebook();
     const state = () => book.see({ by: main }, total({ big: [10, 100] }, { activeMs: 700 }));
@@ -158,21 +158,21 @@ describe("a fork", () => {
     expect(brief(verify(forked("before", [13, 200]), fork))).toEqual(explained("copied 0/0", "carried-over 10/100"));
   });
 
-  it("does not go on from a total that was stated after it began", () => {
+  it("does not continue from a total that was stated after it started", () => {
     const { verdict, reasons } = brief(verify(forked("later", [13, 200]), fork));
-    // Nothing is known that it could go on from, and its running time is too short for the pause since it began to
-    // count.
+    // No total is known that it could continue from, and its running time is too short to include the pause since it
+    // started.
     expect({ verdict, reasons }).toEqual({ verdict: "explained", reasons: ["copied 0/0", "base-lost 10/100"] });
   });
 
-  it("of a thread that is gone says more than can be known", () => {
+  it("of a missing thread may have more than can be known", () => {
     const book = notebook();
     say(book, 50_000, "R1", 3);
     book.see({ by: main }, total({ big: [13, 200] }, { activeMs: 1_000 }));
     expect(brief(verify(book))).toEqual(explained("base-lost 10/100"));
   });
 
-  it("of a thread that is gone cannot say less", () => {
+  it("of a missing thread cannot have less", () => {
     const book = notebook();
     say(book, 50_000, "R1", 30);
     book.see({ by: main }, total({ big: [13, 200] }, { activeMs: 1_000 }));
@@ -197,16 +197,16 @@ describe("costs", () => {
   it("agree with the product's", () => {
     expect(brief(priced(0.02))).toEqual(AGREES);
   });
-  it("may come from other prices, where the tokens agree", () => {
+  it("may differ because of other prices if the tokens agree", () => {
     expect(brief(priced(0.03))).toEqual(explained("prices 0/0"));
     expect(priced(0.03).reasons[0]?.says).toContain("$0.030000 instead of $0.020000");
   });
-  it("are not compared where the product does not know its own", () => {
+  it("are not compared if the product does not know its own", () => {
     expect(brief(priced(null))).toEqual(AGREES);
   });
 });
 
-it("always adds up: stated less counted is what the reasons and the differences say", () => {
+it("the reasons and the differences always add up to the stated total minus the count", () => {
   fc.assert(
     fc.property(history, ({ observations, manual }) => {
       for (const v of verifyAll(link(observations, { ...LATER, manual }), () => 1)) {

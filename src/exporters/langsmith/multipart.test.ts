@@ -20,7 +20,7 @@ const RUN: Run = {
 };
 
 describe("a request", () => {
-  it("is what LangSmith's own package sends, byte by byte", () => {
+  it("equals that of LangSmith's own package, byte by byte", () => {
     const { body, contentType } = multipart([postOf(RUN)]);
     const boundary = contentType.slice("multipart/form-data; boundary=".length);
     const part = (name: string, json: string) =>
@@ -39,7 +39,7 @@ describe("a request", () => {
     expect(Buffer.from(body).toString()).toBe(expected);
   });
 
-  it("ends a run with what is needed to find it, and no second beginning", () => {
+  it("ends a run with the fields that identify it, and does not start it again", () => {
     const { is, parts } = patchOf(RUN);
     expect(is).toBe("patch");
     expect(Object.keys(parts)).toEqual(["", ".outputs", ".error", ".extra"]);
@@ -53,7 +53,7 @@ describe("a request", () => {
     });
   });
 
-  it("has a boundary that nothing inside can be", () => {
+  it("has a boundary that does not occur in its content", () => {
     const { contentType } = multipart([postOf(RUN)]);
     const boundary = contentType.split("=")[1] ?? "";
     const other = multipart([postOf({ ...RUN, inputs: { x: `\r\n--${boundary}--\r\n` } })]);

@@ -8,7 +8,7 @@ const span = (key: string, parent: Span | null, start: number, kind: Span["kind"
 const places = (outer: ReturnType<typeof placeIn> = null, shift = 0) => new Places("p", outer, shift);
 
 describe("ids", () => {
-  it("hold the time, are of version 7, and are the same for the same name", () => {
+  it("contain the time, are of version 7, and are the same for the same name", () => {
     const id = uuid7(START, "a");
     expect(id).toMatch(/^019b2843-182d-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(Number.parseInt(id.replace("-", "").slice(0, 12), 16)).toBe(START);
@@ -23,7 +23,7 @@ describe("ids", () => {
 });
 
 describe("dotted orders", () => {
-  it("are the way from the root, each with its time to the microsecond", () => {
+  it("are the path from the root, each with its time in microseconds", () => {
     const all = places();
     const root = span("root", null, START);
     const call = span("call", root, START + 5, "call");
@@ -34,7 +34,7 @@ describe("dotted orders", () => {
     expect([a.startTime, b.startTime]).toEqual(["2025-12-16T17:44:04.397000Z", "2025-12-16T17:44:04.402100Z"]);
   });
 
-  it("order runs within a millisecond: prompt, calls, tools; never before the parent", () => {
+  it("sort runs of the same millisecond: prompt, calls, tools; never before the parent", () => {
     const all = places();
     const root = span("root", null, START);
     const kinds = ["prompt", "call", "call", "tool", "tool"] as const;
@@ -49,7 +49,7 @@ describe("dotted orders", () => {
     }
   });
 
-  it("of children that began earlier, by their own clock, begin with the parent", () => {
+  it("of children that started earlier, by their own clock, start with the parent", () => {
     const all = places();
     const root = span("root", null, START);
     expect(all.of(span("early", root, START - 1_000, "call")).startTime).toBe("2025-12-16T17:44:04.397100Z");

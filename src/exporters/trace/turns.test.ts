@@ -3,7 +3,7 @@ import type { AgentEvent, EventKind } from "../../core/views/event.ts";
 import type { Step, Story } from "../../core/views/story.ts";
 import { turnsOf } from "./turns.ts";
 
-/** `kind[:call]` or `kind:call:tool`, one a step, a second apart. */
+/** `kind[:call]` or `kind:call:tool`, one per step, one second apart. */
 function storyOf(...words: readonly string[]): Story {
   const steps = words.map((word, i): Step => {
     const [kind = "", call = null, tool = null] = word.split(":");
@@ -27,10 +27,10 @@ const split = (...words: readonly string[]) =>
   turnsOf(storyOf(...words)).map(({ steps }) => steps.map(({ event }) => event.text).join(" "));
 
 describe("turns", () => {
-  it("begin with what a person says", () => {
+  it("start with a message of a person", () => {
     expect(split("user", "assistant:1", "user", "assistant:2")).toEqual(["user assistant:1", "user assistant:2"]);
   });
-  it("begin with a note that is answered when nothing else was to be done, and not with one in the middle of work", () => {
+  it("start with a notification that is processed when the agent is idle, but not with one during work", () => {
     expect(split("user", "assistant:1", "note", "assistant:2")).toEqual(["user assistant:1", "note assistant:2"]);
     expect(split("user", "toolCall:1:a", "note", "toolResult::a", "assistant:2")).toEqual([
       "user toolCall:1:a note toolResult::a assistant:2",
@@ -42,13 +42,13 @@ describe("turns", () => {
       ["user user reasoning:1 assistant:1 toolCall:1:a toolResult::a assistant:2"],
     );
   });
-  it("keep results with their calls, whatever comes in between", () => {
+  it("keep results with their calls, whatever is in between", () => {
     expect(split("user", "toolCall:1:a", "user", "toolResult::a", "assistant:2")).toEqual([
       "user toolCall:1:a toolResult::a",
       "user assistant:2",
     ]);
   });
-  it("are one where there is nothing", () => {
+  it("are one turn if there are no records", () => {
     expect(split()).toEqual([""]);
     expect(turnsOf(storyOf())[0]).toMatchObject({ key: "toy://t", start: 0 });
   });

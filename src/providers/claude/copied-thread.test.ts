@@ -22,14 +22,14 @@ const finishedAgent = () => {
   return [agent.user("Do it."), agent.assistant([text("Done.")])];
 };
 
-describe("an agent that still ran when its thread was resumed or forked as another", () => {
+describe("an agent that was running when its thread was resumed or forked as another", () => {
   const OTHER_FILE = THREAD_FILE.replace(SESSION, OTHER_SESSION);
   const later = (record: Readonly<Record<string, unknown>>) => ({
     ...record,
     sessionId: OTHER_SESSION,
     timestamp: new Date(Date.parse(String(record.timestamp)) + 60_000).toISOString(),
   });
-  /** The first thread ends with its call; the copy goes on with `next`. */
+  /** The first thread ends with its call; the copy continues with `next`. */
   function files(next: (main: ReturnType<typeof mainWriter>) => readonly Readonly<Record<string, unknown>>[]) {
     const main = mainWriter();
     const first = [main.user("Begin."), main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" })];
@@ -55,7 +55,7 @@ describe("an agent that still ran when its thread was resumed or forked as anoth
     main.assistant([text("All done.")]),
   ];
 
-  it("is shown once, under the thread whose call it is, whichever of them has its file", () => {
+  it("is shown once, under the thread that called it, whichever of them has its file", () => {
     expect(shown({ ...files(ended), [agentFile("a0b1")]: finishedAgent() })).toEqual(once("completed"));
     expect(shown(files(ended))).toEqual(once("completed"));
     const ofCopy = finishedAgent().map((record) => ({ ...record, sessionId: OTHER_SESSION }));
@@ -67,7 +67,7 @@ describe("an agent that still ran when its thread was resumed or forked as anoth
     });
   });
 
-  it("ended as the copy was notified, though the notification names no call", () => {
+  it("has the end that was reported to the copy, though the notification names no call", () => {
     const agent = agentWriter("a0b1");
     const open = [agent.user("Do it."), agent.assistant([toolUse(SECOND_CALL, "Bash")], { stop_reason: "tool_use" })];
     const all = {

@@ -22,7 +22,7 @@ const agent = (id: string) => {
 };
 
 describe("an agent's meta file", () => {
-  it("names its parent, over everything else", () => {
+  it("names its parent, which overrides all other evidence", () => {
     const tree = treeFrom({
       [THREAD_FILE]: thread(),
       [agentFile("outer")]: agent("outer"),
@@ -44,7 +44,7 @@ describe("an agent's meta file", () => {
     ]);
   });
 
-  it("says that the thread itself is the parent, by the depth", () => {
+  it("names the thread itself as the parent, by the depth", () => {
     const tree = treeFrom({
       [THREAD_FILE]: thread(),
       [agentFile("a")]: agent("a"),
@@ -68,12 +68,12 @@ describe("an agent's meta file", () => {
     ]);
   });
 
-  it("is enough for an agent to be known", () => {
+  it("is sufficient evidence of an agent", () => {
     const tree = treeFrom({ [THREAD_FILE]: thread(), [metaFile("a")]: {} });
     expect(tree.children).toMatchObject([{ agentId: "a", warnings: ["its transcript was not found"] }]);
   });
 
-  it("gives a team mate's name and its real type", () => {
+  it("has the name and the actual type of a teammate", () => {
     const meta = {
       taskKind: "in_process_teammate",
       agentType: "bob",
@@ -88,12 +88,12 @@ describe("an agent's meta file", () => {
     expect(tree.children).toMatchObject([{ kind: "teammate", name: "bob", type: "general-purpose" }]);
   });
 
-  it("says that a person stopped it, where nothing of its own is known", () => {
+  it("states that a person stopped the agent, if there are no other records", () => {
     const tree = treeFrom({ [THREAD_FILE]: thread(), [metaFile("a")]: { stoppedByUser: true } });
     expect(tree.children).toMatchObject([{ agentId: "a", status: "shutdown", statusSource: "protocol" }]);
   });
 
-  it("that is no object is reported", () => {
+  it("that is not an object is reported", () => {
     expect(read({ [metaFile("a")]: ["not an object"] }).problems).toMatchObject([
       { code: "line-not-json", where: metaFile("a") },
     ]);
@@ -113,7 +113,7 @@ describe("a workflow", () => {
     ];
   }
 
-  it("is the parent's call for every agent of its run", () => {
+  it("is the spawn call of every agent in its run", () => {
     const tree = treeFrom({
       [THREAD_FILE]: running(),
       [journal]: [
@@ -133,7 +133,7 @@ describe("a workflow", () => {
     ]);
   });
 
-  it("has no agent by a journal line that names none", () => {
+  it("gets no agent from a journal line that names none", () => {
     expect(read({ [journal]: [{ type: "note" }, { type: "started", agentId: " " }] })).toEqual({
       observations: [],
       problems: [],
@@ -141,8 +141,8 @@ describe("a workflow", () => {
   });
 });
 
-describe("the mark of a process", () => {
-  it("says which process runs which thread, since when, and what it waits for", () => {
+describe("a process file", () => {
+  it("names the process, its thread, its start time, and what it waits for", () => {
     const mark = {
       pid: 42,
       sessionId: SESSION,
@@ -161,7 +161,7 @@ describe("the mark of a process", () => {
     ]);
   });
 
-  it("without a pid is reported, without a session it says nothing", () => {
+  it("is reported if it has no pid, and ignored if it has no session", () => {
     expect(read({ "sessions/42.json": { sessionId: SESSION } })).toEqual({
       observations: [],
       problems: [{ code: "record-malformed", where: "sessions/42.json", detail: "no pid" }],

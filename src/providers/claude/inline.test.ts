@@ -15,7 +15,7 @@ const CALL = "toolu_0123456789abcdef";
 const SECOND_CALL = "toolu_fedcba9876543210";
 
 describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
-  /** Two at once: their records are mixed, and only the chain of parents tells them apart. */
+  /** Two concurrent agents: their records are mixed, and only the chain of parents distinguishes them. */
   function inlineThread() {
     const main = mainWriter();
     const [first, second] = [writer("first", { isSidechain: true }), writer("second", { isSidechain: true })];
@@ -24,7 +24,7 @@ describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
       main.assistant([agentCall(CALL, "Do the first."), agentCall(SECOND_CALL, "Do the second.")], {
         stop_reason: "tool_use",
       }),
-      // The clocks of the writers run alike: what answers must come after what was asked.
+      // The clocks of the writers are in sync: a response is later than its request.
       ...[
         second.user("Do the second."),
         first.user("Do the first."),
@@ -66,7 +66,7 @@ describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
     );
   });
 
-  it("are no agents before the thread's own records begin: that is a promoted transcript", () => {
+  it("are not agents before the thread's own records begin: that is a promoted transcript", () => {
     const copy = writer("copy", { isSidechain: true });
     const main = mainWriter();
     const tree = treeFrom({
@@ -96,7 +96,7 @@ describe("a warm-up inside the transcript of a thread (2.0.19)", () => {
     ];
   };
 
-  it("is internal, wherever it is: the thread has its own prompt, model and tokens", () => {
+  it("is internal at any position: the thread has its own prompt, model and tokens", () => {
     const [first, second] = [warmUp("first"), warmUp("second")];
     const interleaved = [first[0], second[0], second[1], first[1]];
     for (const records of [

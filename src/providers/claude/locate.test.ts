@@ -52,12 +52,12 @@ describe("a file below the configuration folder", () => {
     `projects/-repo/${ID}/workflows/notes.json`,
     "projects/-repo/a copy/subagents/agent-a0b1.meta.json",
     `todos/${ID}-agent-${ID}.json`,
-    // Beside the process file lies a secret of the product.
+    // Next to the process file, the product keeps a secret.
     "sessions/4242.0a1b2c3d.key",
     "sessions/4242.json.tmp",
     "sessions/deeper/4242.json",
     `elsewhere/projects/-repo/${ID}.jsonl`,
-  ])("%s is none of ours", (path) => {
+  ])("%s is ignored", (path) => {
     expect(locate(path)).toBeNull();
   });
 });

@@ -5,7 +5,7 @@ import { asSentence } from "./markup.ts";
 const notification = (summary: string, rest = "", name = "task") =>
   `<${name}-notification>\n<${name}-id>a1</${name}-id>\n<status>completed</status>\n<summary>${summary}</summary>\n${rest}</${name}-notification>`;
 
-describe("markup in words", () => {
+describe("markup as sentences", () => {
   it.each([
     [
       notification('Agent "Run the full test suite" finished', "<result>All 42 pass.</result>\n"),
@@ -47,7 +47,7 @@ describe("markup in words", () => {
     },
   );
 
-  it("are short, whatever the text is", () => {
+  it("is short for any text", () => {
     const tags = [
       "<task-notification>",
       "</task-notification>",

@@ -12,7 +12,7 @@ import {
 const CALL = "toolu_0123456789abcdef";
 const MATE_SESSION = "88888888-2222-4333-8444-555555555555";
 
-describe("a team mate", () => {
+describe("a teammate", () => {
   const thread = (toolUseResult: object | null, input: object = { name: "alice", team_name: "docs" }) => {
     const main = mainWriter();
     return [
@@ -38,7 +38,7 @@ describe("a team mate", () => {
     ["by the result of its call", thread(spawned)],
     ["by its id alone", thread({ status: "teammate_spawned", teammate_id: "alice@docs" }, {})],
     ["by the call, where there is no result", thread(null)],
-  ])("of whom no file exists is known as name@team: %s", (_, records) => {
+  ])("without a file is known as name@team: %s", (_, records) => {
     expect(treeFrom({ [THREAD_FILE]: records }).children).toMatchObject([
       {
         uri: `claude://${SESSION}/alice@docs`,
@@ -50,7 +50,7 @@ describe("a team mate", () => {
     ]);
   });
 
-  it("that has its own session is that session", () => {
+  it("with a session of its own is that session", () => {
     const mate = writer("mate", { isSidechain: false, sessionId: MATE_SESSION, teamName: "docs", agentName: "alice" });
     const later = (record: Readonly<Record<string, unknown>>) => ({ ...record, timestamp: "2026-01-01T00:01:00.000Z" });
     const files = {

@@ -30,13 +30,13 @@ describe("a task notification", () => {
     ["killed", "shutdown"],
     ["stopped", "shutdown"],
     ["something new", null],
-    // Every object has one of these.
+    // Properties that every object inherits.
     ["constructor", null],
-  ])("with the status %s says %s", (status, state) => {
+  ])("with the status %s means %s", (status, state) => {
     expect(only(note(`<task-id>a</task-id><status>${status}</status>`))?.state).toBe(state);
   });
 
-  it("names several agents that were lost in one crash, and no call", () => {
+  it("names several agents that were lost in one crash, but no call", () => {
     const found = only(
       note(
         '<task-id>a0b1</task-id>\n<task-id>a2c3</task-id>\n<status>stopped</status>\n<summary>2 background agents didn\'t finish before the previous session ended: "A" (a0b1), "B" (a2c3).</summary>',
@@ -51,7 +51,7 @@ describe("a task notification", () => {
     });
   });
 
-  it("keeps a result whole that holds the same tags", () => {
+  it("keeps a complete result that contains the same tags", () => {
     const found = only(
       note(
         "<task-id>a</task-id><status>completed</status><summary>Agent done</summary><result>It said <result>42</result> and <status>failed</status>.</result>",
@@ -63,7 +63,7 @@ describe("a task notification", () => {
     });
   });
 
-  it("does not mention the agents that its result mentions", () => {
+  it("does not report agents that only its result mentions", () => {
     const quoted = note("<task-id>b</task-id><tool-use-id>toolu_2</tool-use-id><status>failed</status>");
     const found = only(note(`<task-id>a</task-id><status>completed</status><result>I saw ${quoted} there.</result>`));
     expect(found).toMatchObject({ tasks: ["a"], toolUse: null, state: "completed" });
@@ -88,18 +88,18 @@ describe("a task notification", () => {
     ).toBe(false);
   });
 
-  it("was called an agent's before it was called a task's", () => {
+  it("is also read in its older form for agents", () => {
     const text =
       "<agent-notification><agent-id>0a1b2c3d</agent-id><status>completed</status><summary>Agent done</summary></agent-notification>";
     expect(only(text)).toMatchObject({ tasks: ["0a1b2c3d"], state: "completed", isAgent: true });
   });
 
-  it("is not there before it is finished, nor where only its name is spoken of", () => {
+  it("is not recognised before it is complete, nor if only its tag is mentioned", () => {
     expect([...notificationsIn("<task-notification><task-id>a</task-id>")]).toEqual([]);
     expect([...notificationsIn("What is a task-notification?")]).toEqual([]);
   });
 
-  it("that is never closed is ignored, and thousands of them cost little", () => {
+  it("that is never closed is ignored, and thousands of them take little time", () => {
     const open = "<task-notification><agent-notification>".repeat(200_000);
     expect([...notificationsIn(open)]).toEqual([]);
     expect([...notificationsIn(`${open}<task-id>a</task-id></agent-notification>`)].map((n) => n.tasks)).toEqual([

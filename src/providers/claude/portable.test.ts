@@ -10,7 +10,7 @@ const placeOf = (name: string, bytes: Uint8Array) => {
   return found === null ? null : `${found.folder}/${found.file}`;
 };
 
-describe("a transcript from elsewhere", () => {
+describe("a transcript from another machine", () => {
   const place = `projects/${SESSION}/${SESSION}.jsonl`;
   it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])(
     "%s is its thread's",
@@ -27,41 +27,41 @@ describe("a transcript from elsewhere", () => {
     ];
     expect(placeOf("a.jsonl", head(...before, ...thread(), '{"type":"assistant","mess'))).toBe(place);
   });
-  it("keeps the name it has if that is a session's, whatever a copied first record says", () => {
+  it("keeps its file name if that is a session id, whatever a copied first record contains", () => {
     const other = "99999999-2222-4333-8444-555555555555";
     expect(placeOf(`${other}.jsonl`, head(...thread()))).toBe(`projects/${other}/${other}.jsonl`);
   });
-  it("brings the folder of its name and the folder of its session", () => {
+  it("includes the folder of its name and the folder of its session", () => {
     expect(portable.recognise("from-anna.jsonl", head(...thread()))?.beside).toEqual([
       { name: "from-anna", to: SESSION },
       { name: SESSION, to: SESSION },
     ]);
   });
-  it("begins with a sidechain without a name up to 2.0.24", () => {
+  it("may begin with an unnamed sidechain up to 2.0.24", () => {
     expect(placeOf("a.jsonl", head(writer("warm", { isSidechain: true }).user("Warmup"), ...thread()))).toBe(place);
   });
-  it("of a promoted agent is a thread's: its name says so", () => {
+  it("of a promoted agent is that of a thread, according to its name", () => {
     expect(placeOf(`${SESSION}.jsonl`, head(agentWriter("a0b1").user("Go.")))).toBe(place);
   });
 });
 
-describe("an agent's transcript from elsewhere", () => {
+describe("an agent's transcript from another machine", () => {
   const records = head(agentWriter("a0b1").user("Go."));
   const place = `projects/${SESSION}/${SESSION}/subagents/agent-a0b1.jsonl`;
   it.each(["agent-a0b1.jsonl", "renamed.jsonl"])("%s goes to its session", (name) => {
     expect(placeOf(name, records)).toBe(place);
   });
-  it("is named by its file where its records do not name it", () => {
+  it("is named after its file if its records do not name it", () => {
     expect(placeOf("agent-a0b1.jsonl", head(writer("x", { isSidechain: true }).user("Go.")))).toBe(place);
   });
-  it("brings what the product says of it", () => {
+  it("includes its meta file", () => {
     expect(portable.recognise("agent-a0b1.jsonl", records)?.beside).toEqual([
       { name: "agent-a0b1.meta.json", to: `${SESSION}/subagents/agent-a0b1.meta.json` },
     ]);
   });
 });
 
-describe("none of ours", () => {
+describe("files that are not transcripts", () => {
   it.each([
     ["nothing", ""],
     ["no JSON", "hello\nworld\n"],
@@ -84,7 +84,7 @@ describe("none of ours", () => {
       expect(portable.recognise("a.jsonl", head(agentWriter("a0b1", { sessionId }).user("Go.")))).toBeNull();
     },
   );
-  it.each(["../x", "..", "a/b"])("nor does an agent called %j", (agentId) => {
+  it.each(["../x", "..", "a/b"])("nor is an agent called %j accepted", (agentId) => {
     expect(portable.recognise("a.jsonl", head(agentWriter(agentId).user("Go.")))).toBeNull();
   });
 });

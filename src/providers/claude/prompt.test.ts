@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readUserText } from "./prompt.ts";
 
-describe("what was asked", () => {
+describe("the prompt of a person", () => {
   it.each([
     ["plain words", "Do it.", "Do it."],
     [
@@ -49,7 +49,7 @@ describe("what was asked", () => {
     ["what it printed", "<local-command-stdout>Cleared.</local-command-stdout>"],
     ["a shell line of the person's own", "<bash-input>ls</bash-input>"],
     ["what that printed", "<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>"],
-  ])("is nothing in %s", (_what, text) => {
+  ])("is empty in %s", (_what, text) => {
     expect(readUserText(text)).toEqual({ is: "local" });
   });
 
@@ -65,7 +65,7 @@ describe("what was asked", () => {
     ["arguments that are never closed", `<command-name>/review</command-name>${"<command-args>".repeat(200_000)}`],
     ["reminders that are never closed", "<system-reminder>".repeat(200_000)],
     ["reminders by the thousand", "<system-reminder>x</system-reminder>".repeat(20_000)],
-  ])("is found without endless work in %s", (_what, text) => {
+  ])("is found in linear time in %s", (_what, text) => {
     expect(readUserText(text).is).toBe("prompt");
   });
 });

@@ -55,7 +55,7 @@ describe("the state of an agent after a record", () => {
     ["a note for the model", user("Caveat: …", { isMeta: true })],
     ["the summary of a compaction", user("This session is being continued …", { isCompactSummary: true })],
     ["a system record", write({ type: "system", subtype: "turn_duration" })],
-  ])("is as before after %s", (_what, json) => {
+  ])("is unchanged by %s", (_what, json) => {
     expect(stateAfter(readRow(json))).toBeNull();
   });
 });

@@ -70,7 +70,7 @@ function treeFrom(lines: readonly (object | string)[]): AgentTree {
     ),
     ...lines.map((line, i) => recordedLine(typeof line === "string" ? line : JSON.stringify(line), NOW + i * 10)),
   ];
-  // Cut and gone on with after every line, as a server does that is restarted.
+  // Saved and restored after every line, as when a server is restarted.
   let saved: unknown;
   for (const [i, record] of records.entries()) {
     const parser = stream?.open({ path: "/r/x.jsonl", bytes: 0 }, saved);
@@ -88,7 +88,7 @@ const shape = ({ agentId, status, children }: AgentTree): unknown => ({
 });
 
 describe("a stream without task_started", () => {
-  it("has an agent as soon as it is asked for, which gets its id from the result of its call", () => {
+  it("has an agent as soon as it is spawned, which gets its id from the result of its call", () => {
     const asked = [system("init"), assistant([task(A, "Schau – 看 🌲")])];
     expect(treeFrom(asked)).toMatchObject({
       prompt: "Begin – größer 🌳",
@@ -105,7 +105,7 @@ describe("a stream without task_started", () => {
     ]);
   });
 
-  it("may give results as plain strings, and several in one message", () => {
+  it("may contain results as plain strings, and several in one message", () => {
     const tree = treeFrom([
       system("init"),
       assistant([task(A, "One."), task(B, "Two.", "Agent")]),
@@ -151,7 +151,7 @@ describe("a stream with task_started", () => {
     });
   });
 
-  it("has neither shells nor workflows for agents, and workflow agents below their call", () => {
+  it("does not report shells and workflows as agents, and has workflow agents below their call", () => {
     const tree = treeFrom([
       system("init"),
       assistant([{ type: "tool_use", id: A, name: "Workflow", input: { script: "…" } }]),
@@ -168,7 +168,7 @@ describe("a stream with task_started", () => {
     ]);
   });
 
-  it("knows an agent that a message set to work again", () => {
+  it("reports an agent that a message revived", () => {
     const send = { type: "tool_use", id: B, name: "SendMessage", input: { to: "a1", message: "more" } };
     const lines = [
       system("init"),
@@ -182,7 +182,7 @@ describe("a stream with task_started", () => {
     expect(treeFrom(lines).children[0]?.link?.toolCallId).toBe(A);
   });
 
-  it("is not disturbed by what is no JSON, unknown or half", () => {
+  it("ignores lines that are invalid JSON, unknown or incomplete", () => {
     const tree = treeFrom([
       "Warning: something",
       "{",
@@ -229,7 +229,7 @@ describe("commands", () => {
     expect(claude.wrap?.(command)).toMatchObject(expected);
   });
 
-  it("of others are left to others", () => {
+  it("of other programs are not changed", () => {
     expect([["claudette"], ["echo", "claude"], [], ["env"]].map((command) => claude.wrap?.(command))).toEqual([
       null,
       null,
@@ -238,7 +238,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("get JSON input without the prompt of the command line, which is sent as a message", () => {
+  it("are given JSON input instead of the prompt in the command line, which is sent as a message", () => {
     const control = claude.wrap?.(["claude", "-p", "hello", "--model", "hello"])?.control;
     expect(control?.first).toBe("hello");
     expect(control?.withJsonInput).toEqual([

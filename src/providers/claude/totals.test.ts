@@ -43,7 +43,7 @@ const traces = (...records: readonly unknown[]) =>
   read({ [THREAD_FILE]: records }).observations.flatMap((o) => (o.type === "model-call-missing" ? [o] : []));
 
 describe("cost-state", () => {
-  it("is what the session has used so far", () => {
+  it("is the usage of the session so far", () => {
     expect(totals(costState())).toMatchObject([
       {
         began: 1_794_778_454_202,
@@ -65,7 +65,7 @@ describe("cost-state", () => {
     ]);
   });
 
-  it("names the model as its answers do", () => {
+  it("names the model as its responses do", () => {
     expect(totals(costState({ modelUsage: { "claude-opus-5-5[1m]": USAGE } }))).toMatchObject([
       { byModel: [{ model: "claude-opus-5-5" }] },
     ]);
@@ -78,7 +78,7 @@ describe("cost-state", () => {
     ]);
   });
 
-  it("has no cost where a model has no known price", () => {
+  it("has no cost if a model has no known price", () => {
     expect(totals(costState({ hasUnknownModelCost: true }))).toMatchObject([{ costUsd: null }]);
   });
 
@@ -86,12 +86,12 @@ describe("cost-state", () => {
     ["of another session", costState({ sessionId: OTHER_SESSION }), THREAD_FILE],
     ["in an agent's file", costState(), agentFile("a0b1")],
     ["without models", costState({ modelUsage: null }), THREAD_FILE],
-  ])("is passed over: %s", (_why, record, path) => {
+  ])("is ignored: %s", (_why, record, path) => {
     expect(totals(record, path)).toEqual([]);
   });
 });
 
-describe("a call that no record holds shows", () => {
+describe("a model call without a record is detected", () => {
   const asked = (tool: string, isError = false) => {
     const main = mainWriter();
     return [
@@ -119,7 +119,7 @@ describe("a call that no record holds shows", () => {
     expect(traces(...asked(tool, true))).toEqual([]);
   });
 
-  it("in a title, once for each", () => {
+  it("in a title, once for each title", () => {
     const titled = (aiTitle: string) => ({ type: "ai-title", aiTitle, sessionId: SESSION });
     expect(traces(mainWriter().user("Begin."), titled("One"), titled("One"), titled("Two")).map((t) => t.what)).toEqual(
       ["title", "title"],
@@ -131,11 +131,11 @@ describe("a call that no record holds shows", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   it.each([
     ["end_turn", true],
     [null, false],
-  ])("has ended, if its row says how: %s", (stop_reason, ended) => {
+  ])("has ended if its row has a stop reason: %s", (stop_reason, ended) => {
     const { observations } = read({ [THREAD_FILE]: [mainWriter().assistant([text("Done.")], { stop_reason })] });
     expect(observations.filter((o) => o.type === "model-call")).toMatchObject([{ ended }]);
   });

@@ -20,7 +20,7 @@ import { provider as claude } from "./provider.ts";
 const CALL = "toolu_0123456789abcdef";
 const SECOND_CALL = "toolu_fedcba9876543210";
 
-/** A thread that asks for one agent, and what its call returned. */
+/** A thread that spawns one agent, and the result of its call. */
 function askingThread(toolUseResult: Readonly<Record<string, unknown>> = { status: "completed", agentId: "a0b1" }) {
   const main = mainWriter();
   return [
@@ -47,7 +47,7 @@ describe("an agent's file", () => {
     ]);
   });
 
-  it("that does not say it is one is reported, and not shown", () => {
+  it("whose records are not those of a sub-agent is reported, and not shown", () => {
     const stray = mainWriter();
     const files = {
       [THREAD_FILE]: [mainWriter().user("Begin.")],
@@ -67,7 +67,7 @@ describe("an agent's file", () => {
     expect([...forestOf(files).agents.keys()]).toEqual([key.thread(SESSION)]);
   });
 
-  it("that was refused takes its meta file with it, but not what its parent says of it", () => {
+  it("that was rejected is ignored with its meta file, but not what its parent records about it", () => {
     const stray = [mainWriter().user("Do it.")];
     const meta = { agentType: "general-purpose", spawnDepth: 1 };
     expect(
@@ -86,7 +86,7 @@ describe("an agent's file", () => {
     expect(forest.problems.map((p) => p.code)).toEqual(["thread-missing"]);
   });
 
-  it("beside the transcripts belongs to the thread that its records name", () => {
+  it("in the folder of the transcripts belongs to the thread that its records name", () => {
     const forest = forestOf({ "projects/-repo/agent-0a1b2c3d.jsonl": finishedAgent("0a1b2c3d") });
     expect(forest.agents.get(key.agent(SESSION, "0a1b2c3d"))?.uri).toBe(`claude://${SESSION}/0a1b2c3d`);
   });
@@ -103,7 +103,7 @@ describe("an agent's file", () => {
   });
 });
 
-describe("the product's own work", () => {
+describe("internal work of the product", () => {
   const usage = { usage: { input_tokens: 7, output_tokens: 5 } };
 
   it.each(["acompact-0a1b", "aprompt_suggestion-0a1b", "asession_memory-0a1b"])(
@@ -132,7 +132,7 @@ describe("the product's own work", () => {
     expect(tree.children).toEqual([]);
   });
 
-  it("is a warm-up without a call, but not an agent prompted to warm up", () => {
+  it("is a warm-up without a call, but not an agent with a warm-up as its prompt", () => {
     const warm = () => {
       const work = agentWriter("a0b1");
       return [work.user("Warmup"), work.assistant([text("Ready.")], usage)];
@@ -152,7 +152,7 @@ describe("a file that begins in the middle of a conversation", () => {
     return [work.user("Do it.", { parentUuid: "a record of the thread's" }), work.assistant([text("Done.")])];
   };
 
-  it("is the product's own work where no call made it, and an agent where one did", () => {
+  it("is internal if no call spawned it, and an agent if a call did", () => {
     expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: middle() }).children).toEqual(
       [],
     );
@@ -161,7 +161,7 @@ describe("a file that begins in the middle of a conversation", () => {
     ]);
   });
 
-  it("is an agent where its meta file names a call, though the call itself is lost", () => {
+  it("is an agent if its meta file names a call, even if the call itself is lost", () => {
     const files = {
       [THREAD_FILE]: [mainWriter().user("Begin.")],
       [agentFile("a0b1")]: middle(),
@@ -178,13 +178,13 @@ describe("a damaged file", () => {
     return [agent.user("Do it."), agent.assistant([text("Nearly.")]), agent.assistant([text("Done.")])];
   })();
 
-  it("of an agent whose first lines are junk is an agent's still, not the product's own work", () => {
+  it("of an agent whose first lines are invalid is still an agent's, not internal work", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: ["{junk", second, third] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Done." }]);
     expect(codes(files)).toEqual([`line-not-json ${agentFile("a0b1")}:1: 5 bytes`]);
   });
 
-  it("of an agent whose lines are out of order is an agent's still", () => {
+  it("of an agent whose lines are out of order is still an agent's", () => {
     expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: [third, second, first] }).children).toMatchObject([
       { agentId: "a0b1", result: "Done." },
     ]);
@@ -198,13 +198,13 @@ describe("a damaged file", () => {
     ).toMatchObject([{ agentId: "a0b1" }]);
   });
 
-  it("of an agent is not refused for a record that says nothing of itself", () => {
+  it("of an agent is not rejected for a record without an agent id", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [{ type: "user" }, first, second] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
     expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it does not say whose it is`]);
   });
 
-  it("of an agent at work, whose call is lost, is an agent's: a warm-up would have ended with its answer", () => {
+  it("of a working agent whose call is lost is still an agent's: a warm-up would have ended with its response", () => {
     const agent = agentWriter("a0b1");
     const atWork = [agent.assistant([toolUse(CALL, "Read")], { stop_reason: "tool_use" })];
     expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: atWork }).children).toMatchObject([
@@ -212,7 +212,7 @@ describe("a damaged file", () => {
     ]);
   });
 
-  it("gives the record that was written behind one that a crash cut off", () => {
+  it("contains the record that was written after one that a crash truncated", () => {
     const cut = JSON.stringify(first).slice(0, 50);
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [first, cut + JSON.stringify(second)] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Nearly." }]);
@@ -224,7 +224,7 @@ describe("a damaged file", () => {
   it.each([
     ["a request", '{"type":"api-request","sessionId":"x","params":{"model":"cl'],
     ["an attachment", '{"parentUuid":null,"isSidechain":false,"attachment":{"type":"environment","snap'],
-  ])("gives it behind %s too, which would be passed over if it were whole", (_what, cut) => {
+  ])("contains it also after %s, which would be ignored if it were complete", (_what, cut) => {
     const files = { [THREAD_FILE]: [cut + JSON.stringify({ ...main[0], gitBranch: "main" })] };
     expect(treeFrom(files)).toMatchObject({ prompt: "Begin." });
     expect(codes(files)).toEqual([expect.stringContaining("the complete record at its end was read")]);
@@ -241,7 +241,7 @@ describe("a damaged file", () => {
     );
   });
 
-  it("with a value nested deeper than any stack loses nothing else", () => {
+  it("with a value nested deeper than the call stack loses no other value", () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
     const record = JSON.stringify(mainWriter().assistant([toolUse(CALL, "Read", { x: "@" })])).replace('"@"', deep);
     const files = { [THREAD_FILE]: [record, mainWriter().user("Begin.")] };
@@ -252,7 +252,7 @@ describe("a damaged file", () => {
     expect(JSON.stringify(event)).toContain('"input":null');
   });
 
-  it("with a negative count has none", () => {
+  it("with a negative count has an unknown count", () => {
     const [record] = [
       mainWriter().assistant([text("Done.")], {
         usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 },
@@ -266,8 +266,8 @@ describe("a damaged file", () => {
   });
 });
 
-describe("records that are not as they should be", () => {
-  it("are reported with their place, and what follows is read", () => {
+describe("invalid records", () => {
+  it("are reported with their position, and the records after them are read", () => {
     const main = mainWriter();
     const records = [
       main.user("Begin."),
@@ -287,8 +287,8 @@ describe("records that are not as they should be", () => {
   });
 });
 
-describe("short ids, as gateways and hand-made transcripts have them", () => {
-  it("mean something only in their own thread", () => {
+describe("short ids, as in gateways and hand-made transcripts", () => {
+  it("are valid only in their own thread", () => {
     const simple = (sessionId: string) => [
       {
         type: "user",
@@ -324,7 +324,7 @@ describe("short ids, as gateways and hand-made transcripts have them", () => {
 describe("tokens", () => {
   const answer = { id: "msg_0123456789abcdef" };
 
-  it("of an answer spread over several records are the largest, once", () => {
+  it("of a response spread over several records are the largest, once", () => {
     const main = mainWriter();
     const tree = treeFrom({
       [THREAD_FILE]: [
@@ -349,7 +349,7 @@ describe("tokens", () => {
     expect(tree.usage.own).toMatchObject({ calls: 1, inputTokens: 30, outputTokens: 87 });
   });
 
-  it("written to the cache for an hour are part of those written", () => {
+  it("written to the cache for an hour are part of all cache writes", () => {
     const main = mainWriter();
     const usage = {
       input_tokens: 1,
@@ -367,7 +367,7 @@ describe("tokens", () => {
     });
   });
 
-  it("are none for what the product made up itself", () => {
+  it("are not counted for messages that the product generated itself", () => {
     const main = mainWriter();
     const tree = treeFrom({
       [THREAD_FILE]: [
@@ -383,7 +383,7 @@ describe("tokens", () => {
   });
 });
 
-describe("an agent that a message set to work again", () => {
+describe("an agent that a message revived", () => {
   it.each(["resumedAgentId", "revivedAgentId"])("is no longer completed: %s", (field) => {
     const message = (toolUseResult: Readonly<Record<string, unknown>>) => {
       const main = mainWriter();
@@ -407,8 +407,8 @@ describe("an agent that a message set to work again", () => {
   });
 });
 
-describe("an agent of which no file is known", () => {
-  it("is errored where its call failed, and shut down where a person refused it", () => {
+describe("an agent without a file", () => {
+  it("is errored if its call failed, and shut down if a person refused it", () => {
     const ask = (more: Readonly<Record<string, unknown>>, words: string) => {
       const main = mainWriter();
       return [
@@ -426,7 +426,7 @@ describe("an agent of which no file is known", () => {
     expect(status(ask({ toolDenialKind: "user" }, "No."))).toEqual([[CALL, "shutdown", "Work"]]);
   });
 
-  it("ended as the last of several notifications says", () => {
+  it("has the status of the last of several notifications", () => {
     const main = mainWriter();
     const notification = (status: string) =>
       `<task-notification><task-id>a0b1</task-id><status>${status}</status><summary>Agent "Work" ${status}</summary></task-notification>`;

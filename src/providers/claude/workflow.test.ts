@@ -35,7 +35,7 @@ function thread() {
   ];
 }
 
-it("a workflow whose folder is gone has the agents that its notification states, and a warning with their tokens", () => {
+it("a workflow whose folder is missing has the agents in its notification, and a warning with their tokens", () => {
   const tree = treeFrom({ [THREAD_FILE]: thread() });
   expect(tree.children).toMatchObject(
     [1, 2].map((n) => ({ agentId: `${CALL}.${n}`, kind: "workflow", status: "completed", link: { toolCallId: CALL } })),
@@ -43,7 +43,7 @@ it("a workflow whose folder is gone has the agents that its notification states,
   expect(tree.warnings).toContainEqual(expect.stringContaining("2 agents, which used 3"));
 });
 
-it("a workflow whose folder is there has the agents of its folder alone", () => {
+it("a workflow whose folder exists has only the agents in its folder", () => {
   const agent = agentWriter("a0b1");
   const folder = `projects/-home-dev-repo/${SESSION}/subagents/workflows/${RUN}`;
   const tree = treeFrom({

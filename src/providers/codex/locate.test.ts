@@ -19,10 +19,10 @@ it.each([
   ["sessions/state_5.sqlite", null],
 ])("%s", (path, is) => expect(locate(path)).toEqual(is));
 
-it("takes time in proportion to the path, however often it begins like a rollout", () => {
+it("takes time in proportion to the path, however often it starts like a rollout", () => {
   const before = process.cpuUsage();
   expect(locate(`sessions/${"rollout-x15/".repeat(60_000)}`)).toBeNull();
   const { user, system } = process.cpuUsage(before);
-  // Some 50 ms; what is quadratic takes 20 s.
+  // About 50 ms; quadratic work would take 20 s.
   expect((user + system) / 1e6).toBeLessThan(5);
 });

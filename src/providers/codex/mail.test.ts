@@ -19,7 +19,7 @@ const letter = (kind: string, ...parts: object[]) =>
     ],
   });
 
-describe("what one agent wrote to another", () => {
+describe("a message from one agent to another", () => {
   it.each([
     ["a task", letter("NEW_TASK", { encrypted_content: "do it" }), { is: "task", text: "do it" }],
     ["a task nobody can read", letter("NEW_TASK", { encrypted_content: CIPHER }), { is: "task", text: null }],
@@ -50,7 +50,7 @@ describe("what one agent wrote to another", () => {
     expect(mailIn(of)).toEqual({ author: "/root", recipient: "/root/a", ...mail });
   });
 
-  it("is not what an assistant says in JSON", () => {
+  it("is not JSON in the text of an assistant", () => {
     expect(
       mailIn(
         row("response_item/message", {
@@ -62,7 +62,7 @@ describe("what one agent wrote to another", () => {
   });
 });
 
-it("finds the product's messages about agents, by thread or by path", () => {
+it("includes the product's notifications about agents, by thread or by path", () => {
   const text = (agent: object) => `<subagent_notification>\n${JSON.stringify(agent)}\n</subagent_notification>`;
   expect(
     notificationsIn(

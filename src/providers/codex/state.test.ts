@@ -32,7 +32,7 @@ function read(sql: string): Observation[] {
 const PARENT = { subagent: { thread_spawn: { parent_thread_id: "a", agent_path: "/root/x", agent_nickname: "Nick" } } };
 
 describe("Codex's own list of threads", () => {
-  it("names parents, and agents that nothing else knows", () => {
+  it("names parents, and agents without other records", () => {
     const found =
       read(`CREATE TABLE threads (id TEXT, title TEXT, name TEXT, first_user_message TEXT, source TEXT, updated_at INTEGER);
       CREATE TABLE thread_spawn_edges (parent_thread_id TEXT, child_thread_id TEXT, status TEXT);
@@ -52,7 +52,7 @@ describe("Codex's own list of threads", () => {
     });
   });
 
-  it("is read with as few columns as it has", () => {
+  it("is read with whichever of the columns it has", () => {
     const found = read(
       `CREATE TABLE threads (id TEXT, source TEXT); INSERT INTO threads VALUES ('b', '${JSON.stringify(PARENT)}')`,
     );

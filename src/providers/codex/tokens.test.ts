@@ -20,7 +20,7 @@ const tokens = (inputTokens: number, cacheReadTokens: number, outputTokens: numb
 });
 
 describe("running totals", () => {
-  it("count what they say beyond the last one, however often they are written", () => {
+  it("count the increase since the last total, however often they are written", () => {
     const counter = new TokenCounter("t");
     expect(counter.total(total(usage(100, 10, 5)))?.tokens).toMatchObject(tokens(90, 10, 5));
     expect(counter.total(total(usage(100, 10, 5)))).toBeNull();
@@ -28,7 +28,7 @@ describe("running totals", () => {
     expect(counter.total({ info: null })).toBeNull();
   });
 
-  it("go on from what was inherited", () => {
+  it("continue from the inherited total", () => {
     const counter = new TokenCounter("t");
     counter.inherit(total(usage(1_000, 0, 50)));
     expect(counter.total(total(usage(1_000, 0, 50)))).toBeNull();
@@ -43,29 +43,29 @@ describe("running totals", () => {
   });
 });
 
-describe("records of single answers", () => {
-  it("count by the response's id, and the total after them brings nothing new", () => {
+describe("usage records of single responses", () => {
+  it("count by the response's id, and the total after them adds nothing", () => {
     const counter = new TokenCounter("t");
     const first = counter.record(record("resp_1", usage(100, 10, 5), usage(100, 10, 5)));
     expect([first?.response, first?.tokens.inputTokens]).toEqual(["codex:resp_1", 90]);
     expect(counter.total(total(usage(100, 10, 5)))).toBeNull();
-    // Killed and resumed, Codex goes on from the last total it wrote.
+    // After a kill and a resume, Codex continues from the last total it wrote.
     expect(counter.record(record("resp_2", usage(50, 0, 5), usage(60, 0, 6)))?.tokens.inputTokens).toBe(50);
     expect(counter.total(total(usage(60, 0, 6)))).toBeNull();
   });
 
-  it("of another thread are none of ours", () => {
+  it("of another thread are ignored", () => {
     expect(new TokenCounter("t").record(record("resp_1", usage(1, 0, 1), usage(1, 0, 1), "other"))).toBeNull();
   });
 
-  it("follow on totals of older versions in the same file, and those on them", () => {
+  it("can follow totals of older versions in the same file, and the other way round", () => {
     const counter = new TokenCounter("t");
     counter.total(total(usage(100, 0, 5)));
     expect(counter.record(record("resp_1", usage(20, 0, 1), usage(120, 0, 6)))?.tokens).toMatchObject(tokens(20, 0, 1));
     expect(counter.total(total(usage(150, 0, 8)))?.tokens).toMatchObject(tokens(30, 0, 2));
   });
 
-  it("know cache writes and reasoning, which are parts of input and output", () => {
+  it("contain cache writes and reasoning, which are parts of input and output", () => {
     const own = {
       input_tokens: 100,
       cached_input_tokens: 10,
@@ -90,7 +90,7 @@ describe("totals to compare with", () => {
     const amounts = found?.byModel[0]?.amounts;
     return amounts === undefined ? null : [amounts.inputTokens, amounts.cacheReadTokens, amounts.outputTokens];
   };
-  /** As a rollout is read: each row is counted, and asked for a total. */
+  /** As when a rollout is read: each row is counted, and then asked for a total. */
   const reading = (counter: TokenCounter) => ({
     record: (id: string, own: object, all: object) => {
       counter.record(record(id, own, all));
@@ -102,7 +102,7 @@ describe("totals to compare with", () => {
     },
   });
 
-  it("are in each record, and stated once more only where the count after it says otherwise", () => {
+  it("are in each record, and stated again only if the count after it differs", () => {
     const read = reading(new TokenCounter("t"));
     expect(read.record("r1", first, usage(100, 10, 5))).toEqual([90, 10, 5]);
     expect(read.count(usage(100, 10, 5))).toBeNull();
@@ -134,7 +134,7 @@ describe("totals to compare with", () => {
     expect(read.record("r2", second, usage(150, 10, 11))).toEqual([140, 10, 11]);
   });
 
-  it("of another thread are none of ours", () => {
+  it("of another thread are ignored", () => {
     expect(new TokenCounter("t").totalInRecord(record("r1", first, first, "other"), false)).toBeNull();
   });
 });

@@ -80,7 +80,7 @@ describe("events of all agents in one file", () => {
     event("subagent.completed", 8, { toolCallId: "call-of-the-root-1", totalTokens: 2000 }, "a"),
   ];
 
-  it("belong to the agent they name, below the one that asked", () => {
+  it("belong to the agent they name, below its parent", () => {
     const agents = byId(shown(nested)());
     expect([agents.get("a")?.parent, agents.get("b")?.parent]).toEqual([`copilot:${SESSION}`, `copilot:${SESSION}/a`]);
     expect([agents.get("a")?.verdict.status, agents.get("b")?.verdict.status]).toEqual(["completed", "errored"]);
@@ -96,7 +96,7 @@ describe("events of all agents in one file", () => {
     expect(agents.get("b")?.background).toBe(true);
   });
 
-  it("that no agent asked for are the product's own", () => {
+  it("that no agent caused are internal", () => {
     const forest = shown([
       ...nested,
       usage(9, "response-of-nobody", undefined, { interactionType: "conversation-title" }),
@@ -110,11 +110,11 @@ describe("events of all agents in one file", () => {
   });
 });
 
-describe("a session whose process is marked", () => {
+describe("a session with a process file", () => {
   const open = [event("session.start", 0, {}), event("user.message", 1, { content: "go" })];
   const mark = [`session-state/${SESSION}/inuse.123.lock`, "123"] as const;
 
-  it("runs while it lives, and is lost when it is gone, or took its mark away", () => {
+  it("is running while its process lives, and shut down when it is gone or removed its file", () => {
     const status = (forest: ReturnType<ReturnType<typeof shown>>) => byId(forest).get(null)?.verdict.status;
     expect(status(shown(open, [mark])("alive"))).toBe("running");
     expect(status(shown(open, [mark])("gone"))).toBe("shutdown");
@@ -122,7 +122,7 @@ describe("a session whose process is marked", () => {
   });
 });
 
-it("a name that a person gave is the title, whatever quotes it has", () => {
+it("a name that a person gave is the title, with any quotes", () => {
   const title = (yaml: string) =>
     byId(
       shown([event("user.message", 1, { content: "go" })], [[`session-state/${SESSION}/workspace.yaml`, yaml]])(),
@@ -131,7 +131,7 @@ it("a name that a person gave is the title, whatever quotes it has", () => {
   expect(title(`id: ${SESSION}\nname: go\nuser_named: false\n`)).toBeNull();
 });
 
-describe("a version that records no usage of single answers (1.0.12 to 1.0.40)", () => {
+describe("a version that does not record the usage of single responses (1.0.12 to 1.0.40)", () => {
   const message = (second: number, outputTokens: number | undefined, data: object = {}) =>
     event("assistant.message", second, {
       messageId: `message-number-${second}`,
@@ -180,13 +180,13 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
     treeOf(shown(records)(), threadKey("copilot", SESSION), ({ costUsd }) => (costUsd === undefined ? 1 : costUsd));
   const verified = (records: readonly object[]) => verifyAll(shown(records)(), () => null)[0];
 
-  it("counts every answer with its output and its model, and warns that the rest is not known", () => {
+  it("counts every response with its output and its model, and warns that the rest is unknown", () => {
     const tree = treeOfSession([...start, message(2, 40), message(3, undefined), message(4, 2)]);
     expect(tree).toMatchObject({ model: ["gpt-5.4"], usage: { own: { calls: 3, outputTokens: 42, costUsd: null } } });
     expect(tree.warnings).toEqual([expect.stringContaining("does not record the input tokens of each response")]);
   });
 
-  it("knows whose an answer is by the call that made the agent, and who works in the background by what was asked for", () => {
+  it("assigns a response by the spawn call of its agent, and recognises background agents by the input of their call", () => {
     const tree = treeOfSession(withAgent);
     expect(tree.usage.own).toMatchObject({ calls: 2, outputTokens: 45 });
     expect(tree.children).toMatchObject([
@@ -199,7 +199,7 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
     ]);
   });
 
-  it("has the input of the total that the product states at the end: the thread's own, or of all agents together", () => {
+  it("has the input of the total that the product states at the end: the thread's own, or that of all agents together", () => {
     const alone = treeOfSession([...start, message(2, 40), shutdown(3, 1_300, 40)]);
     expect(alone.usage).toMatchObject({
       own: { calls: 1, inputTokens: 1_000, cacheReadTokens: 300, outputTokens: 40 },
@@ -213,7 +213,7 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
     expect(tree.warnings).toContainEqual(expect.stringContaining("for all agents together"));
   });
 
-  it("is verified by that total: what came out must agree", () => {
+  it("is verified by that total: the output must agree", () => {
     expect(verified([...withAgent, shutdown(8, 2_300, 70)])).toMatchObject({
       verdict: "explained",
       reasons: [{ code: "not-itemized" }],

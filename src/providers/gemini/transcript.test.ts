@@ -58,7 +58,7 @@ function shown(...files: readonly (readonly [string, readonly object[]])[]) {
 }
 
 describe("a message", () => {
-  it("that is written again when its calls have ended is one answer; caches, tools and thoughts are counted apart", () => {
+  it("that is written again when its calls have ended is one response; cache, tool and thought tokens are counted separately", () => {
     const [thread] = shown([
       FILE,
       [
@@ -76,7 +76,7 @@ describe("a message", () => {
     expect(thread).toMatchObject({ status: "completed", text: "done" });
   });
 
-  it("that was taken back, or emptied out, was served all the same", () => {
+  it("that was deleted or emptied counts nevertheless", () => {
     const [thread] = shown([
       FILE,
       [head, user("u", 1, "go"), answer("a", 2), { $rewindTo: "u" }, { $set: { messages: [] } }],
@@ -84,7 +84,7 @@ describe("a message", () => {
     expect(thread?.calls).toHaveLength(1);
   });
 
-  it("counts once if a resume writes all of them again", () => {
+  it("counts once if a resume writes it again", () => {
     const all = [user("u", 1, "go"), answer("a", 2, { content: "done" })];
     const [thread] = shown([
       FILE,
@@ -113,14 +113,14 @@ describe("an agent", () => {
     [{ isSubagentProgress: true, state: "completed", terminateReason: "MAX_TURNS" }, "errored"],
     [{ isSubagentProgress: true, state: "error" }, "errored"],
     [{ isSubagentProgress: true, state: "cancelled" }, "shutdown"],
-  ])("ended as its call shows it, not as the call did: %o", (display, status) => {
+  ])("has the status that its call displays, not that of the call: %o", (display, status) => {
     expect(shown(parent(display), child).find(({ agentId }) => agentId === CHILD)).toMatchObject({
       status,
       isRoot: false,
     });
   });
 
-  it("whose file was emptied is still there, with what is left of it", () => {
+  it("with an emptied file is still shown, with the remaining records", () => {
     const emptied = [
       CHILD_FILE,
       [childHead, user("cu", 5, "look"), answer("ca", 6), { $set: { messages: [] } }],

@@ -35,7 +35,7 @@ const treeIn = (observations: readonly Observation[]) => {
 const HEAD = { type: "metadata", protocol_version: "1.3" };
 
 describe("a session of the older Kimi CLI", () => {
-  it("has agents with files of their own, which their parent's events name", () => {
+  it("has agents with files of their own, which are named in their parent's events", () => {
     const main = read(new OldWire("s1", "main", file("main")), [
       HEAD,
       line(0, "TurnBegin", { user_input: "Go." }),
@@ -84,7 +84,7 @@ describe("a session of the older Kimi CLI", () => {
     });
   });
 
-  it("before that, the agents are in their parent's file alone, and have no ids", () => {
+  it("has agents without ids in their parent's file only, in earlier versions", () => {
     const inner = (second: number, type: string, payload: object) =>
       line(second, "SubagentEvent", { task_tool_call_id: "t1", event: { type, payload } });
     const tree = treeIn(
@@ -104,7 +104,7 @@ describe("a session of the older Kimi CLI", () => {
     });
   });
 
-  it("is found by its path, and not taken for one of Kimi Code", () => {
+  it("is recognised by its path, and not read as one of Kimi Code", () => {
     expect(locate("sessions/0123abcd/3f6c/wire.jsonl")).toEqual({ is: "old-wire", session: "3f6c", agent: "main" });
     expect(locate("sessions/0123abcd/3f6c/subagents/a1/meta.json")).toMatchObject({ is: "old-meta", agent: "a1" });
     expect(locate("sessions/wd_demo_1/session_1/agents/main/wire.jsonl")).toMatchObject({ is: "wire", agent: "main" });

@@ -5,7 +5,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const read = (text: string, line = 3) => readJsonLine(bytes(text), "f", line, /\{"id":/g);
 
 describe("a line", () => {
-  it("is what it says", () => {
+  it("is parsed", () => {
     expect(read('{"id":1}')).toEqual({ value: { id: 1 }, isRead: true, problems: [] });
   });
 
@@ -15,11 +15,11 @@ describe("a line", () => {
     expect(found.problems.map(({ code, where }) => [code, where])).toEqual([["line-not-json", "f:3"]]);
   });
 
-  it("of junk is reported, and nothing else", () => {
+  it("of invalid text is reported, and yields nothing else", () => {
     expect(read("<html>")).toMatchObject({ isRead: false, problems: [{ code: "line-not-json" }] });
   });
 
-  it("with bytes that are no text is read with marks", () => {
+  it("with invalid bytes is read with replacement characters", () => {
     const found = readJsonLine(Uint8Array.from([...bytes('{"id":"'), 0xff, ...bytes('"}')]), "f", 1, /\{"id":/g);
     expect(found).toMatchObject({ value: { id: "\ufffd" }, problems: [{ code: "text-not-utf8" }] });
   });
@@ -32,7 +32,7 @@ describe("a document", () => {
     expect(found.problems.map(({ code }) => code)).toEqual(["line-not-json"]);
   });
 
-  it("of which nothing is complete says nothing", () => {
+  it("without a complete value yields nothing", () => {
     expect(read('{"sess', 0).isRead).toBe(false);
   });
 });
@@ -52,7 +52,9 @@ describe("several records in one line", () => {
     ['{"a":1}{', ['{"a":1}', "{"]],
     ['{"a":1}{"b":2}{"c":tru}', ['{"a":1}', '{"b":2}', '{"c":tru}']],
     ['{"a":1},', ['{"a":1}', ","]],
-  ])("%s: the whole ones are, and the rest is the last", (line, records) => expect(split(line)).toEqual(records));
+  ])("%s: complete records are separated, and the rest is the last one", (line, records) =>
+    expect(split(line)).toEqual(records),
+  );
 
   it.each(['{"a":"}{"}', '{"a":[{"b":1},{"c":"} {"}]}', '{"a":1', '{"a":"torn{"b":1}', "", "[1]{", '{"a":1} '])(
     "%s is one, or none that is whole",

@@ -24,7 +24,7 @@ const SPAN = [
   ...attribute("negative", field(3, 0, varint((1n << 64n) - 5n))),
   ...attribute("success", field(2, 0, [1])),
   ...attribute("ratio", field(4, 1, [...new Uint8Array(new Float64Array([0.5]).buffer)])),
-  // Fields of later versions are passed over, whatever they are.
+  // Fields of later versions are skipped, whatever they are.
   ...field(900, 0, varint(1n << 40n)),
   ...field(901, 5, [1, 2, 3, 4]),
 ];
@@ -36,7 +36,7 @@ const TRACES = Uint8Array.from(
 );
 
 describe("a protobuf request", () => {
-  it("becomes what OTLP writes as JSON", () => {
+  it("is decoded to the same value as OTLP's JSON form", () => {
     const [found] = [...itemsIn(decodeOtlp("traces", TRACES))];
     expect(found?.resource).toEqual({ "service.name": "claude-code" });
     expect(found?.item).toMatchObject({
@@ -55,19 +55,19 @@ describe("a protobuf request", () => {
     expect(nanoTime(found?.item.startTimeUnixNano)).toBe(1794778490000);
   });
 
-  it("that is cut off anywhere throws, and reads nothing beyond its end", () => {
+  it("that is truncated anywhere throws, and reads nothing beyond its end", () => {
     for (let end = 1; end < TRACES.length; end += 1)
       expect(() => decodeOtlp("traces", TRACES.subarray(0, end))).toThrow();
   });
 
-  it("of bytes that mean something else throws or says little", () => {
+  it("of unrelated bytes throws or yields little", () => {
     expect(() => decodeOtlp("logs", new TextEncoder().encode('{"resourceLogs":[]}'))).toThrow();
     expect(decodeOtlp("logs", new Uint8Array())).toEqual({});
   });
 });
 
 describe("a request made to be large", () => {
-  /** How many elements of lists are gone through while something is done. */
+  /** Counts the list elements that are read during an action. */
   function stepsOf(work: () => void): number {
     const original = Array.prototype[Symbol.iterator];
     let steps = 0;
@@ -92,7 +92,7 @@ describe("a request made to be large", () => {
     expect(decodeOtlp("traces", empty(3))).toEqual({ resourceSpans: [{}, {}, {}] });
   });
 
-  it("has a limit of fields, those that are passed over included", () => {
+  it("has a limit on the number of fields, including those that are skipped", () => {
     expect(() => decodeOtlp("traces", empty(MAX_OTLP_FIELDS + 1))).toThrow(TooLarge);
     expect(() =>
       decodeOtlp(
@@ -103,7 +103,7 @@ describe("a request made to be large", () => {
     expect(() => parseOtlp(`{"resourceSpans":[${"{},".repeat(MAX_OTLP_FIELDS)}{}]}`)).toThrow(TooLarge);
   });
 
-  it("has a limit of levels", () => {
+  it("has a limit on the nesting depth", () => {
     // A span's attribute whose value is a list in a list in a list.
     const nested = (levels: number): number[] => (levels === 0 ? [] : block(5, block(1, nested(levels - 1))));
     const request = (levels: number) =>
@@ -114,7 +114,7 @@ describe("a request made to be large", () => {
     expect(() => parseOtlp("[".repeat(20_000_000))).toThrow(/levels/);
   });
 
-  it("may have long bytes, and no long ids", () => {
+  it("may have long byte values, but no long ids", () => {
     const long = Uint8Array.from({ length: 200_001 }, (_, i) => i % 256);
     const value = (bytes: Uint8Array) => [0x3a, ...varint(BigInt(bytes.length)), ...bytes];
     const log = decodeOtlp("logs", Uint8Array.from(block(1, block(2, block(2, block(5, value(long)))))));

@@ -3,7 +3,7 @@ import { locate, runOfFile } from "./locate.ts";
 
 const TOP = "2026-11-16T01-59-16-440Z_01a1e214-7ed7";
 
-describe("a file below a folder of sessions", () => {
+describe("a file below a session folder", () => {
   it.each([
     [`--home-dev--/${TOP}.jsonl`, { is: "session", session: "01a1e214-7ed7", stem: TOP }],
     [`${TOP}.jsonl`, { is: "session", session: "01a1e214-7ed7", stem: TOP }],
@@ -27,7 +27,7 @@ describe("a file below a folder of sessions", () => {
     expect(locate(path)).toEqual(found);
   });
 
-  it("is the same by the path that a parent writes down", () => {
+  it("is the same by the path that a parent records", () => {
     expect(runOfFile(`/home/dev/.pi/agent/sessions/--home-dev--/${TOP}/run/run-1/session.jsonl`)).toMatchObject({
       session: "01a1e214-7ed7",
       agent: "run.1",

@@ -25,7 +25,7 @@ function read(text: string, how: EndedRow["how"] = "finished", { status = 200, t
   const reader = new ExchangeReader(QUESTION, null);
   reader.answered(status, ["content-type", type]);
   const rows: (OpenedRow | BlockRow | EndedRow)[] = [];
-  // Cut anywhere: a byte at a time.
+  // Split at every byte.
   for (const char of text) rows.push(...reader.text(char, 1, 7));
   rows.push(...reader.ended(how, null, 9));
   const ended = rows.find((row) => row.is === "ended") as EndedRow;
@@ -38,8 +38,8 @@ function read(text: string, how: EndedRow["how"] = "finished", { status = 200, t
 
 const CALL = { type: "function", id: "call_1", function: { name: "glob", arguments: '{"a":1}' } };
 
-describe("an answer of chat completions", () => {
-  it("is put together from its chunks: reasoning, text, calls by index, and the usage that comes last", () => {
+describe("a response of chat completions", () => {
+  it("is assembled from its chunks: reasoning, text, calls by index, and the usage, which is last", () => {
     const { opened, blocks, ended } = read(
       sse(
         { id: "", choices: [], prompt_filter_results: [] },
@@ -73,7 +73,7 @@ describe("an answer of chat completions", () => {
     });
   });
 
-  it("counts what the last chunk says where every chunk counts, also in the choice", () => {
+  it("uses the last usage if every chunk has one, also inside the choice", () => {
     const count = (completion_tokens: number) => ({ prompt_tokens: 9, completion_tokens });
     const { ended } = read(
       sse(
@@ -134,7 +134,7 @@ describe("an answer of chat completions", () => {
     ).toBe("server_error: overloaded");
   });
 
-  it("is read whole where it is no stream", () => {
+  it("is read as a whole if it is not a stream", () => {
     const message = { role: "assistant", content: null, reasoning: "Hm", tool_calls: [CALL] };
     const body = {
       id: "x",

@@ -10,7 +10,7 @@ const read = (pieces: readonly string[], max?: number) => {
 describe("server-sent events", () => {
   const events = ": hello\n\nevent: a\ndata: one\n\ndata:two\ndata:  three\n\nid: 4\n\ndata: five\n\ndata: never ends";
 
-  it.each(["\n", "\r\n", "\r"])("are the same however they are cut, with lines that end in %j", (end) => {
+  it.each(["\n", "\r\n", "\r"])("are the same however they are split, with lines that end in %j", (end) => {
     const text = events.replaceAll("\n", end);
     fc.assert(
       fc.property(fc.array(fc.nat(text.length)), (cuts) => {
@@ -21,12 +21,12 @@ describe("server-sent events", () => {
     );
   });
 
-  it("that are too long are left out, and those behind them are not", () => {
+  it("that are too long are left out, but not those after them", () => {
     const long = `data: ${"x".repeat(200)}\n`;
     expect(read(["data: a\n\n", long, "\n", "data: b\n\n"], 100)).toEqual(["a", "b"]);
     expect(read([...`data: a\n\n${long}\ndata: b\n\n`], 100)).toEqual(["a", "b"]);
     expect(read(["data: xxxx\n".repeat(100), "\n", "data: b\n\n"], 100)).toEqual(["b"]);
-    // What says nothing takes no room.
+    // Ignored lines take no memory.
     expect(read([": still here\n".repeat(100), "data: b\n\n"], 100)).toEqual(["b"]);
   });
 });

@@ -1,4 +1,4 @@
-/** What is at hand is bounded by bytes, and an append costs no more than what was appended. */
+/** The cache is bounded in bytes, and an append costs no more than the appended facts. */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { answer, notebook, record, thread } from "../../../test/support/observations.ts";
@@ -23,7 +23,7 @@ function open() {
   return { chunks: new Chunks(counted, new Packs(counted)), other: new Chunks(sql, new Packs(sql)), counts };
 }
 
-/** So many facts of one agent, two a record. */
+/** A number of facts of one agent, two per record. */
 function facts(count: number): Observation[] {
   const book = notebook();
   for (let i = 0; i < count / 2; i += 1) {
@@ -48,7 +48,7 @@ describe("the facts of a file that grows", () => {
       chunks.add(1, "book", all.slice(at, at + 2), []);
       expect(records(chunks.of(1, "book"))).toBe(at / 2 + 1);
     }
-    // Small chunks that are packed together are read once more.
+    // Small chunks that are merged are read once more.
     expect(counts.unpacked).toBeLessThan(50);
     expect(sorted(allFacts(chunks.of(1, "book")))).toEqual(sorted(all));
   });
@@ -62,7 +62,7 @@ describe("the facts of a file that grows", () => {
     expect(records(chunks.of(1, "book"))).toBe(100);
   });
 
-  it("are no longer folded once rows of it were replaced", () => {
+  it("are no longer folded once some of its rows were replaced", () => {
     const { chunks } = open();
     const all = facts(20);
     chunks.add(1, "book", all, []);

@@ -14,8 +14,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-describe("what people decided", () => {
-  it("is there after a restart, and the last word on a child counts", async () => {
+describe("decisions made by people", () => {
+  it("are there after a restart, and the last link of a child counts", async () => {
     const path = join(folder, "new", "kept.sqlite");
     const first = await openKept(path);
     const call = callKey("toy", "call_1");
@@ -33,7 +33,7 @@ describe("what people decided", () => {
     second.close();
   });
 
-  it("two processes may keep at once", async () => {
+  it("can be written by two processes at once", async () => {
     const path = join(folder, "kept.sqlite");
     const [one, two] = [await openKept(path), await openKept(path)];
     one.link({ child: a, parent: thread, at: 1, call: null, request: null });
@@ -43,7 +43,7 @@ describe("what people decided", () => {
     two.close();
   });
 
-  it("a newer file is left alone with a clear word", async () => {
+  it("are not changed by an older version, which reports a clear error", async () => {
     const path = join(folder, "kept.sqlite");
     (await openKept(path)).close();
     const db = new DatabaseSync(path);

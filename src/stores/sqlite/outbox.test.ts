@@ -37,7 +37,7 @@ const next = () => outbox.next("x", LIMIT).map(({ what }) => what);
 const state = () => outbox.destinations().find(({ name }) => name === "x");
 
 describe("the outbox", () => {
-  it("takes in what has a name once, also after it has arrived", () => {
+  it("accepts an item with the same name once, also after it has arrived", () => {
     expect(put(parcel("a"), parcel("b"), parcel("a"))).toBe(2);
     expect(put(parcel("a"), parcel("c"))).toBe(1);
     outbox.arrived(
@@ -50,7 +50,7 @@ describe("the outbox", () => {
     expect(state()).toMatchObject({ waiting: 0, delivered: 3, deliveredAt: 5 });
   });
 
-  it("refuses items that contradict earlier ones, and ends each once, in place", () => {
+  it("rejects items that contradict earlier ones, and ends each once, in place", () => {
     const run = (place: string, isEnd: boolean): Parcel => ({ ...parcel("run"), place, isEnd });
     const putIn = (one: Parcel) => outbox.put("x", "t", () => [one], 1);
     expect(putIn(run("chain a.b", false))).toEqual({ put: 1, refused: [] });
@@ -64,7 +64,7 @@ describe("the outbox", () => {
     expect(outbox.stillOpen("x", "other")).toEqual([]);
   });
 
-  it("takes in all or nothing", () => {
+  it("accepts all items or none", () => {
     expect(() =>
       outbox.put(
         "x",
@@ -80,7 +80,7 @@ describe("the outbox", () => {
     expect(put(parcel("a"))).toBe(1);
   });
 
-  it("takes in nothing when the disk is full, and all of it when there is room again", () => {
+  it("accepts nothing when the disk is full, and everything when there is space again", () => {
     const db = new DatabaseSync(join(folder, "kept.sqlite"));
     const full = outboxIn(db, "local");
     db.exec(`PRAGMA max_page_count = ${Number(db.prepare("PRAGMA page_count").get()?.page_count) + 2}`);
@@ -92,14 +92,14 @@ describe("the outbox", () => {
     db.close();
   });
 
-  it("gives out the oldest batch, as much as fits, and never a beginning with its end", () => {
+  it("returns the oldest batch, as much as fits, and never a start together with its end", () => {
     put({ ...parcel("a"), isEnd: false }, parcel("other", "b2"), parcel("c"), parcel("a"), parcel("d"));
     expect(next()).toEqual(["a", "c"]);
     expect(outbox.next("x", { items: 1, bytes: 1_000 }).length).toBe(1);
     expect(outbox.next("x", { items: 100, bytes: 5 }).length).toBe(1);
   });
 
-  it("is not blocked by a refused item, and retries it on request", () => {
+  it("is not blocked by a rejected item, and retries it on request", () => {
     put(parcel("a"), parcel("b"));
     outbox.refuse(outbox.next("x", LIMIT)[0]?.id ?? 0, "400 bad");
     expect(next()).toEqual(["b"]);
@@ -115,7 +115,7 @@ describe("the outbox", () => {
     expect(put(parcel("a"))).toBe(0);
   });
 
-  it("remembers why a destination is waited for until something arrives", () => {
+  it("keeps the reason for waiting for a destination until something arrives", () => {
     put(parcel("a"));
     const [item] = outbox.next("x", LIMIT);
     outbox.postpone("x", [item?.id ?? 0], 50, "503 later");
@@ -126,7 +126,7 @@ describe("the outbox", () => {
     expect(state()).toMatchObject({ nextAt: 0, failures: 0, reason: null });
   });
 
-  it("is looked after by one holder at a time", () => {
+  it("has one holder at a time", () => {
     const hold = (who: string, now: number, isAlive = true) => outbox.hold("x", who, now, now + 10, () => isAlive);
     expect([hold("a", 0), hold("b", 5), hold("a", 5)]).toEqual([true, false, true]);
     expect([hold("b", 8, false), hold("a", 9)]).toEqual([true, false]);
@@ -140,7 +140,7 @@ describe("the outbox", () => {
     expect(hold("b", 100)).toBe(true);
   });
 
-  it("keeps the first word on since when, and which threads go on", () => {
+  it("keeps the first start time, and the threads that continue", () => {
     expect(state()?.since).toBe(null);
     outbox.open("x", 5);
     outbox.open("x", 9);

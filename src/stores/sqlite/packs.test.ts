@@ -12,7 +12,7 @@ function open() {
 }
 const count = (db: DatabaseSync) => Number(db.prepare("SELECT count(*) AS n FROM pack").get()?.n);
 
-it("values that are packed together are found again, each by its place", () => {
+it("values that are packed together are found again, each by its position", () => {
   const { db, packs } = open();
   const list = Array.from({ length: 3_000 }, (_, n) => ({ n, text: `Grüße ${n} `.repeat(40) }));
   const packed = packs.together(list, (one) => [one, { of: one.n }]);
@@ -22,7 +22,7 @@ it("values that are packed together are found again, each by its place", () => {
     expect(packed.get(one)?.places.map((place) => packs.value(place))).toEqual([one, { of: one.n }]);
 });
 
-it("one alone is left to be packed by itself", () => {
+it("a single value is not packed with others", () => {
   const { db, packs } = open();
   expect(packs.together([1], () => ["text"]).size).toBe(0);
   expect(count(db)).toBe(0);

@@ -19,7 +19,7 @@ const nextPath = () => {
 storeContract("sqlite", () => openSqliteStore(nextPath(), "reader"));
 
 describe("the index file", () => {
-  it("goes from a call to its request without a scan", async () => {
+  it("finds the request of a call without a scan", async () => {
     const path = nextPath();
     (await openSqliteStore(path, "reader")).close();
     const db = new DatabaseSync(path);
@@ -33,7 +33,7 @@ describe("the index file", () => {
     expect(plan.map(({ detail }) => String(detail)).join()).toMatch(/SEARCH i USING PRIMARY KEY \(call=\?\)/);
   });
 
-  it("takes nothing of a transaction that fails on the way", async () => {
+  it("stores nothing of a transaction that fails halfway", async () => {
     const store = await openSqliteStore(nextPath(), "reader");
     const file = {
       within: null,
@@ -66,13 +66,13 @@ describe("the index file", () => {
     store.commit([batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
     expect(store.changedByOthers()).toEqual([]);
     other.setNote("x", "y");
-    // Its own are told once more then: better twice than never.
+    // Its own threads are reported once more then: better twice than never.
     expect(store.changedByOthers()).toEqual([B]);
     store.close();
     other.close();
   });
 
-  it("is there after a restart, and forgotten when another reader comes", async () => {
+  it("is kept over a restart, and discarded when another version of a reader is used", async () => {
     const path = nextPath();
     const open = async (reader: string) => {
       const store = await openSqliteStore(path, reader);
@@ -84,7 +84,7 @@ describe("the index file", () => {
     expect([await open("1"), await open("1"), await open("2")]).toEqual([null, "kept", null]);
   });
 
-  it("is not touched when it is newer, and not mistaken for one when it is something else", async () => {
+  it("is not changed if it is newer, and not opened if it is another kind of file", async () => {
     const path = nextPath();
     (await openSqliteStore(path, "reader")).close();
     const db = new DatabaseSync(path);

@@ -54,11 +54,11 @@ describe("a session", () => {
     [{ agent: "explore", title: "Look (@general subagent)" }, ["explore", "general"]],
     [{ title: "Tell (@a subagent) of (@b subagent)" }, ["b"]],
     [{ title: "Renamed" }, []],
-  ])("has the type it says, else the last one of its title: %o", (more, types) => {
+  ])("has the type in its row, else the last type in its title: %o", (more, types) => {
     const described = facts(session({ parentID: "ses_0", ...more }), "agent-described").filter(
       (d) => d.agentType !== undefined,
     );
-    // What comes first in time counts, and a user's message comes before a title.
+    // The earliest value counts, and a user's message is earlier than a title.
     expect(described.sort((a, b) => (a.at ?? 0) - (b.at ?? 0)).map((d) => d.agentType)).toEqual(types);
   });
 
@@ -76,7 +76,7 @@ describe("a session", () => {
     ],
     ["junk", undefined],
     [null, undefined],
-  ])("says what tools it may not use: %o", (permission, tools) => {
+  ])("lists the tools that it may not use: %o", (permission, tools) => {
     expect(facts(session({ permission }), "agent-described")[0]?.tools).toEqual(tools);
   });
 
@@ -102,7 +102,7 @@ describe("the state of a session after a message", () => {
     expect(facts(message(parts), "record").at(-1)).toMatchObject({ state, certain });
   });
 
-  it("says what it waits for", () => {
+  it("shows what it waits for", () => {
     const waits = (part: object) => facts(message(assistant({}, [part])), "record")[0]?.calls[0]?.waitsFor;
     expect(waits(tool({ status: "running", input: {} }, "bash"))).toBeUndefined();
     expect(waits(tool({ status: "running" }, "question"))).toBe("answer");
@@ -110,7 +110,7 @@ describe("the state of a session after a message", () => {
   });
 });
 
-describe("a call that makes a child", () => {
+describe("a call that spawns a child", () => {
   const of = (state: object, name?: string) => {
     const { observations } = pushed(message(assistant({}, [tool(state, name)])));
     const pick = <T extends Fact["type"]>(type: T) =>
@@ -181,12 +181,12 @@ describe("a call that makes a child", () => {
     expect(of(state)).toEqual(expected);
   });
 
-  it("may be of a plugin", () => {
+  it("may be that of a plugin", () => {
     expect(of({ status: "running", metadata: child }, "delegate_task").spawns).toEqual(["maybe"]);
     expect(of({ status: "running", metadata: {} }, "delegate_task").spawns).toEqual([]);
   });
 
-  it("is answered by a notice when the child was in the background", () => {
+  it("gets its result from a notification if the child ran in the background", () => {
     const text =
       '<task id="ses_2" state="error">\n<summary>Background task failed: x</summary>\n<task_result>\nno\n</task_result>\n</task>';
     const notice = message({ info: { role: "user" }, parts: [{ type: "text", text, synthetic: true }] });
@@ -213,7 +213,7 @@ describe("tokens", () => {
     expect(tokensOf(stored).outputTokens).toBe(outputTokens);
   });
 
-  it("count once a step, and not where no model answered", () => {
+  it("count once per step, and only if a model responded", () => {
     const step = { type: "step-finish", tokens: { input: 5, output: 1 }, cost: 0.5 };
     const calls = (parts: MessageParts) =>
       facts(message(parts), "model-call").map((c) => [c.response, c.tokens.inputTokens, c.costUsd]);
@@ -228,7 +228,7 @@ describe("tokens", () => {
     expect(calls(assistant({ tokens: { input: 0, output: 0 } }))).toEqual([]);
   });
 
-  it("of a conversation that is shortened are the product's own", () => {
+  it("of a compaction are internal", () => {
     const summary = pushed(
       message(assistant({ ...DONE, summary: true, finish: "stop", tokens: { input: 5, output: 1 } })),
     );
@@ -248,7 +248,7 @@ describe("a copy", () => {
     return new SessionRows(KEY, FILE).push(bytes(record), 1, id).observations[0]?.keys;
   };
 
-  it("has other ids and the same key; another message has another", () => {
+  it("has other ids and the same key; another message has another key", () => {
     expect(keys("msg_a")).toEqual(keys("msg_b"));
     expect(keys("msg_a")).not.toEqual(keys("msg_a", { time: { created: 1_001, completed: 2_000 } }));
   });
@@ -258,7 +258,7 @@ describe("events", () => {
   const events = (parts: MessageParts) =>
     new SessionRows(KEY, FILE).events(message(parts)).map((e) => [e.kind, e.text ?? e.tool?.name, e.name]);
 
-  it("are returned once complete, each under a stable name", () => {
+  it("are returned once they are complete, each under a stable name", () => {
     const call = (state: object) => events(assistant({}, [tool({ input: { a: 1 }, ...state }, "bash")]));
     expect(call({ status: "pending" })).toEqual([]);
     expect(call({ status: "running" })).toEqual([["toolCall", "bash", "prt_0"]]);
@@ -292,7 +292,7 @@ describe("events", () => {
 describe("JSON files", () => {
   const of = (parser: ReturnType<typeof sessionFile>, value: unknown) => parser.push(bytes(value), 0);
 
-  it("say together what a row says", () => {
+  it("have the same content as a row", () => {
     const part = of(partFile(KEY, FILE), {
       id: "prt_1",
       sessionID: "ses_1",

@@ -30,7 +30,7 @@ function linesOf(name: string): Uint8Array[] {
   });
 }
 
-/** What stands after all of it: of every name the last word. */
+/** The final state: the last value of every name. */
 function standing(
   lines: readonly Uint8Array[],
   parser: Parser,
@@ -55,7 +55,7 @@ const facts = (known: ReadonlyMap<string, readonly Observation[]>) =>
     .map(({ id: _, ...fact }) => JSON.stringify(fact))
     .sort();
 
-describe("a server's words", () => {
+describe("the events of a server", () => {
   it.each(["nested", "permission", "abort-child"])(
     "can be read piece by piece, with what was remembered: %s",
     (name) => {
@@ -84,7 +84,7 @@ describe("a server's words", () => {
     expect(withoutOrder(twice)).toEqual(withoutOrder(once));
   });
 
-  it("never go back: what was over is over, however old the frame that comes next", () => {
+  it("never go back: an ended state stays ended, however old the next frame is", () => {
     const part = (status: string, more: object = {}) =>
       frame("message.part.updated", {
         sessionID: "ses_a",
@@ -120,7 +120,7 @@ describe("a server's words", () => {
     expect(last).toMatchObject({ results: [{ isError: false }] });
   });
 
-  it("an answer that was on its way while the session went on says nothing", () => {
+  it("are not affected by a response that was sent before the session continued", () => {
     const parser = new ServerEvents(KEY, FILE);
     const user = { id: "msg_1", sessionID: "ses_a", role: "user", time: { created: 1 } };
     const frames = [
@@ -136,7 +136,7 @@ describe("a server's words", () => {
     expect([...later.values()].flat().map(({ type }) => type)).toEqual(["lifecycle"]);
   });
 
-  it("may be anything: nothing throws, in whatever order lines and rubbish come", () => {
+  it("may have any content: nothing throws, in any order of valid and invalid lines", () => {
     const types = [
       "session.updated",
       "message.updated",
