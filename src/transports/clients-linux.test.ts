@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LinuxClients, userIn } from "./clients-linux.ts";
 
-/** As the kernel writes it, on a machine that stores the low byte first. */
+/** As the kernel writes it on a little-endian machine. */
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:128B 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 5001 1 0000000000000000 100 0 0 10 0
    1: 0100007F:128B 0100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 5002 1 0000000000000000 20 4 30 10 -1
@@ -21,7 +21,7 @@ const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 `;
 const LOCAL = { localAddress: "127.0.0.1", localPort: 0x128b, remoteAddress: "127.0.0.1" };
 
-describe("the user of a client, by the kernel's table", () => {
+describe("the user of a client, from the kernel's table", () => {
   it.each([
     ["is that of the client's end, not of ours", { ...LOCAL, remotePort: 0xd431 }, 1001],
     [
@@ -49,11 +49,11 @@ describe("the user of a client, by the kernel's table", () => {
     expect(userIn(TABLE, connection)).toBe(user);
   });
 
-  it("is not known where it is of another user namespace", async () => {
+  it("is unknown if it is in another user namespace", async () => {
     expect(await new LinuxClients(() => Promise.resolve(TABLE)).userOf({ ...LOCAL, remotePort: 0xd437 })).toBe(null);
   });
 
-  it("costs one reading for all who ask during another, and at most three of each table for one that is not there", async () => {
+  it("reads once for all concurrent lookups, and each table at most three times for an unknown connection", async () => {
     const reads: string[] = [];
     const clients = new LinuxClients(async (path) => {
       reads.push(path);

@@ -6,10 +6,10 @@ import { fetchJson, readEventStream } from "./event-stream.ts";
 import { send } from "./send.ts";
 
 const CHUNK = 1 << 20;
-/** What may be under way between two processes besides what was read. */
+/** Bytes that may be in transit between two processes, in addition to those that were read. */
 const UNDER_WAY = 16 << 20;
 
-/** A server of whose answer there is no end; counts what it could get rid of. */
+/** A server with an endless response; counts the bytes that it could send. */
 async function endless(type: string, start: string, then = "x") {
   const chunk = Buffer.alloc(CHUNK, then);
   const sent = { bytes: 0 };
@@ -69,7 +69,7 @@ it.each([
   expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
 });
 
-it("a redirect is not followed, neither by questions, nor by the stream, nor by what is sent", async () => {
+it("a redirect is not followed, neither by requests, nor by the stream, nor by sent data", async () => {
   let visits = 0;
   const elsewhere = await serving((response) => {
     visits += 1;
@@ -86,7 +86,7 @@ it("a redirect is not followed, neither by questions, nor by the stream, nor by 
   expect(visits).toBe(0);
 });
 
-it("what was sent has arrived, though the receipt does not end", async () => {
+it("sent data counts as received even if the response body does not end", async () => {
   const { url, sent } = await endless("text/plain", "");
   const outcome = await send({ url: url.href, headers: {}, body: new Uint8Array(3), timeoutMs: 60_000 });
   expect(outcome).toMatchObject({ is: "accepted", status: 200 });

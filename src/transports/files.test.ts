@@ -15,7 +15,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-/** Their bytes are good only until the next ones are asked for. */
+/** Copies the bytes, which are valid only until the next line is read. */
 const kept = (lines: readonly Line[]) =>
   lines.map((line) => (line.is === "line" ? { ...line, bytes: Uint8Array.from(line.bytes) } : line));
 
@@ -33,7 +33,7 @@ async function linesOf(content: string | Uint8Array, isWhole = false) {
 }
 
 describe("lines of a file", () => {
-  it("are numbered from 1 and come without their ends", async () => {
+  it("are numbered from 1 and have no line ends", async () => {
     const { shown, counts } = await linesOf("one\ntwo\nthree\n");
     expect(shown).toEqual([
       [1, "one"],
@@ -50,7 +50,7 @@ describe("lines of a file", () => {
     ]);
   });
 
-  it("may end as on Windows: what is left over is white space to JSON", async () => {
+  it("may end as on Windows: the carriage return is white space to JSON", async () => {
     const { lines } = await linesOf('{"a":1}\r\n\r\n{"b":2}\r\n');
     expect(lines.map((line) => [line.number, line.is === "line" && JSON.parse(decode(line.bytes))])).toEqual([
       [1, { a: 1 }],
@@ -58,7 +58,7 @@ describe("lines of a file", () => {
     ]);
   });
 
-  it("are whole though the file is read in pieces, and letters lie across them", async () => {
+  it("are complete even if the file is read in pieces that split characters", async () => {
     const long = "ä€😀".repeat(400_000);
     const { shown, counts } = await linesOf(`short\n${long}\nlast\n`);
     expect(shown.map(([number]) => number)).toEqual([1, 2, 3]);
@@ -66,11 +66,11 @@ describe("lines of a file", () => {
     expect(counts).toMatchObject({ files: 1, bytes: Buffer.byteLength(long) + 12, lines: 3 });
   });
 
-  it("are none in an empty file", async () => {
+  it("do not exist in an empty file", async () => {
     expect(await linesOf("")).toMatchObject({ shown: [], counts: { files: 1, bytes: 0, lines: 0 } });
   });
 
-  it("exclude the zeroes of a crash, which are reported", async () => {
+  it("exclude the null bytes of a crash, which are reported", async () => {
     const { lines, shown } = await linesOf("one\n\0\0\0\0\ntwo\n\0\0");
     expect(shown).toEqual([
       [1, "one"],
@@ -81,7 +81,7 @@ describe("lines of a file", () => {
     expect(lines[1]).toEqual({ is: "zeroes", number: 2, length: 4, end: 9, ended: true });
   });
 
-  it("go on behind zeroes at the end of the file as if they had been there at once", async () => {
+  it("continue after null bytes at the end of the file as if these had been read at once", async () => {
     const { lines } = await linesOf("one\n\0\0");
     const [, zeroes] = lines;
     const path = join(folder, "file.jsonl");
@@ -93,7 +93,7 @@ describe("lines of a file", () => {
     expect((await linesOf("one\n\0\0two\n")).lines.at(-1)).toEqual(rest[0]);
   });
 
-  it("are found behind zeroes: what was written after the crash is whole", async () => {
+  it("are found after null bytes: records written after the crash are complete", async () => {
     expect((await linesOf("one\n\0\0\0two\0\n\0three", true)).shown).toEqual([
       [1, "one"],
       [2, "zeroes"],
@@ -103,11 +103,11 @@ describe("lines of a file", () => {
     ]);
   });
 
-  it("with zeroes inside are given as they are", async () => {
+  it("with null bytes inside are returned unchanged", async () => {
     expect((await linesOf("a\0b\n")).shown).toEqual([[1, "a\0b"]]);
   });
 
-  it("include a last one without an end, if it is complete", async () => {
+  it("include a last line without a line end if it is complete", async () => {
     expect((await linesOf("one\ntwo", true)).shown).toEqual([
       [1, "one"],
       [2, "two"],
@@ -125,7 +125,7 @@ describe("lines of a file", () => {
       "one",
       { is: "too-long", number: 2, length: long.length, end: long.length + 5 },
       "two",
-      // It may still be growing.
+      // The line may still be growing.
       { is: "unfinished", number: 4, length: long.length, end: long.length + 9 },
     ]);
   });
@@ -138,14 +138,14 @@ describe("lines of a file", () => {
     expect(lines.map((line) => line.is)).toEqual(["line", "too-long"]);
   });
 
-  it("are none of a pipe that took the file's place", async (context) => {
+  it("are not read from a pipe that replaced the file", async (context) => {
     needsPosix("pipes among files")(context);
     const path = join(folder, "file.jsonl");
     execFileSync("mkfifo", [path]);
     await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no longer a file");
   });
 
-  it("leave everything else its turn", async () => {
+  it("do not block the event loop", async () => {
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;
@@ -160,7 +160,7 @@ describe("lines of a file", () => {
     expect(lines.at(-1)).toMatchObject({ is: "unfinished", number: 2, length: 10, end: 4 });
   });
 
-  it("can be read on from the end of any of them, as if from the beginning", async () => {
+  it("can be read from the end of any line, with the same result as from the start", async () => {
     const { lines } = await linesOf("one\n\nzwölf\nthree\nfour", true);
     expect(lines.map((line) => line.number)).toEqual([1, 3, 4, 5]);
     for (const [i, { end, number }] of lines.entries()) {
@@ -190,7 +190,7 @@ describe("files below a folder", () => {
     return { paths: paths.sort(), errors, others: others.sort() };
   };
 
-  it("are all of them, at any depth, in the folders asked for", async () => {
+  it("are all files at any depth, in the requested folders", async () => {
     for (const path of ["projects/a/x.jsonl", "projects/a/b/c/y.jsonl", "sessions/1.json", "elsewhere/z.jsonl"])
       put(path);
     expect(await found(["projects", "sessions"])).toMatchObject({
@@ -199,12 +199,12 @@ describe("files below a folder", () => {
     });
   });
 
-  it("are none if there is no such folder, or a file instead", async () => {
+  it("are none if the folder does not exist or is a file", async () => {
     put("sessions");
     expect(await found(["projects", "sessions"])).toEqual({ paths: [], errors: [], others: [] });
   });
 
-  it("are not those behind links, so that no circle is walked", async () => {
+  it("exclude those behind symbolic links, so that no cycle is followed", async () => {
     put("projects/a/x.jsonl");
     symlinkSync(join(folder, "projects"), join(folder, "projects/a/up"));
     symlinkSync(join(folder, "projects/a/x.jsonl"), join(folder, "projects/link.jsonl"));
@@ -216,7 +216,7 @@ describe("files below a folder", () => {
     });
   });
 
-  it("are not pipes, which would keep a reader waiting for ever", async (context) => {
+  it("exclude pipes, which would block a reader forever", async (context) => {
     needsPosix("pipes among files")(context);
     mkdirSync(join(folder, "projects"));
     execFileSync("mkfifo", [join(folder, "projects/x.jsonl")]);
@@ -229,12 +229,12 @@ describe("files below a folder", () => {
     expect((await found(["projects"])).errors).toEqual([expect.stringContaining("ELOOP")]);
   });
 
-  it("are not read whole if they are larger than any record", async () => {
+  it("are not read as a whole if they are larger than any record", async () => {
     put("projects/x.json");
     expect(() => readWhole(join(folder, "projects/x.json"), noReads(), 4)).toThrow("5 bytes exceed the record limit");
   });
 
-  it("are distinguished from what replaced them", async (context) => {
+  it("are distinguished from files that replaced them", async (context) => {
     needsPosix("pipes among files")(context);
     put("projects/x.jsonl");
     symlinkSync("x.jsonl", join(folder, "projects/link.jsonl"));
@@ -244,7 +244,7 @@ describe("files below a folder", () => {
     expect(() => readWhole(join(folder, "projects/pipe.json"), noReads())).toThrow("it is no longer a file");
   });
 
-  it("are walked once, though two names lead to their folder", async () => {
+  it("are listed once, even if two names lead to their folder", async () => {
     put("a/projects/x.jsonl");
     mkdirSync(join(folder, "b"));
     symlinkSync("../a/projects", join(folder, "b/projects"));
@@ -253,7 +253,7 @@ describe("files below a folder", () => {
     expect(await newFolders(join(folder, "b"), ["projects", "sessions"], seen)).toEqual(["sessions"]);
   });
 
-  it("have a size, and can be read whole", async () => {
+  it("have a size, and can be read as a whole", async () => {
     put("projects/x.json");
     const path = join(folder, "projects/x.json");
     const counts = noReads();
@@ -265,7 +265,7 @@ describe("files below a folder", () => {
 describe("folders that match a pattern", () => {
   const named = (name: string) => join(folder, name);
 
-  it("are those it fits, or itself where there are none", () => {
+  it("are those that exist, or the pattern itself if there are none", () => {
     expect(foldersLike(named("x-*"))).toEqual([named("x-*")]);
     for (const name of ["x-2", "x-1", "y-1"]) mkdirSync(named(name));
     writeFileSync(named("x-3"), "");
@@ -274,7 +274,7 @@ describe("folders that match a pattern", () => {
     expect(foldersLike(named("y-1"))).toEqual([named("y-1")]);
   });
 
-  it("are only this user's own in a folder that everyone can write to", ({ skip }) => {
+  it("are only this user's own in a world-writable folder", ({ skip }) => {
     skip(process.getuid?.() !== 0, "only root can make folders of another user");
     chmodSync(folder, 0o1777);
     for (const name of ["x-1", "x-2", "x-*"]) mkdirSync(named(name));
@@ -288,7 +288,7 @@ describe("folders that match a pattern", () => {
 });
 
 describe("the head of a file", () => {
-  it("is all of a small one, and not all of a large one", async () => {
+  it("is all of a small file, but not of a large one", async () => {
     const path = join(folder, "file");
     writeFileSync(path, "abc");
     expect(decode(await readHead(path))).toBe("abc");
@@ -299,7 +299,7 @@ describe("the head of a file", () => {
   });
 });
 
-describe("a file continues another", () => {
+describe("whether a file continues another", () => {
   const both = (earlier: string | Uint8Array, later: string | Uint8Array) => {
     writeFileSync(join(folder, "earlier"), earlier);
     writeFileSync(join(folder, "later"), later);
@@ -316,7 +316,7 @@ describe("a file continues another", () => {
   ])("%j, %j: %s", async (earlier, later, expected) => {
     expect(await both(earlier, later)).toBe(expected);
   });
-  it("works for more than fits into memory", async () => {
+  it("is determined for files that do not fit into memory", async () => {
     const large = Buffer.alloc((2 << 20) + 7, 120);
     const changed = Buffer.from(large);
     changed[(1 << 20) + 3] = 0;

@@ -29,7 +29,7 @@ async function read(text: string, from?: LinePosition) {
   return { shown, after: last === undefined ? from : positionAfter(last) };
 }
 
-it("several records of a line have its number, each with the place of its bytes", async () => {
+it("several records of a line have its number, each with its byte range", async () => {
   const { shown } = await read('{"a":1}\n{"b":2} {"c":3}{"d":4}\n{"e":5}\n');
   expect(shown).toEqual([
     [1, 0, '{"a":1}', false],
@@ -40,7 +40,7 @@ it("several records of a line have its number, each with the place of its bytes"
   ]);
 });
 
-it("a line that grows record by record gives the same as one that is read at once", async () => {
+it("a line that grows record by record yields the same as one that is read at once", async () => {
   const whole = '{"a":1}\n{"b":2}{"c":3}\n{"d":4}\n';
   const atOnce = (await read(whole)).shown;
   for (let cut = 1; cut < whole.length; cut += 1) {
@@ -50,7 +50,7 @@ it("a line that grows record by record gives the same as one that is read at onc
   }
 });
 
-it("a whole record before one that is still written is given at once", async () => {
+it("a complete record before one that is still being written is returned at once", async () => {
   const { shown, after } = await read('{"a":1}{"b"');
   expect(shown).toEqual([
     [1, 0, '{"a":1}', false],

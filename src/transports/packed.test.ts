@@ -35,7 +35,7 @@ describe("a packed file", () => {
     expect(found.map((line) => line.text)).toEqual(LINES);
   });
 
-  it("is read on from any of its lines", async () => {
+  it("can be read from any of its lines on", async () => {
     const path = packedFile(whole);
     const at = (await read(path))[12_345];
     expect(at).toBeDefined();
@@ -43,7 +43,7 @@ describe("a packed file", () => {
     expect({ first: rest[0], count: rest.length }).toEqual({ first: at, count: LINES.length - 12_345 });
   });
 
-  it("that is made to unpack without end is left at a multiple of its size", async () => {
+  it("that expands without end is abandoned at a multiple of its size", async () => {
     const bomb = Buffer.concat(Array.from({ length: 16 }, () => zstdCompressSync(Buffer.alloc(16 << 20))));
     let bytes = 0;
     const reading = async () => {
@@ -54,18 +54,18 @@ describe("a packed file", () => {
     expect(bytes).toBeGreaterThan(MAX_RECORD);
   });
 
-  it("throws where it is nothing of the kind", async () => {
+  it("throws if it is in another format", async () => {
     await expect(read(packedFile(Buffer.from("not packed at all\n")))).rejects.toThrow();
   });
 
-  it("throws wherever it is cut off, though Node.js 22 does not", async () => {
+  it("throws wherever it is truncated, though Node.js 22 does not", async () => {
     for (const end of [3, 5, 12, whole.length >> 1, whole.length - 1])
       await expect(read(packedFile(whole.subarray(0, end))), `cut off at ${end}`).rejects.toThrow(
         "unexpected end of file",
       );
   });
 
-  it("is whole with a checksum, without a size, and with a frame to be passed over behind it", async () => {
+  it("is complete with a checksum, without a size, and with a skippable frame after it", async () => {
     const text = Buffer.from(`${"2".repeat(300_000)}\n`);
     const checked = zstdCompressSync(text, { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
     const unsized = zstdCompressSync(text, { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } });

@@ -11,7 +11,7 @@ import { systemOf } from "./system/index.ts";
 const isLinux = process.platform === "linux";
 const isWindows = process.platform === "win32";
 
-/** Asked anew each time: elsewhere than on Linux the answers of the system's tools are kept for a while. */
+/** Bypasses the cache that systems other than Linux keep for the output of their tools. */
 const processLiveness = (mark: ProcessMark) => livenessOn(systemOf(process.platform))(mark);
 
 let child: ChildProcess;
@@ -19,7 +19,7 @@ beforeEach(async () => {
   child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], {
     stdio: ["ignore", "pipe", "ignore"],
   });
-  // Once it has said something it certainly runs.
+  // It is certainly running once it has printed something.
   if (child.stdout !== null) await once(child.stdout, "data");
 });
 afterEach(() => end());
@@ -39,7 +39,7 @@ const mark = (more: Partial<PidMark> = {}): PidMark => ({
   ...more,
 });
 
-/** Field 22 of /proc/<pid>/stat: the birth in clock ticks, as products write it down. */
+/** Field 22 of /proc/<pid>/stat: the start time in clock ticks, as products record it. */
 function birth(): string {
   const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
@@ -52,17 +52,17 @@ describe("a process", () => {
     expect(processLiveness(mark())).toBe("gone");
   });
 
-  it("is the one that was marked, if it was born when the mark says", () => {
+  it("is the recorded one if its start time is the recorded one", () => {
     const born = isLinux ? birth() : "1";
     expect(processLiveness(mark({ birth: born }))).toBe("alive");
   });
 
-  it("is another one with the same number, if it was born at another time", () => {
-    // Elsewhere this is no birth, and the start of the thread decides.
+  it("is another one with the same pid if it started at another time", () => {
+    // Elsewhere this is not a start time, and the start of the thread decides.
     expect(processLiveness(mark({ birth: "1" }))).toBe(isLinux ? "gone" : "alive");
   });
 
-  it("is another one with the same number, if it began long after the thread did", () => {
+  it("is another one with the same pid if it started long after the thread", () => {
     const hour = 3_600_000;
     expect(processLiveness(mark({ startedAt: Date.now() + hour }))).toBe("alive");
     expect(processLiveness(mark({ startedAt: Date.now() - hour }))).toBe("gone");
@@ -75,19 +75,19 @@ describe("a process", () => {
 
   it("that is a zombie is gone", async ({ skip }) => {
     skip(isWindows, "Windows has no zombies");
-    // The shell starts a child and becomes a program that never asks for it.
+    // The shell starts a child and becomes a program that never waits for it.
     const parent = spawn("/bin/sh", ["-c", "true & echo $!; exec sleep 30"], { stdio: ["ignore", "pipe", "ignore"] });
     const [words] = (await once(parent.stdout, "data")) as [Buffer];
     await expect.poll(() => processLiveness(mark({ pid: Number(String(words).trim()) }))).toBe("gone");
     parent.kill("SIGKILL");
   });
 
-  it.each([0, -1, 2 ** 31, 1.5, Number.NaN])("%d is none", (pid) => {
+  it.each([0, -1, 2 ** 31, 1.5, Number.NaN])("%d is not a pid", (pid) => {
     expect(processLiveness(mark({ pid }))).not.toBe("alive");
   });
 });
 
-describe("a process of another place", () => {
+describe("a process of another machine or container", () => {
   it.each(["linux:0123456789abcdef:pid:[1]", "linux::pid:[1]", "plan9:x", "nonsense"])(
     "is unknown here: %s",
     (domain) => {
@@ -95,7 +95,7 @@ describe("a process of another place", () => {
     },
   );
 
-  it("is known here, if this is that place", () => {
+  it("is known here if this is that machine and container", () => {
     const here = isLinux
       ? `linux:00000000000000000000000000000000:${readlinkSync("/proc/self/ns/pid")}`
       : `${process.platform}:x`;
@@ -116,7 +116,7 @@ describe("the process that has a file open", () => {
     return { path, other };
   };
 
-  it("is found if it may write, and is gone when it is", async () => {
+  it("is found if it can write, and is gone when it has ended", async () => {
     const { path, other } = await open("written", "r+");
     expect(holder(path)).toEqual(isWindows ? "unknown" : { pid: other.pid, startedAt: expect.any(Number) });
     const gone = once(other, "exit");

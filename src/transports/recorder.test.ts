@@ -22,7 +22,7 @@ it("appends line by line, with private permissions", () => {
   expect(recorder.lost).toBe(0);
 });
 
-it("makes nothing before there is something to keep", () => {
+it("creates no file before there is something to record", () => {
   const path = join(scratch(), "a.jsonl");
   new Recorder(path).close();
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
@@ -37,7 +37,7 @@ it("continues after a line that a crash truncated", () => {
   expect(readFileSync(path, "utf8").split("\n")).toEqual(['{"at":1,"raw":{}}', '{"at":2,"ra', '{"at":3,"raw":3}', ""]);
 });
 
-it("lets several write to one file, each whole lines", () => {
+it("lets several processes write complete lines to one file", () => {
   const path = join(scratch(), "a.jsonl");
   const recorder = new Recorder(path);
   recorder.line("1", 1);
@@ -47,7 +47,7 @@ it("lets several write to one file, each whole lines", () => {
   expect(readFileSync(path, "utf8")).toBe('{"at":1,"raw":1}\n{"at":2,"raw":2}\n{"at":3,"raw":3}\n');
 });
 
-it("reports once that nothing can be written, counts it, and does not throw", (context) => {
+it("reports once that nothing can be written, counts the losses, and does not throw", (context) => {
   needsLinux("a device that is always full")(context);
   const failures: string[] = [];
   const recorder = new Recorder("/dev/full", (error) => failures.push(error.message));

@@ -5,7 +5,7 @@ const NOW = Date.parse("2026-01-01T00:00:00Z");
 const of = (status: number, body = "", retryAfter: string | null = null) =>
   outcomeOf(status, new TextEncoder().encode(body), retryAfter, NOW);
 
-describe("an answer", () => {
+describe("a response", () => {
   it.each([
     [200, "accepted"],
     [202, "accepted"],
@@ -25,7 +25,7 @@ describe("an answer", () => {
     expect(of(status).is).toBe(is);
   });
 
-  it("gives its reason in one line, and when to retry", () => {
+  it("has its reason in one line, and the time of the next attempt", () => {
     expect(of(503, " over\n loaded ", "2")).toEqual({
       is: "unavailable",
       status: 503,

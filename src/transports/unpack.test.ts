@@ -13,8 +13,8 @@ const PACKED = [
   ["zstd", zlib.zstdCompressSync],
 ] as const;
 
-describe.each(PACKED)("what is packed as %s", (encoding, pack) => {
-  it("is unpacked up to the limit, and refused beyond it", () => {
+describe.each(PACKED)("data packed as %s", (encoding, pack) => {
+  it("is unpacked up to the limit, and rejected beyond it", () => {
     const full = Buffer.alloc(MAX, "ä");
     expect(unpackWhole(pack(full), encoding, MAX).equals(full)).toBe(true);
     const bomb = pack(Buffer.alloc(16 * MAX));
@@ -22,7 +22,7 @@ describe.each(PACKED)("what is packed as %s", (encoding, pack) => {
     expect(() => unpackWhole(Buffer.from("not packed"), encoding, MAX)).toThrow();
   });
 
-  it("is unpacked piece by piece, and no further once it is let go", async () => {
+  it("is unpacked piece by piece, and no further once the reader stops", async () => {
     const stream = unpackingStream(encoding);
     let bytes = 0;
     stream?.on("data", (part: Buffer) => {
@@ -36,7 +36,7 @@ describe.each(PACKED)("what is packed as %s", (encoding, pack) => {
   });
 });
 
-it("what is not packed is what it is", () => {
+it("data that is not packed is returned unchanged", () => {
   const bytes = Buffer.from("as it is");
   expect([unpackWhole(bytes, null, MAX), unpackWhole(bytes, "identity", MAX)]).toEqual([bytes, bytes]);
   expect(() => unpackWhole(bytes, "compress", MAX)).toThrow(/compress/);

@@ -35,8 +35,8 @@ async function watching(
   return { base, seen, write, sees };
 }
 
-describe("a folder that is not there yet", () => {
-  it("is watched as soon as it comes, with what was written meanwhile", async () => {
+describe("a folder that does not exist yet", () => {
+  it("is watched as soon as it is created, including files written in the meantime", async () => {
     const { base, write, sees } = await watching(["product/records"]);
     mkdirSync(join(base, "product"));
     mkdirSync(join(base, "product/records/deep"), { recursive: true });
@@ -46,7 +46,7 @@ describe("a folder that is not there yet", () => {
     await sees("product/records/deep/b.jsonl");
   });
 
-  it("is watched as soon as it comes where only what lies right in it counts", async () => {
+  it("is watched as soon as it is created if only its direct content counts", async () => {
     const { base, seen, write, sees } = await watching([], () => {}, ["share/product"]);
     mkdirSync(join(base, "share/product/deep"), { recursive: true });
     write("share/product/data.db");
@@ -68,7 +68,7 @@ describe("a folder that is not there yet", () => {
   });
 });
 
-/** A system that watches whole trees, and tells only what a test makes it tell. */
+/** A system that watches whole trees, and reports only what a test triggers. */
 async function watchingTree(folder: string) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
   mkdirSync(join(base, folder), { recursive: true });
@@ -109,7 +109,7 @@ async function watchingTree(folder: string) {
   return { base, seen, current, put };
 }
 
-describe("where the system watches whole trees", () => {
+describe("if the system watches whole trees", () => {
   it("the contents of a folder that was moved there are reported, though the system names only the folder", async () => {
     const { seen, current, put } = await watchingTree("records");
     put("records/moved/agents/a.jsonl");
@@ -141,7 +141,7 @@ describe("where the system watches whole trees", () => {
   );
 });
 
-describe("a folder that is there", () => {
+describe("an existing folder", () => {
   const deep = (base: string) => {
     for (let i = 0; i < 20; i += 1) mkdirSync(join(base, "records", `p${i}`, "agents"), { recursive: true });
     writeFileSync(join(base, "records/p0/old.jsonl"), "1");
@@ -170,13 +170,13 @@ describe("a folder that is there", () => {
     }
   });
 
-  it("is watched again when all of it went and came back", async () => {
+  it("is watched again after all of it was deleted and restored", async () => {
     const { base, seen, write, sees } = await watching(["product/records"], (base) =>
       mkdirSync(join(base, "product/records/p"), { recursive: true }),
     );
     for (let i = 0; i < 5; i += 1) {
       rmSync(join(base, i % 2 === 0 ? "product/records" : "product"), { recursive: true });
-      // At times it is back before anybody hears that it was gone.
+      // Sometimes it is restored before its removal is reported.
       if (i > 2) await sleep(50);
       mkdirSync(join(base, "product/records/p"), { recursive: true });
       write("product/records/p/a.jsonl");
@@ -200,7 +200,7 @@ describe("a folder that is there", () => {
     await sees("records/moved/agents/b.jsonl");
   });
 
-  it("may itself be a link, but links in it lead nowhere", async () => {
+  it("may itself be a link, but links in it are not followed", async () => {
     const { seen, write, sees } = await watching(["link"], (base) => {
       deep(base);
       mkdirSync(join(base, "foreign"));
@@ -214,7 +214,7 @@ describe("a folder that is there", () => {
   });
 });
 
-describe("past the limit of the system", () => {
+describe("beyond the system's limit of watches", () => {
   /** Watches this many folders, then refuses as Linux does. */
   function limited(count: number) {
     const limit = { room: count };
@@ -228,7 +228,7 @@ describe("past the limit of the system", () => {
   }
 
   it.each([false, true])(
-    "what is not watched is polled, and watched again once there is room (recursive: %s)",
+    "folders that are not watched are polled, and watched again once the limit allows it (recursive: %s)",
     async (isRecursive) => {
       const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
       mkdirSync(join(base, "a/deep"), { recursive: true });

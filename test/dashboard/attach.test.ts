@@ -12,7 +12,7 @@ let server: Running;
 let agent: AgentTree;
 
 const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
-/** The server answers before it has read everything. */
+/** The server responds before it has read all files. */
 async function threadOf(provider: string): Promise<string> {
   for (;;) {
     const { items } = await json<{ items: AgentTree[] }>(`threads?provider=${provider}`);
@@ -56,7 +56,7 @@ it.each([
   await tab.page.context().close();
 });
 
-it("is in the tree by key, and says if the history can only be text", async () => {
+it("opens from the tree by keyboard, and states if the history can only be text", async () => {
   const tab = await visit(browser, server.url);
   await tab.goto(`#/tree/${encodeURIComponent(await threadOf("copilot"))}`);
   await tab.page.locator(".row[role=treeitem]").nth(1).waitFor();

@@ -1,6 +1,6 @@
 /**
- * The board in a real browser, over a server that is followed: live cards, waits, moves by hand and by keys, the log
- * over all threads, notices.
+ * The board in a real browser, with a server that is followed: live cards, waits, moves by mouse and keyboard, the log
+ * of all threads, notifications.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ let tab: Visit;
 beforeAll(async () => {
   const home = homeWith(["claude/c3-nested-parallel"]);
   mkdirSync(join(home, ".config/retinue"), { recursive: true });
-  // What was recorded is old, and must not count as silence.
+  // The recording is old, and must not count as silent.
   writeFileSync(join(home, ".config/retinue/config.yaml"), "stale_after: 3650d\n");
   product = new FakeServer();
   address = await product.start();
@@ -44,7 +44,7 @@ const frameOf = (type: string) =>
   recording.frames.findIndex((frame) => frame.includes(`"type":"${type}"`) && frame.includes(child));
 
 describe("the board", () => {
-  it("is empty at first, and takes a card made by keys from a thread of any product", async () => {
+  it("is empty at first, and gets a card for a thread of any product by keyboard", async () => {
     await tab.goto("#/board");
     await tab.page.getByText("No cards yet.").waitFor();
     await tab.page.keyboard.press("n");
@@ -55,7 +55,7 @@ describe("the board", () => {
     expect(await column("done").locator(".card").textContent()).toContain("Claude Code");
   });
 
-  it("follows a server, and shows who waits for a permission as it happens", async () => {
+  it("follows a server, and shows immediately which agent waits for a permission", async () => {
     await tab.page.getByRole("button", { name: "Follow a server" }).click();
     await tab.page.getByLabel("Address").fill(address);
     await tab.page.getByRole("button", { name: "Follow", exact: true }).click();
@@ -103,7 +103,7 @@ describe("the board", () => {
     await tab.page.getByLabel("Notify me").uncheck();
   });
 
-  it("moves a card by keys only where that makes sense, and by dragging", async () => {
+  it("moves a card by keyboard only to valid stages, and by dragging", async () => {
     await tab.goto("#/board");
     await column("done").locator(".card").nth(1).waitFor();
     await column("done").getByText("Ask first").focus();
@@ -144,7 +144,7 @@ describe("the board", () => {
     await tab.page.waitForURL((url) => url.hash === "#/board");
   });
 
-  it("removes a card, and takes that back", async () => {
+  it("removes a card, and undoes that", async () => {
     await column("queued").locator(".card", { hasText: "Nest" }).getByRole("button").click();
     await tab.page.getByRole("menuitem", { name: "Remove" }).click();
     await tab.page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
@@ -165,7 +165,7 @@ describe("the board", () => {
     await other.page.context().close();
   });
 
-  it("has nothing to complain about", () => {
+  it("has no errors in the console", () => {
     expect(tab.complaints).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** A real browser for tests: the one that is installed, or, where we may, one that we install. */
+/** A real browser for tests: the installed one, or, if that is allowed, one that is installed now. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
@@ -26,7 +26,7 @@ export function browserPath(): string {
   try {
     execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "ignore" });
   } catch {
-    // The list of packages may be missing or old.
+    // The package list may be missing or outdated.
     execFileSync("apt-get", ["update"], { env, stdio: "ignore" });
     execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "inherit" });
   }
@@ -43,7 +43,7 @@ export const BROWSER_FLAGS = [
   "--disable-dev-shm-usage",
 ];
 
-/** With a fresh profile, as playwright makes one for every launch. */
+/** With a fresh profile, as playwright creates one for every launch. */
 export function openBrowser(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath: browserPath(), headless: true, args: [...BROWSER_FLAGS, ...more] });
 }

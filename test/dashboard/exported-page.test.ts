@@ -27,7 +27,7 @@ afterAll(async () => {
 
 interface Opened {
   readonly page: Page;
-  /** Whatever the browser complained about, asked for, or was asked. */
+  /** The errors, the requests and the dialogs of the browser. */
   readonly heard: string[];
 }
 
@@ -57,7 +57,7 @@ async function open(
   return { page, heard };
 }
 
-/** Agents that are copies of one, each with a name of its own. */
+/** Copies of one agent, each with its own name. */
 function crowd(story: Story, size: number): Story {
   const [first] = story.children;
   const clone = (one: Story, n: number): Story => ({
@@ -69,7 +69,7 @@ function crowd(story: Story, size: number): Story {
 }
 
 describe("an exported page", () => {
-  it("shows the tree, a bar per agent and their events; links lead to it, and nothing is loaded", async () => {
+  it("shows the tree, a bar per agent and their events; links to it work, and nothing is loaded", async () => {
     const { page, heard } = await open(recorded);
     const agents = [...everyone(recorded)].length;
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(agents);
@@ -97,7 +97,7 @@ describe("an exported page", () => {
     await page.close();
   });
 
-  it("stays usable with 300 agents, on a narrow screen and in the dark", async () => {
+  it("stays usable with 300 agents, on a narrow screen and in dark mode", async () => {
     const { page, heard } = await open(crowd(recorded, 300), { width: 380, dark: true });
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(301);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
@@ -107,7 +107,7 @@ describe("an exported page", () => {
     await page.close();
   });
 
-  it("runs nothing that is in a transcript", async () => {
+  it("runs no code from a transcript", async () => {
     const hostile = (story: Story): Story => ({
       ...story,
       record: {

@@ -1,7 +1,4 @@
-/**
- * Transcripts are other people's words: whatever they contain is shown, and nothing of it runs, loads or stops the
- * page.
- */
+/** Transcripts contain untrusted text: all of it is shown, and nothing of it runs, loads or blocks the page. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -30,7 +27,7 @@ const HOSTILE = [
   "\u001b[31mred\u001b[0m \u001b]0;title\u0007 bell\u0007 user\u202etxt.exe \u{e0041}\u200b",
   `[ref]: ${BEACON}?reference\n\n![shown][ref]\n\n\`\`\`html\n<script>alert("code")</script>\n\`\`\`\n\n- [x] done`,
 ].join("\n\n");
-/** What Markdown takes long to read, or makes too much of. */
+/** Markdown that is slow to parse, or expands to a lot of output. */
 const SLOW = [
   "[".repeat(15_000),
   "*a_ ".repeat(4_000),
@@ -41,7 +38,7 @@ const SLOW = [
   "|a".repeat(7_500),
   "![](".repeat(4_000),
 ];
-/** With characters that no XML document may hold, and an end of what XML calls CDATA. */
+/** With characters that are invalid in XML, and the end of a CDATA section. */
 const TYPE = "<img src=x onerror=alert(2)>\u0001\u001b[31m\ufffe\uffff\ud800]]>&\"'";
 const NAME = `<b onmouseover=alert(1)>Leaf</b> \u202e${"x".repeat(3_000)}`;
 const GIANT = 50_000_000;
@@ -98,7 +95,7 @@ afterAll(async () => {
   await server?.stop();
 }, 180_000);
 
-/** How long the page takes to answer a question, at worst, while something happens. */
+/** The longest time for which an action blocks the page. */
 async function slowestAnswer(work: () => Promise<void>): Promise<number> {
   await tab.page.evaluate(() => {
     const watch = { last: performance.now(), worst: 0, timer: 0 };
@@ -117,7 +114,7 @@ async function slowestAnswer(work: () => Promise<void>): Promise<number> {
 }
 
 describe("a hostile transcript", () => {
-  it("is text in the list, the tree and its tips", async () => {
+  it("is text in the list, the tree and its tooltips", async () => {
     await tab.goto("#/");
     await tab.page.locator(".thread .name").waitFor();
     expect(await tab.page.locator(".thread .name").textContent()).toContain("<script>alert");
@@ -130,7 +127,7 @@ describe("a hostile transcript", () => {
     await tab.page.mouse.move(0, 0);
   });
 
-  it("is Markdown without teeth in the timeline", async () => {
+  it("is harmless Markdown in the timeline", async () => {
     await tab.goto(`#/agent/${thread}/a1111111111111111`);
     await tab.page.locator(".step .rendered").nth(1).waitFor();
     const said = tab.page.locator(".step .rendered").nth(1);
@@ -152,7 +149,7 @@ describe("a hostile transcript", () => {
     expect(links.filter((href) => href !== null && !/^(https?|mailto):/.test(href))).toEqual([]);
   });
 
-  it("does not stop the page, neither by its size nor by what Markdown makes of it", async () => {
+  it("does not block the page, neither by its size nor by its Markdown", async () => {
     await tab.goto("#/");
     const worst = await slowestAnswer(async () => {
       await tab.goto(`#/agent/${thread}`);
@@ -168,7 +165,7 @@ describe("a hostile transcript", () => {
     expect(worst).toBeLessThan(1_500);
   });
 
-  it("shows the beginning of a giant, and more of it on demand", async () => {
+  it("shows the beginning of a very long text, and more of it on demand", async () => {
     await tab.goto(`#/agent/${thread}`);
     const call = tab.page.locator(".step", { hasText: "Bash" }).first();
     await tab.page.locator(".step").first().waitFor();
@@ -228,7 +225,7 @@ describe("a hostile transcript", () => {
     expect(found).toEqual({ root: "svg", wrong: [] });
   });
 
-  it("ran nothing, loaded nothing, and met no error", () => {
+  it("ran nothing, loaded nothing, and caused no error", () => {
     expect(tab.complaints).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** What is written while one looks is there at once, without a reload. */
+/** New records are shown at once, without a reload. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe("a machine on which no agent has worked yet", () => {
-  it("lists the folders searched, and how to see something", async () => {
+  it("lists the searched folders, and how to see something", async () => {
     await tab.goto("#/");
     const nothing = tab.page.getByTestId("nothing-yet");
     await nothing.waitFor();
@@ -41,7 +41,7 @@ describe("a machine on which no agent has worked yet", () => {
     expect(words).toContain("not there");
   });
 
-  it("shows the demo at a click, beside it", async () => {
+  it("shows the demo with one click, on a server of its own", async () => {
     const { page, goto } = await visit(browser, server.url);
     await goto("#/");
     await page.getByRole("button", { name: "Start the demo" }).click();
@@ -52,7 +52,7 @@ describe("a machine on which no agent has worked yet", () => {
 });
 
 describe("while agents work", () => {
-  it("their thread appears by itself, and its tree grows to what it is in the end", async () => {
+  it("their thread appears by itself, and its tree grows to its final form", async () => {
     const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
     replayed = replay(recording, {
       to: join(server.home, ".claude"),

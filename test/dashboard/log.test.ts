@@ -15,10 +15,10 @@ const TREE = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
 const REFUSED = "claude://0e6ea988-544a-4ed5-be60-5d0bf23406f0";
 /** In the order in which they were spawned. */
 const CHILDREN = ["Parent A", "Parent B", "Leaf A1", "Leaf A2", "Leaf A3", "Leaf B1", "Leaf B2", "Leaf B3 late"];
-/** All are spawned in the first quarter of it, which is all that is replayed. */
+/** All are spawned in its first quarter, which is all that is replayed. */
 const LASTS_MS = 60_000;
 const PATIENCE_MS = 60_000;
-/** Only rows in sight are there, so all of them have to be. */
+/** Only visible rows are in the document, so all of them have to be visible. */
 const SIZE = { width: 1280, height: 2_600 };
 let browser: Browser;
 let server: Running;
@@ -50,11 +50,11 @@ interface Line {
   readonly kind: string;
   readonly text: string;
   readonly spawn: string | null;
-  /** Its name. */
+  /** The name of the agent. */
   readonly child: string | null;
 }
 
-/** The lines of the log from top to bottom. */
+/** The rows of the log from top to bottom. */
 const linesOn = (page: Page): Promise<Line[]> =>
   page.locator(".entry").evaluateAll((all) =>
     all
@@ -70,7 +70,7 @@ const linesOn = (page: Page): Promise<Line[]> =>
       .map(({ top: _, ...line }) => line),
   );
 const spawnsIn = (lines: readonly Line[]) => lines.flatMap(({ spawn }) => spawn ?? []);
-/** What would tell of a spawn beside its line. */
+/** Rows that would show a spawn a second time. */
 const repeats = (lines: readonly Line[]) =>
   lines.filter(
     ({ spawn, agent, kind, text }) =>
@@ -129,7 +129,7 @@ describe("a spawn in the log of a recording", () => {
     expect(await tab.page.locator(".agent h1").textContent()).toBe("Parent B");
   });
 
-  it("is the prompt of the child where only the child is shown, and the parent's line where only the parent is", async () => {
+  it("is the prompt of the child if only the child is shown, and the parent's line if only the parent is", async () => {
     const [first] = await spawnsOf(server, TREE);
     const child = first?.spawn?.agentId ?? "";
     await tab.goto(`#/log/${TREE}`);
@@ -147,7 +147,7 @@ describe("a spawn in the log of a recording", () => {
     expect(await tab.page.locator(".spawn-details").textContent()).toContain("Do it. @@A");
   });
 
-  it("stays an ordinary call where it was refused", async () => {
+  it("stays an ordinary call if it was rejected", async () => {
     await tab.goto(`#/log/${REFUSED}`);
     await waitForSpawns(tab.page, 3);
     const [refused, ...others] = repeats(await linesOn(tab.page));
@@ -174,7 +174,7 @@ describe("a spawn in the log of a recording", () => {
 });
 
 describe("a spawn in the log while agents work", () => {
-  it("is one line from the first, which stays in its place and stays open", async () => {
+  it("is one line from the start, which stays in its place and stays open", async () => {
     const live = await serve(mkdtempSync(join(tmpdir(), "retinue-log-")));
     const stop = new AbortController();
     const { page, goto, complaints } = await visit(browser, live.url, SIZE);
@@ -201,7 +201,7 @@ describe("a spawn in the log while agents work", () => {
         seen.push((await linesOn(page)).flatMap(({ child }) => child ?? []));
       expect(seen.at(-1)).toEqual(CHILDREN);
       expect(new Set(seen.map((names) => names.length)).size).toBeGreaterThan(1);
-      // None ever stood twice, went, or changed places with another.
+      // No line was ever shown twice, disappeared, or changed places with another.
       for (const [n, names] of seen.entries())
         expect(seen[n + 1]?.filter((name) => names.includes(name)) ?? names).toEqual(names);
       expect(repeats(await linesOn(page))).toEqual([]);

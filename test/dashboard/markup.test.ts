@@ -23,7 +23,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-describe("a notification of an end in the background", () => {
+describe("the notification that a background agent ended", () => {
   it("is a sentence on the page of the agent, with the raw record", async () => {
     await tab.goto(`#/agent/${TREE}`);
     const told = tab.page.locator(".step[data-kind=note]", { hasText: SENTENCE });

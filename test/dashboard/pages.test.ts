@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 describe("threads", () => {
-  it("are all listed, with what they cost, and opened by keyboard", async () => {
+  it("are all listed, with their cost, and opened by keyboard", async () => {
     await tab.goto("#/");
     const rows = tab.page.locator(".thread");
     await rows.nth(threads.length - 1).waitFor();
@@ -51,7 +51,7 @@ describe("threads", () => {
     await tab.page.waitForURL((url) => url.hash === `#/tree/${uri}`);
   });
 
-  it("are filtered, and the filter is in the address", async () => {
+  it("are filtered, and the filter is in the URL", async () => {
     await tab.goto("#/");
     await tab.page.getByLabel("Status").selectOption("errored");
     await tab.page.waitForFunction(() => document.querySelectorAll(".thread").length === 1);
@@ -68,7 +68,7 @@ describe("threads", () => {
     await tab.page.locator(".thread").first().waitFor();
   });
 
-  it("are searched through, down to the record", async () => {
+  it("can be searched, down to the record", async () => {
     await tab.goto("#/");
     await tab.page.locator(".thread").first().waitFor();
     await tab.page.keyboard.press("/");
@@ -87,7 +87,7 @@ describe("threads", () => {
 });
 
 describe("the tree", () => {
-  it("shows every agent under its parent, with the sums of the whole", async () => {
+  it("shows every agent under its parent, with the sums of the whole tree", async () => {
     await tab.goto(`#/tree/${TREE}`);
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     expect(await treeOnScreen(tab.page)).toEqual([
@@ -123,7 +123,7 @@ describe("the tree", () => {
     expect(await treeOnScreen(tab.page)).toHaveLength(9);
   });
 
-  it("is sorted by any column, and says so in the address", async () => {
+  it("is sorted by any column, which is in the URL", async () => {
     await tab.goto(`#/tree/${TREE}`);
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     await tab.page.locator("[data-sort=Σcost]").click();
@@ -138,7 +138,7 @@ describe("the tree", () => {
     expect(tab.page.url()).not.toContain("sort");
   });
 
-  it("is walked by keyboard", async () => {
+  it("can be navigated by keyboard", async () => {
     await tab.goto(`#/tree/${TREE}`);
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     const selected = () => tab.page.locator(".row.selected .name").textContent();
@@ -184,7 +184,7 @@ describe("the tree", () => {
     expect(await tab.page.locator(".row.selected").count()).toBe(1);
   });
 
-  it("has the evidence of every edge one key or click away", async () => {
+  it("shows the evidence of every edge with one key or click", async () => {
     await tab.goto(`#/tree/${TREE}?sel=${encodeURIComponent(await idOf("Leaf A2"))}`);
     await tab.page.locator(".row.selected").waitFor();
     await tab.page.keyboard.press("w");
@@ -197,7 +197,7 @@ describe("the tree", () => {
     expect(tab.page.url()).not.toContain("why=");
   });
 
-  it("is corrected by hand, says so, and takes it back", async () => {
+  it("can be corrected by hand, shows it, and undoes it", async () => {
     await tab.goto(`#/tree/${TREE}`);
     const leaf = tab.page.locator(".row", { hasText: "Leaf A1" });
     await leaf.click({ button: "right" });
@@ -215,7 +215,7 @@ describe("the tree", () => {
     const back = await treeOnScreen(tab.page);
     expect(back.indexOf("    Leaf A1")).toBeLessThan(back.indexOf("  Parent B"));
 
-    // Again, and taken back from the menu, by keyboard alone.
+    // Again, and undone from the menu, by keyboard alone.
     await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
     await tab.page.keyboard.press("m");
     for (const key of ["j", "j", "j", "Enter"]) await tab.page.keyboard.press(key);
@@ -230,7 +230,7 @@ describe("the tree", () => {
   });
 });
 
-it("closes a menu that was hardly open", async () => {
+it("closes a menu immediately after it was opened", async () => {
   await tab.goto(`#/tree/${TREE}`);
   await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
   await tab.page.evaluate(() =>
@@ -241,7 +241,7 @@ it("closes a menu that was hardly open", async () => {
 });
 
 describe("an agent", () => {
-  it("is asked and answers, side by side, with its timeline below", async () => {
+  it("shows its prompt and its result side by side, with its timeline below", async () => {
     await tab.goto(`#/agent/${await idOf("Parent A")}`);
     await tab.page.locator("[data-panel=Prompt] .rendered").waitFor();
     expect(await tab.page.locator("[data-panel=Prompt]").textContent()).toContain("Do it. @@A");
@@ -256,7 +256,7 @@ describe("an agent", () => {
     expect(await tab.page.locator(".step").count()).toBeGreaterThan(3);
   });
 
-  it("shows what tools got and gave when unfolded, and leads to the raw record", async () => {
+  it("shows input and output of tools when unfolded, and leads to the raw record", async () => {
     await tab.goto(`#/agent/${await idOf("Leaf B1")}`);
     const call = tab.page.locator(".step[data-kind=toolCall]").first();
     await call.waitFor();
@@ -277,7 +277,7 @@ describe("an agent", () => {
     await tab.page.waitForFunction(() => document.querySelector(".agent h1")?.textContent === "Leaf B2");
   });
 
-  it("that failed says so", async () => {
+  it("that failed is shown as failed", async () => {
     await tab.goto(`#/tree/${failing.uri}`);
     await tab.page
       .locator(".row", { has: tab.page.locator("[data-status=errored]") })
@@ -308,7 +308,7 @@ describe("the log", () => {
     expect(new Set(chips).size).toBe((same?.counts.descendants ?? 0) + 1);
   });
 
-  it("hides and shows agents by their chips, and keeps it in the address", async () => {
+  it("hides and shows agents by their chips, and keeps that in the URL", async () => {
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(".entry").nth(5).waitFor();
     const id = (await idOf("Parent A")).split("/").at(-1) ?? "";
@@ -331,7 +331,7 @@ describe("the log", () => {
     ).toBe(1);
   });
 
-  it("folds what a sub-agent did in a row into one line, until it is opened", async () => {
+  it("folds consecutive events of a sub-agent into one line, until it is opened", async () => {
     const id = (await idOf("Leaf B1")).split("/").at(-1) ?? "";
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(`[data-chip="${id}"]`).dblclick();
@@ -349,8 +349,8 @@ describe("the log", () => {
   });
 });
 
-describe("the rest", () => {
-  it("shows what the doctor knows", async () => {
+describe("the dashboard", () => {
+  it("shows the report of the doctor", async () => {
     await tab.goto("#/health");
     await tab.page.getByText("Root folders searched").waitFor();
     const text = await tab.page.locator(".health").textContent();
@@ -358,7 +358,7 @@ describe("the rest", () => {
     expect(text).toContain("index.sqlite");
   });
 
-  it("explains its keys, and closes", async () => {
+  it("shows its keyboard shortcuts, and closes them", async () => {
     await tab.goto("#/");
     await tab.page.keyboard.press("?");
     const help = tab.page.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -369,7 +369,7 @@ describe("the rest", () => {
     await help.waitFor({ state: "detached" });
   });
 
-  it("is light or dark, as the system says or as one likes", async () => {
+  it("is light or dark, as the system or the user chooses", async () => {
     const background = () => tab.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await tab.goto("#/");
     const light = await background();

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** What a canvas of the dashboard says it shows. */
+/** The content that a canvas of the dashboard reports. */
 export interface Shown {
   readonly rows: readonly {
     readonly uri: string;
@@ -36,7 +36,7 @@ interface PictureElement extends HTMLCanvasElement {
   frames(): number;
 }
 
-/** Once that of this thread has been drawn. */
+/** Resolves once the picture of this thread has been drawn. */
 export async function waterfallOn(page: Page, root: string): Promise<Shown> {
   await page.waitForFunction((uri) => {
     const canvas = document.querySelector(".waterfall canvas.picture") as Partial<PictureElement> | null;
@@ -61,7 +61,7 @@ export async function waterfallOn(page: Page, root: string): Promise<Shown> {
   });
 }
 
-/** The colours of a canvas at these places of the page, as `r,g,b`. */
+/** The colours of a canvas at these positions of the page, as `r,g,b`. */
 export function pixelsOf(
   page: Page,
   selector: string,
@@ -80,7 +80,7 @@ export function pixelsOf(
   );
 }
 
-/** What a colour of the style sheet comes to, as `r,g,b`. */
+/** The computed value of a colour of the style sheet, as `r,g,b`. */
 export function colorOf(page: Page, variable: string): Promise<string> {
   return page.evaluate((name) => {
     const probe = document.body.appendChild(document.createElement("span"));

@@ -1,4 +1,4 @@
-/** Pictures grow while agents work, and in the end are what a fresh page shows. */
+/** Pictures grow while agents work, and in the end equal those of a fresh page. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ describe("while agents work", () => {
     expect(frames).toBeGreaterThan(3);
   });
 
-  it("and in the end a fresh page shows the same", { timeout: PATIENCE_MS * 2 }, async () => {
+  it("a fresh page shows the same in the end", { timeout: PATIENCE_MS * 2 }, async () => {
     await replayed;
     const settled = async () => JSON.stringify(shape(await waterfallOn(tab.page, root)));
     const fresh = await visit(browser, server.url);
@@ -89,7 +89,7 @@ describe("while agents work", () => {
     expect(fresh.complaints).toEqual([]);
   });
 
-  it("and the graph has all agents with their final status", { timeout: PATIENCE_MS }, async () => {
+  it("the graph has all agents with their final status", { timeout: PATIENCE_MS }, async () => {
     await tab.goto(`#/graph/${root}`);
     await tab.page.locator(".drawing [data-uri]").nth(8).waitFor();
     await tab.page.waitForFunction(

@@ -1,4 +1,4 @@
-/** The pictures in a real browser: who is in them, where and when, read back from what was drawn and by pixel. */
+/** The pictures in a real browser: which agents, where and when, from the reported content and by pixel. */
 
 import { readFile } from "node:fs/promises";
 import type { Browser } from "playwright-core";
@@ -22,7 +22,7 @@ const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/$
 const all = (node: AgentTree): AgentTree[] => [node, ...node.children.flatMap(all)];
 const named = (name: string) => all(tree).find((node) => node.description === name) as AgentTree;
 const time = (at: string | null) => (at === null ? null : Date.parse(at));
-/** As the page itself knows it: the browser hears of it later. */
+/** The state of the page itself: the browser is notified later. */
 const hash = () => tab.page.evaluate(() => location.hash);
 const selected = async () => new URLSearchParams((await hash()).split("?")[1]).get("sel");
 
@@ -52,7 +52,7 @@ describe("the waterfall", () => {
     expect(drawn.map(({ uri }) => uri)).toEqual(rows.map(({ uri }) => uri));
   });
 
-  it("has drawn what it says, in the colours that mean it", async () => {
+  it("draws what it reports, in the colours of the legend", async () => {
     const { drawn, view } = await waterfallOn(tab.page, TREE);
     const wide = drawn.flatMap(({ y, bars }) =>
       bars.filter((bar) => bar.width > 8 && bar.kind !== "wait").map((bar) => ({ ...bar, y })),
@@ -62,7 +62,7 @@ describe("the waterfall", () => {
     const colors = await Promise.all(["span-model", "span-tool"].map((name) => colorOf(tab.page, name)));
     const seen = await pixelsOf(tab.page, ".waterfall canvas.picture", places);
     expect(seen).toEqual(wide.map(({ kind }) => (kind === "model" ? colors[0] : colors[1])));
-    // The first answer of Parent A: from the beginning of its first span to its end, as far as a pixel goes.
+    // The first response of Parent A: from the start of its first span to its end, to the pixel.
     const { spans } = (
       await json<{ items: { uri: string; spans: { from: number; to: number; kind: string }[] }[] }>(
         `agents/${encodeURIComponent(TREE)}/spans`,
@@ -76,7 +76,7 @@ describe("the waterfall", () => {
     expect(left).toBeGreaterThan(100);
   });
 
-  it("draws the critical path: through the agent that the end really waited for", async () => {
+  it("draws the critical path: through the agent that the end actually waited for", async () => {
     const { path } = await waterfallOn(tab.page, TREE);
     expect(path.map(({ uri }) => uri)).toEqual([TREE, named("Leaf B3 late").uri, TREE]);
     await tab.page.getByRole("button", { name: /Leaf B3 late \d+ %/ }).click();
@@ -112,7 +112,7 @@ describe("the waterfall", () => {
     await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent A").uri}`);
   });
 
-  it("scrolls to the agent in the address, and shows time and tokens under the pointer", async () => {
+  it("scrolls to the agent in the URL, and shows time and tokens under the pointer", async () => {
     await tab.goto(`#/waterfall/${named("Leaf A1").uri}`);
     const { drawn, rows } = await waterfallOn(tab.page, TREE);
     expect(rows).toHaveLength(9);
@@ -127,7 +127,7 @@ describe("the waterfall", () => {
     expect(await selected()).toBe(drawn[3]?.uri);
   });
 
-  it("zooms and pans by mouse, and stays within what there is", async () => {
+  it("zooms and pans by mouse, and stays within the thread", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { whole } = await waterfallOn(tab.page, TREE);
     await tab.page.getByRole("button", { name: "Zoom in" }).click();
@@ -144,7 +144,7 @@ describe("the waterfall", () => {
     expect((await waterfallOn(tab.page, TREE)).view).toEqual(whole);
   });
 
-  it("shows failures with a mark of their own", async () => {
+  it("marks failures", async () => {
     await tab.goto(`#/waterfall/${failing.uri}`);
     const { drawn } = await waterfallOn(tab.page, failing.uri);
     const failed = drawn.flatMap(({ bars, y }) =>
@@ -155,7 +155,7 @@ describe("the waterfall", () => {
     expect(await pixelsOf(tab.page, ".waterfall canvas.picture", failed)).toEqual(failed.map(() => red));
   });
 
-  it("follows light and dark", async () => {
+  it("follows light and dark mode", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { drawn } = await waterfallOn(tab.page, TREE);
     const bar = drawn[1]?.bars.find(({ kind }) => kind === "model");
@@ -223,7 +223,7 @@ describe("the icicle", () => {
     }
   });
 
-  it("is walked by keyboard, and looked at from an agent on down", async () => {
+  it("can be navigated by keyboard, and limited to a subtree", async () => {
     await tab.goto(`#/waterfall/${TREE}?as=icicle`);
     await tab.page.locator(".icicle canvas.picture").waitFor();
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
@@ -295,7 +295,7 @@ describe("the graph", () => {
     await nodes().nth(8).waitFor();
   });
 
-  it("is walked by keyboard, and leads to the agent", async () => {
+  it("can be navigated by keyboard, and leads to the agent", async () => {
     for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
     expect(await selected()).toBe(named("Leaf B1").uri);
     await tab.page.keyboard.press("ArrowLeft");
@@ -315,7 +315,7 @@ describe("the graph", () => {
     expect(await tab.page.locator("path[data-edge=spawned]").count()).toBe(1);
   });
 
-  it("is saved as SVG and as PNG, all of it", async () => {
+  it("is saved completely as SVG and as PNG", async () => {
     await tab.goto(`#/graph/${TREE}?color=type`);
     await nodes().nth(8).waitFor();
     for (let i = 0; i < 5; i += 1) await tab.page.keyboard.press("+");
@@ -380,7 +380,7 @@ describe("stats", () => {
     expect(await tab.page.locator("[data-chart=day] .day a").count()).toBe(by.day?.length);
   });
 
-  it("lead to the threads behind a bar, and the way there is in the address", async () => {
+  it("lead to the threads behind a bar, and the path is in the URL", async () => {
     await tab.page.locator("[data-chart=type] tr[data-key=general-purpose] a").click();
     await tab.page.locator(".behind li").first().waitFor();
     expect(await hash()).toContain("behind=type%3Ageneral-purpose");
@@ -390,7 +390,7 @@ describe("stats", () => {
     await tab.page.waitForURL((url) => url.hash === `#/tree/${TREE}`);
   });
 
-  it("are of the time that was asked for, and say so where there is nothing", async () => {
+  it("are limited to the requested time, and show a message if there are none", async () => {
     await tab.goto("#/stats?measure=tokens");
     await tab.page.locator("[data-chart=model] tbody tr").first().waitFor();
     await tab.page.getByLabel("Period").selectOption("1d");

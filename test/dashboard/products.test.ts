@@ -1,7 +1,4 @@
-/**
- * Threads of all products on one machine: each is listed under its product's name, and its tree, log and agents are
- * there.
- */
+/** Threads of all products on one machine: each is listed under its product's name, with its tree, log and agents. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
@@ -18,7 +15,7 @@ let server: Running;
 let tab: Visit;
 let threads: readonly AgentRecord[];
 
-/** The richest recording of a product, as its name goes: new products are included automatically. */
+/** The largest recording of a product by name: new products are included automatically. */
 function recordingOf(provider: string): string {
   const names = readdirSync(join(FIXTURES, provider)).sort();
   return `${provider}/${names.find((name) => /nested/.test(name)) ?? names.find((name) => /parallel/.test(name)) ?? names[0]}`;

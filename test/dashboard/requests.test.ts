@@ -1,7 +1,4 @@
-/**
- * The requests of an agent in a real browser: what was sent and answered, what changed, and the sub-tasks that it led
- * to.
- */
+/** The requests of an agent in a real browser: the request, the response, the changes, and the resulting sub-tasks. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Proxied, startProxied } from "../proxy/proxied.ts";
@@ -30,7 +27,7 @@ afterAll(async () => {
   await server.close();
 });
 
-it("leads from an agent to its requests, shows new ones as they come, what was sent, and the sub-tasks to click on", async () => {
+it("leads from an agent to its requests, and shows new ones live, with their content and sub-tasks", async () => {
   const { page, complaints, goto } = await visit(browser, server.url.replace(/\/$/, ""));
   await goto(`#/agent/claude://${SESSION}`);
   await page.getByRole("link", { name: "API requests" }).click();
@@ -56,7 +53,7 @@ it("leads from an agent to its requests, shows new ones as they come, what was s
   expect(complaints).toEqual([]);
 });
 
-it("says so where nothing went through a proxy, and fits a narrow screen in the dark", async () => {
+it("shows a message if nothing went through a proxy, and fits a narrow screen in dark mode", async () => {
   const { page, complaints, goto } = await visit(browser, server.url.replace(/\/$/, ""), {
     width: 400,
     height: 800,

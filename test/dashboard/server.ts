@@ -1,4 +1,4 @@
-/** The real server over a home of the test's choosing. */
+/** The real server on a temporary home. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** A home of its own with these recordings in it, named `<provider>/<case>`, so that tests may write there. */
+/** A temporary home with these recordings, named `<provider>/<case>`, so that tests may write there. */
 export function homeWith(recordings: readonly string[]): string {
   const home = mkdtempSync(join(tmpdir(), "retinue-dashboard-"));
   for (const name of recordings) {
@@ -39,7 +39,7 @@ export async function serve(home: string): Promise<Running> {
   });
   const url = await addressOf(child);
   let isStopping = false;
-  // A server that dies is the finding, not whatever cannot reach it any more.
+  // Reports a crash of the server rather than the failed requests that follow from it.
   child.once("exit", (code, signal) => {
     if (!isStopping) process.stderr.write(`the server ended with ${code ?? signal}: ${output}\n`);
   });

@@ -30,7 +30,7 @@ async function lock(index: string): Promise<ChildProcess> {
   return child;
 }
 
-it("says what the server cannot do and since when, for as long as that lasts", { timeout: 180_000 }, async () => {
+it("shows what the server cannot do and since when, for as long as that lasts", { timeout: 180_000 }, async () => {
   const { page, goto } = await visit(browser, server.url);
   await goto("#/");
   await page.locator(".thread").first().waitFor();

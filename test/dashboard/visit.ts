@@ -2,12 +2,12 @@ import type { Browser, Page } from "playwright-core";
 
 export interface Visit {
   readonly page: Page;
-  /** Errors of scripts, refusals by the content policy, and requests to anybody but our server. */
+  /** Script errors, violations of the content security policy, and requests to other hosts. */
   readonly complaints: readonly string[];
   goto(hash: string): Promise<void>;
 }
 
-/** A tab of its own, with its own storage, that writes down whatever goes wrong in it. */
+/** A separate tab with its own storage, which records everything that goes wrong in it. */
 export async function visit(
   browser: Browser,
   url: string,

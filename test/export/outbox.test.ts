@@ -1,6 +1,4 @@
-/**
- * What becomes of what is sent, with services that misbehave in every way they have. test/faults kills those who send.
- */
+/** Delivery of sent items by services that fail in every way they can. test/faults kills the senders. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -45,7 +43,7 @@ const outbox = async (retry = false) =>
   readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
 const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
 const llmRuns = () => [...server.runs.values()].filter((run) => run.run_type === "llm").length;
-/** Everything is there, whole, and once. */
+/** Everything has arrived complete, and once. */
 async function expectAll() {
   expect(llmRuns()).toBe(await callsOf());
   for (const run of server.runs.values()) {
@@ -55,7 +53,7 @@ async function expectAll() {
 }
 
 describe("an export", () => {
-  it("sends everything, waits for the word that it arrived, and sends nothing twice", async () => {
+  it("sends everything, waits for the confirmation, and sends nothing twice", async () => {
     const first = await send();
     expect([first.code, first.stderr]).toEqual([0, ""]);
     expect(first.stdout).toMatch(/items? of 2 turns in 1 thread/);
@@ -65,7 +63,7 @@ describe("an export", () => {
     const again = await send();
     expect([again.code, server.requests.length]).toEqual([0, requests]);
     expect(again.stdout).toContain(" 0 of them new");
-    // Who lost all memory of it makes the same ids again: the server knows them.
+    // An exporter without its memory generates the same ids again, and the server knows them.
     rmSync(env.RETINUE_HOME as string, { recursive: true });
     expect((await send()).code).toBe(0);
     expect(new Set(server.runs.keys())).toEqual(ids);
@@ -97,7 +95,7 @@ describe("an export", () => {
     expect(server.requests.length).toBe(1);
   });
 
-  it("keeps everything while the key is refused, says why, and sends it once the key is right", async () => {
+  it("keeps everything while the key is rejected, reports why, and sends it once the key is valid", async () => {
     env.CC_LANGSMITH_API_KEY = "wrong";
     server.faults.push(
       ...Array.from(
@@ -115,7 +113,7 @@ describe("an export", () => {
     await expectAll();
   });
 
-  it("does not block others because of one bad run, and names it and the reason", async () => {
+  it("does not block other runs because of one invalid run, and names it and the reason", async () => {
     server.poison.add("Bash");
     const { code, stderr } = await send();
     expect([code, stderr.includes("refused")]).toEqual([1, true]);
@@ -128,7 +126,7 @@ describe("an export", () => {
     await expectAll();
   });
 
-  it("splits what is too large until it fits", async () => {
+  it("splits batches that are too large until they fit", async () => {
     server.maxBytes = 8_000;
     expect((await send()).code).toBe(0);
     await expectAll();
@@ -143,7 +141,7 @@ describe("an export", () => {
     expect(state).toMatchObject({ refused: 0, reason: expect.stringContaining("ECONNREFUSED") });
     expect(state?.waiting).toBeGreaterThan(20);
     server = await startLangSmith();
-    // The same variables lead to the new one.
+    // The same variables lead to the new server.
     env.LANGSMITH_ENDPOINT = server.url;
     expect((await send()).code).toBe(0);
     await expectAll();
@@ -151,7 +149,7 @@ describe("an export", () => {
 });
 
 describe("processes", () => {
-  it("at once send everything once", async () => {
+  it("running at the same time send everything once", async () => {
     const all = await Promise.all([1, 2, 3].map(() => retinueProcess(env.HOME as string, SEND, env)));
     expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(all.map(() => [0, ""]));
     await expectAll();
@@ -161,14 +159,14 @@ describe("processes", () => {
 
 describe("flushing", () => {
   const traced = () => ({ ...env, TRACE_TO_LANGSMITH: "true" });
-  /** As if tracing had been on since before it all happened. */
+  /** As if tracing had been enabled before all of it happened. */
   const since = async (at: number) => {
     const kept = await keep(env);
     kept.outbox.open(`langsmith ${server.url} (by product)`, at);
     kept.close();
   };
 
-  it("sends what happened since tracing was switched on, and no history", async () => {
+  it("sends what happened since tracing was enabled, and no history", async () => {
     expect((await flush(traced())).map(({ waiting, isOurs }) => [waiting, isOurs])).toEqual([[0, true]]);
     expect(server.runs.size).toBe(0);
     rmSync(env.RETINUE_HOME as string, { recursive: true });
@@ -189,7 +187,7 @@ describe("flushing", () => {
   it.each([
     ["there is no server", false],
     ["the server was started without the variables", true],
-  ])("is left behind by a hook that has returned long before, where %s", async (_, hasServer) => {
+  ])("continues in the background after the hook has returned, if %s", async (_, hasServer) => {
     await since(0);
     const served = hasServer
       ? await serve({ env, settings: await loadSettings(env), notify: () => {}, port: 0, host: null })
@@ -214,11 +212,11 @@ describe("flushing", () => {
     await until(() => llmRuns() === calls);
     await until(async () => (await outbox())[0]?.waiting === 0);
     await expectAll();
-    // Whoever works in the background has gone home.
+    // The background process has ended.
     await until(async () => (await outbox())[0]?.holder === null);
   });
 
-  it("does nothing, and makes nothing, where tracing is off", async () => {
+  it("does nothing, and creates nothing, if tracing is off", async () => {
     expect(await flush(env)).toEqual([]);
     expect((await retinueProcess(env.HOME as string, ["hook", "--flush"], env)).stderr).toContain("TRACE_TO_LANGSMITH");
   });

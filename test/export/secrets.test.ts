@@ -1,4 +1,4 @@
-/** How many secrets are found, how often something else is taken for one, and that no text takes long. */
+/** The share of secrets that are found, the rate of false positives, and that no text takes long. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -20,18 +20,18 @@ describe("secrets in public formats", () => {
   it.each(SECRET_FORMATS)("$group: $name", ({ text, secrets }) => {
     expect(leaks(text, secrets)).toEqual(secrets);
     expect(leaks(withoutSecrets(text), secrets)).toEqual([]);
-    // The same inside JSON, as transcripts have it, and behind other text.
+    // The same inside JSON, as in transcripts, and after other text.
     expect(leaks(withoutSecrets(JSON.stringify({ text: `Line one\n${text}\nline three` })), secrets)).toEqual([]);
   });
 
-  it("are as many as the documentation says", () => {
+  it("are as many as documented", () => {
     const groups = Map.groupBy(SECRET_FORMATS, ({ group }) => group);
     for (const [group, formats] of groups)
       expect(page).toContain(`| ${group} | ${formats.length} of ${formats.length} |`);
     expect(SECRET_FORMATS.length).toBeGreaterThan(102);
   });
 
-  it("stay out when it is done twice", () => {
+  it("stay redacted if redaction runs twice", () => {
     for (const { text } of SECRET_FORMATS) expect(withoutSecrets(withoutSecrets(text))).toBe(withoutSecrets(text));
     const texts = fc.array(
       fc.oneof(
@@ -48,7 +48,7 @@ describe("secrets in public formats", () => {
     );
   });
 
-  it("may be split over the texts of a list, after a flag or beside a name", () => {
+  it("may be split over the texts of a list, after a flag or next to a name", () => {
     const redactor = new Redactor(DEFAULT_REDACTION);
     expect(redactor.value(["gh", "p_a1B2c3D4e5F6g7H8", "i9J0k1L2m3N4o5P6q7R8", "and more"].slice(1))).toEqual([
       "p_a1B2c3D4e5F6g7H8",
@@ -78,14 +78,14 @@ describe("secrets in texts", () => {
     return [text, inJson].some((whole) => secrets.some((secret) => isLeft(withoutSecrets(whole), secret)));
   });
 
-  it("are found as often as the documentation says", () => {
+  it("are found as often as documented", () => {
     for (const [list, texts] of Map.groupBy(secretTexts(), (each) => each.list)) {
       const found = texts.length - missed.filter((each) => each.list === list).length;
       expect(page).toContain(`| ${list} | ${found} of ${texts.length} |`);
     }
   });
 
-  it("that are not found are known", () => {
+  it("that are not found are listed", () => {
     expect(missed.map(({ name }) => name)).toEqual([
       "md: colon words",
       "vendor: zhipu",
@@ -116,7 +116,7 @@ describe("secrets in texts", () => {
   });
 });
 
-describe("no secrets", () => {
+describe("false positives", () => {
   it.each([
     "bypass: 1",
     "compass=n1",
@@ -168,7 +168,7 @@ describe("no secrets", () => {
     expect(withoutSecrets(text)).toBe(text);
   });
 
-  it("are rarely taken for one in the code of others", () => {
+  it("are rare in other projects' code", () => {
     const packages = [
       "hono",
       "vitest",
@@ -191,7 +191,7 @@ describe("no secrets", () => {
       )) {
         const text = readFileSync(join(folder, path), "utf8");
         const count = text.split("\n").length;
-        // Minified files have no lines to speak of.
+        // Minified files have very long lines.
         if (text.length > 300 * count || text.length > 200_000) continue;
         lines += count;
         found += withoutSecrets(text).split(SECRET).length - text.split(SECRET).length;
@@ -206,7 +206,7 @@ describe("no secrets", () => {
   });
 });
 
-describe("time", () => {
+describe("the time", () => {
   it("is linear: no pattern can backtrack over an unbounded run", () => {
     const sources = [
       ...PREFIXED,
@@ -224,7 +224,7 @@ describe("time", () => {
   });
 
   it("is short for repetitions of everything that a secret begins with", () => {
-    // Each takes some 20 ms; what is quadratic takes half a minute.
+    // Each takes about 20 ms; quadratic work would take half a minute.
     for (const piece of [...PREFIXED.map(beginning), ...HOSTILE]) {
       const before = process.cpuUsage();
       withoutSecrets(piece.repeat(Math.ceil(200_000 / piece.length)));
@@ -234,9 +234,9 @@ describe("time", () => {
   });
 
   it.each(["def.ghi-", "Def_Ghi", "_A", "key_", "authkey", "secret-key ", "a1-", "a.b::c->"])(
-    "is short for a value made of many times %j",
+    "is short for a value of many repetitions of %j",
     (words) => {
-      // A pattern that can read them in two ways each takes longer than the universe is old.
+      // A pattern that can read each of them in two ways would need exponential time.
       for (const end of ["", "1", "!", "1!"]) {
         const before = process.cpuUsage();
         for (const value of [`token=${words.repeat(60)}${end}`, `"password": "${words.repeat(60)}${end}"`])
@@ -248,7 +248,7 @@ describe("time", () => {
   );
 });
 
-/** A text that a pattern begins to match: the first of alternatives, two characters of a run. */
+/** A text that a pattern starts to match: the first of alternatives, two characters of a run. */
 const beginning = (pattern: string) =>
   pattern
     .replace(/\[[^\]]*\](?:\{[^}]*\}|[+*?])?|\\[dw](?:\{[^}]*\})?/g, "a1")

@@ -1,5 +1,5 @@
 /**
- * Spans of every recording: nothing left out, nothing twice, at the times of the records; and the same if read
+ * Spans of every recording: complete, without duplicates, at the times of the records; and the same if read
  * incrementally.
  */
 import { describe, expect, it } from "vitest";
@@ -79,8 +79,8 @@ function checkPath(
   if (path.length > 0) expect(path.at(-1)?.to).toBe(livesAs(root.uri)?.to);
 }
 
-describe("what is known of a recording", () => {
-  it("is reported as it was: three agents at once, and the parent waiting for all of them", async () => {
+describe("spans of a known recording", () => {
+  it("show three concurrent agents, and the parent waiting for all of them", async () => {
     const library = await libraryOf(recordedHome("claude", "b-parallel3").home);
     const [forest] = [...library.forests()];
     const [root] = forest?.roots ?? [];
@@ -96,13 +96,13 @@ describe("what is known of a recording", () => {
   });
 });
 
-describe("read incrementally", () => {
+describe("spans that are read incrementally", () => {
   it.each([
     ["claude", "c3-nested-parallel"],
     ["claude", "u-nested-bg"],
     ["codex", "v2-nested"],
     ["opencode", "nested"],
-  ])("they are what they are at once: %s %s", async (provider, name) => {
+  ])("equal those that are read at once: %s %s", async (provider, name) => {
     const library = await libraryOf(recordedHome(provider, name).home);
     const [forest] = [...library.forests()];
     const [root] = forest?.roots ?? [];

@@ -1,6 +1,6 @@
 /**
- * Spans that grow with the records: after every append they are what they are when all are computed anew, and an append
- * costs its own records.
+ * Spans that grow with the records: after every append they equal spans computed from scratch, and an append
+ * costs only its own records.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ class Growing {
   readonly #files = new Map<string, { readonly facts: FileFacts; readonly all: Observation[] }>();
   #last = 0;
 
-  /** Facts of one file come in the order in which they stand there. */
+  /** Facts of one file are in the order of that file. */
   add(facts: readonly Observation[]): void {
     for (const [path, more] of Map.groupBy(facts, fileOf)) {
       const all = this.#files.get(path)?.all ?? [];
@@ -52,7 +52,7 @@ class Growing {
   }
 }
 
-/** How often spans were taken further, and how often they had to be computed anew although the agent was folded. */
+/** Counts how often spans were extended, and how often they had to be recomputed although the agent was folded. */
 const count = { advanced: 0, anew: 0 };
 
 /** `kept`: how many responses and calls a timeline keeps in full. */
@@ -100,17 +100,17 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
   });
 });
 
-it("in recordings nearly every append takes the spans further", () => {
+it("in recordings, nearly every append extends the spans", () => {
   expect(count.anew).toBeLessThan(count.advanced / 50);
 });
 
-// --- made-up histories
+// --- generated histories
 
 const THREAD = thread("t");
 const CHILDREN = ["a", "b", "c"].map((id) => agent("t", id));
 const IDS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 
-/** What happens next in a thread, and how long after the last. Now and then a record is written late. */
+/** The next events of a thread, and the time between them. Occasionally a record is written late. */
 const happening = fc.record({
   after: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 4 }) }, { weight: 1, arbitrary: fc.constant(-3) }),
   by: fc.constantFrom(THREAD, THREAD, THREAD, ...CHILDREN),
@@ -142,7 +142,7 @@ function written(
   let at = 100;
   for (const [i, { after, by, what, response, id, isError }] of happenings.entries()) {
     at += after;
-    // Responses come one after the other, with a row that belongs to the one before now and then.
+    // Responses are sequential, with an occasional row that belongs to the previous one.
     const name = `${by} m${Math.max(0, Math.floor(i / 6) - (response === 0 ? 1 : 0))}`;
     const where = { by, at, keys: [`r${i}`, name] };
     const child = CHILDREN[response % CHILDREN.length] as AgentKey;
@@ -172,8 +172,8 @@ function written(
   return book.observations;
 }
 
-describe("made-up histories", () => {
-  it("of a thread that spawns, waits and gets messages: the same spans after every append", () => {
+describe("generated histories", () => {
+  it("of a thread that spawns, waits and receives messages: the same spans after every append", () => {
     fc.assert(
       fc.property(
         fc.array(happening, { minLength: 5, maxLength: 60 }),
@@ -188,7 +188,7 @@ describe("made-up histories", () => {
     );
   });
 
-  it("however tangled: the same spans after every append", () => {
+  it("of any complexity: the same spans after every append", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 12 }), ({ observations, manual }, pieces) => {
         compare(observations.toSorted(byPlace), pieces, { manual });
@@ -210,12 +210,12 @@ describe("an append", () => {
     );
     book.see({ by: THREAD, at: at + 2, keys }, answer(`m${i}`, i));
     const result = { call: call(`t${i}`), isError: false };
-    // Some calls are never answered.
+    // Some calls never get a result.
     if (i % 10 !== 0)
       book.see({ by: THREAD, at: at + 5, keys: [`s${i}`] }, record({ role: "user", state: "open", results: [result] }));
   }
 
-  /** The most work that one turn makes in a thread of so many turns, with a client that follows. */
+  /** The most work that one turn causes in a thread of so many turns, with a client that follows. */
   function workOf(turns: number) {
     const book = notebook();
     const growing = new Growing();

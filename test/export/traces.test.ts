@@ -37,7 +37,7 @@ beforeEach(() => {
 afterEach(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 5 }));
 
 type Records = readonly object[];
-/** Ids long enough to be the API's own. */
+/** Ids as long as those of the API. */
 const call = (n: number | string) => `toolu_0000000000000${n}`;
 const agentId = (n: number) => `a00000000000000${n}`;
 const usage = { usage: { input_tokens: 10, output_tokens: 5 } };
@@ -88,7 +88,7 @@ function working(id: string, answers: number): Records {
 }
 
 describe("runs", () => {
-  it("one task with five messages of its agent: five runs under that agent's run, which is under the call", async () => {
+  it("five messages of one agent are five runs under that agent's run, which is under the call", async () => {
     spawning({ id: agentId(1), records: working(agentId(1), 4) });
     const all = await runs();
     const [agent] = agentRuns(all);
@@ -116,7 +116,7 @@ describe("runs", () => {
     });
   });
 
-  it("several tasks in one turn stay apart", async () => {
+  it("several sub-agents in one turn stay separate", async () => {
     spawning(...[1, 2, 3].map((n) => ({ id: agentId(n), records: working(agentId(n), n) })));
     const all = await runs();
     const agents = agentRuns(all);
@@ -124,7 +124,7 @@ describe("runs", () => {
     expect(new Set(agents.map(({ parent_run_id }) => parent_run_id)).size).toBe(3);
   });
 
-  it("a missing or an empty file of an agent leaves the rest whole", async () => {
+  it("a missing or empty file of an agent does not affect the rest", async () => {
     spawning(
       { id: agentId(1), records: null },
       { id: agentId(2), records: [] },
@@ -159,7 +159,7 @@ describe("runs", () => {
     ]);
   });
 
-  it("agents of agents are below their calls, and a hundred messages are a hundred runs", async () => {
+  it("nested agents are below their calls, and a hundred messages are a hundred runs", async () => {
     const [outer, inner] = [agentWriter(agentId(1)), agentWriter(agentId(2))];
     spawning({
       id: agentId(1),
@@ -199,7 +199,7 @@ describe("runs", () => {
     ]);
   });
 
-  it("a turn begins with what a person says, and with the end of an agent in the background, which it is linked to", async () => {
+  it("a turn starts with a message of a person, or with the end of a background agent, to which it is linked", async () => {
     const [recorded] = await storiesOf(recordedHome("claude", "d-background").home);
     const traces = tracesOf(recorded as Story);
     expect(traces.length).toBeGreaterThan(1);
@@ -207,11 +207,11 @@ describe("runs", () => {
     const links = otlpSpans(traces).flatMap((span) => span.links.map((link) => link.spanId));
     expect(links.length).toBeGreaterThan(0);
     for (const link of links) expect(agents.map(spanIdOf)).toContain(link);
-    // Whoever works in the background is covered by the call that launched it.
+    // A background agent is covered by the call that launched it.
     for (const agent of agents) expect(agent.parent?.end).toBeGreaterThanOrEqual(agent.end ?? Number.POSITIVE_INFINITY);
   });
 
-  it("model calls begin when they were asked for, where that is recorded", async () => {
+  it("model calls start at the time of the request if that is recorded", async () => {
     const { home } = recordedHome("claude", "a-single");
     const requests = filesBelow(home)
       .filter((path) => path.endsWith(".jsonl"))
@@ -230,32 +230,29 @@ describe("runs", () => {
     }
   });
 
-  it.each(RECORDED.map(({ name }) => name))(
-    "%s: calls and tools have the times that the pictures show",
-    async (provider) => {
-      expect(recordedHomes(provider)).not.toEqual([]);
-      for (const { home } of recordedHomes(provider)) {
-        const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
-        for (const root of forest.roots) {
-          const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);
-          const shown = new Set(
-            subtreeOf(forest, root).flatMap((key) =>
-              spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`),
-            ),
-          );
-          // In a trace nothing begins before its parent.
-          const drawn = traced.filter(
-            ({ kind, call: made, start, born, parent }) =>
-              (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
-          );
-          for (const { story: of, start, ownEnd, error } of drawn)
-            if (error === null) expect(shown).toContain(`${of.record.uri} ${start} ${ownEnd}`);
-        }
+  it.each(RECORDED.map(({ name }) => name))("%s: calls and tools have the times of the timeline", async (provider) => {
+    expect(recordedHomes(provider)).not.toEqual([]);
+    for (const { home } of recordedHomes(provider)) {
+      const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
+      for (const root of forest.roots) {
+        const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);
+        const shown = new Set(
+          subtreeOf(forest, root).flatMap((key) =>
+            spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`),
+          ),
+        );
+        // In a trace nothing starts before its parent.
+        const drawn = traced.filter(
+          ({ kind, call: made, start, born, parent }) =>
+            (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
+        );
+        for (const { story: of, start, ownEnd, error } of drawn)
+          if (error === null) expect(shown).toContain(`${of.record.uri} ${start} ${ownEnd}`);
       }
-    },
-  );
+    }
+  });
 
-  it("holds nothing that was written after its facts were read", async () => {
+  it("contain nothing that was written after their facts were read", async () => {
     const main = mainWriter();
     write(THREAD_FILE, [main.user("go"), main.assistant([text("One.")], usage)]);
     const { forest, library } = await readMachine({ env: homeEnv(scratch) });
@@ -267,7 +264,7 @@ describe("runs", () => {
     expect(texts).not.toContain("Two.");
   });
 
-  it("copies of a session make the same runs under the same ids", async () => {
+  it("copies of a session yield the same runs under the same ids", async () => {
     const resumed = await storiesOf(recordedHome("claude", "h2-forks").home);
     const ids = resumed.flatMap((one) => tracesOf(one).flatMap((trace) => runsOf(trace, OPTIONS).map(({ id }) => id)));
     expect(new Set(ids).size).toBe(ids.length);
@@ -298,7 +295,7 @@ describe("while agents work", () => {
   });
   afterEach(() => server.close());
 
-  /** As if it were written just now, by a version that leaves no mark of its process. */
+  /** As if it were being written now, by a version without process files. */
   const now = (records: Records) =>
     records.map((record) => ({
       ...record,
@@ -350,7 +347,7 @@ describe("while agents work", () => {
     expect([server.requests.length, server.repeated]).toEqual([requests, []]);
   });
 
-  it("a first hook on an older session has the turn sent that it reports, and none before it", async () => {
+  it("the first hook in an existing session sends the turn that it reports, and none before it", async () => {
     const main = mainWriter();
     const old = (records: Records) => records.map((record) => ({ ...record, version: "2.0.90" }));
     write(
@@ -377,7 +374,7 @@ describe("while agents work", () => {
     });
   });
 
-  it("an agent whose file comes late is reported when it is there", async () => {
+  it("an agent whose file is created late is reported when it exists", async () => {
     const main = mainWriter();
     write(
       THREAD_FILE,
@@ -389,7 +386,7 @@ describe("while agents work", () => {
       ]),
     );
     await flush(env);
-    // Long after: nobody would look at this thread for its own sake any more.
+    // Far in the future: the thread itself would no longer be checked.
     const kept = await keep(env);
     kept.outbox.lookedTo(`langsmith ${server.url} (by product)`, Date.now() + 3_600_000);
     kept.close();

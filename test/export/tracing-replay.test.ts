@@ -1,6 +1,6 @@
 /**
- * Recordings written anew, line by line, in the order in which slow disks and early hooks may show them: what is sent
- * is sent once and never changes.
+ * Recordings that are replayed line by line, in orders that slow disks and early hooks may cause: every item is sent
+ * once and never changes.
  */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ const CASES = [
   "n-workflow",
   "q-taskstop",
 ];
-/** `RETINUE_SEEDS=50` for more of it. */
+/** `RETINUE_SEEDS=50` runs more seeds. */
 const SEEDS = Array.from({ length: Number(process.env.RETINUE_SEEDS ?? 2) }, (_, i) => i + 1);
 const MODES = SEEDS.flatMap((seed) => [
   { how: "live", wholeTurns: false, seed },
@@ -44,7 +44,7 @@ const MODES = SEEDS.flatMap((seed) => [
 ]);
 const PID = 4242;
 
-/** Always the same numbers for the same seed. */
+/** The same numbers for the same seed. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -63,7 +63,7 @@ interface Written {
 const SESSION = /projects\/[^/]+\/([0-9a-f-]{36})(?:\.jsonl|\/)/;
 
 /**
- * What hooks would have said: that agents begin before any file names them, and that everybody has ended before the
+ * What hooks would have reported: agents that start before any file names them, and ends of all agents before their
  * last lines are written.
  */
 function hooksOf(steps: readonly Written[]): Written[] {
@@ -91,7 +91,7 @@ function hooksOf(steps: readonly Written[]): Written[] {
   });
 }
 
-/** In the order of the recording, but every file with a delay of its own. */
+/** In the order of the recording, but every file with its own delay. */
 function disturbed(name: string, random: () => number): Written[] {
   const { home } = recordedHome("claude", name);
   const steps: Written[] = recordingIn(home).steps.map((step) => ({ ...step, path: join("home", step.path) }));
@@ -177,7 +177,7 @@ async function traced<T>(
       mkdirSync(dirname(target), { recursive: true });
       (isWhole ? writeFileSync : appendFileSync)(target, text);
     };
-    // Some of it is written between the reading of the facts and the reading of the events.
+    // Some lines are written between the reading of the facts and the reading of the events.
     for (const step of steps)
       if (random() < 0.75) write(step);
       else await look(() => write(step));
@@ -197,7 +197,7 @@ async function traced<T>(
 const callsIn = async (name: string) =>
   (await storiesOf(recordedHome("claude", name).home)).reduce((sum, { record }) => sum + record.usage.subtree.calls, 0);
 
-describe.each(CASES)("%s, shown in another order than it was written", (name) => {
+describe.each(CASES)("%s, visible in another order than it was written", (name) => {
   it.each(MODES)(
     "LangSmith, $how, seed $seed: every run is posted once, ends, and keeps its place",
     async ({ wholeTurns, seed }) => {

@@ -1,4 +1,4 @@
-/** Our own program as others run it, to be killed at any moment. */
+/** Runs retinue as a separate process that can be killed at any moment. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -7,7 +7,7 @@ const PROGRAM = join(import.meta.dirname, "../../bin/retinue.js");
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Only what is named here is in the environment. */
+/** The complete environment of the process. */
 export const environment = (home: string, data: string, more: Environment = {}): Environment => ({
   PATH: process.env.PATH ?? "",
   HOME: home,
@@ -45,7 +45,7 @@ export class Run {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** The first line that it prints: the address of a server. Null where it ends before. */
+  /** The first line that it prints: the address of a server. Null if it ends before. */
   async firstLine(): Promise<string | null> {
     while (!this.stdout.includes("\n") && !this.isOver) await wait(5);
     return /^(\S+)\n/.exec(this.stdout)?.[1] ?? null;
@@ -67,7 +67,7 @@ export class Run {
 
 const PATIENCE_MS = 60_000;
 
-/** Whether it came about in time. */
+/** Whether the condition was met in time. */
 export async function comesAbout(what: () => boolean | Promise<boolean>, patienceMs = PATIENCE_MS): Promise<boolean> {
   for (const end = Date.now() + patienceMs; Date.now() < end; await wait(50)) if (await what()) return true;
   return false;

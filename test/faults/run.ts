@@ -1,6 +1,6 @@
 /**
- * Disturbs every process of ours, and compares the end with the undisturbed one: `npm run test:faults -- --kills 1000
- * --seed 7 [--only serve]`.
+ * Disturbs every kind of retinue process, and compares the final state with that of an undisturbed run:
+ * `npm run test:faults -- --kills 1000 --seed 7 [--only serve]`.
  * Prints a table of faults, losses, duplicates and leftovers.
  */
 import { parseArgs } from "node:util";

@@ -1,16 +1,16 @@
-/** A fault, again and again, and what must be the same afterwards as if it had never happened. */
+/** A fault that is repeated, and the state that must be the same afterwards as without it. */
 import type { Random } from "../../scripts/bench/random.ts";
 
 export interface Scenario {
   readonly name: string;
-  /** What happens to the process or to its files. */
+  /** The fault that affects the process or its files. */
   readonly fault: string;
-  /** A share of all kills, compared with the other scenarios; or, for other faults, how often each is tried. */
+  /** Its share of all kills, relative to the other scenarios; or, for other faults, how often each is tried. */
   readonly weight?: number;
   readonly times?: number;
   /** How often it is tried in `npm test`. */
   readonly few: number;
-  /** Why it cannot be tried here; null where it can. */
+  /** Why it cannot be tried here; null if it can. */
   readonly cannot?: () => string | null;
   run(stage: Stage): Promise<Outcome>;
 }
@@ -23,7 +23,7 @@ export interface Stage {
 }
 
 export interface Outcome {
-  /** How often it happened. */
+  /** How often the fault occurred. */
   readonly faults: number;
   /** What is missing or different, one line each. */
   readonly losses: readonly string[];

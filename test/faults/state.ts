@@ -1,4 +1,4 @@
-/** Everything that retinue tells about a home, to be compared: trees, events and statistics of all threads. */
+/** The complete output of retinue for a home, for comparison: trees, events and statistics of all threads. */
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { Library } from "../../src/app/ingest/library.ts";
@@ -12,7 +12,7 @@ import { MemoryStore } from "../../src/stores/memory.ts";
 import { FIXTURES, filesBelow } from "../support/fixtures.ts";
 import type { Environment } from "./process.ts";
 
-/** One line each, so that what differs can be told. */
+/** One line each, so that a difference can be reported. */
 export type State = readonly string[];
 
 const HOMES = [
@@ -38,13 +38,13 @@ export function makeHome(home: string): void {
   }
 }
 
-/** As a process finds it that opens the index now. */
+/** The state for a process that opens the index now. */
 export async function stateOf(env: Environment): Promise<State> {
   const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   return told(library);
 }
 
-/** As it is where nothing was kept before. */
+/** The state without an index. */
 export async function freshState(env: Environment): Promise<State> {
   const settings = await loadSettings(env);
   const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, notify: () => {} });
@@ -73,7 +73,7 @@ async function told(library: Library): Promise<State> {
   }
 }
 
-/** What of the right state is missing, and what is there beyond it. */
+/** Lines of the expected state that are missing, and lines that are unexpected. */
 export function compare(actual: State, right: State): { readonly losses: string[]; readonly duplicates: string[] } {
   const counts = new Map<string, number>();
   for (const line of right) counts.set(line, (counts.get(line) ?? 0) + 1);
@@ -87,7 +87,7 @@ export function compare(actual: State, right: State): { readonly losses: string[
   };
 }
 
-/** Files of ours that an undisturbed run would not have left. */
+/** Files of retinue that an undisturbed run would not have left. */
 export function leftoversIn(data: string): string[] {
   const known =
     /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;

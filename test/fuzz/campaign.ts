@@ -1,4 +1,4 @@
-/** Tries inputs on a target, makes those that fail small, and keeps them. */
+/** Tries inputs on a target, minimizes those that fail, and saves them. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import { FIXTURES } from "../support/fixtures.ts";
 import { type Opened, requireUnpolluted } from "./target.ts";
 
 export const CORPUS = join(FIXTURES, "fuzz");
-/** No input takes so much of a processor's time. */
+/** Limit of processor time for one input. */
 export const LIMIT_MS = 5_000;
-/** A target that fails again and again is not tried further. */
+/** A target with this many failures is not tried further. */
 const MAX_FAILURES = 10;
 const MINIMISE_MS = 20_000;
 
@@ -18,7 +18,7 @@ export interface Failed {
   readonly error: string;
 }
 
-/** What is wrong; null if everything holds. */
+/** The violated property; null if all hold. */
 export async function faultOf(target: Opened, input: Buffer): Promise<string | null> {
   const before = process.threadCpuUsage();
   try {
@@ -39,7 +39,7 @@ export async function faultOf(target: Opened, input: Buffer): Promise<string | n
 export interface CampaignOptions {
   readonly inputs: number;
   readonly seed: number;
-  /** Told before each input is tried, so that an input that never ends is known. */
+  /** Called before each input, so that an input that never ends is known. */
   readonly onInput?: (input: Buffer) => void;
 }
 
@@ -63,7 +63,7 @@ export async function campaign(
 /** Failures of the same kind are reported once. */
 const kindOf = (error: string) => (error.split(/[:\n]/, 1)[0] ?? "") + (/^\s+at .*$/m.exec(error)?.[0] ?? "");
 
-/** Takes pieces out as long as it fails in the same way. */
+/** Removes pieces as long as the input fails in the same way. */
 async function smallest(target: Opened, failed: Failed): Promise<Failed> {
   const end = Date.now() + MINIMISE_MS;
   let best = failed;

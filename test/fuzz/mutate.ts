@@ -1,9 +1,9 @@
-/** Makes bad input of good: bytes, texts and JSON values. */
+/** Turns valid input into invalid input: bytes, texts and JSON values. */
 import type { Random } from "../../scripts/bench/random.ts";
 import { replaceAt, WRONG } from "../contract/junk.ts";
 import { MUTATIONS } from "../support/bad-input/mutations.ts";
 
-/** Texts that parsers trip over. */
+/** Texts that are difficult for parsers. */
 const TOKENS: readonly string[] = [
   ..."{}[]\"',:\\/\n\r\t\0 %#?&=+-.;|<>$@!~^*()",
   "\r\n",
@@ -40,7 +40,7 @@ const TOKENS: readonly string[] = [
 ];
 
 const MAX_BYTES = 48 << 10;
-/** Rarely a large input, so that work that grows faster than the input shows. */
+/** Occasionally a large input, so that work that grows faster than the input is detected. */
 const LARGE_BYTES = 384 << 10;
 const LARGE_SHARE = 0.002;
 
@@ -50,7 +50,7 @@ export function noise(random: Random, max = 60): Buffer {
   return Buffer.from(Array.from({ length: random.below(max) }, () => random.below(256)));
 }
 
-/** A text of tokens, words of the target's own, and single characters. */
+/** A text of tokens, keywords of the target, and single characters. */
 export function words(random: Random, own: readonly string[] = [], max = 12): string {
   let text = "";
   for (let left = random.below(max + 1); left > 0; left -= 1) text += word(random, own);
@@ -64,7 +64,7 @@ function word(random: Random, own: readonly string[]): string {
     : String.fromCodePoint(random.chance(0.5) ? 32 + random.below(95) : random.below(0xd800));
 }
 
-/** Changes some bytes of a sample. `own` are texts that mean something to the target. */
+/** Changes some bytes of a sample. `own` are texts that have a meaning for the target. */
 export function mutated(sample: Buffer, random: Random, own: readonly string[] = []): Buffer {
   let bytes = sample;
   for (let times = 1 + random.below(4); times > 0; times -= 1)
@@ -105,7 +105,7 @@ function repeated(piece: Buffer, random: Random, max: number): Buffer {
   );
 }
 
-/** JSON of the right form with something wrong in it, as bytes. */
+/** JSON of the right structure with an error in it, as bytes. */
 export function mutatedJson(value: unknown, random: Random): Buffer {
   let result = value;
   for (let times = 1 + random.below(3); times > 0; times -= 1) {

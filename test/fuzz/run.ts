@@ -1,6 +1,6 @@
 /**
- * Fuzzes everything that reads text from outside: `npm run test:fuzz -- --inputs 1000000 --seed 7 [--target uri]`.
- * Inputs that fail are made small and kept in fixtures/fuzz, which `npm test` tries again.
+ * Fuzzes every reader of external text: `npm run test:fuzz -- --inputs 1000000 --seed 7 [--target uri]`.
+ * Failing inputs are minimized and saved in fixtures/fuzz, which `npm test` tries again.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -65,8 +65,8 @@ function tell({ name, tried: inputs, failures: failed, seconds: took }: Result):
 }
 
 /**
- * Runs a target in a thread. An input that does not end is a failure; the thread is ended, and another one goes on with
- * other inputs.
+ * Runs a target in a thread. An input that does not end is a failure; the thread is terminated, and another one
+ * continues with other inputs.
  */
 async function fuzz({ name }: Target, inputs: number, seed: number): Promise<Result> {
   const start = Date.now();

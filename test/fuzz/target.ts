@@ -1,20 +1,20 @@
-/** What is fuzzed: a reader of text that comes from outside, and what must hold whatever the text is. */
+/** A fuzz target: a reader of external text, and the properties that must hold for any text. */
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import type { Random } from "../../scripts/bench/random.ts";
 
 export interface Target {
   readonly name: string;
-  /** Its share of all inputs, compared with the other targets: slow ones get fewer. */
+  /** Its share of all inputs, relative to the other targets: slow ones get fewer. */
   readonly weight: number;
   /** Loads samples, starts servers. */
   open(): Promise<Opened> | Opened;
 }
 
 export interface Opened {
-  /** The same numbers give the same input. */
+  /** Returns the same input for the same numbers. */
   generate(random: Random): Buffer;
-  /** Throws where a property does not hold. Depends on nothing but the input. */
+  /** Throws if a property does not hold. Depends only on the input. */
   check(input: Buffer): void | Promise<void>;
   close?(): Promise<void>;
 }
@@ -33,7 +33,7 @@ const shown = (value: unknown) => (JSON.stringify(value) ?? String(value)).slice
 
 const PLAIN = new Set<unknown>([Object.prototype, Array.prototype, null]);
 
-/** Nothing that could not be written as JSON, and no object whose prototype came from the input. */
+/** Only values that can be written as JSON, and no object with a prototype from the input. */
 export function requirePlain(value: unknown, what: string): void {
   const left: unknown[] = [value];
   while (left.length > 0) {
@@ -50,20 +50,20 @@ export function requirePlain(value: unknown, what: string): void {
   }
 }
 
-/** Nobody has added to what all objects have. */
+/** Object.prototype is unchanged. */
 export function requireUnpolluted(): void {
   for (const prototype of [Object.prototype, Array.prototype, Function.prototype, String.prototype])
     require(Object.keys(prototype).length === 0, "prototype pollution", Object.keys(prototype));
 }
 
-/** What stands in for chance in a check: depends on the input alone. */
+/** Replaces randomness in a check: depends only on the input. */
 export function numberOf(input: Uint8Array): number {
   let sum = 2166136261;
   for (const byte of input) sum = Math.imul(sum ^ byte, 16777619) >>> 0;
   return sum;
 }
 
-/** The pieces of something, cut at places that depend on the seed: empty ones, single characters and large ones. */
+/** A value split at positions that depend on the seed: empty pieces, single characters and large ones. */
 export function cutUp<T extends { readonly length: number; slice(start: number, end?: number): T }>(
   whole: T,
   seed: number,

@@ -1,4 +1,4 @@
-/** One target in a thread of its own, which can be ended when an input never ends. */
+/** One target in a separate thread, which can be terminated if an input never ends. */
 import { parentPort, workerData } from "node:worker_threads";
 import { campaign } from "./campaign.ts";
 import { TARGETS } from "./targets.ts";
@@ -7,7 +7,7 @@ export interface ThreadWork {
   readonly target: string;
   readonly inputs: number;
   readonly seed: number;
-  /** How many inputs were begun, how long the last of them is, and its bytes. */
+  /** How many inputs were started, the length of the last one, and its bytes. */
   readonly shared: SharedArrayBuffer;
 }
 

@@ -73,7 +73,7 @@ it.each(["a-single", "b-parallel3", "c-nested", "i-custom", "m-sendmessage", "v2
   },
 );
 
-it("the same in two sessions, one after the other: each has its own", async () => {
+it("equal prompts in two consecutive sessions: each session has its own agent", async () => {
   const wire = anonymous(wireOf("claude", "a-single"));
   const renamed = JSON.parse(
     JSON.stringify(wire).replaceAll("toolu_", "toolu_B").replaceAll("msg_", "msg_B").replaceAll("@@main", "@@other"),
@@ -82,7 +82,7 @@ it("the same in two sessions, one after the other: each has its own", async () =
   expect(trees.map(({ children }) => children.filter(({ usage }) => usage.own.calls > 0).length)).toEqual([1, 1]);
 });
 
-it("what two sessions ask for at the same time is given to neither", async () => {
+it("an agent that two concurrent sessions could have spawned is assigned to neither", async () => {
   const spawn = (n: number) => ({
     response: {
       id: `msg_${n}`,
@@ -108,7 +108,7 @@ it("what two sessions ask for at the same time is given to neither", async () =>
   ]);
 });
 
-/** Calls, and 60 seconds later an agent with that prompt begins, for a client that says where it works. */
+/** Spawns, and 60 seconds later an agent with that prompt starts, for a client that sends its working folder. */
 async function rootsAfter(windows: string): Promise<number> {
   const settings = join(mkdtempSync(join(tmpdir(), "retinue-window-")), "config.yaml");
   onTestFinished(() => rmSync(dirname(settings), { recursive: true }));
@@ -205,6 +205,6 @@ it("follows a conversation through branches, retries, reminders and compaction",
     ["compact_2", false, null],
     ["main", false, null],
   ]);
-  // The last one was only told the same as the first.
+  // The last one only received the same input as the first.
   expect(trees.map(({ usage }) => usage.own.calls).sort()).toEqual([1, 5]);
 });

@@ -1,4 +1,4 @@
-/** What goes through the proxy comes out as it went in, both ways, however it is cut, packed or broken off. */
+/** The proxy forwards the same bytes in both directions, however they are split, packed or interrupted. */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestOptions, request } from "node:http";
 import { type AddressInfo, connect, createServer as createSocketServer } from "node:net";
@@ -55,7 +55,7 @@ async function between(respond: (asked: Asked) => void, options: Parameters<type
 
 const POST = { method: "POST" };
 
-it("passes method, path, query, headers and body on as they are, below the upstream's own path", async () => {
+it("forwards method, path, query, headers and body unchanged, below the upstream's own path", async () => {
   const { upstream, proxied } = await between(({ outgoing }) => outgoing.end());
   const body = randomBytes(300_000);
   const headers = [
@@ -92,7 +92,7 @@ it.each([
     ': hello\n\nretry: 3000\nid: 7\nevent: never_heard_of\ndata: {"x":"\\u2028 ü"}\n\n:\n\n',
   ],
   ["malformed events", 'data: {"type": "content_block_delta", \n\ndata:\n\nevent\n\ndata: [DONE]\n\n'],
-])("a stream with %s, cut at every byte", async (_, text) => {
+])("a stream with %s, split at every byte", async (_, text) => {
   const bytes = Buffer.from(text);
   const { proxied } = await between(async ({ outgoing }) => {
     outgoing.writeHead(200, "Fine", [
@@ -126,7 +126,7 @@ it.each([
   expect(body.equals(bytes)).toBe(true);
 });
 
-it("passes packed answers and trailers on as they are", async () => {
+it("forwards packed responses and trailers unchanged", async () => {
   const packed = gzipSync(JSON.stringify({ type: "message", id: "msg_1", model: "m", content: [], usage: {} }));
   const { proxied } = await between(({ outgoing }) => {
     outgoing.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip", trailer: "X-Sum" });
@@ -141,7 +141,7 @@ it("passes packed answers and trailers on as they are", async () => {
   expect(trailers).toEqual(["X-Sum", "42"]);
 });
 
-it.each([500, 529, 401, 404, 204, 304])("passes status %d on", async (status) => {
+it.each([500, 529, 401, 404, 204, 304])("forwards status %d", async (status) => {
   const { proxied } = await between(({ outgoing }) => {
     outgoing.writeHead(status, { "retry-after": "7" });
     outgoing.end();
@@ -150,7 +150,7 @@ it.each([500, 529, 401, 404, 204, 304])("passes status %d on", async (status) =>
   expect([received.status, received.headers.includes("retry-after")]).toEqual([status, true]);
 });
 
-it("cuts the answer off where the upstream does, gzip in the middle as well", async () => {
+it("ends the response where the upstream does, even in the middle of gzip data", async () => {
   const packed = gzipSync(randomBytes(100_000));
   const { proxied } = await between(({ outgoing }) => {
     outgoing.writeHead(200, { "content-encoding": "gzip", "content-length": packed.length });
@@ -161,7 +161,7 @@ it("cuts the answer off where the upstream does, gzip in the middle as well", as
   expect(packed.subarray(0, body.length).equals(body)).toBe(true);
 });
 
-it("gives up the upstream when the client is gone", async () => {
+it("aborts the upstream request when the client is gone", async () => {
   let isGone = false;
   const { upstream, proxied } = await between(({ incoming, outgoing }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
@@ -178,7 +178,7 @@ it("gives up the upstream when the client is gone", async () => {
   expect(upstream.asked).toHaveLength(1);
 });
 
-it("holds the upstream back when the client does not read", async () => {
+it("applies back pressure to the upstream when the client does not read", async () => {
   const [chunk, all] = [Buffer.alloc(1 << 20), 512 << 20];
   let [sent, waits] = [0, false];
   const { proxied } = await between(({ outgoing }) => {
@@ -198,7 +198,7 @@ it("holds the upstream back when the client does not read", async () => {
   const response = new Promise<IncomingMessage>((resolve) => asking.on("response", resolve));
   asking.end("{}");
   (await response).pause();
-  // Once everything on the way is full, nothing more is sent: whoever does not hold back has all of it by then.
+  // Once all buffers are full, nothing more is sent; without back pressure, all of it would have been sent by then.
   for (let before = -1; before !== sent || !waits; await wait(300)) before = sent;
   expect(sent).toBeLessThan(all / 2);
   asking.destroy();
@@ -219,7 +219,7 @@ it("reports an unreachable or silent upstream in the API's format", async () => 
   expect([silent.status, JSON.parse(silent.body.toString()).error.type]).toEqual([504, "timeout_error"]);
 });
 
-it("asks once more where the upstream closes an idle connection at the moment it is used again", async () => {
+it("retries once if the upstream closes an idle connection at the moment it is reused", async () => {
   let requests = 0;
   const upstream = createSocketServer((socket) => {
     let isUsed = false;
@@ -241,7 +241,7 @@ it("asks once more where the upstream closes an idle connection at the moment it
   expect(requests).toBeGreaterThan(3);
 });
 
-it("leads nowhere but to its upstream", async () => {
+it("connects only to its upstream", async () => {
   const { upstream, proxied } = await between(({ outgoing }) => outgoing.end("ours"));
   const { hostname, port } = new URL(proxied.url);
   const raw = (text: string) =>
@@ -260,7 +260,7 @@ it("leads nowhere but to its upstream", async () => {
   expect(upstream.asked).toHaveLength(0);
 });
 
-it("goes through an HTTP proxy where there is one on the way", async () => {
+it("uses an HTTP proxy if one is configured", async () => {
   const upstream = await startUpstream(({ outgoing }) => outgoing.end("far away"));
   onTestFinished(() => upstream.close());
   const lines: string[] = [];
@@ -285,7 +285,7 @@ it("goes through an HTTP proxy where there is one on the way", async () => {
   expect(lines).toEqual([`GET ${upstream.url}/v1/models HTTP/1.1`, "Proxy-Authorization: Basic bWU6d29yZA=="]);
 });
 
-it("200 streams at once, and bodies of 32 MB", async () => {
+it("forwards 200 concurrent streams, and bodies of 32 MB", async () => {
   const big = Buffer.alloc(32 << 20, "x");
   const { upstream, proxied } = await between(({ body, outgoing }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });

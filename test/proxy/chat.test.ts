@@ -1,5 +1,5 @@
 /**
- * Chat completions through the proxy: what products really sent and got gives the agents, calls and tokens that are
+ * Chat completions through the proxy: the recorded traffic of products yields the agents, calls and tokens that are
  * known to be true.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -40,12 +40,12 @@ async function treesAfter(wire: readonly WireExchange[]) {
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
 const withoutHeaders = (wire: readonly WireExchange[]) =>
   wire.map((exchange) => ({ ...exchange, headers: { "content-type": "application/json" } }));
-/** Grok marks the summary of a turn in a header, and nowhere else. */
+/** Grok marks the summary of a turn only in a header. */
 const NEEDS_HEADERS = /^grok/;
 
 describe.each(readdirSync(join(FIXTURES, WIRES)))("the traffic of %s", (name) => {
   it.each([false, ...(NEEDS_HEADERS.test(name) ? [] : [true])])(
-    "gives its agents, calls and tokens; without its headers: %s",
+    "yields its agents, calls and tokens; without its headers: %s",
     async (isBare) => {
       const wire = wireOf(WIRES, name);
       const { trees } = await treesAfter(isBare ? withoutHeaders(wire) : wire);

@@ -1,6 +1,6 @@
 /**
- * Credentials of every kind pass through a proxy; none of them is on disk, in a file name or in what is printed
- * afterwards.
+ * Credentials of every kind pass through a proxy; none of them is stored on disk, in a file name or in printed
+ * output.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ interface Sent {
   readonly path?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer | readonly string[];
-  /** What the upstream answers. */
+  /** The response of the upstream. */
   readonly answer?: (asked: Asked) => void;
 }
 
@@ -43,7 +43,7 @@ const said =
 const event = (data: { readonly type: string; readonly [more: string]: unknown }) =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** An answer in which the secret is split over two events, and each event over two chunks. */
+/** A response in which the secret is split over two events, and each event over two chunks. */
 const streamed =
   (start: object, delta: (piece: string) => object, text: (secret: string) => string) =>
   (secret: string): Sent => ({
@@ -225,10 +225,10 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   }),
 };
 
-/** Not like any vendor's key, so that only the place it stands in tells. */
+/** Unlike any vendor's key, so that only its position identifies it. */
 const secretOf = (i: number) => `zQ7${(i + 11).toString(36)}k2Wm9xR4tB8nV3pL6sD1`.padEnd(24, "fH5");
 
-/** As they are, and as programs write them. */
+/** Unchanged, and as programs encode them. */
 const formsOf = (secret: string) => [
   secret,
   Buffer.from(secret).toString("base64").replace(/=+$/, ""),
@@ -264,13 +264,13 @@ function send(
   });
 }
 
-it("keeps no credentials, wherever they are", async () => {
+it("stores no credentials, wherever they are", async () => {
   const sent = new Map(Object.entries(KINDS).map(([kind, make], i) => [String(i), { kind, ...make(secretOf(i)) }]));
   const arrived = new Set<string>();
   const upstream = await startUpstream((asked) => {
     const { mark, incoming, body, outgoing } = asked;
     const secret = secretOf(Number(mark));
-    // The upstream gets everything: what is kept changes nothing that is passed on.
+    // The upstream gets everything: redaction changes only what is stored.
     const whole = `${incoming.url} ${JSON.stringify(incoming.rawHeaders)} ${body.toString()} ${body.toString("latin1")}`;
     if (formsOf(secret).some((form) => whole.includes(form))) arrived.add(mark);
     const answer = sent.get(mark)?.answer;
@@ -311,7 +311,7 @@ it("distinguishes equal values from others, but only within one run", async () =
   expect([second === first, third === first, again === first]).toEqual([true, false, false]);
 });
 
-it("the password of an upstream is printed and kept nowhere", async () => {
+it("the password of an upstream is neither printed nor stored", async () => {
   const upstream = await startUpstream(({ outgoing }) => outgoing.end("{}"));
   onTestFinished(() => upstream.close());
   const home = await startProxied(upstream.url);

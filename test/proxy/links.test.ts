@@ -1,5 +1,5 @@
 /**
- * Manual links between requests: the child takes the place of an unanswered call, and undoing the link restores
+ * Manual links between requests: the child takes the place of an unmatched call, and undoing the link restores
  * everything.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -14,7 +14,7 @@ type Page<T> = { readonly items: T[]; readonly next: string | null };
 
 let [server, upstream, proxied]: [TestServer, Upstream, Proxied] = [] as never;
 
-/** A client that words the prompts of its agents anew: nothing on the wire tells whose they are. */
+/** A client that rewords the prompts of its agents: nothing in the traffic identifies their parents. */
 const reworded = (wire: readonly WireExchange[]): WireExchange[] =>
   anonymous(wire).map((exchange) => {
     const { messages, ...request } = exchange.request as { messages: { role: string; content: unknown }[] };
@@ -65,13 +65,13 @@ async function everything(): Promise<unknown> {
   const subtasks = await Promise.all(all.map(({ request_id }) => subtasksOf(request_id)));
   const { items } = await server.json<Page<AgentTree>>("/api/threads");
   const trees = await Promise.all(items.map(({ uri }) => treeOf(uri)));
-  // How much of the recording was read is not for a link to change, and may still grow.
+  // A link does not change how much of the recording was read, and that may still grow.
   return JSON.parse(
     JSON.stringify({ all, subtasks, trees }, (name, value: unknown) => (name === "records" ? undefined : value)),
   );
 }
 
-it("a child linked by request ids answers a call of that request; unlinking restores both exactly", async () => {
+it("a child linked by request ids is matched with a call of that request; unlinking restores both exactly", async () => {
   const before = await everything();
   const all = await requests();
   const parent = all.find(({ task_tool_invocation }) => task_tool_invocation.length === 3);
@@ -111,7 +111,7 @@ it("a child linked by request ids answers a call of that request; unlinking rest
   expect(await everything()).toEqual(before);
 });
 
-it("a child linked by URIs takes the only unanswered call; a request without calls still becomes the parent request", async () => {
+it("a child linked by URIs gets the only unmatched call; a request without calls still becomes the parent request", async () => {
   const before = await everything();
   const all = await requests();
   const parent = all.find(({ task_tool_invocation }) => task_tool_invocation.length === 3);

@@ -1,7 +1,4 @@
-/**
- * Products that name their sessions on the wire, beside their own records: every agent is there once, and every call
- * counts once.
- */
+/** Products that send session ids, with their own records: every agent is shown once, and every call counts once. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -32,7 +29,7 @@ async function recorded(wire: readonly WireExchange[], home: string | null) {
   return proxied;
 }
 
-/** Agents of Pi have no ids of their own on the wire; those of OpenCode have. */
+/** Agents of Pi send no ids of their own; those of OpenCode do. */
 const asTheWireKnows = (thread: RecordedThread, provider: string): RecordedThread =>
   provider !== "pi"
     ? thread
@@ -42,7 +39,7 @@ const asTheWireKnows = (thread: RecordedThread, provider: string): RecordedThrea
       };
 
 describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
-  it.each(casesOf(provider))("beside its own records counts everything once: %s", async (name) => {
+  it.each(casesOf(provider))("with its own records counts everything once: %s", async (name) => {
     const { home, threads } = recordedHome(provider, name);
     const proxied = await recorded(wireOf(provider, name), home);
     const own = { ...homeEnv(home), RETINUE_HOME: join(proxied.env.RETINUE_HOME ?? "", "own") };
@@ -59,7 +56,7 @@ describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
   });
 
   it.each(provider === "pi" ? casesOf(provider) : [])(
-    "beside its own records counts everything once, also where it sends no ids: %s",
+    "with its own records counts everything once, even if it sends no ids: %s",
     async (name) => {
       const { home, threads } = recordedHome(provider, name);
       const wire = wireOf(provider, name).map((exchange) => ({
@@ -78,7 +75,7 @@ describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
     },
   );
 
-  it.each(casesOf(provider))("by itself gives its agents: %s", async (name) => {
+  it.each(casesOf(provider))("alone yields its agents: %s", async (name) => {
     const { home, threads } = recordedHome(provider, name);
     const proxied = await recorded(wireOf(provider, name), home);
     const joined = treesOf((await proxied.read()).forest);
@@ -98,7 +95,7 @@ describe.each([
   ["qwen", "background"],
   ["qwen", "fail"],
 ])("the traffic of %s, case %s", (provider, name) => {
-  it("beside its own records counts everything once", async () => {
+  it("with its own records counts everything once", async () => {
     const { home, threads } = recordedHome(provider, name);
     const proxied = await recorded(wireOf("wires", `${provider}-${name}`), home);
     const { forest } = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
@@ -110,7 +107,7 @@ describe.each([
   });
 });
 
-describe("a request that could be of more than one product", () => {
+describe("a request that may belong to more than one product", () => {
   const id = "01a1e11c-ea2c-7174-9520-4cd9373a20d7";
   const asked = (headers: Record<string, string>): WireExchange => ({
     ...{ n: 1, t: 10, tEnd: 15, method: "POST", url: "/v1/responses", headers, status: 200 },

@@ -1,4 +1,4 @@
-/** A proxy of one's own in front of an upstream, and what its recording tells. */
+/** A proxy in front of an upstream, and the content of its recording. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,9 +11,9 @@ export interface Proxied {
   readonly env: Readonly<Record<string, string>>;
   readonly messages: readonly string[];
   readonly folder: string;
-  /** Everything told so far is on disk afterwards. */
+  /** Resolves once everything recorded so far is on disk. */
   stop(): Promise<void>;
-  /** What is known of it. */
+  /** The result of reading the recording. */
   read(): Promise<Machine>;
   dispose(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface Proxied {
  */
 const RECORDER = new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url);
 
-/** Long after: whoever did not end by then never will. */
+/** Far in the future, so that every agent counts as ended. */
 export const readLater = (env: Proxied["env"]): Promise<Machine> =>
   readMachine({ env, now: () => Date.now() + 3_600_000 });
 

@@ -1,4 +1,4 @@
-/** What is written down, when, and what never is; and that agents notice nothing of what goes wrong with it. */
+/** What is recorded, when, and what never is; and that failures of recording do not affect agents. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -97,7 +97,7 @@ function ask(
   return { done, abort: () => asking.destroy() };
 }
 
-it("never keeps credentials", async () => {
+it("never stores credentials", async () => {
   const proxied = await started(({ outgoing }) => {
     outgoing.writeHead(200, {
       "content-type": "application/json",
@@ -119,7 +119,7 @@ it("never keeps credentials", async () => {
   for (const name of readdirSync(proxied.folder)) expect(statSync(join(proxied.folder, name)).mode & 0o077).toBe(0);
 });
 
-it("a spawn is known the moment its block ends, before the answer does, and the usage is the final one", async () => {
+it("a spawn is known as soon as its block ends, before the response does, and the usage is the final one", async () => {
   let finish = () => {};
   const proxied = await started(({ outgoing }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
@@ -148,7 +148,7 @@ it("a spawn is known the moment its block ends, before the answer does, and the 
   expect(recorded(proxied)).toContain("web_search_requests");
 });
 
-it("keeps what failed, was cut off and was given up, each as what it is", async () => {
+it("records failed, interrupted and aborted requests, each as such", async () => {
   const packed = gzipSync(START + CALL + END);
   const proxied = await started(({ outgoing, body: asked }) => {
     const what = asked.toString();
@@ -189,7 +189,7 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
   ]);
 });
 
-it("an answer made to unpack without end is passed on as it is, and read up to a limit", async () => {
+it("a response that expands without end is forwarded unchanged, and read up to a limit", async () => {
   const bomb = gzipSync(Buffer.concat([Buffer.from(START), Buffer.alloc(2 * MAX_RECORD, "x")]));
   const proxied = await started(({ outgoing, body: asked }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
@@ -217,7 +217,7 @@ it("an answer made to unpack without end is passed on as it is, and read up to a
   expect(proxied.messages).toEqual([]);
 });
 
-it("lists what asks no model anything, and takes none of it for work", async () => {
+it("lists requests that call no model, and does not count them as work", async () => {
   const proxied = await started(({ outgoing }) => outgoing.end(JSON.stringify({ input_tokens: 7 })));
   await ask(proxied, body("How much is this?"), NAMED, "/v1/messages/count_tokens").done;
   await ask(proxied, "", NAMED, "/v1/files").done;
@@ -231,7 +231,7 @@ it("lists what asks no model anything, and takes none of it for work", async () 
   expect((await proxied.read()).forest.agents.size).toBe(0);
 });
 
-it("keeps what took too long", async () => {
+it("records timeouts", async () => {
   const proxied = await started(() => {}, { silenceMs: 100 });
   expect(await ask(proxied, body("Hello?")).done).toContain("timeout_error");
   await proxied.stop();
@@ -240,7 +240,7 @@ it("keeps what took too long", async () => {
   ]);
 });
 
-it("an agent notices nothing of a folder that cannot be written to", async () => {
+it("an agent is not affected by a folder that cannot be written to", async () => {
   const proxied = await started(({ outgoing }) => outgoing.end("fine"));
   rmSync(proxied.folder, { recursive: true, force: true });
   mkdirSync(join(proxied.folder, ".."), { recursive: true });
@@ -251,7 +251,7 @@ it("an agent notices nothing of a folder that cannot be written to", async () =>
   expect(proxied.messages.join()).toMatch(/recording problem \(agents are not affected\)/);
 });
 
-it("keeps every text once, however often it is sent", async () => {
+it("stores every text once, however often it is sent", async () => {
   const wire = wireOf("claude", "m-sendmessage");
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
@@ -268,7 +268,7 @@ it("keeps every text once, however often it is sent", async () => {
   expect(names.length).toBeLessThan(sent);
 });
 
-it("throws away what is too old, then the oldest of what is too much, but never the newest", async () => {
+it("deletes recordings that are too old, then the oldest beyond the size limit, but never the newest", async () => {
   const proxied = await started(({ outgoing }) => outgoing.end());
   mkdirSync(proxied.folder, { recursive: true });
   const now = Date.now();
@@ -297,7 +297,7 @@ it("throws away what is too old, then the oldest of what is too much, but never 
   expect(readdirSync(proxied.folder)).toEqual(["d.jsonl"]);
 });
 
-it("leaves out what must not be kept, where that is asked for", async () => {
+it("leaves out content if the settings require it", async () => {
   const respond = ({ outgoing }: Asked) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
     outgoing.end(START + CALL + END);
@@ -361,7 +361,7 @@ function run(
   return { child, url };
 }
 
-it("as a process: prints its address, is killed at any moment, and shows what it lost as lost", async (context) => {
+it("as a process: prints its address, can be killed at any moment, and shows lost requests as lost", async (context) => {
   needsPosix("way to ask a process to end")(context);
   const upstream = await startUpstream(({ outgoing, body: asked }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });

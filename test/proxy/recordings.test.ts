@@ -1,4 +1,4 @@
-/** Every recorded exchange through the proxy: its recording alone gives the tree that is known to be true. */
+/** Every recorded exchange through the proxy: its recording alone yields the tree that is known to be true. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,8 +19,8 @@ const casesOf = (provider: string) =>
   caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
 
 /**
- * What became of it after the replay, thread by thread; `home`, `recordings`: with the product's own records, and what
- * others saw of it, beside it.
+ * The result of the replay, thread by thread; `home`, `recordings`: together with the product's own records and other
+ * live recordings.
  */
 async function treesAfter(
   wire: readonly WireExchange[],
@@ -54,7 +54,7 @@ function memo<K, V>(make: (key: K) => V): (key: K) => V {
   };
 }
 
-/** The data folder of a proxy that all of it went through. */
+/** The data folder of a proxy that forwarded all of it. */
 async function recorded(wire: readonly WireExchange[], options: ReplayOptions): Promise<string> {
   const upstream = await startUpstream();
   const proxied = await startProxied(upstream.url);
@@ -85,7 +85,7 @@ async function machineAfter(
   });
   if (home !== undefined) {
     setBack(recordingsRoot(env, "proxy"), wire, home);
-    // Imported: when these copies were made says nothing of what stands in them.
+    // Imported: the creation time of these copies is unrelated to their content.
     for (const folder of readdirSync(home))
       cpSync(join(home, folder), join(env.RETINUE_HOME, "imported", folder.slice(1)), { recursive: true });
   }
@@ -93,7 +93,7 @@ async function machineAfter(
   return readLater(env);
 }
 
-/** What only files tell cannot be known from the traffic: ids that were never sent. */
+/** Removes what cannot be known from the traffic: ids that are only in files. */
 function asTheWireKnows(thread: RecordedThread, wire: readonly WireExchange[]): RecordedThread {
   const sent = JSON.stringify(wire);
   return {
@@ -109,7 +109,7 @@ const nobodyNamed = (thread: RecordedThread): RecordedThread => ({
   agents: thread.agents.map((agent) => (agent.agentId === null ? agent : { ...agent, agentIdNative: false })),
 });
 
-/** The ids by which a client tells its agents apart. */
+/** The ids by which a client distinguishes its agents. */
 const AGENT_HEADERS =
   /^(x-claude-code-(agent|parent).*|thread-id|x-codex-parent-thread-id|x-openai-subagent|x-codex-turn-metadata|x-codex-window-id|x-client-request-id)$/;
 const withoutAgents = (headers: Readonly<Record<string, string>>) =>
@@ -118,7 +118,7 @@ const withoutAgents = (headers: Readonly<Record<string, string>>) =>
 describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   const threadsOf = (name: string) => recordedHome(provider, name).threads.filter(({ optional }) => optional !== true);
 
-  it.each(casesOf(provider))("gives the tree of %s", async (name) => {
+  it.each(casesOf(provider))("yields the tree of %s", async (name) => {
     const wire = trafficOf(`${provider}/${name}`);
     const trees = await treesAfter(wire);
     expect(
@@ -132,7 +132,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
       ({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"],
     ),
   );
-  it.each(naming)("without the ids of agents, has the same agents by what they say: %s", async (name) => {
+  it.each(naming)("without the ids of agents, yields the same agents by their content: %s", async (name) => {
     const wire = trafficOf(`${provider}/${name}`);
     const trees = await treesAfter(wire, { headers: withoutAgents });
     expect(
@@ -140,7 +140,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
     ).toEqual([]);
   });
 
-  it.each(casesOf(provider))("with the product's own records beside it counts everything once: %s", async (name) => {
+  it.each(casesOf(provider))("with the product's own records counts everything once: %s", async (name) => {
     const wire = trafficOf(`${provider}/${name}`);
     const { home } = recordedHome(provider, name);
     const joined = await treesAfter(wire, {}, home);
@@ -151,7 +151,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
 
   const recordingsOf = (name: string) => join(FIXTURES, provider, name, "recordings");
   it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))(
-    "with all there is of it, counts everything once: %s",
+    "with all other sources counts everything once: %s",
     async (name) => {
       const trees = await treesAfter(
         trafficOf(`${provider}/${name}`),
@@ -164,7 +164,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   );
 });
 
-describe("answers in fast mode", () => {
+describe("responses in fast mode", () => {
   const wire = trafficOf("claude/c-nested");
   const fast = wire.map((exchange) => ({
     ...exchange,
@@ -183,16 +183,16 @@ describe("answers in fast mode", () => {
       costUsd: expect.closeTo(2 * (costUsd ?? Number.NaN), 9) as number,
     }));
 
-  it("are priced as fast by what the traffic says", async () => {
+  it("are priced as fast if the traffic states it", async () => {
     expect(costs(await machineAfter(fast))).toEqual(twice(await machineAfter(wire)));
   });
 
-  it("are priced once, as fast, where the transcript knows them too", async () => {
+  it("are priced once, as fast, if the transcript contains them too", async () => {
     const { home } = recordedHome("claude", "c-nested");
     expect(costs(await machineAfter(fast, {}, home))).toEqual(twice(await machineAfter(wire, {}, home)));
   });
 
-  it("are priced as fast whichever product asked", async () => {
+  it("are priced as fast for every product", async () => {
     expect(costs(await machineAfter(anonymous(fast)))).toEqual(twice(await machineAfter(anonymous(wire))));
   });
 });
@@ -215,7 +215,7 @@ it("events in both traffic and transcripts are returned once", async () => {
 });
 
 it.each(casesOf("codex"))(
-  "a proxy beside the rollouts leaves them in agreement with their totals: %s",
+  "rollouts still agree with their totals if a proxy recorded the traffic too: %s",
   async (name) => {
     const { forest } = await machineAfter(trafficOf(`codex/${name}`), {}, recordedHome("codex", name).home);
     expect(

@@ -1,4 +1,4 @@
-/** What the proxy records, over HTTP, while it comes in: requests, their sub-tasks, conversations, links by hand. */
+/** Recorded requests over HTTP while they arrive: requests, their sub-tasks, conversations, manual links. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Conversation } from "../../src/app/query/conversations.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
@@ -78,7 +78,7 @@ describe("requests", () => {
     expect(items.every(({ uri, usage }) => uri !== null && usage !== null)).toBe(true);
   });
 
-  it("say which request called for the agent that made them", async () => {
+  it("name the request that spawned their agent", async () => {
     const { items } = await all();
     const byId = new Map(items.map((item) => [item.request_id, item]));
     const subtasks = items.filter(({ is_subtask }) => is_subtask);
@@ -110,7 +110,7 @@ describe("requests", () => {
       expect(items.find((item) => item.request_id === request_id)?.uri).toBe(uri);
   });
 
-  it("can be asked for by agent", async () => {
+  it("can be filtered by agent", async () => {
     const tree = await server.json<AgentTree>(`/api/agents/${sessionOf(NESTED)}`);
     const [child] = tree.children;
     const { items } = await ask<Page<RequestRecord>>(
@@ -121,7 +121,7 @@ describe("requests", () => {
     expect(new Set(items.map(({ uri }) => uri))).toEqual(new Set([child?.uri]));
   });
 
-  it("show what was sent and answered, and what is new in it", async () => {
+  it("show the request, the response, and what is new in it", async () => {
     const { items } = await all();
     const second = items.find(
       ({ uri, previous_request_id }) => uri === `claude://${sessionOf(NESTED)}` && previous_request_id !== null,
@@ -150,7 +150,7 @@ describe("requests", () => {
     ["/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}?messages_cursor=xyz`, 400],
     ["/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}?branch=none`, 404],
     ["/api/conversations/{id}", "/api/conversations/00000000-0000-4000-8000-000000000000", 404],
-  ])("%s, asked wrongly: %s", async (route, path, status) => {
+  ])("%s, invalid request: %s", async (route, path, status) => {
     await ask(route, path, status);
   });
 });
@@ -170,7 +170,7 @@ it("conversations have messages, sub-tasks and branches", async () => {
   expect([first.items[0]?.id, second.items[0]?.id]).toEqual(items.map(({ id }) => id));
 });
 
-it("a conversation has its messages and sub-tasks themselves, a page at a time", async () => {
+it("a conversation has its messages and sub-tasks, a page at a time", async () => {
   const path = `/api/conversations/${sessionOf(NESTED)}`;
   const { messages, subtasks, message_count } = await ask<ConversationPage>("/api/conversations/{id}", path);
   const last = NESTED.findLast(({ headers }) => headers["x-claude-code-agent-id"] === undefined);
@@ -193,7 +193,7 @@ it("a conversation has its messages and sub-tasks themselves, a page at a time",
   expect(second.subtasks.next).toBeNull();
 });
 
-it("sub-tasks count the messages of their requests and answers", async () => {
+it("sub-tasks count the messages of their requests and responses", async () => {
   const { subtasks } = await ask<ConversationPage>(
     "/api/conversations/{id}",
     `/api/conversations/${sessionOf(NESTED)}`,
@@ -210,7 +210,7 @@ it("sub-tasks count the messages of their requests and answers", async () => {
   }
 });
 
-it("an agent can be linked by hand by one of its requests, and back", async () => {
+it("an agent can be linked manually by one of its requests, and unlinked", async () => {
   const { items } = await all();
   const [child, parent] = [
     items.find(({ is_subtask, uri }) => is_subtask && uri?.includes(sessionOf(CUSTOM))),

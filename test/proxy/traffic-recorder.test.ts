@@ -1,5 +1,5 @@
 /**
- * What the proxy passes to its recorder: few messages, no copies that stay, and nothing that grows while the recorder
+ * Messages from the proxy to its recorder: few messages, no retained copies, and nothing that grows while the recorder
  * is behind.
  */
 import { execFileSync } from "node:child_process";
@@ -37,7 +37,7 @@ const delta = (text: string) =>
     `data: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`,
   );
 
-/** An exchange with an answer in so many chunks. */
+/** An exchange with a response of so many chunks. */
 function exchange(recorder: TrafficRecorder, number: number, chunks: number): void {
   const one = recorder.begin(HEAD);
   one.requestChunk(
@@ -60,7 +60,7 @@ function exchange(recorder: TrafficRecorder, number: number, chunks: number): vo
 const rowsIn = (folder: string) =>
   readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
 
-it("passes an exchange on in as many entries, however many chunks it has", async () => {
+it("sends the same number of entries for an exchange, however many chunks it has", async () => {
   const folder = join(scratch(), "few");
   const { recorder, troubles } = recorderIn(folder);
   const entries: number[] = [];
@@ -78,7 +78,7 @@ it("passes an exchange on in as many entries, however many chunks it has", async
   expect(rows.some((row) => row.includes("word 999 "))).toBe(true);
 });
 
-it("leaves requests out while too much waits, and retains nothing of any of them in the end", async () => {
+it("omits requests while too much is queued, and retains none of them in the end", async () => {
   const folder = join(scratch(), "flood");
   const { recorder, troubles } = recorderIn(folder);
   for (let i = 0; i < 5_000; i += 1) exchange(recorder, i, 1);
@@ -110,7 +110,7 @@ it("runs with a small young generation, so that forwarded chunks do not make V8 
   expect(Number(/^young: (\d+)$/m.exec(printed)?.[1])).toBeLessThanOrEqual(4 << 20);
 });
 
-it("records where it was started with the lowest priority", () => {
+it("records even if it was started with the lowest priority", () => {
   const home = scratch();
   const [folder, program] = [join(home, "nice"), join(home, "nice.mjs")];
   const script = `

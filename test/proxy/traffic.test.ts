@@ -1,6 +1,6 @@
 /**
- * The reader of recordings: the same rows, the same findings, whatever else stands in the file and wherever reading
- * stopped before.
+ * The reader of recordings: the same rows yield the same findings, whatever else is in the file and wherever the last
+ * read stopped.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ beforeAll(async () => {
 const plain = (found: readonly Findings[]) => JSON.parse(JSON.stringify(found)) as unknown;
 
 describe("recorded traffic", () => {
-  it("is read alike at once and in pieces, from memory that was written down", () => {
+  it("is read the same at once and in pieces, from a saved state", () => {
     expect(sources.length).toBe(4);
     for (const { stream, file, records, ...source } of sources) {
       const whole = readAll({ ...source, stream, file, records });

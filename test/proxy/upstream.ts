@@ -15,12 +15,12 @@ export interface Upstream {
   readonly url: string;
   readonly asked: readonly Asked[];
   answer(asked: Asked, exchange: WireExchange): void;
-  /** Begins to answer, and leaves it at that. */
+  /** Starts to respond, and never continues. */
   open(asked: Asked, exchange: WireExchange): void;
   close(): Promise<void>;
 }
 
-/** `respond` answers at once, instead of waiting for `answer`. */
+/** `respond` responds immediately, instead of waiting for `answer`. */
 export async function startUpstream(respond?: (asked: Asked) => void): Promise<Upstream> {
   const asked: Asked[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -94,7 +94,7 @@ interface ChatMessage {
   }[];
 }
 
-/** As OpenAI streams it: texts and arguments in pieces, calls by their index, the usage last and by itself. */
+/** As OpenAI streams it: texts and arguments in pieces, calls by their index, and the usage last in its own chunk. */
 function* chatEvents({ id, model, choices, usage }: Readonly<Record<string, unknown>>): Generator<string> {
   const chunk = (list: readonly object[], more: object = {}) =>
     chatEvent({ id, object: "chat.completion.chunk", model, choices: list, ...more });

@@ -1,6 +1,6 @@
 /**
- * Recorded exchanges, played once more: a client that asks what the product asked, and an upstream that answers what
- * the model answered.
+ * Replays recorded exchanges: a client that sends the product's requests, and an upstream that sends the model's
+ * responses.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -35,12 +35,12 @@ export function wireOf(provider: string, name: string): WireExchange[] {
 }
 
 const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t));
-/** Never answered: the client went when its time had come, or was killed in the end. */
+/** Never responded to: the client aborted it or was killed. */
 const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted" || served === "partial";
 
 /**
- * As a client would send it that names neither itself nor its sessions: no headers of the product, nothing in the body
- * or in the system prompt.
+ * As sent by a client that identifies neither itself nor its sessions: no headers of the product, and nothing in the
+ * body or in the system prompt.
  */
 export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
   wire.map((exchange) => ({
@@ -55,13 +55,13 @@ export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
   }));
 
 export interface ReplayOptions {
-  /** Changes what the client sends. */
+  /** Changes the requests of the client. */
   readonly headers?: (headers: Readonly<Record<string, string>>) => Record<string, string>;
 }
 
 /**
- * Plays them in the order in which they began and ended. What was never answered is given up by the client when its
- * time has come.
+ * Replays them in the order in which they started and ended. The client aborts requests without a response at the
+ * recorded time.
  */
 export async function replay(
   wire: readonly WireExchange[],
@@ -97,7 +97,7 @@ export async function replay(
   }
 }
 
-/** Gives a recording the times at which it all really happened, as the records in a home tell them. */
+/** Sets the times in a recording to the original ones, which are taken from the records in a home. */
 export function setBack(folder: string, wire: readonly WireExchange[], home: string): void {
   const isSinceStart = typeof wire[0]?.t === "number" && wire[0].t < Date.UTC(2020);
   const began = isSinceStart ? firstTimeIn(home) - timeOf(wire[0]?.t ?? 0) + 20 : 0;
@@ -130,7 +130,7 @@ function firstTimeIn(home: string): number {
   return Math.min(...times.filter((time) => !Number.isNaN(time)));
 }
 
-/** A header that is kept as it is. */
+/** A header that is recorded unchanged. */
 export const MARK = "x-correlation-id";
 
 function ask(

@@ -1,6 +1,6 @@
 /**
- * `retinue attach` with the real products: the model's next request has the agent's whole history and the new message,
- * what was there before is as it was, and the tree shows where the new session came from without counting anything
+ * `retinue attach` with the real products: the model's next request has the agent's complete history and the new
+ * message, existing files are unchanged, and the tree shows the origin of the new session without counting anything
  * twice.
  */
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ const named = (trees: Iterable<AgentRecord>, marker: string) => {
   if (found === undefined) throw new Error(`no agent ${marker}`);
   return found;
 };
-/** All that must not change when one of its agents is continued. */
+/** Everything that must not change when one of its agents is continued. */
 const shown = (record: AgentRecord) =>
   everyone(record).map(({ uri, status, usage, prompt }) => ({ uri, status, usage: usage.own, prompt }));
 const origins = (trees: Iterable<AgentRecord>) =>
@@ -66,7 +66,7 @@ describe("Claude Code", () => {
     return { model, sandbox, records };
   }
 
-  it("an agent at depth 3, one of its own type and model, and a fork", { timeout: SCENARIO_MS }, async () => {
+  it("an agent at depth 3, one with its own type and model, and a fork", { timeout: SCENARIO_MS }, async () => {
     const { model, sandbox, records } = await stage(NEWEST, {
       main: [
         (asked) => agent(asked, "A"),
@@ -111,7 +111,7 @@ describe("Claude Code", () => {
     expect(counted([...attached.values()])).toEqual(served(model));
   });
 
-  it("with the history up to an event, and what would be run", { timeout: SCENARIO_MS }, async () => {
+  it("with the history up to an event, and the command that would run", { timeout: SCENARIO_MS }, async () => {
     const { model, sandbox, records } = await stage(NEWEST, {
       main: [(asked) => agent(asked, "A"), { text: "All done." }],
       A: [bash("first"), bash("second"), { text: "A is done." }],
@@ -134,7 +134,7 @@ describe("Claude Code", () => {
     expect(changedSince(contents(records), records)).toEqual([]);
   });
 
-  it("an agent that was killed at work", { timeout: SCENARIO_MS }, async () => {
+  it("an agent that was killed while it worked", { timeout: SCENARIO_MS }, async () => {
     const { model, sandbox, records } = await stage(NEWEST, {
       main: [(asked) => agent(asked, "A")],
       A: [bash("A"), { hang: true }],
@@ -167,7 +167,7 @@ describe("Claude Code", () => {
     expect(JSON.stringify(asked?.request.messages)).toMatch(/Do it\. @@A.*A-ran.*A is done\..*Continue\. @@CONT/);
     const attached = await allTrees(sandbox.home);
     expect(changedSince(before, records)).toEqual([]);
-    // The oldest one gives copied records new ids and times, so nothing tells where they came from.
+    // The oldest one gives copied records new ids and times, so their origin cannot be determined.
     if (version !== OLD) expect(origins(attached.values())).toEqual([a.uri]);
     expect([...attached.values()].flatMap(everyone).filter(({ agentId }) => agentId !== null)).toHaveLength(1);
   });

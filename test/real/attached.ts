@@ -1,4 +1,4 @@
-/** Continues an agent with `retinue attach`, and the real product. */
+/** Continues an agent with `retinue attach` and the real product. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ export interface Attachable {
   launch: Launch & { cwd: string };
 }
 
-/** Runs `retinue attach` where the product is the program `name` on the PATH. */
+/** Runs `retinue attach` with the product as the program `name` on the PATH. */
 export async function attach({ home, launch }: Attachable, name: string, ...args: string[]) {
   const bin = join(home, "../bin");
   mkdirSync(bin, { recursive: true });
@@ -53,7 +53,7 @@ export function contents(folder: string): Map<string, string> {
   );
 }
 
-/** Those that are no longer as they were. */
+/** Files that have changed. */
 export const changedSince = (before: ReadonlyMap<string, string>, folder: string) => {
   const now = contents(folder);
   return [...before].flatMap(([name, hash]) => (now.get(name) === hash ? [] : [name]));

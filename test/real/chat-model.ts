@@ -1,7 +1,7 @@
 /**
- * A scripted model that speaks the chat-completions protocol, for products that take any vendor's.
- * A prompt carries a marker `@@name`; the last one names the script, and the number of answers since then is the step,
- * so that no state is kept.
+ * A scripted model with the chat-completions protocol, for products that support any vendor.
+ * A prompt contains a marker `@@name`; the last one names the script, and the number of responses since then is the
+ * step, so that no state is kept.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,9 +10,9 @@ import type { KnownUsage } from "../support/judge.ts";
 export interface ChatTurn {
   text?: string;
   tools?: { name: string; args: Record<string, unknown> }[];
-  /** Answers with an HTTP error instead. */
+  /** Responds with an HTTP error instead. */
   status?: number;
-  /** The answer begins and never goes on, until the client hangs up. */
+  /** The response starts and never continues, until the client disconnects. */
   hang?: true;
 }
 
@@ -20,7 +20,7 @@ export type ChatScripts = Record<string, ChatTurn[]>;
 
 export interface ChatModel {
   url: string;
-  /** What was served to the end, by the script that was played. */
+  /** What was served completely, by script. */
   served: ReadonlyMap<string, Required<Pick<KnownUsage, "calls" | "inputTokens" | "outputTokens" | "cacheReadTokens">>>;
   /** The bodies of all requests, as JSON. */
   requests(): readonly string[];
@@ -59,7 +59,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
   let asked = 0;
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    // Droid also talks to its vendor.
+    // Droid also sends requests to its vendor.
     if (request.url?.endsWith("/chat/completions") !== true) {
       response.writeHead(404).end();
       return;
@@ -70,7 +70,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
     const { script, step } = positionIn(body);
     asked += 1;
     const n = asked;
-    // The product's own small questions, for titles, offer no tools.
+    // Small internal requests of the product, such as for titles, offer no tools.
     const isOwn = body.tools === undefined || body.tools.length === 0;
     const turn = isOwn ? { text: "A title" } : (scripts[script]?.[step] ?? { text: "nothing to say" });
     seen.add(`${script} ${step}`);
@@ -81,7 +81,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
         .end(JSON.stringify({ error: { message: `scripted ${turn.status}` } }));
       return;
     }
-    // Every answer has numbers of its own, so that no two agents have the same sums by chance.
+    // Every response has unique numbers, so that no two agents have the same sums by chance.
     const usage = { prompt: 1_000 + 7 * n, cached: 100 + n, completion: 20 + 3 * n, reasoning: n };
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta: object, finish: string | null = null, more: object = {}) =>

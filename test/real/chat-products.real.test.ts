@@ -1,6 +1,6 @@
 /**
- * The real Kilo, Qwen Code, Kimi Code and Droid, against a scripted model: what `retinue tree` says must be what the
- * model served, agent by agent.
+ * The real Kilo, Qwen Code, Kimi Code and Droid with a scripted model: `retinue tree` must show what the model
+ * served, agent by agent.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ChatScripts, startChatModel } from "./chat-model.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 interface Scenario {
   name: string;
   scripts: ChatScripts;
-  /** Who asked for whom, by script, and how each ended. */
+  /** The parent of each agent, by script, and how each ended. */
   tree: Record<string, { under: string | null; status: string }>;
 }
 

@@ -1,4 +1,4 @@
-/** Products that take any vendor's chat-completions model: how each is installed, started, and asked to make an agent. */
+/** Products that support any chat-completions model: how each is installed, started, and made to spawn an agent. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChatTurn } from "./chat-model.ts";
@@ -11,9 +11,9 @@ export interface ChatProduct {
   name: string;
   install(): Promise<string[]>;
   open(command: string[], modelUrl: string): Promise<Sandbox>;
-  /** Asks for an agent that plays a script, and waits for it. */
+  /** Spawns an agent that runs a script, and waits for it. */
   spawn(script: string): Tool;
-  /** A tool that does no harm. */
+  /** A harmless tool. */
   work: Tool;
   nests: boolean;
 }
@@ -63,7 +63,7 @@ const kilo: ChatProduct = {
           agent: { general: { permission: { task: "allow" } } },
           provider: { mock },
         });
-        // Else it installs its plugin from the network when it starts.
+        // Otherwise it installs its plugin from the network when it starts.
         const dependencies = { "@kilocode/plugin": "*", "@opencode-ai/plugin": "*" };
         await mkdir(join(home, ".config/kilo/node_modules"));
         await put(home, ".config/kilo/package.json", { dependencies });

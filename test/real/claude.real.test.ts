@@ -1,6 +1,5 @@
 /**
- * The real Claude Code, against a scripted model: what `retinue tree` says must be what the model knows to have
- * happened.
+ * The real Claude Code with a scripted model: `retinue tree` must show what the model knows to have happened.
  * Nothing is skipped: a version that cannot be installed or run fails.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -17,8 +16,8 @@ const VERSIONS = [NEWEST, MIDDLE, OLD];
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
 /**
- * A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the
- * machine may be busy.
+ * The end of a killed agent must be detected by its process, long before it counts as silent (10 minutes). Generous,
+ * since the machine may be busy.
  */
 const SEEN_WITHIN_MS = 60_000;
 
@@ -55,20 +54,20 @@ describe.each(VERSIONS)("Claude Code %s", (version) => {
 
     const worked = new Set(truth.threads.map(({ root }) => root));
     for (const thread of truth.threads) expect(differences(thread, trees.get(thread.root) ?? MISSING)).toEqual([]);
-    // The oldest version opens an empty thread for its warm-ups before it resumes another: it may be shown, but nobody
-    // worked there.
+    // The oldest version creates an empty thread for its warm-ups before it resumes another: it may be shown, but
+    // contains no work.
     const others = [...trees].filter(([thread]) => !worked.has(thread)).flatMap(([, root]) => everyone(root));
     expect(others.map(({ usage }) => usage.own.calls)).toEqual(others.map(() => 0));
-    // Every call was counted, and none twice: neither by another agent nor by another thread.
+    // Every call was counted, and none twice: neither for another agent nor in another thread.
     expect(counted([...trees.values()])).toEqual(truth.recorded);
-    // And the product itself counted the same, where it says so.
+    // The product itself counted the same, if it reports a count.
     const found = await verdicts(sandbox.home);
     for (const { root } of truth.threads)
       expect(found.get(root)).toMatch(version === NEWEST ? /^(agrees|explained)$/ : /^nothing$/);
   });
 });
 
-describe("an agent at work", () => {
+describe("a working agent", () => {
   const scripts: Scripts = {
     main: [(asked) => agent(asked, "HELD")],
     HELD: [{ tool: "Bash", input: { command: "echo held", description: "Runs it" } }, { hang: true }],
@@ -94,7 +93,7 @@ describe("an agent at work", () => {
     },
   );
 
-  // This version leaves no trace of its process, so nobody can know of its end before the records are stale.
+  // This version leaves no trace of its process, so its end is unknown until the records are stale.
   it(`is running: ${OLD}`, { timeout: SCENARIO_MS }, async () => {
     const { statuses } = await begin(OLD);
     await expect.poll(statuses, soon).toEqual(["running", "running"]);

@@ -32,7 +32,7 @@ export function openSandbox(
   );
 }
 
-/** No traffic but the model's. */
+/** No traffic except to the model. */
 function offline(temp: string, modelUrl: string): Record<string, string> {
   return {
     CLAUDE_CODE_TMPDIR: temp,
@@ -42,7 +42,7 @@ function offline(temp: string, modelUrl: string): Record<string, string> {
     DISABLE_TELEMETRY: "1",
     DISABLE_AUTOUPDATER: "1",
     DISABLE_ERROR_REPORTING: "1",
-    // Lets the superuser of a container skip permissions.
+    // Lets root in a container skip permissions.
     IS_SANDBOX: "1",
   };
 }

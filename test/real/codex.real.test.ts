@@ -1,5 +1,5 @@
 /**
- * The real Codex, against a scripted model: what `retinue tree` says must be what the model knows to have happened.
+ * The real Codex with a scripted model: `retinue tree` must show what the model knows to have happened.
  * Nothing is skipped: a version that cannot be installed or run fails.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -14,8 +14,8 @@ import { everyone, threads, tree } from "./retinue.ts";
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
 /**
- * A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the
- * machine may be busy.
+ * The end of a killed agent must be detected by its process, long before it counts as silent (10 minutes). Generous,
+ * since the machine may be busy.
  */
 const SEEN = { timeout: 60_000, interval: 50 };
 
@@ -57,14 +57,14 @@ describe.each(SETUPS)("Codex $name", (setup) => {
       await play(scenario, sandbox, model);
       const truth = truthOf(model.exchanges, scenario.endings ?? {});
       expect(Math.min(...truth.map(({ agents }) => agents.length)), "every thread has agents").toBeGreaterThan(1);
-      // No child is a thread of its own, and nobody else is there.
+      // No child is a thread of its own, and there are no other agents.
       expect((await threads(sandbox.home)).sort()).toEqual(truth.map(({ root }) => root).sort());
       for (const thread of truth) expect(differences(thread, await tree(thread.root, sandbox.home))).toEqual([]);
     },
   );
 });
 
-describe("an agent at work", () => {
+describe("a working agent", () => {
   it.each(SETUPS.filter(({ version }) => version === NEWEST))(
     "is running, and soon after a SIGKILL it is shut down, and so is its thread: $name",
     { timeout: SCENARIO_MS },

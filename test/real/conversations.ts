@@ -1,13 +1,13 @@
-/** Sorts what the model was asked by who asked: the thread itself or one of its agents. */
+/** Groups the model's requests by sender: the thread itself or one of its agents. */
 import type { Exchange } from "./model.ts";
 import { textsOf } from "./script.ts";
 import type { ContentBlock } from "./wire.ts";
 
 export interface Conversation {
   session: string;
-  /** Typed by a person, not by an agent: scripts of such prompts are named main, main2, ... */
+  /** Written by a person, not by an agent: scripts of such prompts are named main, main2, ... */
   isMain: boolean;
-  /** As the request headers have them; versions before 2.1.139 send none. */
+  /** From the request headers; versions before 2.1.139 send none. */
   headerId: string | null;
   headerParentId: string | null;
   exchanges: Exchange[];
@@ -15,9 +15,9 @@ export interface Conversation {
 
 export interface Sorted {
   conversations: Conversation[];
-  /** The product's own cache warm-ups, which old versions write down like agents. */
+  /** The product's own cache warm-ups, which old versions record like agents. */
   warmUps: Exchange[];
-  /** The product's own small questions, which no transcript holds. */
+  /** Small internal requests of the product, which are in no transcript. */
   unrecorded: Exchange[];
 }
 
@@ -37,8 +37,8 @@ function byHeader(exchanges: Exchange[]): Conversation[] {
 }
 
 /**
- * Without ids a request belongs to the conversation whose tool calls its history holds, or whose failed request it
- * repeats; else it begins a new one.
+ * Without ids, a request belongs to the conversation whose tool calls are in its history, or whose failed request it
+ * repeats; otherwise it starts a new one.
  */
 function byHistory(exchanges: Exchange[]): Conversation[] {
   const groups: Exchange[][] = [];
@@ -79,7 +79,7 @@ function conversationOf(exchanges: Exchange[]): Conversation {
   };
 }
 
-/** The thread that was last worked in. */
+/** The thread with the latest activity. */
 export function lastSession(exchanges: readonly Exchange[]): string {
   const last = exchanges.at(-1);
   if (!last) throw new Error("the model was never asked");

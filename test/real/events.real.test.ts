@@ -1,6 +1,4 @@
-/**
- * `retinue run --events` around the real products: what is printed is certain, under the name that it has in the end.
- */
+/** `retinue run --events` with the real products: printed events are final, under the agent's final name. */
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -56,7 +54,7 @@ describe(`Claude Code ${NEWEST}`, () => {
   }, INSTALL_MS);
 
   it.each([false, true])(
-    "reports every agent in its tree, and every spawn where it is (busy machine: %s)",
+    "reports every agent in its tree, and every spawn under its parent (busy machine: %s)",
     { timeout: RUN_MS },
     async (isBusy) => {
       if (isBusy) load();
@@ -103,7 +101,7 @@ describe(`OpenCode ${OPENCODE}`, () => {
     const sandbox = await openOpenCode([...WRAPPED, ...program], model.url, {});
     onTestFinished(() => sandbox.dispose());
     const run = sandbox.start("Begin. @@main");
-    // Its own output tells of a child only when that has ended.
+    // Its own output mentions a child only when that has ended.
     await expect
       .poll(() => run.output().includes('"kind":"spawn"') && !run.output().includes('"status":"completed"'), {
         timeout: 60_000,

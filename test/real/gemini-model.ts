@@ -1,4 +1,4 @@
-/** The same scripts, spoken by a stand-in for the Gemini API on loopback. */
+/** The same scripts for a replacement of the Gemini API on loopback. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { type Block, positionOf, type Reply, replyOf, type Scripts } from "./scr
 import { inventedUsage, NO_USAGE } from "./usage.ts";
 import type { MessagesRequest } from "./wire.ts";
 
-/** An answer of a model, whatever its API: who got it, and what it cost. */
+/** A response of a model, whatever its API: its recipient and its usage. */
 export interface Served {
   script: string | null;
   step: number;
@@ -84,7 +84,7 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
   };
 }
 
-/** As far as a script is found by it: who said what. */
+/** The messages, as far as they are needed to find a script. */
 function asMessages({ contents = [], tools }: GeminiRequest): MessagesRequest {
   const messages = contents.map(({ role, parts = [] }) => ({
     role: role === "model" ? ("assistant" as const) : ("user" as const),
@@ -93,7 +93,7 @@ function asMessages({ contents = [], tools }: GeminiRequest): MessagesRequest {
   return { messages, tools } as unknown as MessagesRequest;
 }
 
-/** Numbers that no two answers share. The API counts cached input as input, and thoughts beside the output. */
+/** Unique numbers for each response. The API counts cached input as input, and thoughts in addition to the output. */
 function costOf(n: number) {
   const { input_tokens, output_tokens, cache_read_input_tokens } = inventedUsage(n);
   const thoughts = 3 * n;

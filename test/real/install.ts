@@ -1,4 +1,4 @@
-/** Installs a pinned version of a product once, outside the repository, and says where its program is. */
+/** Installs a pinned version of a product once, outside the repository, and returns the path of its program. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ export interface Product {
   /** Name of the npm package. */
   package: string;
   version: string;
-  /** Where its program may lie below node_modules; the first that exists is taken. */
+  /** Candidates for its program below node_modules; the first that exists is used. */
   programs: string[];
-  /** What is installed beside it, with versions. */
+  /** Additional packages, with versions. */
   also?: string[];
 }
 
@@ -35,10 +35,10 @@ export async function install(product: Product): Promise<string[]> {
 const folderOf = (product: Pick<Product, "package" | "version">) =>
   join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
 
-/** Where the packages of an installed product are. */
+/** The folder of an installed product's packages. */
 export const installedAt = (product: Pick<Product, "package" | "version">) => join(folderOf(product), "node_modules");
 
-/** An installation that was cut off must not be taken for a whole one, so it is made elsewhere and moved into place. */
+/** Installs in a temporary folder and moves it into place, so that an interrupted installation is never used. */
 async function installInto(folder: string, product: Product): Promise<void> {
   await mkdir(cacheFolder(), { recursive: true });
   const unfinished = await mkdtemp(join(cacheFolder(), "unfinished-"));
@@ -61,7 +61,7 @@ async function installInto(folder: string, product: Product): Promise<void> {
       },
     );
     await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
-      // Somebody else was faster; theirs is as good.
+      // Another process was faster; its installation is equivalent.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {

@@ -20,7 +20,7 @@ async function model(scripts: Scripts) {
   return { started, ask };
 }
 
-it("answers by the last marker and the answers since then", async () => {
+it("responds by the last marker and the number of responses since then", async () => {
   const { started, ask } = await model({ A: [{ text: "first" }, { text: "second" }], B: [{ text: "other" }] });
   for (const [texts, said] of [
     [["Go. @@A"], "first"],
@@ -51,7 +51,7 @@ it("contains the output count only at the end of a response", async () => {
   ]);
 });
 
-it("does not call an answer finished that the client did not wait for", async () => {
+it("does not count a response as finished if the client disconnected before its end", async () => {
   const { started, ask } = await model({ A: [{ hang: true }] });
   const client = new AbortController();
   const answer = await ask(["@@A"], client.signal);
@@ -61,7 +61,7 @@ it("does not call an answer finished that the client did not wait for", async ()
   expect(started.exchanges).toMatchObject([{ status: 200, finished: false }]);
 });
 
-it("never invents the same number twice", () => {
+it("never returns the same number twice", () => {
   const calls = Array.from({ length: 40 }, (_, i) => usageOfCall(inventedUsage(i + 1)));
   for (const field of ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"] as const) {
     expect(new Set(calls.map((call) => call[field])).size).toBe(calls.length);

@@ -1,6 +1,6 @@
 /**
- * A scripted stand-in for the Messages API on loopback. Its log is what really happened, whatever the product writes
- * down.
+ * A scripted replacement of the Messages API on loopback. Its log is what really happened, whatever the product
+ * records.
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -16,7 +16,7 @@ export interface Exchange extends Position {
   status: number;
   /** `null` for an HTTP error. */
   answer: Answer | null;
-  /** false while it is being sent, and for ever when the client hung up before the end. */
+  /** false while it is being sent, and forever if the client disconnected before the end. */
   finished: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The real OpenCode as a server, followed live: every agent at once, who waits for a permission, and a card that waits
- * for an agent in the background.
+ * The real OpenCode as a server, followed live: every agent at once, which one waits for a permission, and a card that
+ * waits for a background agent.
  */
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
@@ -27,7 +27,7 @@ const task = (marker: string, more: object = {}) => ({
 });
 const bash = (command: string) => ({ name: "bash", args: { command, description: "Echo" } });
 
-/** A server of the product, one of ours that follows it, and nothing of the product's files in its reach. */
+/** A server of the product, and a retinue server that follows it without access to the product's files. */
 async function stage(scripts: ChatScripts, extra: object = {}) {
   const model = await startChatModel(scripts);
   onTestFinished(() => model.close());
@@ -101,8 +101,8 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
     { permission: { bash: "ask" } },
   );
   await prompt("main");
-  // From its first moment on it is the request that was made: a tool that has just begun is not taken for one that
-  // waits.
+  // From its first moment on, the request is the actual one: a tool that has just started does not count as
+  // waiting.
   await until(async () => (await card()).waiting.length > 0);
   const { waiting, stage: at } = await card();
   expect(waiting[0]?.says).toContain("echo asked");
@@ -115,7 +115,7 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
   await until(async () => (await card()).waiting.length === 0 && (await card()).stage === "done");
 });
 
-it("a card stays open while an agent in the background runs", { timeout: SCENARIO_MS }, async () => {
+it("a card stays open while a background agent runs", { timeout: SCENARIO_MS }, async () => {
   const { session, ask, prompt, card, tree } = await stage({
     main: [{ tools: [task("A", { background: true })] }, { text: "launched" }, { text: "told" }],
     A: [{ tools: [bash("sleep 3")] }, { text: "a done" }],
@@ -151,7 +151,7 @@ it("no agent waits for a permission without a request", { timeout: SCENARIO_MS }
   expect([...waits]).toEqual([]);
 });
 
-it("the log of a card says how each agent ended, once", { timeout: SCENARIO_MS }, async () => {
+it("the log of a card shows once how each agent ended", { timeout: SCENARIO_MS }, async () => {
   const { model, ask, prompt, card, tree, ends } = await stage({
     main: [{ tools: [task("good"), task("bad"), task("cut")] }, { text: "done" }],
     good: [{ text: "found" }],
@@ -177,7 +177,7 @@ it("a session that fails before its response is errored, and runs again after th
 }, async () => {
   const { ask, retinue, session, uri, tree } = await stage({ main: [{ text: "done" }] });
   const model = { providerID: "scripted", modelID: "there-is-no-such-model" };
-  // Only the event stream tells of this failure: no answer was begun.
+  // Only the event stream reports this failure: no response was started.
   await ask("POST", `/session/${session}/prompt_async`, { model, parts: [{ type: "text", text: "Begin. @@main" }] });
   await until(async () => (await tree().catch(() => null))?.status === "errored");
   expect((await tree()).statusReason).toMatch(/^it failed: .*there-is-no-such-model/);

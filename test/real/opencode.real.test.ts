@@ -1,6 +1,4 @@
-/**
- * The real OpenCode, against a scripted model: what `retinue tree` says must be what the model served, agent by agent.
- */
+/** The real OpenCode with a scripted model: `retinue tree` must show what the model served, agent by agent. */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ChatModel, type ChatScripts, startChatModel } from "./chat-model.ts";
 import { installOpenCode, type OpenCode, openOpenCode } from "./opencode.ts";
@@ -9,11 +7,11 @@ import { type AgentRecord, everyone, threads, tree } from "./retinue.ts";
 const NEWEST = "1.18.33";
 /** Its database has no log of events. */
 const OLD = "1.2.27";
-/** Unknown to old versions, which know no limit. */
+/** Not supported by old versions, which have no limit. */
 const DEEP = { subagent_depth: 3 };
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
-/** Each look starts our own command twice, which takes its time on a busy machine. */
+/** Each check starts the retinue command twice, which is slow on a busy machine. */
 const SEEN_WITHIN_MS = 60_000;
 
 const commands = new Map<string, string[]>();
@@ -30,7 +28,7 @@ const bash = { name: "bash", args: { command: "echo one", description: "Echo" } 
 interface Scenario {
   name: string;
   scripts: ChatScripts;
-  /** Who asked for whom, by script, and how each ended. */
+  /** The parent of each agent, by script, and how each ended. */
   tree: Record<string, { under: string | null; status: string }>;
 }
 
@@ -109,7 +107,7 @@ describe.each([NEWEST, OLD])("OpenCode %s", (version) => {
     expect(Object.fromEntries(shown(await onlyTree(product.home)))).toEqual(Object.fromEntries(expected));
   });
 
-  it("at work is running, and soon after a SIGKILL it is shut down", { timeout: SCENARIO_MS }, async () => {
+  it("is running while it works, and shut down soon after a SIGKILL", { timeout: SCENARIO_MS }, async () => {
     const { model, product } = await stage(version, {
       main: [{ tools: [task("A")] }],
       A: [{ tools: [bash] }, { hang: true }],

@@ -1,4 +1,4 @@
-/** Runs the real OpenCode, headless, in a home of its own that is thrown away afterwards. */
+/** Runs the real OpenCode, headless, in a temporary home. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { install } from "./install.ts";
 import { Group, type Run } from "./process.ts";
 import type { Launch } from "./sandbox.ts";
 
-/** It begins by looking at a great deal. */
+/** It reads many files when it starts. */
 const UP_WITHIN_MS = 120_000;
-/** What is asked while it begins is never answered, and asked again. */
+/** Requests during its start never get a response, and are repeated. */
 const UP_ANSWER_MS = 5_000;
 const ANSWER_MS = 60_000;
 
@@ -20,7 +20,7 @@ export interface OpenCode {
   home: string;
   launch: Launch & { cwd: string };
   start(prompt: string): Run;
-  /** As a server that asks for a password. */
+  /** As a server that requires a password. */
   serve(password: string, env?: Record<string, string>): Promise<Serving>;
   dispose(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export async function openOpenCode(command: string[], modelUrl: string, extra: o
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   const settings = join(home, ".config", "opencode");
   await mkdir(project, { recursive: true });
-  // At start it would install a package of its own, unless it finds it in place.
+  // At start it would install one of its packages, unless that exists already.
   const own = { dependencies: { "@opencode-ai/plugin": "*" } };
   await mkdir(join(settings, "node_modules"), { recursive: true });
   await writeFile(join(settings, "package.json"), JSON.stringify(own));
@@ -140,7 +140,7 @@ function configuration(baseURL: string) {
   };
 }
 
-/** Nothing of the caller's own settings; no traffic but the model's. */
+/** None of the caller's own settings; no traffic except to the model. */
 function environment(home: string): Record<string, string> {
   const off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS", "CLAUDE_CODE"].map(
     (name) => [`OPENCODE_DISABLE_${name}`, "1"],

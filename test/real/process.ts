@@ -1,6 +1,4 @@
-/**
- * Runs a product in a process group of its own, so that a signal reaches it and whatever it started, and nobody else.
- */
+/** Runs a product in its own process group, so that a signal reaches only it and the processes it started. */
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface Ended {
@@ -11,9 +9,9 @@ export interface Ended {
 
 export interface Run {
   ended: Promise<Ended>;
-  /** What it printed so far; all of it once it has ended. */
+  /** Its output so far; all of it once it has ended. */
   output(): string;
-  /** Sends a signal to the CLI and whatever it started. */
+  /** Sends a signal to the CLI and the processes it started. */
   signalGroup(signal: NodeJS.Signals): void;
 }
 
@@ -71,7 +69,7 @@ function untilEnd(child: ChildProcess): Promise<Ended> {
     child.on("error", reject);
     child.on("exit", (code, signal) => {
       clearTimeout(timer);
-      // Ends what it left behind in its group.
+      // Ends remaining processes of its group.
       signalGroup(child, "SIGKILL");
       if (late) reject(new Error(`it did not end within ${RUN_TIMEOUT_MS} ms: ${stderr.slice(-2000)}`));
       else resolve({ code, signal, stderr });

@@ -1,5 +1,5 @@
 /**
- * Real products against a scripted model: every agent is in the tree once, under its caller, with what the model served
+ * Real products with a scripted model: every agent is in the tree once, under its parent, with what the model served
  * to it.
  * Nothing is skipped: a product that cannot be installed or run fails.
  */
@@ -18,7 +18,7 @@ import { sum } from "./usage.ts";
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
 
-/** Who ran under whom, by script, and how it ended; `main` is the thread. */
+/** The parent of each agent, by script, and how it ended; `main` is the thread. */
 type Expected = Record<string, { under: string | null; status: string }>;
 
 interface Scenario {
@@ -96,7 +96,7 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
     },
   );
 
-  it("an agent at work, and killed with its thread", { timeout: SCENARIO_MS }, async () => {
+  it("an agent that works, and is killed with its thread", { timeout: SCENARIO_MS }, async () => {
     const { work, spawn, marksProcess, lost } = product;
     const { model, sandbox } = await stage({ main: [spawn("HELD"), { text: "Never." }], HELD: [work, { hang: true }] });
     const run = sandbox.start("Begin. @@main");
@@ -108,7 +108,7 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
       .toEqual(["running", lost === "notFound" ? "pendingInit" : "running"]);
     run.signalGroup("SIGKILL");
     await run.ended;
-    // Whoever marks no process is believed to run until its records are stale.
+    // Without a process file, an agent counts as running until its records are stale.
     const config = join(sandbox.home, "impatient.yaml");
     await writeFile(config, "stale_after: 1s\n");
     if (!marksProcess) await sleep(1_500);
@@ -154,7 +154,7 @@ function servedBy(model: ServingModel, expected: Expected, product: RealProduct)
 const usageOf = (model: ServingModel, script: string) =>
   sum(model.served().flatMap((one) => (one.script === script ? [one.usage] : [])));
 
-/** What the product tells of it. */
+/** What the product records about it. */
 function comparable(usage: Usage, { tellsHours }: RealProduct): Partial<Usage> {
   const { calls, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = usage;
   return {

@@ -1,4 +1,4 @@
-/** Products besides Claude Code that are run for real: how each is installed, started, and asked to make an agent. */
+/** Products besides Claude Code that are run for real: how each is installed, started, and made to spawn an agent. */
 import { chmod, copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ServingModel, startGeminiModel } from "./gemini-model.ts";
@@ -11,29 +11,29 @@ import { NO_USAGE, usageOfCall } from "./usage.ts";
 export interface RealProduct {
   name: string;
   provider: string;
-  /** Installs it; says how it is started. */
+  /** Installs it; returns the command that starts it. */
   install(): Promise<string[]>;
   model(scripts: Scripts): Promise<ServingModel>;
   open(command: string[], modelUrl: string): Promise<Sandbox>;
-  /** Asks for agents: one call each, unless it has one call for several. */
+  /** Spawns agents: one call each, unless it has one call for several. */
   spawn(...scripts: string[]): Block[];
-  /** A tool that does no harm. */
+  /** A harmless tool. */
   work: Block;
-  /** How an agent hands in its result. */
+  /** How an agent returns its result. */
   report(text: string): Block;
   nests: boolean;
-  /** Tells how long cache writes live. */
+  /** Records the lifetime of cache writes. */
   tellsHours: boolean;
-  /** Marks its running processes, so that the end of one is seen at once. */
+  /** Writes process files, so that the end of a process is detected at once. */
   marksProcess: boolean;
-  /** What becomes of an agent whose call was cut off. */
+  /** The status of an agent whose call was interrupted. */
   lost: string;
   totals: boolean;
 }
 
 const task = (script: string) => `Do it. @@${script}`;
 
-/** The model that also answers Claude Code. */
+/** The model that Claude Code uses as well. */
 async function messagesModel(scripts: Scripts): Promise<ServingModel> {
   const model = await startModel(scripts);
   const served = () =>

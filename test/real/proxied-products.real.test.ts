@@ -1,6 +1,6 @@
 /**
- * Products that speak chat completions and other APIs, for real, through our proxy to a scripted model:
- * what was served is what the tree shows, beside the product's own records (each call once) and without them.
+ * Products that use chat completions and other APIs, for real, through the proxy to a scripted model:
+ * the tree shows what was served, with the product's own records (each call once) and without them.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ function shown(record: AgentRecord, under: string | null = null): [string, unkno
   return [[scriptOf(record), own], ...record.children.flatMap((child) => shown(child, scriptOf(record)))];
 }
 
-/** Held against what was served twice: with the product's records, and without. */
+/** Compared with what was served twice: with the product's records, and without. */
 async function judge(home: string, records: string, data: string, served: ReadonlyMap<string, unknown>): Promise<void> {
   const expected = Object.fromEntries(
     [...served].map(([script, usage]) => [

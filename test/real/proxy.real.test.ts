@@ -1,6 +1,6 @@
 /**
- * Real products through our proxy to a scripted model: what was served is what the tree shows,
- * with the product's own records beside the recording, joined into the same agents, and with those records taken away.
+ * Real products through the proxy to a scripted model: the tree shows what was served, both with the product's own
+ * records, merged into the same agents, and without them.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ async function proxyTo(upstream: string) {
   return { url: running.url, data, stop: () => running.stop() };
 }
 
-/** Held against the truth twice: with the product's records, and without. */
+/** Compared with the truth twice: with the product's records, and without. */
 async function judge(home: string, records: string, data: string, truth: readonly ThreadTruth[]): Promise<void> {
   for (const moment of ["beside the product's records", "by itself"]) {
     const env = { RETINUE_HOME: data };
@@ -63,7 +63,7 @@ async function judge(home: string, records: string, data: string, truth: readonl
   }
 }
 
-/** Ends that are not on the wire, and processes, are only in the product's records. */
+/** Processes, and ends that are not in the traffic, are only in the product's records. */
 const isPlain = ({ act, endings }: { readonly act?: unknown; readonly endings?: unknown }) =>
   act === undefined && endings === undefined;
 

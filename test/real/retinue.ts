@@ -1,4 +1,4 @@
-/** Runs our own command line on the home that a product left. */
+/** Runs the retinue command on the home that a product left. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -32,7 +32,7 @@ export async function threads(home: string, env: Env = {}): Promise<string[]> {
 }
 
 /**
- * What our own command says of the product's totals, thread by thread. It fails where they differ for no known reason.
+ * How retinue's sums compare with the product's totals, thread by thread. Fails if they differ for an unknown reason.
  */
 export async function verdicts(home: string): Promise<Map<string, string>> {
   const found = (await retinue(home, {}, "verify")) as { uri: string; verdict: string }[];
@@ -59,7 +59,7 @@ export function everyone(record: AgentRecord): AgentRecord[] {
   return [record, ...record.children.flatMap(everyone)];
 }
 
-/** What the tree says was used, by its agents and by the product on its own behalf. */
+/** The usage in the tree, of its agents and of internal work. */
 export function counted(trees: AgentRecord[]): Usage {
   return sum(
     trees.flatMap(everyone).flatMap(({ usage }) => (usage.internal ? [usage.own, usage.internal] : [usage.own])),

@@ -1,6 +1,6 @@
 /**
- * The real Claude Code and the real Codex under `retinue run`, with our hooks in their settings, and Claude Code's
- * telemetry sent to our server.
+ * The real Claude Code and the real Codex under `retinue run`, with retinue's hooks in their settings, and with
+ * Claude Code's telemetry sent to a retinue server.
  * Every live source alone, and all of them together, must report what the model knows to have happened.
  */
 import { execFile } from "node:child_process";
@@ -66,7 +66,7 @@ describe(`Claude Code ${NEWEST}`, () => {
   let program: string[] = [];
   beforeAll(async () => {
     program = await installClaude(NEWEST);
-    // Hooks call the program as it is installed.
+    // Hooks run the installed program.
     await promisify(execFile)(process.execPath, [
       join(ROOT, "node_modules/typescript/bin/tsc"),
       "-p",
@@ -74,7 +74,7 @@ describe(`Claude Code ${NEWEST}`, () => {
     ]);
   }, INSTALL_MS);
 
-  it("is the same to its transcripts, its stream, its hooks and its telemetry", { timeout: RUN_MS }, async () => {
+  it("yields the same from its transcripts, its stream, its hooks and its telemetry", { timeout: RUN_MS }, async () => {
     const model = await startModel(NESTED);
     onTestFinished(() => model.close());
     const server = await startServer(null);
@@ -99,8 +99,7 @@ describe(`Claude Code ${NEWEST}`, () => {
     const [truth] = truthOf(model.exchanges).threads;
     if (truth === undefined) throw new Error("no thread");
     expect(truth.agents.length).toBe(4);
-    // The server heard of it by hooks alone: its own home is another one, and it follows the transcripts to where they
-    // lie.
+    // The server received only hooks: its own home is another one, and it follows the transcripts that the hooks name.
     await until(
       async () => (await server.get(`/api/agents/${encodeURIComponent(`claude://${truth.root}`)}`)).status === 200,
     );
@@ -117,15 +116,15 @@ describe(`Claude Code ${NEWEST}`, () => {
       expect({ kinds, parents: parents(seen) }).toEqual({ kinds, parents: trueParents(truth) });
       expect(everyone(seen).map(({ status }) => status)).toEqual(everyone(seen).map(() => "completed"));
     }
-    // Telemetry has every call with all its tokens; with it, nothing is lost when the transcripts are.
+    // Telemetry has every call with all its tokens, so nothing is lost without the transcripts.
     const served = counted([await tree(truth.root, sandbox.home)]);
     expect(counted([await treeBy(["otlp"], "claude", data, truth.root)])).toEqual(served);
     expect(counted([await treeBy(["run", "hooks", "otlp"], "claude", data, truth.root)])).toEqual(served);
-    // The stream has every call of those whose messages it prints, once.
+    // The stream has every call of the agents whose messages it prints, once.
     expect(counted([await treeBy(["run"], "claude", data, truth.root)]).calls).toBeLessThanOrEqual(served.calls);
   });
 
-  describe("can be steered by the library:", () => {
+  describe("can be controlled by the library:", () => {
     const SLOW: Scripts = {
       main: [(asked) => agent(asked, "SLOW"), { text: "main is done" }, { text: "noted" }, { text: "noted again" }],
       SLOW: [bash("sleep 15; echo slow"), { text: "slow is done" }],
@@ -176,7 +175,7 @@ describe(`Claude Code ${NEWEST}`, () => {
         return true;
       });
       expect(last.map(([, status]) => status).sort()).toEqual(["completed", "shutdown"]);
-      // Told once, while it ran: not when it ended.
+      // Reported once, while it ran: not when it ended.
       expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
     });
 
@@ -217,7 +216,7 @@ describe(`Claude Code ${NEWEST}`, () => {
 
 describe(`Codex ${NEWEST_CODEX}`, () => {
   it.each(SETUPS.filter(({ version }) => version === NEWEST_CODEX))(
-    "is the same to its rollouts, its stream and its hooks: $name",
+    "yields the same from its rollouts, its stream and its hooks: $name",
     { timeout: INSTALL_MS },
     async (setup) => {
       const scenario = codexScenarios.find(

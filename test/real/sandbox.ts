@@ -1,4 +1,4 @@
-/** A home of its own for a product that is run headless; thrown away afterwards. */
+/** A temporary home for a product that is run headless. */
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { Group, type Run } from "./process.ts";
 
 export interface Sandbox {
   home: string;
-  /** How the product is started, for those who start it themselves. */
+  /** The command that starts the product, for tests that start it themselves. */
   launch: Launch & { cwd: string };
   start(prompt: string, flags?: string[]): Run;
   /** Runs to the end; an exit code other than 0 is an error. */
@@ -14,10 +14,10 @@ export interface Sandbox {
   dispose(): Promise<void>;
 }
 
-/** What a product is started with. */
+/** The environment of a product. */
 export interface Launch {
   command: string[];
-  /** Nothing of the caller's own settings or account is in it but what is named here. */
+  /** Contains none of the caller's own settings or accounts, except those named here. */
   env: Record<string, string>;
 }
 
@@ -26,7 +26,7 @@ export interface Places {
   temp: string;
 }
 
-/** `prepare` may write into the new home, and says how the product is started there. */
+/** `prepare` may write into the new home, and returns the command that starts the product there. */
 export async function openHome(
   prepare: (places: Places) => Promise<Launch>,
   args: (prompt: string, flags: string[]) => string[],

@@ -1,18 +1,15 @@
-/**
- * What the real Claude Code is made to do. Each scenario lists the versions it can run on; what a version lacks is said
- * there.
- */
+/** Scenarios for the real Claude Code. Each lists the versions it can run on, and why it cannot run on others. */
 import type { Sandbox } from "./claude.ts";
 import type { Asked, Block, Scripts, Step } from "./script.ts";
 import type { Endings } from "./truth.ts";
 
-/** Agents in `<session>/subagents/`, parents named in the files and on the wire. */
+/** Agents in `<session>/subagents/`, parents named in the files and in the requests. */
 export const NEWEST = "2.1.325";
 /** Nested agents whose files do not name their parent. */
 export const MIDDLE = "2.1.197";
 /**
- * Agents beside the main transcript, no ids on the wire, no nesting, warm-ups; background agents are cut off when the
- * CLI ends.
+ * Agents next to the main transcript, no ids in the requests, no nesting, warm-ups; background agents are stopped when
+ * the CLI ends.
  */
 export const OLD = "2.0.76";
 
@@ -133,7 +130,7 @@ export const scenarios: Scenario[] = [
       A: done("A"),
       LOST: [bash("echo lost"), { hang: true }],
     },
-    // This version leaves no trace of its process: until the records are stale nobody can know that the agent is gone.
+    // This version leaves no trace of its process: the end of the agent is unknown until the records are stale.
     endings: { LOST: { status: "shutdown", why: "the CLI ended while it waited for the model", untilSeen: "running" } },
   },
   {

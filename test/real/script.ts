@@ -1,15 +1,15 @@
 /**
- * What the scripted model is told to say. A prompt carries a marker `@@name`; the last one in the conversation names
- * the script, and the number of answers since then is the step. So the model keeps no state per agent, and agents that
- * are resumed, forked, nested, parallel or have equal prompts need nothing special.
+ * The scripts of the model. A prompt contains a marker `@@name`; the last one in the conversation names the script, and
+ * the number of responses since then is the step. So the model keeps no state per agent, and agents that are
+ * resumed, forked, nested, parallel or have equal prompts need nothing special.
  */
 import type { MessagesRequest } from "./wire.ts";
 
 export type Block = { text: string } | { thinking: string } | { tool: string; input: Record<string, unknown> };
 
-/** Seen by a step that decides by what was asked. */
+/** The input of a step that depends on the request. */
 export interface Asked {
-  /** Counts the requests of a run, so that a text made with it is said only once. */
+  /** Counts the requests of a run, so that a text that contains it is unique. */
   n: number;
   request: MessagesRequest;
 }
@@ -17,7 +17,7 @@ export interface Asked {
 export type Reply =
   | { blocks: Block[]; afterMs?: number }
   | { error: { status: number; type: string; message: string } }
-  /** The answer begins and never goes on, until the client hangs up. */
+  /** The response starts and never continues, until the client disconnects. */
   | { hang: true };
 
 export type Step = Block | Block[] | Reply | ((asked: Asked) => Block | Block[] | Reply);
@@ -46,7 +46,7 @@ export function positionOf(request: MessagesRequest): Position {
   return { script, step };
 }
 
-/** The texts people and programs wrote; what tools returned is left out, for it may quote a marker. */
+/** The texts of people and programs, without tool results, which may quote a marker. */
 export function textsOf(content: MessagesRequest["messages"][number]["content"]): string[] {
   if (typeof content === "string") return [content];
   return content.flatMap((block) => (block.type === "text" && block.text !== undefined ? [block.text] : []));
@@ -54,7 +54,7 @@ export function textsOf(content: MessagesRequest["messages"][number]["content"])
 
 export function replyOf(scripts: Scripts, position: Position, asked: Asked): Reply {
   const steps = position.script === null ? undefined : scripts[position.script];
-  // The product's own small questions (titles, paths of a command) offer no tools and expect some JSON at most.
+  // Small internal requests of the product (titles, paths of a command) offer no tools and expect at most some JSON.
   if (!asked.request.tools?.length || !steps) return { blocks: [{ text: '{"title": "scripted"}' }] };
   const step = steps[Math.min(position.step, steps.length - 1)] ?? { text: "nothing to say" };
   const reply = typeof step === "function" ? step(asked) : step;

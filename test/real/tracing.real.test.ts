@@ -1,6 +1,6 @@
 /**
- * The real Claude Code at work while everything it does is traced: what the model served is what arrives, once, and
- * nothing stays open.
+ * The real Claude Code, traced while it works: everything that the model served arrives once, and no run stays
+ * open.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,14 +18,14 @@ const MAIN = join(ROOT, "src/cli/main.ts");
 const BIN = join(ROOT, "bin/retinue.js");
 const ARRIVED = { timeout: 120_000, interval: 200 };
 const TIMEOUT = { timeout: 600_000 };
-/** So many sessions with hooks alone, and so many with a server; `RETINUE_SESSIONS` changes it. */
+/** The number of sessions with hooks alone, and as many with a server; `RETINUE_SESSIONS` changes it. */
 const SESSIONS = Number(process.env.RETINUE_SESSIONS ?? 25);
 const AT_ONCE = 5;
 
 let command: string[] = [];
 beforeAll(async () => {
   command = await installClaude(NEWEST);
-  // What hooks call is the built program.
+  // Hooks run the built program.
   execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { cwd: ROOT });
 }, 600_000);
 
@@ -33,13 +33,13 @@ interface Traced {
   readonly model: Model;
   readonly server: LangSmithServer;
   readonly sandbox: Sandbox;
-  /** What retinue is started with. */
+  /** The environment of retinue. */
   readonly env: Record<string, string>;
 }
 
 /**
- * A home of its own, a model and a tracing service. `isHooked`: hooks are installed, and the agent has the variables
- * that switch tracing on.
+ * A temporary home, a model and a tracing service. `isHooked`: hooks are installed, and the agent has the variables
+ * that enable tracing.
  */
 async function open({ scripts, env }: Pick<Scenario, "scripts" | "env">, isHooked: boolean): Promise<Traced> {
   const [model, server] = [await startModel(scripts), await startLangSmith()];
@@ -54,7 +54,7 @@ async function open({ scripts, env }: Pick<Scenario, "scripts" | "env">, isHooke
   return { model, server, sandbox, env: { ...home, ...tracing } };
 }
 
-/** A process of retinue's that runs until the test is over; resolves once it is ready. */
+/** A retinue process that runs until the test is over; resolves once it is ready. */
 async function started(args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -62,7 +62,7 @@ async function started(args: readonly string[], env: Record<string, string>) {
   return child;
 }
 
-/** Everything that the model served is there, once, in its place, and has ended. */
+/** Everything that the model served has arrived once, in its place, and has ended. */
 async function expectAll({ model, server }: Traced, endings: Scenario["endings"] = {}) {
   const { recorded } = truthOf(model.exchanges, endings);
   const runs = () => [...server.runs.values()];
@@ -149,7 +149,7 @@ describe("a killed process", () => {
     await expectAll(traced, LOST);
   });
 
-  it("the server, again and again: hooks and the next server go on where it stopped", TIMEOUT, async () => {
+  it("the server, repeatedly: hooks and the next server continue where it stopped", TIMEOUT, async () => {
     const traced = await open(NESTED, true);
     const session = traced.sandbox.run("Begin. @@main");
     let isOver = false;

@@ -21,7 +21,7 @@ const result = (id: string, content: string): ContentBlock => ({
   content: [text(content)],
 });
 
-/** One request, given as the turns of its history, and what it was answered. */
+/** One request, given as the turns of its history, and its response. */
 function exchange(
   script: string,
   turns: ContentBlock[][],
@@ -92,7 +92,7 @@ it("distinguishes two agents with the same prompt and no ids by their results", 
   ]);
 });
 
-it("takes ids and parents from the headers where they are sent", () => {
+it("uses ids and parents from the headers if these are sent", () => {
   const a = { "x-claude-code-agent-id": "a" };
   const leaf = { "x-claude-code-agent-id": "leaf", "x-claude-code-parent-agent-id": "a" };
   const exchanges = [
@@ -113,7 +113,7 @@ it("takes ids and parents from the headers where they are sent", () => {
   ]);
 });
 
-it("takes a repeated request that failed for one agent, which must be errored", () => {
+it("treats a repeated request that failed as one agent, which must be errored", () => {
   const exchanges = [
     exchange("main", [begin], [call("call-1", "F")]),
     exchange("F", [prompt("F")], 500),
@@ -130,7 +130,7 @@ it("takes a repeated request that failed for one agent, which must be errored", 
   expect(() => brief(exchanges)).toThrow("how did F end?");
 });
 
-it("does not count an answer that was never finished", () => {
+it("does not count a response that was never finished", () => {
   const cut = { ...exchange("main", [begin], [text("Cut off.")]), finished: false };
   expect(brief([cut], { main: { status: "shutdown", why: "killed" } })).toMatchObject([
     [{ status: "shutdown", calls: 0 }],

@@ -1,5 +1,5 @@
 /**
- * From the model's log to the truth: who ran under whom, what each cost, how each ended. Nothing here reads the
+ * Derives the truth from the model's log: the parent, the usage and the end of each agent. Nothing here reads the
  * product's files.
  */
 import type { AgentTruth, OptionalTruth, ThreadTruth, Usage } from "../support/judge.ts";
@@ -10,14 +10,14 @@ import { NO_USAGE, sum, usageOfCall } from "./usage.ts";
 import type { ContentBlock } from "./wire.ts";
 
 /**
- * By script: how it ended, where that is not simply its last answer. `untilSeen`: what may be said as long as nothing
- * shows that end.
+ * By script: how it ended, if that does not follow from its last response. `untilSeen`: the status that is allowed
+ * before that end is detected.
  */
 export type Endings = Record<string, { status: string; why: string; untilSeen?: string }>;
 
 export interface Truth {
   threads: ThreadTruth[];
-  /** What the product writes down: all work, and warm-ups where a version has them. */
+  /** What the product records: all work, and warm-ups if a version has them. */
   recorded: Usage;
 }
 
@@ -25,7 +25,7 @@ interface SpawnCall {
   id: string;
   prompt: string;
   caller: Conversation;
-  /** What the caller was told, once it was. */
+  /** The result that the caller received, once it did. */
   result: { text: string; isError: boolean } | null;
 }
 
@@ -86,8 +86,8 @@ function threadTruth(
 }
 
 /**
- * Which call started which agent: by the id or the report in the call's result, else by the prompt, which then must fit
- * only one.
+ * Which call started which agent: by the id or the report in the call's result, else by the prompt, which then must
+ * match only one.
  */
 function matchCalls(agents: Conversation[], calls: SpawnCall[]): Map<Conversation, SpawnCall> {
   const callOf = new Map<Conversation, SpawnCall>();
@@ -119,7 +119,7 @@ function spawnCalls(caller: Conversation, results: Map<string, SpawnCall["result
   const made = caller.exchanges
     .filter(({ finished }) => finished)
     .flatMap(({ answer }) => toolUses(answer?.content ?? []));
-  // A call that continues an earlier agent starts nobody.
+  // A call that continues an earlier agent starts none.
   const spawning = made.filter(
     ({ name, input }) => (name === "Agent" || name === "Task") && input?.resume === undefined,
   );
@@ -188,7 +188,7 @@ function finalText(conversation: Conversation): string | null {
   return textsOf(last.answer.content as ContentBlock[]).join("\n");
 }
 
-/** An answer that was begun and never finished costs nothing that anybody could know. */
+/** The usage of a response that was started and never finished is unknown. */
 function served(exchanges: readonly Exchange[]): Usage {
   return sum(exchanges.map(({ answer, finished }) => (answer && finished ? usageOfCall(answer.usage) : NO_USAGE)));
 }

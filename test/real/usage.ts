@@ -11,9 +11,9 @@ export const NO_USAGE: Usage = {
 };
 
 /**
- * Invented usage of the n-th answer of a run. No number comes twice and the steps are uneven, so that two agents with
- * swapped, doubled or lost answers cannot have the right sums by chance. Every third answer has a one-hour cache write,
- * which is part of all cache writes.
+ * Generated usage of the n-th response of a run. Numbers are unique and unevenly spaced, so that two agents with
+ * swapped, doubled or lost responses cannot have the right sums by chance. Every third response has a one-hour cache
+ * write, which is part of all cache writes.
  */
 export function inventedUsage(n: number): WireUsage {
   const fiveMinutes = 5 + 4 * n + n * n;

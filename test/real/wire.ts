@@ -1,4 +1,4 @@
-/** The part of the Messages API that the scripted model speaks. */
+/** The part of the Messages API that the scripted model supports. */
 
 export interface ContentBlock {
   type: string;
@@ -40,7 +40,7 @@ export interface Answer {
   usage: WireUsage;
 }
 
-/** The answer as the server-sent events of the API. */
+/** The response as the server-sent events of the API. */
 export function* streamed(answer: Answer): Generator<string> {
   yield opening(answer);
   for (const [index, block] of answer.content.entries()) {
@@ -58,8 +58,8 @@ export function* streamed(answer: Answer): Generator<string> {
 }
 
 /**
- * As with the real API, the output is not known yet when the answer begins: a reader that believes this number is
- * caught.
+ * As in the real API, the output is not known yet when the response starts: a reader that uses this number fails the
+ * test.
  */
 export function opening(answer: Answer): string {
   return event({

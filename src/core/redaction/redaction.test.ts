@@ -118,7 +118,7 @@ describe("secret files", () => {
     expect(redactor().isSecretFile(path)).toBe(true);
   });
   it.each([".env.example", "src/environment.ts", "/root/.ssh/known_hosts", "id_rsa.pub", "keyboard.ts", "README.md"])(
-    "%s is none",
+    "%s is not one",
     (path) => {
       expect(redactor().isSecretFile(path)).toBe(false);
     },

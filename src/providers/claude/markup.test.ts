@@ -41,7 +41,7 @@ describe("markup as sentences", () => {
   });
 
   it.each(["Please fix <b>this</b>.", "What does <system-reminder> mean?", "", "a < b"])(
-    "are not made from user input: %s",
+    "is not recognised in user input: %s",
     (text) => {
       expect(asSentence(text)).toBeNull();
     },

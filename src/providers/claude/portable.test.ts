@@ -13,7 +13,7 @@ const placeOf = (name: string, bytes: Uint8Array) => {
 describe("a transcript from another machine", () => {
   const place = `projects/${SESSION}/${SESSION}.jsonl`;
   it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])(
-    "%s is its thread's",
+    "%s belongs to its thread",
     (name) => {
       expect(placeOf(name, head(...thread()))).toBe(place);
     },
@@ -76,7 +76,7 @@ describe("files that are not transcripts", () => {
     expect(portable.recognise(`${SESSION}.jsonl`, head(content))).toBeNull();
   });
   it.each(["../../../etc/passwd", "..", ".", ".hidden", "a/b", "a\\b", "a\u0000b", "", "x".repeat(200)])(
-    "a session called %j makes no path",
+    "a session called %j is rejected as a path",
     (sessionId) => {
       expect(
         portable.recognise("a.jsonl", head(writer("x", { isSidechain: false, sessionId }).user("Go."))),
@@ -84,7 +84,7 @@ describe("files that are not transcripts", () => {
       expect(portable.recognise("a.jsonl", head(agentWriter("a0b1", { sessionId }).user("Go.")))).toBeNull();
     },
   );
-  it.each(["../x", "..", "a/b"])("nor is an agent called %j accepted", (agentId) => {
+  it.each(["../x", "..", "a/b"])("an agent called %j is rejected as a path", (agentId) => {
     expect(portable.recognise("a.jsonl", head(agentWriter(agentId).user("Go.")))).toBeNull();
   });
 });

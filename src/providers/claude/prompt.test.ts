@@ -53,12 +53,9 @@ describe("the prompt of a person", () => {
     expect(readUserText(text)).toEqual({ is: "local" });
   });
 
-  it.each(["[Request interrupted by user]", "[Request interrupted by user for tool use]"])(
-    "is nothing in %s",
-    (text) => {
-      expect(readUserText(text)).toEqual({ is: "interrupt" });
-    },
-  );
+  it.each(["[Request interrupted by user]", "[Request interrupted by user for tool use]"])("is empty in %s", (text) => {
+    expect(readUserText(text)).toEqual({ is: "interrupt" });
+  });
 
   it.each([
     ["blanks in a frame that is not closed", `<teammate-message>${" ".repeat(100_000)}x`],

@@ -107,7 +107,7 @@ describe("internal work of the product", () => {
   const usage = { usage: { input_tokens: 7, output_tokens: 5 } };
 
   it.each(["acompact-0a1b", "aprompt_suggestion-0a1b", "asession_memory-0a1b"])(
-    "in the file of %s is no agent, and its calls are internal",
+    "in the file of %s is not an agent, and its calls are internal",
     (id) => {
       const work = agentWriter(id);
       const tree = treeFrom({

@@ -114,7 +114,7 @@ describe("totals to compare with", () => {
     ["goes on", usage(220, 10, 18)],
     ["goes on from the last count", usage(170, 10, 12)],
   ])(
-    "keep an answer that was in no count when the process was killed, where the total in the records %s",
+    "keep a response that was not counted yet when the process was killed, if the total in the records %s",
     (_how, afterwards) => {
       const counter = new TokenCounter("t");
       const read = reading(counter);

@@ -57,7 +57,7 @@ describe("several records in one line", () => {
   );
 
   it.each(['{"a":"}{"}', '{"a":[{"b":1},{"c":"} {"}]}', '{"a":1', '{"a":"torn{"b":1}', "", "[1]{", '{"a":1} '])(
-    "%s is one, or none that is whole",
+    "%s is one record, or an incomplete one",
     (line) => expect(split(line)).toBeNull(),
   );
 });

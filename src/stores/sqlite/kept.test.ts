@@ -43,7 +43,7 @@ describe("decisions made by people", () => {
     two.close();
   });
 
-  it("are not changed by an older version, which reports a clear error", async () => {
+  it("of a newer version are not opened, and the error states the version", async () => {
     const path = join(folder, "kept.sqlite");
     (await openKept(path)).close();
     const db = new DatabaseSync(path);

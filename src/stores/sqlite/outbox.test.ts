@@ -140,7 +140,7 @@ describe("the outbox", () => {
     expect(hold("b", 100)).toBe(true);
   });
 
-  it("keeps the first start time, and the threads that continue", () => {
+  it("keeps the first start time, and the unfinished threads", () => {
     expect(state()?.since).toBe(null);
     outbox.open("x", 5);
     outbox.open("x", 9);

@@ -19,7 +19,7 @@ const onWindows = (...command: string[]) =>
   launch(command, env, "win32", (path) => files.has(path.toLowerCase().replaceAll("/", "\\")));
 
 describe("a command on Windows", () => {
-  it("is a program as it is", () => {
+  it("is run directly if it is a program", () => {
     expect(onWindows("node", "-e", 'a "b" & c')).toEqual({
       program: "C:\\Program Files\\nodejs\\node.exe",
       args: ["-e", 'a "b" & c'],
@@ -35,11 +35,11 @@ describe("a command on Windows", () => {
     expect(onWindows("C:/Program Files/my tools/x.cmd").args.at(-1)).toBe('"C:\\Program^ Files\\my^ tools\\x.cmd"');
   });
 
-  it("that is nowhere is left to fail as it would", () => {
+  it("that does not exist fails as usual", () => {
     expect(onWindows("nothing", "x")).toEqual({ program: "nothing", args: ["x"] });
   });
 
-  // Read as the shell reads it twice, and then as the program does: what was meant must come out.
+  // Parsed twice as by the shell, and then as by the program: the result must be the argument.
   it.each([
     "plain",
     "",
@@ -55,7 +55,7 @@ describe("a command on Windows", () => {
     "(x);,y",
     "*?",
     'x" & calc & "y',
-  ])("hands on the argument %j", (arg) => {
+  ])("passes the argument %j", (arg) => {
     const line = onWindows("claude", arg).args.at(-1) ?? "";
     const inner = line.slice(1, -1).slice(`${NPM}\\claude.cmd `.length);
     const once = afterShell(inner);
@@ -63,13 +63,13 @@ describe("a command on Windows", () => {
   });
 });
 
-/** Windows' shell: `^` takes the meaning from the next character; nothing that has a meaning to it may be left bare. */
+/** The shell of Windows: `^` escapes the next character; no special character may be left unescaped. */
 function afterShell(text: string): string {
   expect(text.replace(/\^./gs, "")).not.toMatch(/[&|<>()%!"^]/);
   return text.replace(/\^(.)/gs, "$1");
 }
 
-/** The rules of CommandLineToArgvW for one argument in quotes. */
+/** The rules of CommandLineToArgvW for one quoted argument. */
 function afterProgram(text: string): string {
   const [, inner = ""] = /^"(.*)"$/s.exec(text) ?? [];
   return inner
@@ -77,8 +77,8 @@ function afterProgram(text: string): string {
     .replace(/(\\+)$/, (slashes) => slashes.slice(slashes.length / 2));
 }
 
-describe("elsewhere", () => {
-  it.each(["linux", "darwin"])("a command is taken as it is: %s", (platform) => {
+describe("on other systems", () => {
+  it.each(["linux", "darwin"])("a command is not changed: %s", (platform) => {
     expect(launch(["claude", "-p", "a & b"], env, platform)).toEqual({ program: "claude", args: ["-p", "a & b"] });
   });
 });

@@ -13,8 +13,8 @@ function lockFile(): string {
   return path;
 }
 
-describe("whether a lock is held", () => {
-  it("is gone when the file is", () => expect(lockHolder("/nowhere/a.lock")).toBe("gone"));
+describe("the holder of a lock", () => {
+  it("is gone if the file is", () => expect(lockHolder("/nowhere/a.lock")).toBe("gone"));
 
   it("is unknown if the system does not report it", () => expect(lockHolder(lockFile(), () => null)).toBe("unknown"));
 
@@ -28,7 +28,7 @@ describe("whether a lock is held", () => {
     const line = (rest: string) => () => `1: POSIX  ADVISORY  READ 12 00:01:77 0 EOF\n2: ${rest}\n`;
     expect(lockHolder(path, line(`FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino} 0 EOF`))).toBe("alive");
     expect(lockHolder(path, line(`FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino + 1} 0 EOF`))).toBe("gone");
-    // Another file of that number, on another device.
+    // A file with the same inode on another device.
     expect(lockHolder(path, line(`FLOCK  ADVISORY  WRITE 999999999 fe:77:${ino} 0 EOF`))).toBe("gone");
     expect(lockHolder(path, line(`-> FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino} 0 EOF`))).toBe("gone");
   });

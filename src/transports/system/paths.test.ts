@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { pathsOf } from "./paths.ts";
 
-describe("paths of Windows", () => {
+describe("Windows paths", () => {
   const { join, resolve, dirname, basename, isAbsolute, normal, inside } = pathsOf("win32");
 
-  it("are written with slashes, drives and shares included", () => {
+  it("are written with slashes, including drives and shares", () => {
     expect(join("C:\\Users\\dev", ".claude", "projects\\x")).toBe("C:/Users/dev/.claude/projects/x");
     expect(join("C:\\Users\\dev/.claude", "projects")).toBe("C:/Users/dev/.claude/projects");
     expect(join("\\\\server\\share\\home", "a")).toBe("//server/share/home/a");
@@ -31,7 +31,7 @@ describe("paths of Windows", () => {
     ]);
   });
 
-  it("lie below a folder however both are written", () => {
+  it("are below a folder in any notation of both", () => {
     expect(inside("C:\\Users\\dev/.claude", "C:\\Users\\dev\\.claude\\projects\\a\\b.jsonl")).toBe(
       "projects/a/b.jsonl",
     );
@@ -44,7 +44,7 @@ describe("paths of Windows", () => {
 describe.each(["linux", "darwin"])("paths of %s", (platform) => {
   const { join, normal, inside } = pathsOf(platform);
 
-  it("keep a backslash, which is a letter there", () => {
+  it("keep a backslash, which is an ordinary character there", () => {
     expect(join("/home/dev", "a\\b")).toBe("/home/dev/a\\b");
     expect(inside("/home/dev", "/home/dev/a\\b")).toBe("a\\b");
   });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { renameOver } from "./rename.ts";
 
-/** Refuses so many times. */
+/** Fails the given number of times. */
 function refusing(times: number, code: string) {
   let left = times;
   const tries: string[] = [];
@@ -18,7 +18,7 @@ it.each(["EPERM", "EACCES", "EBUSY"])("waits on Windows until the file is closed
   expect(tries).toEqual(["a b", "a b", "a b"]);
 });
 
-it("gives up after a while, and at once where waiting does not help", () => {
+it("gives up after a while, and immediately if waiting does not help", () => {
   const busy = refusing(100, "EBUSY");
   expect(() => renameOver("a", "b", "win32", busy.rename)).toThrow("EBUSY");
   expect(busy.tries).toHaveLength(8);

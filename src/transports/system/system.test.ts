@@ -1,6 +1,6 @@
 /**
- * All systems are tested here by what their tools print (fixtures/systems says where that comes from); what this
- * machine has runs for real.
+ * All systems are tested with recorded output of their tools (fixtures/systems describes its origin); tools of this
+ * machine are run for real.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,14 +15,14 @@ import { macos, parseLsof, parsePs } from "./macos.ts";
 import { Polled, type Printed, programs, type Runner, type Tool } from "./tool.ts";
 import { parseProcesses, windows } from "./windows.ts";
 
-/** What a tool printed, without the lines that say where it comes from. */
+/** The output of a tool, without the lines that describe its origin. */
 function fixture(name: string): string {
   const text = readFileSync(join(import.meta.dirname, "../../../fixtures/systems", name), "utf8");
   return text.replace(/^(?:#.*\r?\n)+/, "");
 }
 const printed = (stdout: string, more: Partial<Printed> = {}): Printed => ({ code: 0, stdout, stderr: "", ...more });
 
-/** Answers every call of a tool with recorded output, and counts them. */
+/** Returns recorded output for every call of a tool, and counts the calls. */
 function recorded(answers: (tool: Tool) => Printed | null) {
   const calls: { readonly kind: "now" | "later"; readonly tool: Tool; readonly answer: () => void }[] = [];
   const runner: Runner = {
@@ -37,7 +37,7 @@ function recorded(answers: (tool: Tool) => Printed | null) {
 
 const STARTED = Date.parse("2026-09-11T09:43:50.687Z");
 const BIRTH = Date.parse("2026-09-11T09:43:48Z");
-/** Our own number stands for that of the recorded process: only that is sure to exist. */
+/** Replaces the pid of the recorded process by our own, the only one that is sure to exist. */
 const asOurs = (text: string) => text.replaceAll("14779", String(process.pid));
 const mark = (more: object = {}) => ({ pid: process.pid, birth: null, domain: null, startedAt: STARTED, ...more });
 
@@ -54,7 +54,7 @@ describe("macOS", () => {
     ["a list without our own process", fixture("macos-ps.txt")],
     ["a list in another language", asOurs(fixture("macos-ps-german.txt"))],
     ["nothing", ""],
-  ])("makes nothing of %s", (_, text) => expect(parsePs(printed(text))).toBeNull());
+  ])("rejects %s", (_, text) => expect(parsePs(printed(text))).toBeNull());
 
   const system = (ps: string | null, lsof: Printed | null = printed("")) =>
     recorded(({ program }) => (program.endsWith("ps") ? (ps === null ? null : printed(ps)) : lsof));
@@ -68,19 +68,19 @@ describe("macOS", () => {
     ["gone", { startedAt: STARTED - 86_400_000 }],
     ["gone", { pid: 2 ** 22 + 12345 }],
     ["unknown", { domain: "win32:desk" }],
-  ])("a process is %s by its mark %o", (is, more) => {
+  ])("a process is %s with %o", (is, more) => {
     const { runner } = system(asOurs(fixture("macos-ps.txt")));
     expect(livenessOn(macos(runner))(mark(more))).toBe(is);
   });
 
-  it("does not know a process when ps does not answer, or does not list it", () => {
+  it("does not know a process if ps fails or does not list it", () => {
     expect(livenessOn(macos(system(null).runner))(mark())).toBe("unknown");
     expect(livenessOn(macos(system(asOurs(fixture("macos-ps.txt"))).runner))(mark({ pid: process.ppid }))).toBe(
       "unknown",
     );
   });
 
-  it("asks ps once for all threads, and in the background from then on", () => {
+  it("runs ps once for all threads, and in the background from then on", () => {
     const { runner, calls } = system(asOurs(fixture("macos-ps.txt")));
     const liveness = livenessOn(macos(runner));
     for (let i = 0; i < 1_000; i += 1) expect(liveness(mark({ startedAt: STARTED + i }))).toBe("alive");
@@ -96,7 +96,7 @@ describe("macOS", () => {
     expect(parseLsof(printed("", { code: 1, stderr: "lsof: status error on /x" }))).toBeNull();
   });
 
-  /** Files of our own in place of those that were recorded. */
+  /** Files of this test in place of the recorded ones. */
   function held(pid: number, names: readonly string[]) {
     const folder = mkdtempSync(join(tmpdir(), "retinue-lsof-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -109,7 +109,7 @@ describe("macOS", () => {
     return { folder, ...system(asOurs(fixture("macos-ps.txt")).replace("352", String(process.ppid)), printed(text)) };
   }
 
-  it("finds the process that writes to a file, and asks by folder", () => {
+  it("finds the process that writes to a file, and queries by folder", () => {
     const { folder, runner, calls } = held(process.ppid, ["a", "b", "c"]);
     const liveness = livenessOn(macos(runner));
     expect(liveness({ holds: join(folder, "a") })).toEqual({
@@ -131,10 +131,10 @@ describe("macOS", () => {
     expect(livenessOn(macos(without))({ lock: join(folder, "a") })).toBe("unknown");
   });
 
-  // The same programs with the same flags, where they are.
+  // The same programs with the same flags, if they are installed.
   const places = { ps: "/bin/ps", lsof: ["/usr/sbin/lsof", "/usr/bin/lsof"].find((path) => existsSync(path)) ?? "" };
 
-  it("sees real processes begin and end by the ps of this machine", async ({ skip }) => {
+  it("sees real processes start and end with the ps of this machine", async ({ skip }) => {
     skip(!existsSync(places.ps), `no ${places.ps}`);
     const child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], {
       stdio: ["ignore", "pipe", "ignore"],
@@ -151,7 +151,7 @@ describe("macOS", () => {
     expect(liveness({ pid, birth: null, domain: null, startedAt: Date.now() })).toBe("gone");
   });
 
-  it("sees real files open by the lsof of this machine", async ({ skip }) => {
+  it("sees real files open with the lsof of this machine", async ({ skip }) => {
     skip(places.lsof === "", "no lsof");
     const folder = mkdtempSync(join(tmpdir(), "retinue-lsof-"));
     mkdirSync(join(folder, "x"));
@@ -190,34 +190,33 @@ describe("Windows", () => {
   );
 
   it.each([fixture("windows-blocked.txt"), fixture("windows-processes.json"), "", "null", "{}"])(
-    "makes nothing of another answer: %s",
+    "rejects other output: %s",
     (text) => {
       expect(parseProcesses(printed(text))).toBeNull();
     },
   );
 
-  it("takes a single process, which PowerShell does not put into a list", () => {
+  it("accepts a single process, which PowerShell does not put into a list", () => {
     expect(
       parseProcesses(printed(`{"ProcessId":${process.pid},"CreationDate":"\\/Date(5)\\/"}`))?.get(process.pid),
     ).toEqual({ at: 5 });
   });
 
   it.each([
-    // 100-nanosecond steps since 1601, as Claude Code writes it there.
+    // 100-nanosecond steps since 1601, as Claude Code records it there.
     ["alive", { birth: "134335934283456780", domain: "win32:desk" }],
     ["gone", { birth: "134335934293456780" }],
     ["alive", { birth: "nonsense" }],
     ["gone", { startedAt: STARTED - 86_400_000 }],
     ["gone", { pid: 2 ** 22 + 12345 }],
     ["unknown", { domain: "linux::" }],
-  ])("a process is %s by its mark %o", (is, more) => {
+  ])("a process is %s with %o", (is, more) => {
     expect(livenessOn(system(asOurs(fixture("windows-processes.json"))))(mark(more))).toBe(is);
   });
 
-  it("does not know a process when PowerShell does not answer", () =>
-    expect(livenessOn(system(null))(mark())).toBe("unknown"));
+  it("does not know a process if PowerShell fails", () => expect(livenessOn(system(null))(mark())).toBe("unknown"));
 
-  it("does not know who has a file open, and of a lock only that it is held", () => {
+  it("does not know which process has a file open, and of a lock only that it is held", () => {
     const path = import.meta.filename;
     const refuses = (code: string) => () => {
       throw Object.assign(new Error(code), { code });
@@ -241,17 +240,17 @@ describe("WSL", () => {
     ["/mnt/cc/x", false, false],
     ["/mnt/c/linux/x", false, false],
     ["/mnt/my share/x", true, false],
-  ])("%s: shared with others %s, a drive of Windows %s", (path, isShared, isWindows) => {
+  ])("%s: shared with others: %s, Windows drive: %s", (path, isShared, isWindows) => {
     expect(mountOf(path, mounts)).toMatchObject({ isShared, isWindows });
   });
 
-  it("takes the root of a sandbox for its own, of whatever kind it is", () => {
+  it("treats the root of a sandbox as its own, whatever its file system", () => {
     expect(mountOf("/home/dev", mountsOf("1 0 0:1 / / rw - 9p none rw,trans=fd")).isShared).toBe(false);
   });
 });
 
 describe("another system", () => {
-  it("is one where all that is known is that no process has a number", () => {
+  it("knows only that a process with an unused pid is gone", () => {
     const liveness = livenessOn(systemOf("freebsd"));
     expect(liveness(mark())).toBe("unknown");
     expect(liveness(mark({ pid: 2 ** 22 + 12345 }))).toBe("gone");
@@ -259,10 +258,10 @@ describe("another system", () => {
   });
 });
 
-describe("asking a tool", () => {
+describe("a query to a tool", () => {
   const TOOL = { program: "x", args: [] };
 
-  it("waits for the first answer only, never longer than it must, and gives an old one while a new one is on its way", () => {
+  it("waits for the first result only, for a limited time, and then returns the last one during a new query", () => {
     let [clock, text] = [0, "first"];
     const { runner, calls } = recorded(() => printed(text));
     const polled = new Polled(
@@ -280,13 +279,13 @@ describe("asking a tool", () => {
     expect(calls.map((call) => call.kind)).toEqual(["now", "later"]);
     calls[1]?.answer();
     expect(polled.now()).toBe("second");
-    // Nothing is known once the last answer is too old; that never blocks again.
+    // The status is unknown once the last result is too old; that never blocks again.
     clock += 100_000;
     expect(polled.now()).toBeNull();
     expect(calls.map((call) => call.kind)).toEqual(["now", "later", "later"]);
   });
 
-  it("asks a slow tool less often", () => {
+  it("runs a slow tool less often", () => {
     let clock = 0;
     const { runner, calls } = recorded(() => {
       clock += 1_000;
@@ -307,7 +306,7 @@ describe("asking a tool", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("survives a program that is missing, and one that fails", async () => {
+  it("survives a missing program and a failing one", async () => {
     const missing = { program: join(tmpdir(), "no-such-program"), args: [] };
     expect(programs.now(missing)).toBeNull();
     expect(await new Promise((resolve) => programs.later(missing, resolve))).toBeNull();

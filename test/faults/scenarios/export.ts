@@ -32,11 +32,11 @@ export const exporting: Scenario = {
         LANGSMITH_ENDPOINT: server.url,
         TRACE_TO_LANGSMITH: "true",
       });
-      // As if tracing had been on since before it all happened.
+      // As if tracing had been enabled before all of it happened.
       const kept = await keep(env);
       kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
       kept.close();
-      // The first round is the undisturbed one.
+      // The first round is not disturbed.
       for (let n = 0; right !== null && n < ROUND && tally.faults < times; n += 1) {
         const before = server.requests.length;
         const sending = new Run(random.chance(0.5) ? SEND : FLUSH, env);

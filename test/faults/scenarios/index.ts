@@ -23,7 +23,7 @@ async function killed({ scratch, times, random }: Stage, prepare: (home: string)
   const tally = new Tally();
   while (tally.faults < times) {
     rmSync(env.RETINUE_HOME ?? "", { recursive: true, force: true });
-    // Ends early where it was faster than its killer: there is nothing left to read then.
+    // Ends early if it finished before it was killed: there is nothing left to read then.
     for (let n = 0; n < ROUND && tally.faults < times; n += 1) {
       if (!(await new Run(["ls"], env).killAfter(random.next() * wholeMs))) break;
       tally.faults += 1;
@@ -48,8 +48,8 @@ async function durationOf(env: Environment): Promise<number> {
 }
 
 /**
- * Appends to two transcripts, by turns, a record and a megabyte that is skipped by its first bytes: much is read, and
- * every piece has something to lose.
+ * Appends records to two transcripts in turn, each followed by a megabyte that the reader skips: the read takes
+ * long, and every piece of it contains records that could be lost.
  */
 function enlarge(home: string): void {
   const skipped = `{"type":"api-request","params":"${"x".repeat(1 << 20)}"}\n`;

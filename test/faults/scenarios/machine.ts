@@ -1,5 +1,5 @@
 /**
- * What the machine does to a server that runs: the disk is full or read-only, the index is locked, the clock goes back,
+ * Faults of the machine under a server: the disk is full or read-only, the index is locked, the clock goes back,
  * files change while they are read.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -36,8 +36,8 @@ interface Disturbed extends Stage {
 }
 
 /**
- * A server that runs all the time. It must answer during the fault, and know everything afterwards without being
- * started again.
+ * A server that runs all the time. It must respond during the fault, and know everything afterwards without a
+ * restart.
  */
 async function disturbed(
   stage: Stage,
@@ -57,7 +57,7 @@ async function disturbed(
     (await fetch(new URL(path, address), { signal: AbortSignal.timeout(30_000) })).json();
   await comesAbout(async () => ((await get("/api/health")) as Health).watching);
   await disturb({ ...stage, home, data, env, tally, grow: () => more.next().value?.() });
-  // What is read is in the index soon afterwards, or stays in memory where nothing can be written.
+  // New records are in the index soon afterwards, or stay in memory if nothing can be written.
   const right = (await freshState(env)).filter((line) => line.startsWith("tree "));
   let losses: readonly string[] = [];
   const isRight = async () => {
@@ -88,7 +88,7 @@ async function disturbed(
   return tally;
 }
 
-/** One command while the fault lasts: it must answer all the same. */
+/** One command during the fault: it must still work. */
 async function lists({ env, tally }: Disturbed): Promise<void> {
   const run = new Run(["ls", "--json", "--limit", "1000"], env);
   const code = await Promise.race([run.ended, wait(60_000).then(() => "nothing")]);
@@ -135,7 +135,7 @@ export const diskFull: Scenario = {
             else writeFileSync(ballast, Buffer.alloc(size), { flag: "a" });
           }
         } catch {
-          // It is full.
+          // The disk is full.
         }
         for (let n = 0; n < 40; n += 1) {
           on.grow();
@@ -157,7 +157,7 @@ export const readOnly: Scenario = {
   run: (stage) =>
     onSmallDisk(stage, async (on) => {
       for (; on.tally.faults < on.times; on.tally.faults += 1) {
-        // Files that are open for writing keep a mount writable; a bind mount is read-only for everybody at once.
+        // Files open for writing keep a mount writable; a bind mount is read-only for all processes at once.
         execFileSync("mount", ["--bind", on.data, on.data]);
         execFileSync("mount", ["-o", "remount,bind,ro", on.data]);
         for (let n = 0; n < 40; n += 1) {

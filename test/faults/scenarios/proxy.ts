@@ -1,7 +1,7 @@
 /**
- * `retinue proxy` is killed while exchanges run. A thread of its own writes them down, so that the last ones may be
- * missing; but the recording has no holes:
- * whatever was over before a recorded exchange began is recorded as well, once and whole.
+ * `retinue proxy` is killed during exchanges. A separate thread records them, so the last ones may be missing, but the
+ * recording has no gaps: every exchange that ended before a recorded one began is recorded as well, once and
+ * completely.
  */
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -73,7 +73,7 @@ export const proxying: Scenario = {
             if (text.includes("message_stop")) answered.push({ name, began, over: performance.now() });
           }
         } catch {
-          // It was killed.
+          // The proxy was killed.
         }
       };
       const clients = Array.from({ length: CLIENTS }, ask);

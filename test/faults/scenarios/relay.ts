@@ -1,4 +1,4 @@
-/** `retinue relay` is killed while it follows a server; what it missed is asked for by the next one. */
+/** `retinue relay` is killed while it follows a server; the next one requests what it missed. */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** `retinue run` is killed while the agent that it runs prints: the agent goes on, and every line is recorded once. */
+/** `retinue run` is killed while its agent prints: the agent continues, and every line is recorded once. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asObject, parseJson } from "../../../src/core/tools/json.ts";

@@ -1,4 +1,4 @@
-/** `retinue serve` is killed while transcripts grow and clients ask. */
+/** `retinue serve` is killed while transcripts grow and clients send requests. */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts
 
 const ROUND = 8;
 
-/** Takes the last lines out of every transcript, and gives them back one at a time, in no order of files. */
+/** Removes the last lines of every transcript, and writes them back one at a time, alternating between the files. */
 export function shortened(home: string): Iterator<() => void> {
   const cut = filesBelow(home)
     .filter((path) => path.endsWith(".jsonl"))
@@ -29,10 +29,10 @@ export function shortened(home: string): Iterator<() => void> {
   })();
 }
 
-/** Asks as a dashboard does, until the server is gone. */
+/** Sends requests as a dashboard does, until the server is gone. */
 export async function client(address: string): Promise<number> {
   const stream = new LiveReader(new URL("/api/live?threads=true", address));
-  // It breaks when the server is killed.
+  // The connection breaks when the server is killed.
   stream.ended.catch(() => {});
   let answered = 0;
   try {
@@ -44,7 +44,7 @@ export async function client(address: string): Promise<number> {
       await wait(20);
     }
   } catch {
-    // It was killed.
+    // The server was killed.
     await stream.cut().catch(() => {});
     return answered;
   }

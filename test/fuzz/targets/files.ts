@@ -1,5 +1,5 @@
 /**
- * Files that others write: growing transcripts, imported files, payloads of hooks, notes of other processes, settings
+ * Files of other programs: growing transcripts, imported files, hook payloads, notes of other processes, settings
  * of products.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -41,7 +41,7 @@ const LINES = [
   "not json",
 ];
 
-/** Names each record by what it is and where it stands, as a provider does. */
+/** Names each record by its type and position, as a provider does. */
 const witness: Parser = {
   push: (record, line, row) => ({
     ...NOTHING,
@@ -87,7 +87,7 @@ export const linesTarget: Target = {
         writeFileSync(path, input);
         const last = before.lines.at(-1);
         const after = await readFrom(last === undefined ? undefined : positionAfter(last));
-        // Junk that ends as a record does hides the record before it, unless that one was read before the junk came.
+        // Junk that ends like a record hides the record before it, unless that record was read before the junk.
         const isRecord = (one: string) => asObject(parseJson(one.slice(one.indexOf("{")))?.value) !== null;
         const known = new Set(whole.problems.filter(isRecord));
         const grown = [...before.problems, ...after.problems].filter((one) => known.has(one));
@@ -266,5 +266,5 @@ export const hookSettingsTarget: Target = {
   },
 };
 
-/** The order of keys means nothing in JSON. */
+/** The order of keys has no meaning in JSON. */
 const settingsIn = (text: unknown) => (typeof text === "string" ? (parseJson(text)?.value ?? text) : text);

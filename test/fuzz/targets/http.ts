@@ -1,4 +1,4 @@
-/** The HTTP API: paths, queries, headers and bodies against a server that runs. */
+/** The HTTP API: paths, queries, headers and bodies, sent to a running server. */
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import type { Random } from "../../../scripts/bench/random.ts";
@@ -81,7 +81,7 @@ export const httpTarget: Target = {
     const document = await server.json<ApiDocument>("/api/openapi.json");
     const { items } = await server.json<{ items: AgentTree[] }>("/api/threads");
     const uris = items.map(({ uri }) => uri);
-    // A demo is a server of its own.
+    // A demo would start another server.
     const routes = [
       ...Object.keys(document.paths).filter((route) => route !== "/api/demo"),
       "/",
@@ -151,7 +151,7 @@ async function checkAnswer(
     .split("\n");
   const body = end < 0 ? Buffer.alloc(0) : input.subarray(end + 2);
   const [method = "", path = ""] = first.split(" ");
-  // No demo, and no other server is to be followed.
+  // Neither start a demo nor follow another server.
   if (
     /demo|relays/i.test(decoded(path)) &&
     method === "POST" &&
@@ -201,7 +201,7 @@ async function answerTo(server: TestServer, bytes: Buffer): Promise<{ status: nu
     chunks.push(chunk);
     if (chunks[0]?.includes("text/event-stream") === true) socket.destroy();
   });
-  // A server that refuses a body may close the connection before all of it was sent; what it answered counts.
+  // A server that rejects a body may close the connection before all of it was sent; its response counts.
   socket.on("error", () => {});
   socket.write(bytes);
   await new Promise((resolve) => socket.once("close", resolve));

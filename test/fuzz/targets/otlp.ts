@@ -49,7 +49,7 @@ const LOGS = {
   ],
 };
 
-/** A message of any fields, the deeper the smaller. */
+/** A message of any fields, smaller with the depth. */
 function anyMessage(random: Random, depth = 0): Buffer {
   const parts = Array.from({ length: random.below(5) }, () => {
     const field = 1 + random.below(16);
@@ -106,12 +106,12 @@ export const protobufTarget: Target = {
           try {
             request = decodeOtlp(signal, input);
           } catch (error) {
-            // Bytes that are no such message.
+            // Bytes that are not such a message.
             require(error instanceof Error &&
               !(error instanceof TypeError) &&
               !/call stack/.test(error.message), "an error that was not meant", String(error));
           }
-          // A number of protobuf may be one that JSON has not; it is kept as text or as null.
+          // A protobuf number may have no JSON equivalent; it is kept as text or as null.
           checkRequest(request === null ? null : asObject(JSON.parse(JSON.stringify(request))), input.length);
         }
         const { rejected, reason } = partialSuccess(input);

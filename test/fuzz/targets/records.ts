@@ -12,7 +12,7 @@ import { FIXTURES, RECORDED } from "../../support/fixtures.ts";
 import { mutated, mutatedJson, noise } from "../mutate.ts";
 import { numberOf, require, requirePlain, requireSame, type Target } from "../target.ts";
 
-/** What is found in records may be longer than they are: ids and places are written out. But not without end. */
+/** Findings may be longer than their records, because ids and places are written out; but they are bounded. */
 const MAX_GROWTH = 60;
 const MAX_BASE = 200_000;
 const NOW = Date.UTC(2026, 10, 15);
@@ -24,7 +24,7 @@ export const recordTargets: readonly Target[] = RECORDED.map((provider) => ({
   open: () => opened(provider),
 }));
 
-/** An input is the name of a recorded file on the first line, and then the records that somebody put into it. */
+/** An input is the name of a recorded file on the first line, and then the records in that file. */
 function opened(provider: Provider) {
   const sources = fixtureSources(provider, join(FIXTURES, provider.name));
   const samples = telling(sources).map(({ source, record }) => ({
@@ -50,7 +50,7 @@ function opened(provider: Provider) {
     check: (input: Buffer) => {
       const [name = "", ...lines] = linesIn(input);
       const source = byName.get(name.toString());
-      // A fixture that is no longer there.
+      // A fixture that no longer exists.
       if (source === undefined) return;
       const records =
         source.stream.shape === "document"
@@ -86,7 +86,7 @@ function pushAll(parser: Parser, source: FixtureSource, records: readonly Buffer
   });
 }
 
-/** Whatever is observed can be shown, on a terminal as well. */
+/** Every observation can be displayed, also on a terminal. */
 function checkTree(observations: Parameters<typeof link>[0]): void {
   const forest = link(observations, { now: NOW, liveness: () => "unknown" });
   for (const root of forest.roots) {
@@ -108,7 +108,7 @@ function linesIn(input: Buffer): Buffer[] {
   return lines;
 }
 
-/** What products call things by: whether a text can be an id, a path or a command. */
+/** The names that products use: whether a text can be an id, a path or a command. */
 export const namesTarget: Target = {
   name: "names",
   weight: 6,

@@ -1,4 +1,4 @@
-/** What a server that is followed sends and answers. */
+/** Events and responses of a followed server. */
 
 import { relayedProvider } from "../../../src/app/relay/relayed.ts";
 import type { RelayResponse, Step } from "../../../src/core/ports/provider.ts";
@@ -10,8 +10,8 @@ import { require, requirePlain, type Target } from "../target.ts";
 const MAX_STEPS = 5_000;
 
 /**
- * An input is lines: frames, and answers that begin with `<status> `. The answers are given in turn to whatever is
- * asked, again and again.
+ * An input is lines: frames, and responses that begin with `<status> `. Requests get the responses in turn,
+ * repeatedly.
  */
 export const relayTarget: Target = {
   name: "relay",

@@ -1,4 +1,4 @@
-/** Texts that people and files give us: URIs, times, settings, and what is to be redacted. */
+/** Texts from people and files: URIs, times, settings, and texts to redact. */
 
 import { Failure } from "../../../src/app/failure.ts";
 import { sinceOf } from "../../../src/app/query/since.ts";
@@ -61,7 +61,7 @@ export const uriTarget: Target = {
         requireSame(again, found, "a URI that was parsed, formatted and parsed again");
       }
       const [thread = "", agent = ""] = text.split("\n");
-      // Ids are kept as JSON: they have no lone surrogates and are not empty.
+      // Ids are stored as JSON: they have no lone surrogates and are not empty.
       if (thread === "" || agent === "") return;
       requireSame(
         parseTarget(formatUri("claude", thread, agent), PROVIDERS, () => true),
@@ -191,7 +191,7 @@ const REDACTED_SAMPLE =
 /** Twice the text may take four times as long on a busy machine; eight times the text may not take forty times. */
 const [LONGER, SLOWER, FROM_MS] = [8, 40, 60];
 
-/** A key that stands right behind another one begins a word only once that one is taken out. */
+/** A key directly after another one starts a word only once that one is redacted. */
 const unglued = (text: string) => text.replace(/\[redacted\]\S*/g, SECRET);
 
 export const redactorTarget: Target = {

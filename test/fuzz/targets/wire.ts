@@ -1,4 +1,4 @@
-/** API traffic as the proxy sees it: event streams, packed bodies, questions and answers in three dialects. */
+/** API traffic as the proxy sees it: event streams, packed bodies, requests and responses in three dialects. */
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { Unpacker } from "../../../src/app/proxy/unpack.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction/redaction.ts";
@@ -73,7 +73,7 @@ const ROUTES = ["/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1/me
 const KEEPING = { redactor: new Redactor(DEFAULT_REDACTION), seal: () => "[withheld]" };
 const UPSTREAM = "https://api.example.org";
 
-/** An input is a path, the question and the answer, divided by lines of three dashes. */
+/** An input is a path, the request and the response, separated by lines of three dashes. */
 export const exchangeTarget: Target = {
   name: "exchange",
   weight: 3,

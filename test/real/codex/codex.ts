@@ -1,4 +1,4 @@
-/** Runs the real Codex, headless, in a home of its own that is thrown away afterwards. */
+/** Runs the real Codex, headless, in a temporary home. */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export interface Setup {
   version: string;
   model: string;
   features: string;
-  /** The second system: agents have paths and nest as they like. */
+  /** The second sub-agent system: agents have paths and nest to any depth. */
   hasPaths: boolean;
 }
 
@@ -70,7 +70,7 @@ export async function openSandbox(
   };
 }
 
-/** No account, no network but the model's, and nothing that asks a person. */
+/** No account, no network except the model, and no questions to a person. */
 const settings = (modelUrl: string, model: string, features: string) => `model = "${model}"
 model_provider = "scripted"
 approval_policy = "never"

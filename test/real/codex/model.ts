@@ -1,6 +1,6 @@
 /**
- * A scripted stand-in for the Responses API on loopback. Its log is what really happened, whatever the product writes
- * down.
+ * A scripted replacement of the Responses API on loopback. Its log is what really happened, whatever the product
+ * records.
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";

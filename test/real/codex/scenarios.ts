@@ -1,4 +1,4 @@
-/** What the real Codex is made to do. Each scenario says on which of its two sub-agent systems it can run. */
+/** Scenarios for the real Codex. Each states on which of its two sub-agent systems it can run. */
 import type { Sandbox, Setup } from "./codex.ts";
 import { type Asked, type Block, findTool, resultsOf, type Scripts, type Step } from "./script.ts";
 import type { Endings } from "./truth.ts";
@@ -6,10 +6,7 @@ import type { Endings } from "./truth.ts";
 const FIRST = "multi_agent = true\ncollab = true";
 const SECOND = "multi_agent_v2 = true";
 
-/**
- * The newest with both systems, one with legacy rollouts, and one without paths, turns of which are written down and
- * nothing more.
- */
+/** The newest with both systems, one with legacy rollouts, and one without paths, which records only turns. */
 export const SETUPS: readonly Setup[] = [
   { name: "0.166.0, v2", version: "0.166.0", model: "gpt-6.1-sol", features: "", hasPaths: true },
   { name: "0.166.0, v1", version: "0.166.0", model: "gpt-5.5", features: "", hasPaths: false },
@@ -21,7 +18,7 @@ export const NEWEST = "0.166.0";
 
 export interface Scenario {
   name: string;
-  /** Left out where it runs everywhere. */
+  /** Omitted if it runs everywhere. */
   only?: (setup: Setup) => boolean;
   scripts: Scripts;
   endings?: Endings;
@@ -34,7 +31,7 @@ export const exec = (prompt: string) => ["exec", ...HEADLESS, prompt];
 export const resume = (thread: string, prompt: string) => ["exec", ...HEADLESS, "resume", thread, prompt];
 const fork = (thread: string, prompt: string) => ["exec", "fork", ...HEADLESS, thread, prompt];
 
-/** Asks for an agent; `fork` gives it the history so far. */
+/** Spawns an agent; `fork` gives it the history so far. */
 export function agent({ request }: Asked, script: string, fork = false): Block {
   const task = `Do it. @@${script}`;
   const isSecond = findTool(request, "list_agents") !== null;
@@ -98,7 +95,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: "an agent that fails at once, and one that fails later",
-    // 0.107.0 ends as a whole when an agent of it fails.
+    // 0.107.0 ends completely when one of its agents fails.
     only: ({ version }) => version !== "0.107.0",
     scripts: {
       main: [...one("a"), ...one("b"), { text: "Saw it." }],

@@ -1,7 +1,6 @@
 /**
- * What the scripted model is told to say. A task carries a marker `@@name`; the last one in what a thread was told
- * names its script, and a thread goes through its script answer by answer. Inherited history comes before the task, so
- * forks need nothing special.
+ * The scripts of the model. A task contains a marker `@@name`; the last one in a thread's input names its script, and a
+ * thread runs its script response by response. Inherited history is before the task, so forks need nothing special.
  */
 import type { InputItem, ResponsesRequest, Tool } from "./wire.ts";
 
@@ -22,7 +21,7 @@ export function scriptOf({ input }: ResponsesRequest): string | null {
   return told.flatMap((item) => [...textOf(item).matchAll(MARKER)]).at(-1)?.[1] ?? null;
 }
 
-/** Up to 0.135 agents' letters are given to the model as its own words. */
+/** Up to 0.135, messages of agents are passed to the model as its own text. */
 const isLetter = (item: InputItem) => item.role === "assistant" && textOf(item).startsWith('{"author"');
 
 function textOf({ content }: InputItem): string {
@@ -38,10 +37,10 @@ export function replyOf(scripts: Scripts, script: string | null, step: number, a
   return "blocks" in reply || "error" in reply || "hang" in reply ? reply : { blocks: [reply] };
 }
 
-/** Since 0.133 a model has to search for these before it sees them; whoever knows their names need not. */
+/** Since 0.133 a model has to search for these tools before it sees them, unless it knows their names. */
 const DEFERRED = new Set(["spawn_agent", "wait_agent"]);
 
-/** Where a tool is: versions put the same tools into other namespaces, or hand them in with the first message. */
+/** Finds a tool: versions put the same tools into different namespaces, or add them to the first message. */
 export function findTool({ tools = [], input }: ResponsesRequest, name: string): { namespace: string | null } | null {
   const offered = [...tools, ...input.flatMap((item) => item.tools ?? [])];
   const within = (list: readonly Tool[]) => list.some((tool) => tool.name === name);
@@ -53,7 +52,7 @@ export function findTool({ tools = [], input }: ResponsesRequest, name: string):
     : null;
 }
 
-/** What the calls of a tool gave back so far, where it is JSON. */
+/** The results of a tool's calls so far, if they are JSON. */
 export function resultsOf({ input }: ResponsesRequest, name: string): Record<string, unknown>[] {
   const calls = new Set(
     input.flatMap((item) => (item.name === name && item.call_id !== undefined ? [item.call_id] : [])),

@@ -1,9 +1,9 @@
-/** From the model's log to the truth: who ran under whom, what each was served. Never reads the product's files. */
+/** Derives the truth from the model's log: the parent of each agent, and its usage. Never reads the product's files. */
 import type { ThreadTruth } from "../../support/judge.ts";
 import type { Exchange } from "./model.ts";
 
 export type Ending = "completed" | "errored" | "shutdown";
-/** How an agent ended, by the script it began with; one that is not named here completed. */
+/** How an agent ended, by its first script; agents that are not named here completed. */
 export type Endings = Record<string, Ending>;
 
 export function truthOf(exchanges: readonly Exchange[], endings: Endings): ThreadTruth[] {
@@ -31,7 +31,7 @@ export function truthOf(exchanges: readonly Exchange[], endings: Endings): Threa
   }));
 }
 
-/** Which thread asked for the agent of a script. */
+/** The thread that spawned the agent of a script. */
 function spawnsIn(exchanges: readonly Exchange[]): Map<string, { thread: string }> {
   const spawns = new Map<string, { thread: string }>();
   for (const { thread, answer } of exchanges)

@@ -59,7 +59,7 @@ export interface Answer {
 }
 
 /**
- * No number comes twice and the steps are uneven, so that swapped, doubled or lost answers cannot have the right sums
+ * Numbers are unique and unevenly spaced, so that swapped, doubled or lost responses cannot have the right sums
  * by chance.
  */
 export function inventedUsage(n: number): WireUsage {

@@ -56,20 +56,17 @@ const facts = (known: ReadonlyMap<string, readonly Observation[]>) =>
     .sort();
 
 describe("the events of a server", () => {
-  it.each(["nested", "permission", "abort-child"])(
-    "can be read piece by piece, with what was remembered: %s",
-    (name) => {
-      const lines = linesOf(name);
-      const whole = facts(standing(lines, new ServerEvents(KEY, FILE)));
-      expect(whole.length).toBeGreaterThan(10);
-      for (const cut of [1, 17, Math.floor(lines.length / 2), lines.length - 1]) {
-        const first = new ServerEvents(KEY, FILE);
-        const known = standing(lines.slice(0, cut), first);
-        const memory = JSON.parse(JSON.stringify(first.save())) as unknown;
-        expect(facts(standing(lines.slice(cut), new ServerEvents(KEY, FILE, memory), cut + 1, known))).toEqual(whole);
-      }
-    },
-  );
+  it.each(["nested", "permission", "abort-child"])("can be read piece by piece, from a saved state: %s", (name) => {
+    const lines = linesOf(name);
+    const whole = facts(standing(lines, new ServerEvents(KEY, FILE)));
+    expect(whole.length).toBeGreaterThan(10);
+    for (const cut of [1, 17, Math.floor(lines.length / 2), lines.length - 1]) {
+      const first = new ServerEvents(KEY, FILE);
+      const known = standing(lines.slice(0, cut), first);
+      const memory = JSON.parse(JSON.stringify(first.save())) as unknown;
+      expect(facts(standing(lines.slice(cut), new ServerEvents(KEY, FILE, memory), cut + 1, known))).toEqual(whole);
+    }
+  });
 
   it("received twice are returned once", () => {
     const lines = linesOf("single");
