@@ -53,7 +53,7 @@ export function lineOf(tree: AgentTree, width: number, costUsd: number | null = 
   return clip(parts.join(" · "), width);
 }
 
-/** One line of JSON for each row that retinue knows more about than the product. */
+/** One line of JSON for each row to which retinue adds information. */
 function rowsOf(tree: AgentTree, { rows, columns }: ProviderStatusRequest): string {
   const known = new Map(
     [...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])),

@@ -275,21 +275,21 @@ export class Hub {
    * Publishes the subscriptions of a client until it leaves. Returns the position from which the journal has all of
    * them, and a function to leave.
    */
-  join(wishes: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
+  join(subscription: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
     return this.#inTurn(async () => {
-      const all = isUnfiltered(wishes);
-      if (wishes.threads || all) this.followThreads();
-      if (wishes.cards || all) await this.#followCards();
-      for (const key of wishes.trees) this.tree(key);
-      for (const key of wishes.logs) await this.#logsBelow(key);
+      const all = isUnfiltered(subscription);
+      if (subscription.threads || all) this.followThreads();
+      if (subscription.cards || all) await this.#followCards();
+      for (const key of subscription.trees) this.tree(key);
+      for (const key of subscription.logs) await this.#logsBelow(key);
       const logs: Follow[] = [];
-      for (const key of wishes.events) logs.push(await this.#log(key, this.#library.forestOf([key])));
+      for (const key of subscription.events) logs.push(await this.#log(key, this.#library.forestOf([key])));
       const topics: Topic[] = [
-        ...(wishes.threads ? [THREADS as Topic] : []),
+        ...(subscription.threads ? [THREADS as Topic] : []),
         ...(all ? [EVERYTHING as Topic] : []),
-        ...(wishes.cards || all ? [CARDS as Topic] : []),
-        ...wishes.trees.map((key) => `tree ${key}` as const),
-        ...wishes.logs.map((key) => `log ${key}` as const),
+        ...(subscription.cards || all ? [CARDS as Topic] : []),
+        ...subscription.trees.map((key) => `tree ${key}` as const),
+        ...subscription.logs.map((key) => `log ${key}` as const),
       ];
       const follows = [...topics.map((topic) => this.#follow(topic)), ...logs];
       for (const follow of follows) follow.clients += 1;

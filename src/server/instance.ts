@@ -72,7 +72,7 @@ export async function addressFrom({ url, token }: Instance): Promise<string> {
   try {
     return ((await (await fetch(new URL("/api/address", url), init)).json()) as { address?: string }).address ?? url;
   } catch {
-    // The server is busy or gone; opening the URL shows which.
+    // The server is busy or has ended; opening the URL will show which.
     return url;
   }
 }

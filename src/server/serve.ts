@@ -234,7 +234,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
 const named = (host: string) =>
   host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
 
-/** What else is notified of changes. */
+/** Other recipients of changes. */
 interface Listeners {
   readonly autoCards: Cards | null;
   readonly tracer: Tracer | null;

@@ -41,7 +41,7 @@ function readStdin(into: Buffer): number {
   try {
     return readSync(0, into);
   } catch (error) {
-    // On Windows a pipe whose writer is gone ends with an error.
+    // On Windows, reading a pipe that its writer has closed fails with EOF.
     if ((error as NodeJS.ErrnoException).code === "EOF") return 0;
     throw error;
   }

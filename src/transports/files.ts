@@ -219,7 +219,7 @@ export interface FileStamp {
   readonly identity: string;
   readonly size: number;
   readonly modifiedMs: number;
-  /** Null if the file system does not know it. */
+  /** Null if the file system does not report it. */
   readonly bornMs: number | null;
 }
 

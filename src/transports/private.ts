@@ -66,7 +66,7 @@ export function closeToOthers(folder: string, isOurs: (name: string) => boolean)
   });
 }
 
-/** Entries of a closed folder are inaccessible anyway. */
+/** Skips private folders, because their entries are inaccessible. */
 function closeEntry(path: string): void {
   ignoringErrors(() => {
     const stats = lstatSync(path);

@@ -49,7 +49,7 @@ export interface Refusal {
 }
 
 /** The path to forward a request with, or why it is rejected. */
-export type Admission = { readonly path: string } | { readonly status: number; readonly words: string };
+export type Admission = { readonly path: string } | { readonly status: number; readonly message: string };
 
 export interface ProxyOptions {
   readonly port: number;
@@ -127,7 +127,7 @@ async function admit(incoming: IncomingMessage, outgoing: ServerResponse, option
   if (outgoing.destroyed) return;
   if ("status" in admission) {
     outgoing.setHeader("connection", "close");
-    respond(outgoing, admission.status, options.failure(admission.status, admission.words));
+    respond(outgoing, admission.status, options.failure(admission.status, admission.message));
     return;
   }
   incoming.url = admission.path;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 
 export interface StandbyOptions {
-  /** Started when this process has died, with `input` as stdin. */
+  /** Started when this process has ended, with `input` as stdin. */
   readonly command: readonly string[];
   readonly input: string;
   readonly env: NodeJS.ProcessEnv;
@@ -34,9 +34,9 @@ const HELD = 5;
 const SCRIPT = 'read -r _ <&3; exec "$@" 3<&-';
 
 /**
- * A process that keeps a pipe open after our death, so that its writer does not get EPIPE. It is a waiting shell that
- * becomes the command when this process is gone. It has its own session, so that signals to our process group or
- * terminal do not reach it.
+ * A process that keeps a pipe open if this process is killed, so that its writer does not get EPIPE. It is a waiting
+ * shell that becomes the command when this process has ended. It has its own session, so that signals to our process
+ * group or terminal do not reach it.
  */
 export function startStandby({ command, input, env, reads, writes }: StandbyOptions): Standby {
   // Windows has no /bin/sh.

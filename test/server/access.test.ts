@@ -238,7 +238,7 @@ describe("the proxy", () => {
 
   it.each([
     ["if the system does not report owners", { clients: unknownClients }],
-    ["if configured", { asksForToken: true }],
+    ["if configured", { requiresToken: true }],
     ["beyond this machine", { host: "0.0.0.0" }],
   ])("requires its token %s, which its URL contains and the upstream never receives", async (_, options) => {
     const proxy = await proxied(options);

@@ -110,7 +110,7 @@ function follow(place: FollowedPlace, provider: string, env: Env) {
   writePrivate(list, `${line}\n`, "a");
 }
 
-/** Notifies the server without waiting for the response. Returns false if the server is gone. */
+/** Notifies the server without waiting for the response. Returns false if the server no longer runs. */
 async function wake(recording: string, server: Instance): Promise<boolean> {
   const { connect } = await import("node:net");
   const body = JSON.stringify({ path: recording });
@@ -130,7 +130,7 @@ async function wake(recording: string, server: Instance): Promise<boolean> {
       resolve(isThere);
       socket.destroy();
     };
-    // A busy server will see the file change anyway.
+    // A busy server is notified by its file watcher.
     const timer = setTimeout(() => done(true), WAKE_MS);
     socket.on("error", () => done(false));
     socket.on("connect", () => socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => done(true)));

@@ -10,7 +10,7 @@ import { Troubles } from "./troubles.ts";
 
 export interface LiveOptions {
   readonly signal: AbortSignal;
-  /** Receives one message when a problem begins, and one when it is over. */
+  /** Receives one message when a problem begins, and one when it has ended. */
   readonly notify?: (text: string) => void;
   /** Current problems. */
   readonly troubles?: Troubles;

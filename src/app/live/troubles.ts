@@ -22,7 +22,7 @@ export class Troubles {
     return [...this.#now.values()];
   }
 
-  /** Null: it is over. */
+  /** Null if it has ended. */
   set(code: TroubleCode, message: string | null, since = Date.now()): void {
     const before = this.#now.get(code);
     if ((before?.message ?? null) === message) return;

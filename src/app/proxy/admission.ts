@@ -6,7 +6,7 @@ import { isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../own-na
 export interface AdmissionOptions extends Listening {
   readonly access: Access;
   /** Requires the token from every client, including this user's own processes. */
-  readonly asksForToken: boolean;
+  readonly requiresToken: boolean;
 }
 
 /** The token is in the path, because every agent accepts an address, but few accept a header. */
@@ -19,7 +19,7 @@ export async function admission(
   { url = "/", headers, socket }: IncomingMessage,
   options: AdmissionOptions,
 ): Promise<Admission> {
-  const { access, asksForToken } = options;
+  const { access, requiresToken } = options;
   const { host = "", origin } = headers;
   const site = headers["sec-fetch-site"];
   if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined))
@@ -28,10 +28,10 @@ export async function admission(
   if (token !== undefined)
     return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
   if (!isOwnName(host, options)) return refused(403, `${JSON.stringify(host)} is not a name of this proxy`);
-  const whose = asksForToken ? "unknown" : await access.ownerOf(socket);
+  const whose = requiresToken ? "unknown" : await access.ownerOf(socket);
   if (whose === "own") return { path: url };
   return refused(401, whose === "other" ? "this proxy is another user's" : WRONG);
 }
 
 const WRONG = "this address lacks the token; use the one that retinue proxy printed";
-const refused = (status: number, words: string) => ({ status, words });
+const refused = (status: number, message: string) => ({ status, message });

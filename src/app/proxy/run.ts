@@ -23,7 +23,7 @@ export interface ProxyRun {
   /** Null: only secrets are removed. */
   readonly redaction: RedactionRules | null;
   /** Requires the token from every client, including this user's own processes. */
-  readonly asksForToken?: boolean;
+  readonly requiresToken?: boolean;
   readonly notify: (text: string) => void;
   /** Replaces the lookup of client processes in the operating system. */
   readonly clients?: Clients;
@@ -53,9 +53,9 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
   const notifyOfTrouble = notifyOnce(notify);
   const access = new Access(keptToken(env, "proxy-token"), run.clients);
-  const asksForToken = run.asksForToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
+  const requiresToken = run.requiresToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
-  const door = { host: run.host, port: () => port, access, asksForToken };
+  const door = { host: run.host, port: () => port, access, requiresToken };
   const recorder = new TrafficRecorder({
     folder,
     redaction: run.redaction,
@@ -91,7 +91,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     );
   });
   port = Number(new URL(proxy.url).port);
-  const isOpen = !asksForToken && (await access.identifies(run.host, port));
+  const isOpen = !requiresToken && (await access.identifies(run.host, port));
   const timer = setInterval(() => {
     if (tidy().removedFiles > 0) recorder.reopen();
   }, TIDY_MS);

@@ -103,7 +103,7 @@ export class EventReader {
 
   /**
    * Events that both a live source and a transcript contain are returned once, from whichever is read first. Counts
-   * both sides, so that a text that really occurs twice is returned twice.
+   * both sides, so that a text that occurs twice in one of them is returned twice.
    */
   #isNotReturned({ speaker, kind, text, tool, ...from }: Placed): boolean {
     if (kind === "error" || kind === "note" || kind === "compaction") return true;

@@ -93,7 +93,7 @@ export function examine(
   };
 }
 
-/** The tool must find our own process; otherwise it does not work here. */
+/** The system tool counts as available only if it finds our own process. */
 function examineSystem(): Examination["system"] {
   const { means, process: find } = system;
   const isFound = typeof find(process.pid) !== "string";

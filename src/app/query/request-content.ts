@@ -16,41 +16,41 @@ const PREVIEW = 600;
  * repeats the conversation.
  */
 export async function contentOf({ id, file, before }: RecordedExchange): Promise<RequestContent> {
-  const asked = new Map<string, RequestRow>();
+  const rows = new Map<string, RequestRow>();
   const pieces = new Map<string, unknown>();
-  const answer: JsonObject[] = [];
+  const blocks: JsonObject[] = [];
   let responseHeaders: Readonly<Record<string, string>> = {};
   for await (const row of rowsIn(file)) {
     if (row.is === "piece") pieces.set(row.piece, row.json);
-    else if (row.is === "asked" && (row.request === id || row.request === before)) asked.set(row.request, row);
-    else if (row.request === id && row.is === "block") answer.push(row.block);
+    else if (row.is === "asked" && (row.request === id || row.request === before)) rows.set(row.request, row);
+    else if (row.request === id && row.is === "block") blocks.push(row.block);
     else if (row.request === id && row.is === "answered") responseHeaders = row.headers;
   }
-  const now = asked.get(id);
-  if (now === undefined) throw new Failure("not_found", `the recording of ${id} no longer exists`, []);
-  const then = asked.get(before ?? "");
-  const known = new Set(then === undefined ? [] : [...then.messages, then.system, then.tools]);
+  const current = rows.get(id);
+  if (current === undefined) throw new Failure("not_found", `the recording of ${id} no longer exists`, []);
+  const previous = rows.get(before ?? "");
+  const known = new Set(previous === undefined ? [] : [...previous.messages, previous.system, previous.tools]);
   const piece = (name: string, role: string): Piece => {
     const json = pieces.get(name);
     const text = textIn(json);
     return { piece: name, role, preview: text.slice(0, PREVIEW), chars: text.length, is_new: !known.has(name) };
   };
   return {
-    headers: now.headers,
+    headers: current.headers,
     response_headers: responseHeaders,
-    system: now.system === null ? null : piece(now.system, "system"),
-    tools: now.tools === null ? null : piece(now.tools, "tools"),
-    messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
+    system: current.system === null ? null : piece(current.system, "system"),
+    tools: current.tools === null ? null : piece(current.tools, "tools"),
+    messages: current.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
     previous:
-      then === undefined
+      previous === undefined
         ? null
         : {
-            system: then.system,
-            tools: then.tools,
-            gone: then.messages.filter((name) => !now.messages.includes(name)),
+            system: previous.system,
+            tools: previous.tools,
+            gone: previous.messages.filter((name) => !current.messages.includes(name)),
           },
-    settings: now.rest,
-    answer,
+    settings: current.rest,
+    answer: blocks,
   };
 }
 
@@ -63,24 +63,24 @@ export async function messagesOf(requests: readonly RecordedExchange[]): Promise
   if (newest === undefined) return [];
   const ids = new Set(requests.map(({ id }) => id));
   const pieces = new Map<string, unknown>();
-  const asked = new Map<string, RequestRow>();
+  const rows = new Map<string, RequestRow>();
   const blocks: JsonObject[] = [];
   for (const file of new Set(requests.map((request) => request.file)))
     for await (const row of rowsIn(file)) {
       if (row.is === "piece") pieces.set(row.piece, row.json);
-      else if (row.is === "asked" && ids.has(row.request)) asked.set(row.request, row);
+      else if (row.is === "asked" && ids.has(row.request)) rows.set(row.request, row);
       else if (row.is === "block" && row.request === newest.id) blocks.push(row.block);
     }
   const first = new Map<string, string>();
   for (const { id } of requests)
-    for (const name of asked.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
-  const sent = (asked.get(newest.id)?.messages ?? []).map((name) => {
+    for (const name of rows.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
+  const sent = (rows.get(newest.id)?.messages ?? []).map((name) => {
     const json = pieces.get(name);
     return { role: roleOf(json), text: textIn(json), content: json ?? null, request_id: first.get(name) ?? newest.id };
   });
-  const answer =
+  const response =
     blocks.length === 0 ? [] : [{ role: "assistant", text: textIn(blocks), content: blocks, request_id: newest.id }];
-  return [...sent, ...answer].map((message, i) => ({ number: i + 1, ...message }));
+  return [...sent, ...response].map((message, i) => ({ number: i + 1, ...message }));
 }
 
 /** One text in full. */

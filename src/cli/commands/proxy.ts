@@ -46,7 +46,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     via,
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
-    asksForToken: options.token === true,
+    requiresToken: options.token === true,
     notify: terminal.notify,
   });
   const { url, folder, kept } = running;

@@ -9,7 +9,7 @@ export interface LangSmithOptions {
   readonly project: string;
   /** Version of retinue. */
   readonly version: string;
-  /** Metadata that the user wants on every run. */
+  /** Metadata that the user has configured for every run. */
   readonly metadata: JsonObject;
   /** A run of the user's that becomes the parent of all turns. */
   readonly outer: RunPlace | null;

@@ -348,7 +348,7 @@ function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft 
     key: `tool:${record.provider}:${uniqueId(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
     kind: "tool",
     isCertain: isCertainIn(parent, [step]),
-    // The result may still come while its agent runs.
+    // The result may still arrive while the agent is running.
     ownEnd: open ? null : span.start,
     tool: {
       name: event.tool?.name ?? "tool",
