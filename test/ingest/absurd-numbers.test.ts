@@ -1,4 +1,4 @@
-/** Numbers that no product means: no sum, no cost and no JSON becomes infinite, negative or null by them. */
+/** Extreme numbers in records: no sum, cost or JSON value becomes infinite, negative or null. */
 import { describe, expect, it } from "vitest";
 import { listPrice } from "../../src/app/query/prices.ts";
 import { asAmount, asCount, asNumber, MOST, printJson } from "../../src/core/tools/json.ts";
@@ -17,27 +17,27 @@ describe("a number in a record", () => {
     [null, 0],
     [{}, 0],
     [12.5, 12.5],
-  ])("that says %s counts as %s", (value, counted) => {
+  ])("with the value %s counts as %s", (value, counted) => {
     expect(asCount(value)).toBe(counted);
   });
 
-  it("is bounded, and missing if it is not a number", () => {
+  it("is bounded, and unknown if it is not a number", () => {
     expect([asNumber(-1e308), asNumber("1"), asAmount(-1), asAmount(undefined)]).toEqual([-MOST, null, 0, null]);
   });
 
   it("gives finite sums and costs, and a warning on the agent", () => {
     const main = mainWriter();
-    const said = (usage: object) => main.assistant([text("x")], { usage });
+    const response = (usage: object) => main.assistant([text("x")], { usage });
     const lines = [
       main.user("go"),
-      said({
+      response({
         input_tokens: 1e308,
         output_tokens: 1e308,
         cache_read_input_tokens: 1e308,
         cache_creation_input_tokens: 1e308,
       }),
-      said({ input_tokens: 1e308, output_tokens: -7, cache_read_input_tokens: "9" }),
-      said({ input_tokens: 10, output_tokens: 5 }),
+      response({ input_tokens: 1e308, output_tokens: -7, cache_read_input_tokens: "9" }),
+      response({ input_tokens: 10, output_tokens: 5 }),
     ];
     const tree = treeOf(forestOf({ [THREAD_FILE]: lines }), thread(SESSION), listPrice);
     const { own, subtree } = tree.usage;

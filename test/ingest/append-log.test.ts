@@ -1,4 +1,4 @@
-/** The log of a thread grows by what is appended: a new line costs the same in a long thread as in a short one. */
+/** Appending to the log of a thread: a new line costs the same in a long thread as in a short one. */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ const line = (i: number) => {
     : `${JSON.stringify({ type: "assistant", ...common, message: { id: `msg_${String(i).padStart(6, "0")}`, role: "assistant", model: "claude-opus-4-5", stop_reason: "end_turn", content: [{ type: "text", text }], usage } })}\n`;
 };
 
-/** A thread of so many lines. */
+/** A thread with this number of lines. */
 async function threadOf(lines: number) {
   const home = mkdtempSync(join(tmpdir(), "retinue-append-"));
   homes.push(home);
@@ -54,7 +54,7 @@ async function threadOf(lines: number) {
   return { path, library, key, journal, hub };
 }
 
-/** What two more lines cost in a thread of so many, with a client that follows its log. */
+/** The cost of two more lines in a thread of this length, with a client that follows its log. */
 async function costOf(lines: number) {
   const { path, library, key, journal, hub } = await threadOf(lines);
   const view = await hub.log(key, true);
@@ -83,7 +83,7 @@ it("reads and sends as much in a thread of 5,000 records as in one of 200", asyn
   expect([small.lines, small.bytes]).toEqual([2, Buffer.byteLength(line(200) + line(201))]);
 });
 
-it("has every event of a long thread, on every page and by its id", async () => {
+it("returns every event of a long thread, page by page and by id", async () => {
   const { library, key, hub } = await threadOf(700);
   const events = await new EventReader(library).next(library.forestOf([key]), [key]);
   const { log, length } = await hub.log(key, true);

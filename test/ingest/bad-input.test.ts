@@ -1,9 +1,7 @@
 /**
- * Files as crashes, full disks, editors and bad wires leave them. Whatever they hold: no crash, no agent lost that a
- * record still speaks of, every model call once, and a line in `doctor` for what could not be read.
- *
- * `FUZZ_RUNS=5000 FUZZ_SEED=7 npx vitest run test/ingest/bad-input.test.ts` looks further. What it finds goes to
- * fixtures/regressions, with a note.
+ * Files damaged by crashes, full disks, editors and bad transfers. No crash, no lost agent that a record still names,
+ * every model call counted once, and a line in `doctor` for what could not be read. `FUZZ_RUNS=5000 FUZZ_SEED=7 npx
+ * vitest run test/ingest/bad-input.test.ts` tries more. New failures are added to fixtures/regressions with a note.
  */
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +29,7 @@ function copyOf({ home }: RecordedHome): { home: string; data: string } {
   return { home: copy, data: join(copy, "..", "data") };
 }
 
-/** Spoils some of the files, at least one that it means something for. */
+/** Damages some of the files, at least one that the mutation applies to. */
 function spoil(home: string, { files, change }: Mutation, seed: number): void {
   const random = seeded(seed);
   const root = join(home, ".claude");
@@ -45,7 +43,7 @@ function spoil(home: string, { files, change }: Mutation, seed: number): void {
 }
 
 describe("every recording", () => {
-  it("unchanged: the oracle finds all agents and no problems", async () => {
+  it("without a mutation has all agents and no problems according to the oracle", async () => {
     for (const recorded of HOMES) {
       const seen = await look(recorded.home, join(scratch(), "none"));
       expectNothingLost(recorded.home, recorded.threads, seen);
@@ -103,7 +101,7 @@ describe("any recording", () => {
   );
 });
 
-describe("what once failed", () => {
+describe("a regression", () => {
   it.each(caseNames("regressions"))("%s", async (name) => {
     const about = JSON.parse(readFileSync(join(FIXTURES, "regressions", name, "about.json"), "utf8")) as Regression;
     const home = join(FIXTURES, "regressions", name, "home");
@@ -119,13 +117,13 @@ describe("what once failed", () => {
 
 interface Regression {
   readonly note: string;
-  /** The agents below each thread, by its id. */
+  /** The agents below each thread, by thread id. */
   readonly shown: Readonly<Record<string, readonly string[]>>;
-  /** What `doctor` tells. */
+  /** Problems reported by `doctor`. */
   readonly problems: readonly string[];
 }
 
-/** A failure is read by people. */
+/** Prints the name of its content in failure messages. */
 class Named<T extends { readonly name: string }> {
   readonly thing: T;
 

@@ -1,7 +1,6 @@
 /**
- * The same as bad-input.test.ts, for the other products, by what holds for all of them: whatever files hold, no crash,
- * nobody lost whom a record that can be read still names, no model call counted twice, and a line in `doctor` for what
- * could not be read.
+ * The same as bad-input.test.ts for the other products, by rules that hold for all of them: no crash, no lost agent
+ * that a readable record still names, no model call counted twice, and a line in `doctor` for what could not be read.
  */
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +17,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_261_116);
 const SPREAD = 6;
 const TIMEOUT = 120_000;
 
-/** How a record names an agent, by provider. */
+/** How a record of each provider names an agent. */
 const NAMES: Readonly<Record<string, (id: string) => RegExp>> = {
   copilot: (id) => new RegExp(`^\\{"type":"(?:user|assistant)\\.message".*"agentId":"${id}"`),
   gemini: (id) => new RegExp(`^\\{"id":.*"toolCalls":.*"agentId":"${id}"`),
@@ -31,7 +30,7 @@ const NAMES: Readonly<Record<string, (id: string) => RegExp>> = {
 const scratch = scratchFolder();
 let copies = 0;
 
-/** The home and what is kept beside it, spoilt. */
+/** The home and the recordings next to it, damaged. */
 function spoiltCopy({ home }: RecordedHome, { files, change }: Mutation, seed: number) {
   copies += 1;
   const base = join(scratch(), `spoilt-${copies}`);
@@ -54,12 +53,12 @@ function parses(text: string): boolean {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value);
   } catch {
-    // That is what is to be found out.
+    // Not JSON.
     return false;
   }
 }
 
-/** Lines that can be read, and files of which something cannot. */
+/** Readable lines, and files with unreadable parts. */
 function remainsOf(base: string) {
   const readable: string[] = [];
   const spoilt: string[] = [];
@@ -75,7 +74,7 @@ function remainsOf(base: string) {
   return { readable, spoilt };
 }
 
-const everybody = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(everybody)];
+const allAgents = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(allAgents)];
 const callsIn = ({ shown }: Look) => shown.reduce((sum, tree) => sum + tree.usage.subtree.calls, 0);
 
 describe.each(Object.keys(NAMES))("records of %s", (provider) => {
@@ -91,7 +90,7 @@ describe.each(Object.keys(NAMES))("records of %s", (provider) => {
         const { base, home, data } = spoiltCopy(recorded, mutation, SEED + i);
         const seen = await look(home, data, { providers });
         const { readable, spoilt } = remainsOf(base);
-        const shown = new Set(seen.shown.flatMap(everybody).map(({ agentId }) => agentId));
+        const shown = new Set(seen.shown.flatMap(allAgents).map(({ agentId }) => agentId));
         const ids = recorded.threads.flatMap(({ agents }) =>
           agents.flatMap((a) => (a.agentId === null || a.agentIdNative === false ? [] : [a.agentId])),
         );
@@ -100,10 +99,10 @@ describe.each(Object.keys(NAMES))("records of %s", (provider) => {
           named.filter((id) => !shown.has(id)),
           `lost in ${recorded.name}`,
         ).toEqual([]);
-        const told = seen.machine.problems.map(({ where }) => where);
+        const reported = seen.machine.problems.map(({ where }) => where);
         expect(
-          spoilt.filter((path) => !told.some((where) => where.startsWith(path))),
-          `untold in ${recorded.name}`,
+          spoilt.filter((path) => !reported.some((where) => where.startsWith(path))),
+          `unreported in ${recorded.name}`,
         ).toEqual([]);
         const whole = callsIn(await look(recorded.home, `${data}-whole`, { providers }));
         expect(callsIn(seen), `model calls in ${recorded.name}`).toBeLessThanOrEqual(whole);

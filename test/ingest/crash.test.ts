@@ -1,7 +1,4 @@
-/**
- * The index survives processes that write it at the same time, damage, and folders where nothing can be written;
- * test/faults kills those who write it.
- */
+/** The index survives concurrent writers, damage and read-only folders. Tests in test/faults kill its writers. */
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +23,7 @@ const list = async (data: string) => {
 };
 
 describe("the index", () => {
-  it("may be made by several processes at once, and each sees everything", { timeout: 120_000 }, async () => {
+  it("can be created by several processes at once, and each sees everything", { timeout: 120_000 }, async () => {
     const fresh = await list(join(scratch, "alone"));
     const data = join(scratch, "crowd");
     const crowd = await Promise.all(Array.from({ length: 5 }, () => list(data)));
@@ -44,7 +41,7 @@ describe("the index", () => {
     expect(readdirSync(data).some((file) => file.startsWith("index.sqlite.damaged-"))).toBe(true);
   });
 
-  it("is done without where nothing can be written, with a word", async () => {
+  it("is not used if the folder is not writable, with a message", async () => {
     writeFileSync(join(scratch, "a-file"), "");
     const { threads, stderr } = await list(join(scratch, "a-file", "data"));
     expect(threads.length).toBeGreaterThan(20);

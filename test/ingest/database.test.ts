@@ -1,7 +1,4 @@
-/**
- * Products that keep their records in a database: what is read of it, what it costs, and what happens when it cannot be
- * read.
- */
+/** Products that keep their records in a database: what is read, what it costs, and errors. */
 import {
   copyFileSync,
   mkdirSync,
@@ -61,12 +58,12 @@ async function refreshed(): Promise<Library> {
   return library;
 }
 
-/** A moment later by the clock of the file system. */
+/** A later time by the clock of the file system. */
 function settle() {
   for (const file of [path, `${path}-wal`]) utimesSync(file, new Date(), new Date(Date.now() - 60_000));
 }
 const answers = (library: Library) => Object.fromEntries([...library.threads({})].map((r) => [r.sessionId, r.result]));
-const told = (library: Library) => library.problems.map((p) => [p.code, p.where.slice(folder.length + 1)]);
+const problemsOf = (library: Library) => library.problems.map((p) => [p.code, p.where.slice(folder.length + 1)]);
 const MANY = 1_000;
 const FEW = 120;
 const DELETED = "its transcript was deleted; this is its content before";
@@ -85,7 +82,7 @@ describe("work is proportional to what is new", () => {
     settle();
   });
 
-  it("a second look opens nothing, and one changed object of thousands costs its new rows", async () => {
+  it("a second sync opens nothing, and one changed object of thousands costs its new rows", async () => {
     const first = await refreshed();
     expect([first.counts.files, Object.keys(answers(first)).length]).toEqual([1, MANY]);
     expect((await refreshed()).counts).toEqual(noReads());
@@ -100,8 +97,8 @@ describe("work is proportional to what is new", () => {
     const second = await refreshed();
     expect(answers(second).thing7).toBe("the newest answer");
     expect(projected).toEqual(["toy:thing7"]);
-    // The schema and its version, the mark, what is lost, what changed, the extent: a row each or few; and the one new
-    // record.
+    // The schema and its version, the mark, deleted and changed objects, the extent: one or a few rows each; and the
+    // new record.
     expect(second.counts.rows).toBeLessThan(20);
     expect(second.counts.bytes).toBeLessThan(200);
     expect(second.counts.queries).toBeLessThanOrEqual(7);
@@ -115,7 +112,7 @@ describe("work is proportional to what is new", () => {
     const library = await refreshed();
     const observations = allFacts(store.facts([threadKey("toy", "thing7")], library.under));
     expect(observations.filter((o) => o.type === "record").length).toBe(52);
-    // It is unfinished, so it is looked at though nothing tells that it changed.
+    // It is unfinished, so it is read again although nothing indicates a change.
     product.db.exec("UPDATE said SET text = 'finished', at = at + 1 WHERE text = '…'");
     settle();
     const last = await refreshed();
@@ -133,7 +130,7 @@ describe("work is proportional to what is new", () => {
     });
   });
 
-  it("an object that is gone stays known, as deleted; records that are gone are taken back", async () => {
+  it("a deleted object stays known as deleted; facts of deleted records are retracted", async () => {
     await refreshed();
     product.forget("thing3");
     product.db.exec("DELETE FROM said WHERE id = 'thing7-more49'");
@@ -146,7 +143,7 @@ describe("work is proportional to what is new", () => {
   });
 });
 
-describe("the product does not notice", () => {
+describe("the product is not affected", () => {
   const names = () => readdirSync(folder).sort();
   const contents = () =>
     names().map((name) => [
@@ -155,7 +152,7 @@ describe("the product does not notice", () => {
       statSync(join(folder, name)).mtimeMs,
     ]);
 
-  it("when it is not running: nothing is left beside its database, with a log or without", async () => {
+  it("if it is not running: no file is left next to its database, with or without a write-ahead log", async () => {
     product.say("a", "1", "one");
     const log = join(scratch, "log");
     copyFileSync(`${path}-wal`, log);
@@ -165,7 +162,7 @@ describe("the product does not notice", () => {
     const before = contents();
     expect(answers(await refreshed())).toEqual({ a: "one" });
     expect(contents()).toEqual(before);
-    // As a crash leaves it: everything is in the log still, and the file that processes share is gone.
+    // As after a crash: everything is still in the log, and the shared-memory file is gone.
     writeFileSync(path, main);
     copyFileSync(log, `${path}-wal`);
     const crashed = contents();
@@ -173,7 +170,7 @@ describe("the product does not notice", () => {
     expect(contents()).toEqual(crashed);
   });
 
-  it("when it is writing: it is never kept waiting, and what it has not committed is not seen", async () => {
+  it("if it is writing: it never waits, and uncommitted data is not read", async () => {
     product.say("a", "1", "one");
     product.db.exec("BEGIN IMMEDIATE");
     product.say("a", "2", "two");
@@ -183,7 +180,7 @@ describe("the product does not notice", () => {
     expect(answers(await refreshed())).toEqual({ a: "two" });
   });
 
-  it("and what it writes to its log is seen at once by followers", async () => {
+  it("and followers see at once what it writes to its log", async () => {
     product.say("a", "1", "one");
     const library = await refreshed();
     const stop = new AbortController();
@@ -235,22 +232,22 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
   ])("that %s", async (_what, spoil, code) => {
     spoil();
     const library = await refreshed();
-    expect(told(library)).toEqual([[code, "things.db"]]);
+    expect(problemsOf(library)).toEqual([[code, "things.db"]]);
     expect(answers(library)).toEqual({ other: "still there" });
-    expect(told(await refreshed())).toEqual([[code, "things.db"]]);
+    expect(problemsOf(await refreshed())).toEqual([[code, "things.db"]]);
   });
 
-  it("whose log lies there alone", async () => {
+  it("whose write-ahead log exists without it", async () => {
     copyFileSync(`${path}-wal`, join(scratch, "log"));
     product.close();
     rmSync(path);
     copyFileSync(join(scratch, "log"), `${path}-wal`);
     const library = await refreshed();
-    expect(told(library)).toEqual([["log-without-database", "things.db-wal"]]);
+    expect(problemsOf(library)).toEqual([["log-without-database", "things.db-wal"]]);
     expect(answers(library)).toEqual({ other: "still there" });
   });
 
-  it("of which some pages are damaged: the objects in the others are shown, and it is tried again", async () => {
+  it("with some damaged pages: objects in the other pages are shown, and it is retried", async () => {
     product.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     product.close();
     const pages = readFileSync(path);
@@ -265,7 +262,7 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
     expect(new Set(library.problems.map((p) => p.code))).toEqual(new Set(["database-unreadable"]));
     writeFileSync(path, pages);
     const healed = await refreshed();
-    expect([Object.keys(answers(healed)).length, told(healed)]).toEqual([FEW + 1, []]);
+    expect([Object.keys(answers(healed)).length, problemsOf(healed)]).toEqual([FEW + 1, []]);
   });
 
   it("that is deleted: its facts stay, marked as deleted", async () => {
@@ -277,15 +274,15 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
     expect(warnings(await refreshed(), ["thing0", "thing9", "other"])).toEqual([[DELETED], [DELETED], []]);
   });
 
-  it("though it is one in the old manner, without a log", async () => {
+  it("but not if it is locked in rollback-journal mode and unchanged", async () => {
     product.db.exec("PRAGMA journal_mode = DELETE");
     product.close();
-    // What was written a moment ago would be looked at once more.
+    // Files written a moment ago would be read once more.
     utimesSync(path, 1, 1);
     expect(Object.keys(answers(await refreshed())).length).toBe(FEW + 1);
     const writer = new DatabaseSync(path);
     writer.exec("BEGIN EXCLUSIVE; UPDATE said SET text = 'x', at = 9999 WHERE thing = 'thing1'");
-    expect(told(await refreshed())).toEqual([]);
+    expect(problemsOf(await refreshed())).toEqual([]);
     writer.exec("COMMIT");
     writer.close();
   });

@@ -1,7 +1,4 @@
-/**
- * Agents that spawn agents 3,000 levels deep: nothing recurses, and what is written grows with the number of agents,
- * not with its square.
- */
+/** Agents nested 3,000 levels deep: nothing recurses, and output grows linearly with the number of agents. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -84,7 +81,7 @@ function writeHome() {
   }
 }
 
-/** How many levels a nested answer has. */
+/** The number of levels in a nested response. */
 function levelsOf(root: { readonly children: readonly unknown[] }): number {
   let levels = 0;
   for (let at: typeof root | undefined = root; at !== undefined; at = at.children[0] as typeof root | undefined)
@@ -117,7 +114,7 @@ describe(`a tree ${LEVELS} levels deep`, () => {
     }
   });
 
-  it("is drawn in a terminal, each row with its depth if it is too deep to indent", async () => {
+  it("is drawn in a terminal, with the depth as a number where a row is too deep to indent", async () => {
     const terminal = { ...openTerminal({ color: false, quiet: true }), width: null };
     const shown = renderTree(tree, terminal, { all: true });
     expect(shown.split("\n").filter((line) => /(?:─|⋯ \d+) Level \d+/.test(line))).toHaveLength(LEVELS);
@@ -143,7 +140,7 @@ describe(`a tree ${LEVELS} levels deep`, () => {
     if (format === "html") expect(file.split("<details").length).toBe(file.split("</details>").length);
   });
 
-  it("is sent to LangSmith, from the hundredth level on side by side, and as OpenTelemetry", () => {
+  it("is sent to LangSmith, flattened from the hundredth level on, and as OpenTelemetry", () => {
     const traces = tracesOf(story);
     const runs = traces.flatMap((trace) =>
       runsOf(trace, { project: "p", version: "1", metadata: {}, outer: null, shiftMs: 0 }),
@@ -159,7 +156,7 @@ describe(`a tree ${LEVELS} levels deep`, () => {
     expect(otlpSpans(traces)).toHaveLength(runs.length);
   });
 
-  it("is answered by the server", async () => {
+  it("is returned by the server", async () => {
     const served = await serve({ env, settings: await loadSettings(env), notify: () => {}, port: 0, host: null });
     try {
       await until(

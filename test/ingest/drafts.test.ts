@@ -1,4 +1,4 @@
-/** What a killed process had half written is removed by the next one. */
+/** Temporary files of a killed process are removed by the next one. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 /** The id of a process that has ended. */
 const ended = () => spawnSync(process.execPath, ["-e", ""]).pid;
 
-it("copies of kept.sqlite by processes that are gone, and no others", async () => {
+it("removes copies of kept.sqlite by ended processes, and no others", async () => {
   const gone = ended();
   const drafts = [`copy.${gone}`, `copy.${gone}-journal`, `restored-${gone}`, `copy.${process.ppid}`];
   for (const name of drafts) writeFileSync(join(home, `kept.sqlite.${name}`), "half");
@@ -30,7 +30,7 @@ it("copies of kept.sqlite by processes that are gone, and no others", async () =
   ]);
 });
 
-it("notes and tokens that were not put in their place", () => {
+it("removes notes and tokens that were not renamed to their final name", () => {
   for (const name of ["server.json.0123", "token.89abcdef", "token.new", "token"]) writeFileSync(join(home, name), "x");
   for (const name of ["server.json.0123", "token.89abcdef", "token"]) utimesSync(join(home, name), 1, 1);
   const server = {

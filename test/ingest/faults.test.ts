@@ -1,7 +1,4 @@
-/**
- * What happens when the machine fails: full and read-only disks, locks that are held, damaged files, limits of the
- * system.
- */
+/** Failures of the machine: full and read-only disks, held locks, damaged files, limits of the system. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
   appendFileSync,
@@ -53,7 +50,7 @@ afterEach(async () => {
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
 
-/** The command line as a process of its own; `before` are shell commands that set its limits. */
+/** The command line in its own process; `before` are shell commands that set its limits. */
 class Run {
   readonly child: ChildProcess;
   readonly exit: Promise<number | string | null>;
@@ -131,7 +128,7 @@ function begin(prompt: string): void {
   writeFileSync(join(projectFolder(), `${session}.jsonl`), record(session, prompt));
 }
 
-/** A small file system of its own; the test is skipped where none may be mounted. */
+/** A small file system for one test, which is skipped if it cannot be mounted. */
 function mountSmall({ skip }: TestContext, folder: string, kilobytes: number): void {
   mkdirSync(folder, { recursive: true });
   try {
@@ -142,7 +139,7 @@ function mountSmall({ skip }: TestContext, folder: string, kilobytes: number): v
   mounted.push(folder);
 }
 
-/** Leaves no room on a file system; returns the file to remove. */
+/** Fills a file system; returns the file to remove. */
 function fill(folder: string): string {
   const path = join(folder, "ballast");
   const file = openSync(path, "w");
@@ -150,7 +147,7 @@ function fill(folder: string): string {
     try {
       for (;;) writeSync(file, Buffer.alloc(size));
     } catch {
-      // Full for pieces of this size.
+      // Full for chunks of this size.
     }
   closeSync(file);
   return path;
@@ -159,7 +156,7 @@ function fill(folder: string): string {
 const leftovers = () => readdirSync(data).filter((name) => name.startsWith("server.json."));
 const isBug = (run: Run) => /this is a bug|\n {4}at /.test(run.stderr);
 
-describe("an index that is locked by a process that was stopped", () => {
+describe("an index that is locked by a stopped process", () => {
   /** Holds the write lock until it is killed. */
   async function holdLock(): Promise<ChildProcess> {
     const script = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1]); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
@@ -171,7 +168,7 @@ describe("an index that is locked by a process that was stopped", () => {
     return child;
   }
 
-  it("is waited for by the server, which says so, answers meanwhile, and catches up", LONG, async () => {
+  it("is waited for by the server, which reports it, keeps serving, and catches up", LONG, async () => {
     const server = await new Server().ready();
     const holder = await holdLock();
     try {
@@ -211,7 +208,7 @@ describe("an index that is locked by a process that was stopped", () => {
 });
 
 describe("a full disk", () => {
-  /** Threads enough for the index to outgrow the room that is left. */
+  /** Enough threads for the index to outgrow the free space. */
   const crowd = (count: number) => {
     for (let n = 0; n < count; n += 1) begin(`thread ${n} ${crypto.randomUUID().repeat(50)}`);
   };
@@ -239,7 +236,7 @@ describe("a full disk", () => {
       expect(isBug(server)).toBe(false);
       server.child.kill("SIGTERM");
       expect(await server.exit).toBe(0);
-      // What the server wrote when it could again is all there for the next one.
+      // What the server wrote after it could write again is complete for the next one.
       const { threads, stderr } = await list();
       expect({ count: threads.length, stderr }).toEqual({ count: 63, stderr: "" });
     },
@@ -263,7 +260,7 @@ describe("a full disk", () => {
     expect(isBug(server)).toBe(false);
   });
 
-  it("does not keep ls from its answer, nor does a read-only one", LONG, async (test) => {
+  it("does not stop ls, nor does a read-only disk", LONG, async (test) => {
     const whole = await list();
     rmSync(data, { recursive: true });
     mountSmall(test, data, 64);
@@ -278,7 +275,7 @@ describe("a full disk", () => {
     expect(readOnly.stderr).toContain("reading without the index");
   });
 
-  it("is known by the size that a process may write, where nothing can be mounted", LONG, async () => {
+  it("is simulated by a file size limit where nothing can be mounted", LONG, async () => {
     const whole = await list();
     rmSync(data, { recursive: true });
     crowd(60);
@@ -290,7 +287,7 @@ describe("a full disk", () => {
   });
 });
 
-/** Overwrites bytes in the middle of a file that is closed. */
+/** Overwrites bytes in the middle of a closed file. */
 function damage(path: string, from: number, length: number): void {
   const file = openSync(path, "r+");
   writeSync(file, Buffer.alloc(length, 0xa5), 0, length, from);
@@ -300,7 +297,7 @@ function damage(path: string, from: number, length: number): void {
 const setAside = (name: string) =>
   readdirSync(data).filter((file) => file.startsWith(`${name}.damaged-`) && !/-(?:wal|shm)$/.test(file));
 
-/** Writes junk over what is stored in a column, as a failing disk would, where SQLite itself sees nothing wrong. */
+/** Overwrites a column with junk that SQLite does not detect, like a failing disk. */
 function spoil(file: string, sql: string): void {
   const db = new DatabaseSync(join(data, file));
   db.exec(sql);
@@ -345,7 +342,7 @@ describe("a damaged index", () => {
     expect(isBug(server)).toBe(false);
   });
 
-  it("gives the same answers, whichever page of it is junk", LONG, async () => {
+  it("gives the same results, whichever page is junk", LONG, async () => {
     await list();
     const env = { HOME: home, RETINUE_HOME: data };
     const settings = await loadSettings(env);
@@ -384,8 +381,8 @@ describe("a damaged index", () => {
   });
 });
 
-describe("past the limit of watches", () => {
-  /** A namespace of its own has limits of its own. */
+describe("beyond the limit of file watches", () => {
+  /** A separate namespace has its own limits. */
   const limitTo = (watches: number) => `unshare echo ${watches} > /proc/sys/user/max_inotify_watches &&`;
   const needsNamespace = ({ skip }: TestContext) => {
     try {
@@ -395,7 +392,7 @@ describe("past the limit of watches", () => {
     }
   };
 
-  it("the server polls, says so, and misses nothing", LONG, async (test) => {
+  it("the server polls, reports it, and misses nothing", LONG, async (test) => {
     needsNamespace(test);
     const server = await new Server(limitTo(2)).ready();
     await until(async () => (await server.codes()).includes("polling"));

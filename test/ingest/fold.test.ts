@@ -1,6 +1,4 @@
-/**
- * Bulk facts may be folded, piece by piece as they come: every forest is the same as if each fact had been looked at.
- */
+/** Bulk facts can be folded as they arrive: every forest is the same as without folding. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
@@ -18,7 +16,7 @@ import { answer, notebook, record, thread } from "../support/observations.ts";
 
 const OPTIONS: LinkOptions = { now: Date.parse("2027-01-01T00:00:00.000Z"), liveness: () => "unknown" };
 
-/** Everything a forest says, as plain data; the order of fields does not matter. */
+/** A forest as plain data; the order of fields does not matter. */
 const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (_key, value: unknown) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
@@ -29,11 +27,11 @@ const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) 
 
 const spansIn = (forest: Forest) => JSON.stringify([...forest.agents.keys()].map((key) => spansOf(forest, key)));
 
-/** Files that grow, and what was read of them so far. */
+/** Files that grow, and how much of them was read. */
 class Growing {
   readonly #files = new Map<string, { readonly facts: FileFacts; readonly all: Observation[] }>();
 
-  /** Facts of one file come in the order in which they stand there. */
+  /** Facts of one file keep their order. */
   add(facts: readonly Observation[]): void {
     for (const [path, more] of Map.groupBy(facts, fileOf)) {
       const all = this.#files.get(path)?.all ?? [];
@@ -57,7 +55,9 @@ class Growing {
   }
 }
 
-/** After each piece, folded and not folded give the same. Says how many agents stayed folded in the end. */
+/**
+ * Checks after each piece that folded and unfolded facts give the same forest. Returns how many agents stayed folded.
+ */
 function compare(facts: readonly Observation[], pieces: number, options: LinkOptions): number {
   const growing = new Growing();
   const size = Math.max(1, Math.ceil(facts.length / pieces));
@@ -75,7 +75,7 @@ function compare(facts: readonly Observation[], pieces: number, options: LinkOpt
 let [folded, agents] = [0, 0];
 
 describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
-  it.each(caseNames(provider))("%s: folded in pieces, the same forest", async (name) => {
+  it.each(caseNames(provider))("%s: the forest is the same if folded in pieces", async (name) => {
     const { home } = recordedHome(provider, name);
     const { library } = await readMachine({ env: homeEnv(home) });
     const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
@@ -91,8 +91,8 @@ it("most agents of all recordings stay folded", () => {
   expect(folded).toBeGreaterThan(agents / 2);
 });
 
-describe("made-up histories", () => {
-  it("however tangled: folded in pieces, the same forest", () => {
+describe("generated histories", () => {
+  it("give the same forest if folded in pieces", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 12 }), ({ observations, manual }, pieces) => {
         compare(observations.toSorted(byPlace), pieces, { ...OPTIONS, manual });
@@ -101,7 +101,7 @@ describe("made-up histories", () => {
     );
   });
 
-  it("of one agent that only writes stay folded, and few of its facts are kept", () => {
+  it("of one agent that only appends stay folded, with few facts kept", () => {
     const book = notebook();
     for (let i = 0; i < 900; i += 3) {
       book.see({ by: thread("t"), at: i + 1, keys: [`u${i}`] }, record({ role: "user", state: "open" }));
@@ -115,7 +115,7 @@ describe("made-up histories", () => {
     expect((growing.folds[0]?.bytes ?? 0) / book.observations.length).toBeLessThan(120);
   });
 
-  it("with a response in two places far apart are looked at fact by fact", () => {
+  it("with one response in two distant places are not folded", () => {
     const book = notebook();
     for (let i = 0; i < 60; i += 1)
       book.see({ by: thread("t"), at: i, keys: [`k${i}`] }, answer(i === 59 ? "m0" : `m${i}`, i));

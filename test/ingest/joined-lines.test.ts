@@ -1,4 +1,4 @@
-/** Transcripts in which newlines are missing: several whole records in one line are as many records. */
+/** Transcripts with missing newlines: several complete records in one line are separate records. */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Everything but where it was read. */
+/** Everything except the place it was read from. */
 const plain = ({ records: _, link, children, ...rest }: AgentTree): unknown => ({
   ...rest,
   link: link === null ? null : { ...link, evidence: link.evidence.map((words) => words.replace(/ \[[^\]]*\]$/, "")) },
@@ -34,11 +34,11 @@ async function shownIn(home: string, name: string) {
     problems,
     ids: events.map((event) => event.id),
     trees: forest.roots.map((key) => plain(treeOf(forest, key, () => null))),
-    said: events.map(({ id: _, ref: __, ...event }) => event),
+    events: events.map(({ id: _, ref: __, ...event }) => event),
   };
 }
 
-/** Joins the lines of every transcript in twos and threes. */
+/** Joins every two or three lines of each transcript. */
 function joinLines(home: string) {
   let joined = 0;
   for (const name of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((path) =>
@@ -64,7 +64,7 @@ describe.each([
   ["gemini", "parallel"],
   ["pi", "parallel"],
 ])("%s %s with several records in a line", (provider, name) => {
-  it("is the same tree with the same events, each with an id of its own", async () => {
+  it("gives the same tree with the same events, each with a unique id", async () => {
     const [asWritten, joined] = [join(folder, "as-written"), join(folder, "joined")];
     for (const home of [asWritten, joined]) cpSync(join(FIXTURES, provider, name), home, { recursive: true });
     joinLines(join(joined, "home"));
@@ -75,7 +75,7 @@ describe.each([
     expect(JSON.parse(JSON.stringify(found.trees).replaceAll(joined, asWritten))).toEqual(
       JSON.parse(JSON.stringify(expected.trees)),
     );
-    expect(found.said).toEqual(expected.said);
+    expect(found.events).toEqual(expected.events);
     expect(new Set(found.ids).size).toBe(found.ids.length);
     expect(found.problems.map((p) => p.code)).toEqual(expected.problems.map((p) => p.code));
   });

@@ -1,13 +1,13 @@
 /**
- * Every process of ours killed a few times. `npm run test:faults -- --kills 1000` does it more often, and takes the
- * disk, the lock and the clock away as well.
+ * Kills each kind of retinue process a few times. `npm run test:faults -- --kills 1000` does it more often, and adds
+ * faults of the disk, the lock and the clock.
  */
 import { describe, expect, it } from "vitest";
 import { SCENARIOS } from "../faults/scenarios.ts";
 import { tried } from "../faults/stage.ts";
 
 describe.each(SCENARIOS.filter(({ few }) => few > 0))("$fault: $name", (scenario) => {
-  it("loses nothing, doubles nothing, leaves nothing", { timeout: 300_000 }, async () => {
+  it("loses nothing, counts nothing twice, and leaves no files", { timeout: 300_000 }, async () => {
     const { faults, ...outcome } = await tried(scenario, scenario.few, 20_261_117);
     expect(outcome).toEqual({ losses: [], duplicates: [], leftovers: [] });
     expect(faults).toBe(scenario.few);

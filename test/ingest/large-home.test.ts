@@ -1,4 +1,4 @@
-/** A large home: nothing is read twice, nothing is missing, and the trees are those that a store in memory gives. */
+/** A large home: nothing is read twice, nothing is missing, and the trees equal those of a store in memory. */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ function treesOf(library: Library): unknown {
 }
 
 describe("a large home", () => {
-  it("is read once, and the trees are the same", { timeout: 120_000 }, async () => {
+  it("is read once, and gives the same trees", { timeout: 120_000 }, async () => {
     const progress: number[] = [];
     const library = await openLibrary({
       env,
@@ -51,7 +51,7 @@ describe("a large home", () => {
     library.close();
   });
 
-  it("is left alone afterwards", async () => {
+  it("is not read again afterwards", async () => {
     const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
     await library.refresh();
     expect(library.counts).toEqual({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });

@@ -1,4 +1,4 @@
-/** `import { open, run } from "retinue"`: the same as on the command line, for programs. */
+/** `import { open, run } from "retinue"`: the same as the command line, for programs. */
 import {
   appendFileSync,
   chmodSync,
@@ -35,7 +35,7 @@ async function opened(name: string) {
 }
 
 describe("open", () => {
-  it("gives the threads, the trees and the events that the command line gives", async () => {
+  it("returns the threads, trees and events that the command line prints", async () => {
     const { retinue, home } = await opened("c-nested");
     const [thread] = await retinue.threads();
     expect(await retinue.threads({ provider: "codex" })).toEqual([]);
@@ -49,7 +49,7 @@ describe("open", () => {
     expect((await retinue.events("latest")).every(({ uri }) => uri === thread?.uri)).toBe(true);
   });
 
-  it("says what is wrong as the command line does", async () => {
+  it("fails with the messages of the command line", async () => {
     const { retinue } = await opened("a-single");
     await expect(retinue.tree("nowhere://x")).rejects.toThrow(Failure);
     await expect(retinue.tree("claude://00000000-0000-4000-8000-000000000000")).rejects.toMatchObject({
@@ -57,7 +57,7 @@ describe("open", () => {
     });
   });
 
-  it("takes a home, and keeps its own things there", async () => {
+  it("accepts a home, and keeps its own files there", async () => {
     const { home } = copyOf("a-single");
     const before = process.env.RETINUE_HOME;
     delete process.env.RETINUE_HOME;
@@ -134,7 +134,7 @@ describe("run", () => {
     ]);
   });
 
-  it("says by a type of its own what a product cannot do", async () => {
+  it("throws NotSupported if a product does not support an operation", async () => {
     const { path, env } = program(
       "codex",
       `console.log('{"type":"thread.started","thread_id":"01a1e11b-43dd-7790-8c42-cef0847f398f"}'); console.log('{"type":"turn.completed"}');`,
@@ -146,7 +146,7 @@ describe("run", () => {
     expect(await handle.uri).toBe("codex://01a1e11b-43dd-7790-8c42-cef0847f398f");
   });
 
-  it("rejects where there is no such command", async () => {
+  it("rejects if the command does not exist", async () => {
     await expect(run(["/no/such/program"], { env: program("x", "").env })).rejects.toThrow("ENOENT");
   });
 });

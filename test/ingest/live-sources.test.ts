@@ -1,8 +1,7 @@
 /**
- * The same run, seen by more than one source: the product's own files, what it printed, what its hooks and its
- * telemetry said.
- * Together they make one tree, equal to the truth, with nobody in it twice; and where the files are gone, everybody
- * that another source names is still there.
+ * One run, observed by several sources: the product's files, its output, its hooks and its telemetry. Together they
+ * give one tree, equal to the truth, with each agent once. Without the files, every agent that another source names is
+ * still shown.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +20,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 const NOWHERE = join(scratch, "nowhere");
 let homes = 0;
 
-/** The tree of a thread, from the product's home, if it is given, and from what these live sources recorded. */
+/** The tree of a thread, from the product's home, if given, and from the recordings of these live sources. */
 async function treeFrom(
   { provider, home, recordings }: LiveHome,
   thread: RecordedThread,
@@ -40,7 +39,7 @@ async function treeFrom(
 
 const nodes = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nodes)];
 
-/** What each agent said and did, in numbers. */
+/** Counts per agent. */
 function counted(tree: AgentTree | null) {
   const rows =
     tree === null

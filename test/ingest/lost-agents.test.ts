@@ -1,4 +1,4 @@
-/** Agents of which only others tell: their parent's records, or a copy of these. */
+/** Agents known only from other agents' records: those of their parent, or a copy of these. */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const [L1, L2, L3] = ["ae44c39a3d06e6efb", "aee8a9e31692ee37b", "a06b55e9d9f2be1
 const COPY = "11111111-2222-4333-8444-555555555555";
 type Row = Record<string, unknown> & { type: string; uuid: string; timestamp: string; message?: { content: unknown } };
 
-/** A home with the recording, in which files may be changed and lost. */
+/** A home with the recording, in which files can be changed and removed. */
 class Home {
   readonly path = join(scratch, `home-${homes++}`);
   readonly #folder: string;
@@ -59,9 +59,9 @@ const blocksOf = (row: Row) =>
   Array.isArray(row.message?.content) ? (row.message.content as Record<string, unknown>[]) : [];
 const isAgentCall = (row: Row) => blocksOf(row).some(({ type, name }) => type === "tool_use" && name === "Agent");
 
-describe("a call for an agent that returned without toolUseResult, while the agent's own file is lost", () => {
+describe("a spawn call that returned without toolUseResult, while the agent's own file is missing", () => {
   const call = "toolu_01TL7eDfK8uCelmf0ZW0A9KW";
-  /** In the records of L1, the result of its call for L2. */
+  /** Changes the result of the call of L1 that spawned L2. */
   const withResult = (change: (result: Record<string, unknown>) => void) => {
     const home = new Home("claude", "c-nested");
     const rows = home.rows(L1);
@@ -76,12 +76,12 @@ describe("a call for an agent that returned without toolUseResult, while the age
     return home;
   };
 
-  it("has completed, and its parent says so", async () => {
+  it("gives a completed agent, on the evidence of its parent", async () => {
     const forest = await withResult(() => {}).forest();
     expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${L2}`, "completed", "parent_rollout"]);
   });
 
-  it("also where the text does not name it", async () => {
+  it("also if the text does not contain its id", async () => {
     const forest = await withResult((result) => {
       result.content = "L2 done";
     }).forest();
@@ -95,7 +95,7 @@ describe("a call for an agent that returned without toolUseResult, while the age
     });
   });
 
-  it("has failed where the result is an error", async () => {
+  it("gives a failed agent if the result is an error", async () => {
     const forest = await withResult((result) => {
       result.content = "Agent terminated early due to an API error";
       result.is_error = true;
@@ -104,8 +104,8 @@ describe("a call for an agent that returned without toolUseResult, while the age
   });
 });
 
-describe("a promoted copy of an agent that had asked for another one", () => {
-  /** L1 up to its call for L2, as a session of its own; then what the product adds when that is resumed. */
+describe("a promoted copy of an agent that had spawned another one", () => {
+  /** L1 up to its call that spawns L2, as a session of its own; then what the product adds when that is resumed. */
   const promoted = (home: Home, more: (call: string) => Row[]) => {
     const rows = home.rows(L1);
     const kept = rows
@@ -168,7 +168,7 @@ describe("a promoted copy of an agent that had asked for another one", () => {
     );
   });
 
-  it("has none either where the agent it asked for left no file", async () => {
+  it("has no agents below it either if the spawned agent left no file", async () => {
     const home = new Home("claude", "c-nested");
     const rows = home.rows(L1);
     home.write(L1, rows.slice(0, rows.findIndex(isAgentCall) + 1));

@@ -1,5 +1,6 @@
 /**
- * The first look reads what the first page needs before the rest, and that page is what reading everything would show.
+ * The first sync reads what the first page needs before the rest, and that page equals the one after reading
+ * everything.
  */
 import {
   appendFileSync,
@@ -51,7 +52,7 @@ const sums = (library: Library) =>
   library.store.spent(library.under, null).reduce((sum, { usage }) => sum + usage.outputTokens, 0);
 
 describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, make) => {
-  it("a page reads the files of its own trees and hardly more, and is what everything read shows", async () => {
+  it("a page reads hardly more than its own files, and equals the page after reading everything", async () => {
     const [store, other] = [await make(), await make()];
     const [library, whole] = [open(store), open(other)];
     await whole.refresh();
@@ -75,7 +76,7 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
     for (const s of [store, other]) s.close();
   });
 
-  it("the rest is read by the next look, once, and then the sums are those of everything", async () => {
+  it("the next sync reads the rest once, and then the sums are complete", async () => {
     const store = await make();
     const first = open(store);
     await first.refresh({ limit: 50 });
@@ -95,7 +96,7 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
     store.close();
   });
 
-  it("or bit by bit, newest first, with the page right all the while", async () => {
+  it("the rest can be read in pieces, newest first, with a correct page at all times", async () => {
     const store = await make();
     const library = open(store);
     await library.refresh({ limit: 20 });
@@ -118,7 +119,7 @@ describe.each(Object.entries(stores))("a home of 300 threads, %s store", (name, 
 });
 
 describe("while a client is connected", () => {
-  it("the newest threads are there at once, the rest is read in between, and what is written meanwhile is reported first", {
+  it("the newest threads are shown at once, the rest is read when idle, and new records are reported first", {
     timeout: 60_000,
   }, async () => {
     const where = join(scratch, "watched");
@@ -127,7 +128,7 @@ describe("while a client is connected", () => {
     if (store === undefined) throw new Error("no store");
     const library = openIn(where, store);
     const stop = new AbortController();
-    let [rounds, told, page] = [0, 0, null as unknown];
+    let [rounds, reports, page] = [0, 0, null as unknown];
     const appended = join(where, written.newest.path.slice(home.length));
     for await (const { threads } of live(library, { signal: stop.signal })) {
       if (rounds === 0) {
@@ -142,17 +143,17 @@ describe("while a client is connected", () => {
             ?.replace(/"uuid":"[^"]*"/, '"uuid":"one-more-record-of-this-thread"')}\n`,
         );
       } else if ([...threads].some((thread) => thread.includes(written.newest.id)) && library.reading !== null)
-        told += 1;
+        reports += 1;
       rounds += 1;
       if (library.reading === null) stop.abort();
     }
-    expect(told).toBeGreaterThan(0);
+    expect(reports).toBeGreaterThan(0);
     expect([...library.threads({ limit: 50 })].map((record) => record.uri)).toEqual(page);
     expect(sums(library)).toBe(written.outputTokens);
     store.close();
   });
 
-  it("the server answers, and says what is not complete until it is", { timeout: 60_000 }, async () => {
+  it("the server responds, and marks incomplete results until everything is read", { timeout: 60_000 }, async () => {
     const server = await startServer(home);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
     type Far = {
@@ -217,7 +218,7 @@ describe("every recording", () => {
     },
   );
 
-  /** Of the newest record: what a product wrote last was written then. */
+  /** The time of the newest record, which is when the product last wrote. */
   function lastTime(bytes: Buffer): number {
     const times = bytes.toString("latin1").match(/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g) ?? [];
     return times.reduce((last, time) => Math.max(last, Date.parse(time) || 0), 0);
@@ -249,7 +250,7 @@ describe("a page may need older files", () => {
     utimesSync(join(where, path), time(minute), time(minute));
   }
 
-  it("a copy of an old thread does not count what the old one did, although the copy does not name it", async () => {
+  it("a copy of an old thread does not count the copied records, although it does not name the old one", async () => {
     const where = join(scratch, "copied");
     const file = (n: number) => `.claude/projects/-home-dev/${session(n)}.jsonl`;
     for (let n = 10; n < 60; n += 1)
@@ -274,7 +275,7 @@ describe("a page may need older files", () => {
     store.close();
   });
 
-  it("what is not on the page is not read", async () => {
+  it("files of threads that are not on the page are not read", async () => {
     const where = join(scratch, "apart");
     for (let n = 10; n < 60; n += 1)
       write(where, `.claude/projects/-home-${n}/${session(n)}.jsonl`, record(n, `u${n}`, n), n);

@@ -1,6 +1,6 @@
 /**
- * Things that stand where a transcript could: links, pipes, folders, files that go away. None may stop us, and each
- * gets a line in `doctor`.
+ * Links, pipes, folders and disappearing files in place of a transcript. None stops the sync, and each gets a line in
+ * `doctor`.
  */
 import { execFile, execFileSync } from "node:child_process";
 import {
@@ -28,7 +28,7 @@ const PROJECT = "projects/-home-dev-repo";
 const THREAD = `${PROJECT}/${SESSION}.jsonl`;
 const AGENT = `${PROJECT}/${SESSION}/subagents/agent-a0b1.jsonl`;
 
-/** A healthy recording with something odd in it: the recording is all there, and the odd thing is reported. */
+/** A healthy recording plus one odd file: the recording is complete, and the odd file is reported. */
 async function expectReported(
   odd: (home: SpoilableHome) => void,
   expected: readonly (readonly [code: string, path: string])[],
@@ -43,7 +43,7 @@ async function expectReported(
   return seen;
 }
 
-describe("in the place of a transcript", () => {
+describe("in place of a transcript", () => {
   it.each([
     ["a folder", (path: string) => mkdirSync(path, { recursive: true })],
     ...(process.platform === "win32" ? [] : [["a pipe", (path: string) => execFileSync("mkfifo", [path])] as const]),
@@ -72,7 +72,7 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("folders that lead in a circle are walked once", async () => {
+  it("folders in a link cycle are walked once", async () => {
     await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
@@ -84,7 +84,7 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("a folder in place of a meta file or of a process's mark is reported", async () => {
+  it("a folder in place of a meta file or of a process file is reported", async () => {
     const meta = AGENT.replace(".jsonl", ".meta.json");
     await expectReported(
       (home) => {
@@ -98,7 +98,7 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("a file whose name is no UTF-8 is reported, for it cannot be named", async () => {
+  it("a file whose name is not UTF-8 is reported", async () => {
     const home = spoilable(scratch(), "c-nested");
     mkdirSync(home.at(PROJECT));
     let expected = ["file-unreadable"];
@@ -108,7 +108,7 @@ describe("in the place of a transcript", () => {
         "{}\n",
       );
     } catch {
-      // Some file systems do not take such names in the first place.
+      // Some file systems do not allow such names.
       expected = [];
     }
     const seen = await look(home.home, home.data);
@@ -122,7 +122,7 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("empty files are reported, meta files and marks of processes too", async () => {
+  it("empty files are reported, including meta files and process files", async () => {
     const documents = [AGENT.replace(".jsonl", ".meta.json"), "sessions/4711.json"];
     const seen = await expectReported(
       (home) => {
@@ -133,7 +133,7 @@ describe("in the place of a transcript", () => {
     expect(seen.machine.forest.agents.size).toBeGreaterThan(0);
   });
 
-  it("a whole home that is a circle of links is reported", async () => {
+  it("folders that are links to each other are reported", async () => {
     const home = join(scratch(), "circle");
     mkdirSync(join(home, ".claude"), { recursive: true });
     symlinkSync("sessions", join(home, ".claude/projects"));
@@ -153,7 +153,7 @@ describe("in the place of a transcript", () => {
 });
 
 describe("while it is read", () => {
-  /** Does something to a file at the moment it is opened, or once its first record was read. */
+  /** Runs a function when a file is opened, or after its first record was read. */
   const meddling = (when: "opened" | "begun", what: (path: string) => void): Provider => ({
     ...claude,
     stream(path) {
@@ -183,7 +183,7 @@ describe("while it is read", () => {
     );
   };
 
-  it("a file may vanish", async () => {
+  it("a file may disappear", async () => {
     const home = spoilable(scratch(), "c-nested");
     const path = home.put(THREAD, lines(3));
     const provider = meddling("opened", (file) => {
@@ -220,18 +220,18 @@ describe("while it is read", () => {
 
 describe("a line of 200 MB", () => {
   const LENGTH = 200 * 1024 * 1024;
-  /** Node itself and our modules take about 100 MB. */
+  /** Node.js and the modules of retinue use about 100 MB. */
   const MAX_RSS = 300 * 1024 * 1024;
 
   it.each([
     ["in the middle of a file", "\n", "line-too-long"],
-    // It may still grow, and then it will be reported as what it is.
+    // It may still grow, and is then reported as too long.
     ["at its end", "", "line-unfinished"],
   ])("%s is reported and not kept, and the lines around it are read", async (_where, end, code) => {
     const home = spoilable(scratch(), "c-nested");
     const main = mainWriter();
     const file = openSync(home.put(THREAD, `${JSON.stringify(main.user("Begin."))}\n{"type":"user","message":"`), "a");
-    // A hole in the file: as long to read as any other line, and no work to write.
+    // A sparse file: takes as long to read as any other line, and no time to write.
     ftruncateSync(file, LENGTH);
     writeSync(file, `"}${end}`);
     if (end !== "") writeSync(file, `${JSON.stringify(main.user("End."))}\n`);

@@ -1,6 +1,4 @@
-/**
- * What retinue keeps is for its user alone, whatever the umask, and closed again where an older version left it open.
- */
+/** retinue's files are private to the user, whatever the umask, and modes that an older version left open are fixed. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -41,7 +39,7 @@ const env = () => ({
   CC_LANGSMITH_DEBUG: "true",
 });
 
-/** In a shell whose umask closes nothing. */
+/** In a shell with umask 0. */
 function openly(args: readonly string[], input = "") {
   const quoted = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
   return spawnSync("sh", ["-c", `umask 0; exec ${quoted}`], {
@@ -53,7 +51,7 @@ function openly(args: readonly string[], input = "") {
   });
 }
 
-/** Starts one that stays, until it has printed its address. */
+/** Starts a long-running process, and waits until it has printed its URL. */
 async function openlyStarted(args: readonly string[]) {
   const tracing = { TRACE_TO_OTLP: "true", OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" };
   const child = spawn("sh", ["-c", `umask 0; exec '${process.execPath}' '${MAIN}' ${args.join(" ")}`], {
@@ -68,7 +66,7 @@ async function openlyStarted(args: readonly string[]) {
   return { address: address.toString().trim(), stop };
 }
 
-/** Everything below the folder, itself included, by name. */
+/** The folder and everything below it, by name. */
 const below = (folder: string): string[] => [
   folder,
   ...readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
@@ -79,8 +77,8 @@ const openOnes = (folder: string) =>
     .map((path) => path.slice(scratch.length));
 
 describe("$RETINUE_HOME", () => {
-  it("is closed to others with everything in it, whatever the umask", async ({ skip }) => {
-    skip(isWindows, "file modes say nothing on Windows");
+  it("is private with everything in it, whatever the umask", async ({ skip }) => {
+    skip(isWindows, "file modes have no meaning on Windows");
     const server = await openlyStarted(["serve", "--no-open", "--port", "0"]);
     const proxy = await openlyStarted(["proxy", "--port", "0", "--upstream", "http://127.0.0.1:1"]);
     await fetch(`${proxy.address}/v1/messages`, { method: "POST", body: '{"model":"m","messages":[]}' });
@@ -114,8 +112,8 @@ describe("$RETINUE_HOME", () => {
     expect(openOnes(data)).toEqual([]);
   });
 
-  it("is closed where an older version left it open, by whichever command comes first", ({ skip }) => {
-    skip(isWindows, "file modes say nothing on Windows");
+  it("is made private by the next command if an older version left it open", ({ skip }) => {
+    skip(isWindows, "file modes have no meaning on Windows");
     expect(openly(["link", CHILD, CHILD]).status).not.toBe(null);
     expect(openly(["token", "show"]).status).toBe(0);
     for (const args of [["ls"], ["run", "--", "true"], ["hook"]]) {
@@ -127,8 +125,8 @@ describe("$RETINUE_HOME", () => {
     }
   });
 
-  it("leaves other files and shared folders alone", ({ skip }) => {
-    skip(isWindows, "file modes say nothing on Windows");
+  it("does not change the modes of other files and shared folders", ({ skip }) => {
+    skip(isWindows, "file modes have no meaning on Windows");
     mkdirSync(data);
     mkdirSync(join(scratch, "other"));
     writeFileSync(join(data, "notes.txt"), "");
@@ -144,7 +142,7 @@ describe("$RETINUE_HOME", () => {
   });
 
   it("does not change the umask of an agent that retinue runs", ({ skip }) => {
-    skip(isWindows, "file modes say nothing on Windows");
+    skip(isWindows, "file modes have no meaning on Windows");
     expect(openly(["run", "--", "sh", "-c", "umask; touch made"]).stdout).toMatch(/^0+\n$/);
     expect(statSync(join(scratch, "made")).mode & 0o777).toBe(0o666);
   });

@@ -1,6 +1,6 @@
 /**
- * More than anybody has, so that work which grows with the square of something shows: each of these takes seconds, or,
- * if somebody searches a list for every item of a list, so long that the test is stopped.
+ * Sizes beyond any real use, to detect quadratic work: each test takes seconds, or with a quadratic algorithm so long
+ * that it is stopped.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -47,7 +47,7 @@ describe("a thread", { timeout: 120_000 }, () => {
     expect(renderTree(tree, terminal, { all: false })).toContain("… 19,992 more agents");
   });
 
-  it("may have more agents than a stack has room for", () => {
+  it("may have more children than a function call can have arguments", () => {
     const tree = treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")] });
     const many = { ...tree, children: Array<typeof tree>(130_000).fill(tree) };
     expect([...walk(many)].length).toBe(130_001);
@@ -83,7 +83,7 @@ describe("a thread", { timeout: 120_000 }, () => {
     expect(treeFrom({ [THREAD_FILE]: rows }).children).toMatchObject([{ agentId: "a0", status: "completed" }]);
   });
 
-  it("may have got 200,000 titles", () => {
+  it("may have 200,000 titles", () => {
     const titles = [...numbers(200_000)].map((n) => ({ type: "ai-title", aiTitle: `Title ${n}`, sessionId: SESSION }));
     expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin."), ...titles] }).title).toBe("Title 199999");
   });

@@ -1,4 +1,4 @@
-/** The index follows the disk: it reads what is new, once, and ends up where reading everything at once would. */
+/** The index follows the disk: it reads what is new, once, and the result equals reading everything at once. */
 import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
@@ -54,7 +54,7 @@ async function refreshed(store: Store): Promise<Library> {
   return library;
 }
 
-/** Every tree there is, as plain data. */
+/** All trees as plain data. */
 function treesOf(library: Library): unknown {
   const keys = library.store.roots({ under: library.under, limit: 1_000 }).map((r) => r.key);
   const forest = library.forestOf(keys);
@@ -79,7 +79,7 @@ const LINE = (text: string, n = 1) =>
   `${JSON.stringify({ type: "user", uuid: `00000000-0000-4000-8000-00000000000${n}`, isSidechain: false, timestamp: "2026-11-15T23:00:00.000Z", message: { role: "user", content: text } })}\n`;
 
 describe("work is proportional to what is new", () => {
-  it("a second look opens no file and reads no byte", async () => {
+  it("a second sync opens no file and reads no byte", async () => {
     copyCase("c3-nested-parallel");
     const store = await openStore();
     await refreshed(store);
@@ -88,7 +88,7 @@ describe("work is proportional to what is new", () => {
     store.close();
   });
 
-  it("an appended line costs its own bytes, and a look at where it was appended", async () => {
+  it("an appended line costs its own bytes, and a check of the bytes before it", async () => {
     copyCase("c3-nested-parallel");
     const store = await openStore();
     await refreshed(store);
@@ -124,7 +124,7 @@ describe("work is proportional to what is new", () => {
   });
 });
 
-describe("files change in every way files change", () => {
+describe("changes of files", () => {
   const stores: Record<string, () => Promise<Store>> = { memory: async () => new MemoryStore(), sqlite: openStore };
   for (const [name, open] of Object.entries(stores)) {
     const changed = async (change: (file: string, library: Library) => void | Promise<void>) => {
@@ -146,11 +146,11 @@ describe("files change in every way files change", () => {
         },
       ],
       [
-        "is rewritten in place, and grows by it",
+        "is rewritten in place and grows",
         (file: string) =>
           writeFileSync(file, LINE("another story") + LINE("and more of it", 2) + readFileSync(file, "utf8")),
       ],
-      ["is touched and says the same", (file: string) => utimesSync(file, new Date(), new Date())],
+      ["is touched without a change", (file: string) => utimesSync(file, new Date(), new Date())],
       ["is emptied", (file: string) => writeFileSync(file, "")],
     ])(`${name}: a transcript that %s`, async (_what, change) => {
       const { now, atOnce, close } = await changed(change);
@@ -158,7 +158,7 @@ describe("files change in every way files change", () => {
       close();
     });
 
-    it(`${name}: a half-written line is waited for, and then read once`, async () => {
+    it(`${name}: a half-written line is read once, when it is complete`, async () => {
       const line = LINE("in two halves");
       const { now, atOnce, library, close } = await changed(async (file, first) => {
         appendFileSync(file, line.slice(0, 40));
@@ -171,7 +171,7 @@ describe("files change in every way files change", () => {
       close();
     });
 
-    it(`${name}: a last line without its newline counts at once, and the lines after it keep their numbers`, async () => {
+    it(`${name}: a last line without a newline counts at once, and later lines keep their numbers`, async () => {
       const { now, atOnce, close } = await changed(async (file, first) => {
         appendFileSync(file, LINE("no newline yet").trimEnd());
         await first.refresh();
@@ -182,7 +182,7 @@ describe("files change in every way files change", () => {
       close();
     });
 
-    it(`${name}: a deleted transcript stays known, as deleted; one that comes back is read again`, async () => {
+    it(`${name}: a deleted transcript stays known as deleted, and is read again if it reappears`, async () => {
       copyCase("b-parallel3");
       const file = transcript();
       const store = await open();
@@ -197,7 +197,7 @@ describe("files change in every way files change", () => {
       store.close();
     });
 
-    it(`${name}: the mark of a process says nothing once it is gone`, async () => {
+    it(`${name}: a deleted process file is no longer evidence`, async () => {
       copyCase("f-killed");
       rmSync(join(home, ".claude", "projects"), { recursive: true });
       cpSync(join(recordedHome("claude", "f-killed").home, "../home-at-kill/.claude"), join(home, ".claude"), {
@@ -217,13 +217,13 @@ describe("files change in every way files change", () => {
   }
 });
 
-describe("bit by bit or all at once", () => {
+describe("reading in pieces equals reading at once", () => {
   const cases = caseNames("claude").filter((_, i) => i % 4 === 0);
   async function grow() {
     const whole = new Map(filesBelow(home).map((file) => [file, readFileSync(join(home, file))]));
     rmSync(home, { recursive: true });
     const store = await openStore();
-    // Every file in three uneven pieces, files taking turns, so that children come before parents and lines are cut
+    // Every file in three uneven pieces, files taking turns, so that children arrive before parents and lines are cut
     // anywhere.
     for (const share of [0.37, 0.71, 1]) {
       for (const [file, bytes] of [...whole].reverse()) {
@@ -252,8 +252,8 @@ describe("bit by bit or all at once", () => {
   });
 });
 
-describe("a file that takes several writes", () => {
-  it("is read to its end by the next process if the first one ends between two writes", async () => {
+describe("a file that takes several transactions", () => {
+  it("is read to its end by the next process if the first one ends between two transactions", async () => {
     copyCase("a-single");
     const path = transcript();
     const text = "x".repeat(4_000);
@@ -275,8 +275,8 @@ describe("a file that takes several writes", () => {
   });
 });
 
-describe("what is no file", () => {
-  it("is reported and never waited for, whether it was there at first or takes a file's place", async (context) => {
+describe("an entry that is not a regular file", () => {
+  it("is reported and never blocks, whether it exists from the start or replaces a file", async (context) => {
     needsPosix("pipes among files")(context);
     const files = copyCase("a-single");
     const transcript = files.find((file) => file.endsWith(".jsonl") && !file.includes("subagents")) ?? "";
@@ -307,7 +307,7 @@ describe("what is no file", () => {
     store.close();
   });
 
-  it("is a folder that another configuration links to: it is walked once, under the first name", async () => {
+  it("that links to another configuration's folder is walked once, under the first name", async () => {
     const files = copyCase("a-single");
     const [first, second] = [join(home, ".claude"), join(home, "other")];
     mkdirSync(second);
@@ -327,21 +327,21 @@ describe("what is no file", () => {
   });
 });
 
-describe("a file of nothing but junk", () => {
-  it("is reported in one short line, and counted completely", async () => {
+describe("a file that contains only junk", () => {
+  it("is reported in one short line with the full count", async () => {
     const [transcript = ""] = copyCase("a-single").filter((file) => file.endsWith(".jsonl"));
     writeFileSync(transcript, "{junk\n".repeat(20_000));
     for (const store of [await openStore(), new MemoryStore()]) {
       await refreshed(store);
-      const told = store.problems(1_000).find((p) => p.code === "line-not-json");
-      expect([told?.count, told?.examples.length]).toEqual([20_000, 101]);
+      const problem = store.problems(1_000).find((p) => p.code === "line-not-json");
+      expect([problem?.count, problem?.examples.length]).toEqual([20_000, 101]);
       store.close();
     }
   });
 });
 
 describe("the index itself", () => {
-  it("keeps roots apart that are looked at in turn", async () => {
+  it("keeps different root folders apart", async () => {
     copyCase("a-single");
     const store = await openStore();
     const first = treesOf(await refreshed(store));
@@ -357,7 +357,7 @@ describe("the index itself", () => {
     store.close();
   });
 
-  it("leaves the watched folders as they were", async () => {
+  it("does not change the watched folders", async () => {
     const files = copyCase("n-workflow");
     const stamps = () => files.map((f) => [f, statSync(f).mtimeMs, statSync(f).size]);
     const before = stamps();

@@ -1,4 +1,4 @@
-/** Text is indexed after the records were read, newest first, and a search says how far back it reaches. */
+/** Text is indexed after the records were read, newest first, and a search reports how far back it reaches. */
 import { spawn } from "node:child_process";
 import {
   appendFileSync,
@@ -44,7 +44,7 @@ const open = (store: Store, where = home) =>
 const timesOf = (names: readonly string[]) =>
   new Map(names.map((name) => [join(home, name), statSync(join(home, name)).mtimeMs]));
 
-/** What stands in the index, whatever the order in which it was indexed. */
+/** The content of the index, independent of the order of indexing. */
 function indexed(path: string) {
   const db = new DatabaseSync(path, { readOnly: true });
   const rows = db
@@ -59,7 +59,7 @@ function indexed(path: string) {
 }
 
 describe.each(Object.entries(stores))("%s store", (_, make) => {
-  it("reading indexes no text; a search indexes as much as it may, newest first, and says how far it reaches", async () => {
+  it("a sync indexes no text; a search indexes up to its limit, newest first, and reports its reach", async () => {
     const store = await make();
     const library = open(store);
     await library.refresh();
@@ -80,7 +80,7 @@ describe.each(Object.entries(stores))("%s store", (_, make) => {
     store.close();
   });
 
-  it("text that is appended later is indexed with its record, once", async () => {
+  it("appended text is indexed once, with its record", async () => {
     const where = mkdtempSync(join(scratch, "grows-"));
     cpSync(home, where, { recursive: true, preserveTimestamps: true });
     const path = join(where, written.newest.path.slice(home.length));
@@ -89,7 +89,7 @@ describe.each(Object.entries(stores))("%s store", (_, make) => {
     const store = await make();
     const library = open(store, where);
     await library.refresh();
-    // Before anything is indexed: it is found when the rest of the file is.
+    // Before anything is indexed: it is found together with the rest of the file.
     appendFileSync(path, line("xylophones"));
     await library.refreshPaths([path]);
     expect(store.search(["xylophones"], library.under, 9)).toEqual([]);
@@ -99,7 +99,7 @@ describe.each(Object.entries(stores))("%s store", (_, make) => {
     await library.refreshPaths([path]);
     expect(store.search(["zeppelins"], library.under, 9)).toHaveLength(1);
     expect(library.texts.left).toBeNull();
-    // A file that is written anew is indexed anew.
+    // A rewritten file is indexed again.
     writeFileSync(path, line("quetzals"));
     await library.refreshPaths([path]);
     expect(store.search(["zeppelins"], library.under, 9)).toEqual([]);
@@ -123,7 +123,7 @@ describe("nothing is lost and nothing is indexed twice", () => {
     store.close();
   });
 
-  it("where a process ends after every portion, and two work at once", async () => {
+  it("if a process ends after every portion, and two work at once", async () => {
     const path = fresh();
     const first = await openSqliteStore(path, "test");
     await open(first).refresh();
@@ -140,7 +140,7 @@ describe("nothing is lost and nothing is indexed twice", () => {
     expect(indexed(path)).toMatchObject({ due: 0, words: indexed(whole).rows.length });
   });
 
-  it("where it is killed at any moment", { timeout: 60_000 }, async () => {
+  it("if a process is killed at any moment", { timeout: 60_000 }, async () => {
     const data = mkdtempSync(join(scratch, "killed-"));
     const run = () =>
       spawn(process.execPath, [join(import.meta.dirname, "../../bin/retinue.js"), "search", "--wait", "parse"], {
@@ -160,7 +160,7 @@ describe("nothing is lost and nothing is indexed twice", () => {
 });
 
 describe("while a client is connected", () => {
-  it("text is indexed in the background, after everything was read", { timeout: 60_000 }, async () => {
+  it("text is indexed in the background after all records were read", { timeout: 60_000 }, async () => {
     const store = await openSqliteStore(fresh(), "test");
     const library = open(store);
     const stop = new AbortController();
@@ -175,7 +175,7 @@ describe("while a client is connected", () => {
     store.close();
   });
 
-  it("the server says how far back a search reaches", { timeout: 60_000 }, async () => {
+  it("the server reports how far back a search reaches", { timeout: 60_000 }, async () => {
     const server = await startServer(home);
     type Page = {
       readonly items: readonly unknown[];
@@ -189,7 +189,7 @@ describe("while a client is connected", () => {
   });
 });
 
-it("the records are read from the file once more, and only as far as they are known", async () => {
+it("indexing reads a file again only up to the known records", async () => {
   const store = await openSqliteStore(fresh(), "test");
   const library = open(store);
   await library.refresh();

@@ -1,7 +1,7 @@
 /**
- * Rollouts as crashes, full disks, editors and bad wires leave them: no crash, no thread lost whose file is there, no
- * answer counted twice, and a line in `doctor` for what could not be read. `FUZZ_RUNS=2000 FUZZ_SEED=7 npx vitest run
- * test/products/codex-bad-input.test.ts` looks further.
+ * Rollouts damaged by crashes, full disks, editors and bad transfers: no crash, no lost thread whose file exists, no
+ * response counted twice, and a line in `doctor` for what could not be read. `FUZZ_RUNS=2000 FUZZ_SEED=7 npx vitest run
+ * test/products/codex-bad-input.test.ts` tries more.
  */
 import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,10 +16,10 @@ import { filesBelow, type RecordedHome, recordedHomes } from "../support/fixture
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_116);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 12);
 const ID = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
-/** Nothing of the file can be read any more. */
+/** Mutations that leave nothing of the file readable. */
 const RUINS = new Set(["nothing but junk", "UTF-16"]);
 const scratch = scratchFolder();
-/** Packed files are all or nothing. */
+/** Compressed files are readable as a whole or not at all. */
 const HOMES = recordedHomes("codex").filter(({ name }) => !name.includes("packed"));
 
 const rollouts = (home: string) => filesBelow(home).filter((path) => ID.test(path));
@@ -31,7 +31,7 @@ function spoil(home: string, { change }: Mutation, random: Random): string[] {
   return [...chosen];
 }
 
-/** Every thread whose file holds a line is shown; a first line that is not finished is still being written. */
+/** Every thread whose file contains a line is shown; an unfinished first line is still being written. */
 function expectNobodyLost(home: string, shown: ReadonlySet<string>) {
   const there = rollouts(home).filter((path) =>
     /\S.*\n/.test(readFileSync(join(home, path), "latin1").replaceAll("\0", "")),
@@ -61,8 +61,8 @@ describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout
           new Set([...machine.forest.agents.values()].flatMap((a) => [a.sessionId, a.agentId ?? ""])),
         );
         const calls = shown.reduce((sum, tree) => sum + tree.usage.subtree.calls, 0);
-        // Where a fork's totals go on from its parent's, its own part must be told from what it inherited, and the
-        // lines that tell may be lost.
+        // If a fork's totals continue those of its parent, its own part is the difference, and the lines that show it
+        // may be lost.
         const isSure =
           mutation.name !== "lines in any order" && !["fork", "any-v2"].some((part) => recorded.name.includes(part));
         if (isSure) expect(calls, `calls in ${home}`).toBeLessThanOrEqual(callsIn(recorded));

@@ -1,6 +1,6 @@
 /**
- * Threads of Codex in whatever order and state their files turn up: each is a file of its own, and the tree must hold
- * them together.
+ * Threads of Codex, whatever the order and state of their files: each is a separate file, and together they form one
+ * tree.
  */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -28,11 +28,11 @@ const STORES: readonly [string, (folder: string) => Promise<Store>][] = [
   ["sqlite", (folder) => openSqliteStore(join(folder, "index.sqlite"), "test")],
 ];
 
-/** A home into which the files of a recording are put one by one. */
+/** A home to which the files of a recording are added one by one. */
 class Home {
   readonly path: string;
   readonly #from: string;
-  /** From the root's on, as they were made. */
+  /** From the file of the root on, in the order of creation. */
   readonly files: readonly string[];
 
   constructor(name: string) {
@@ -69,7 +69,7 @@ function treesOf(library: Library): AgentTree[] {
   return forest.roots.map((key) => treeOf(forest, key, () => null));
 }
 
-/** Who is below whom, by the last part of each URI, with the calls of each. */
+/** The tree by the last part of each URI, with the calls of each agent. */
 const shape = (tree: AgentTree): unknown => [
   tree.uri.split("/").at(-1),
   tree.usage.own.calls,
@@ -84,7 +84,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
       "the middle first",
       ([root = "", alpha = "", beta = "", gamma = ""]: readonly string[]) => [beta, gamma, root, alpha],
     ],
-  ])("end up in one tree, %s", async (_order, order) => {
+  ])("form one tree, %s", async (_order, order) => {
     const home = new Home("v2-nested");
     const [root, alpha, beta, gamma] = home.files.map(idIn);
     const store = await open(home.path);
@@ -99,7 +99,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
     store.close();
   });
 
-  it("are under a root whose own file is missing, which is reported", async () => {
+  it("are below a root whose own file is missing, which is reported", async () => {
     const home = new Home("v2-nested");
     const [root, ...below] = home.files;
     for (const file of below) home.put(file);
@@ -124,7 +124,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
     await library.refresh();
     const beta = idIn(home.files[2] ?? "");
     expect(treesOf(library).map(shape)).toEqual([[idIn(root), 4, [idIn(alpha), 3, [beta, 0, [idIn(gamma), 2]]]]]);
-    // Nothing of alpha's either: only that all belong to one session.
+    // Without alpha's file too, only the session id connects them.
     const other = new Home("v2-nested");
     for (const file of [root, gamma]) other.put(file, (text) => (file === root ? (text.split("\n")[0] ?? "") : text));
     const less = other.library(await open(other.path));
@@ -147,7 +147,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
   });
 });
 
-describe("a parent that was killed before it could write down", () => {
+describe("a parent that was killed before it could record", () => {
   const upToCall = (text: string) => {
     const lines = text.split("\n");
     return `${lines.slice(0, lines.findIndex((line) => /"type":"function_call",.*"name":"spawn_agent"/.test(line)) + 1).join("\n")}\n`;
@@ -169,7 +169,7 @@ describe("a parent that was killed before it could write down", () => {
     },
   );
 
-  it("that a child began has an agent for its call", async () => {
+  it("the start of a child has an agent for its call", async () => {
     const home = new Home("v2-single");
     home.put(home.files[0] ?? "", upToCall);
     const library = home.library(new MemoryStore());
@@ -180,7 +180,7 @@ describe("a parent that was killed before it could write down", () => {
   });
 });
 
-describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open) => {
+describe.each(STORES)("a rollout that is moved, in the store %s", (_, open) => {
   const plain = (trees: readonly AgentTree[]): unknown =>
     trees.map(({ children, usage, counts, status, warnings }) => ({
       usage,
@@ -190,7 +190,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
       children: plain(children),
     }));
 
-  it("is archived, packed and brought back, and says the same all the while, once", async () => {
+  it("gives the same tree when archived, compressed and restored, and is counted once", async () => {
     const home = new Home("v2-nested").putAll();
     const library = home.library(await open(home.path));
     await library.refresh();
@@ -218,7 +218,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     library.close();
   });
 
-  it("is reported file by file, gone first or there first", async () => {
+  it("is handled whether its removal or its new place is reported first", async () => {
     const home = new Home("v2-single").putAll();
     const [root = "", child = ""] = home.files.map((file) => join(home.path, file));
     const library = home.library(await open(home.path));
@@ -233,7 +233,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     library.close();
   });
 
-  it("is migrated in place, and counts as before", async () => {
+  it("that is migrated in place is counted as before", async () => {
     const home = new Home("any-fork@0.121.0").putAll();
     const library = home.library(await open(home.path));
     await library.refresh();
@@ -242,7 +242,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     const before = numbers(treesOf(library));
     const migrated = new Home("any-fork@0.121.0-migrated");
     for (const file of migrated.files) {
-      // A new file takes the old one's place.
+      // A new file replaces the old one.
       rmSync(join(home.path, file));
       cpSync(join(recordedHome("codex", "any-fork@0.121.0-migrated").home, file), join(home.path, file));
     }
@@ -252,8 +252,8 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
   });
 });
 
-describe("a packed rollout", () => {
-  it("can be read, searched and reported like any other", async () => {
+describe("a compressed rollout", () => {
+  it("is read and searched, and its problems are reported, like any other", async () => {
     const home = new Home("v2-packed").putAll();
     const library = home.library(new MemoryStore());
     await library.refresh();
@@ -267,7 +267,7 @@ describe("a packed rollout", () => {
     expect((await search(library, ["gamma", "result"], 5)).map((f) => f.snippet)).toContain("gamma result");
   });
 
-  it("that is truncated is reported, and the part before stays", async () => {
+  it("that is truncated is reported, and the part before it is shown", async () => {
     const home = new Home("v2-packed").putAll();
     const library = home.library(new MemoryStore());
     await library.refresh();
@@ -312,7 +312,7 @@ describe("an agent of Codex", () => {
     ["the app's form", `codex://threads/${root}/root/alpha/beta`],
     ["agents://", `agents://codex/${root}/root/alpha/beta`],
     ["its thread alone", `codex://${beta}`],
-  ])("is named by %s", async (_name, uri) => {
+  ])("can be addressed by %s", async (_name, uri) => {
     expect(((await retinueJson(home, ["tree", uri])) as AgentTree).uri).toBe(`codex://${root}/${beta}`);
   });
 
@@ -320,12 +320,12 @@ describe("an agent of Codex", () => {
     [`codex://${root}/root/nobody`, 1, /no agent \/root\/nobody/],
     [`codex://${root}/a/b`, 2, /more than two parts/],
     ["codex://not-an-id!", 2, /cannot be a thread id/],
-  ])("is not %s", async (uri, code, words) => {
+  ])("cannot be addressed by %s", async (uri, code, words) => {
     const result = await retinue(home, ["tree", uri]);
     expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(words) });
   });
 
-  it("has its parent confirmed from both sides, and by Codex's own list", async () => {
+  it("has its parent confirmed by both transcripts and by Codex's own list", async () => {
     const { parentEvidence } = (await retinueJson(home, ["why", `codex://${root}/${beta}`])) as {
       parentEvidence: { rule: string; source: string; parent: string }[];
     };
@@ -337,7 +337,7 @@ describe("an agent of Codex", () => {
     ]);
   });
 
-  it("is no top-level thread, while a person's fork is, and says of what", async () => {
+  it("is not a top-level thread, while a user's fork is, and names its origin", async () => {
     const forked = recordedHome("codex", "v2-archive-fork");
     const listed = (await retinueJson(forked.home, ["ls"])) as AgentTree[];
     const [first, second] = forked.threads.map((t) => t.root);
@@ -347,7 +347,7 @@ describe("an agent of Codex", () => {
     ]);
   });
 
-  it("whose task is encrypted says so, and shows no ciphertext anywhere", async () => {
+  it("with an encrypted task is marked as such, and no ciphertext is shown", async () => {
     const secret = recordedHome("codex", "v2-encrypted");
     const uri = "codex://latest/root/alpha";
     const tree = (await retinueJson(secret.home, ["tree", uri])) as AgentTree;

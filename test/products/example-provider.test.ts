@@ -1,6 +1,6 @@
 /**
- * A product is its folder and one line in the list of products. The line is added here; everything else finds the
- * example by itself: reading, hooks, status line, wrapped commands, imports, API traffic, settings and URIs.
+ * Adding a product takes its folder and one line in the list of products. The tests add the line; everything else finds
+ * the example by itself: reading, hooks, status line, wrapped commands, imports, API traffic, settings and URIs.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -47,7 +47,7 @@ function emptyHome(): { HOME: string; RETINUE_HOME: string } {
   return { HOME: home, RETINUE_HOME: join(home, "retinue") };
 }
 
-/** The tree that retinue shows of the thread. Providers are those of the list. */
+/** The tree that retinue shows for the thread, with the providers of the list. */
 async function shown(env: { HOME: string; RETINUE_HOME: string }, thread = THREAD): Promise<AgentTree> {
   const { forest } = await readMachine({ env });
   return treeOf(forest, thread, () => null);
@@ -170,7 +170,7 @@ function exchange(request: string, headers: Readonly<Record<string, string>>): s
   return rows.map((one) => recordedNote({ ...one }, Date.UTC(2026, 10, 17, 9))).join("");
 }
 
-it("settings and URIs know it", async () => {
+it("settings and URIs accept its name", async () => {
   const { root } = readYaml("roots:\n  example: /srv/example\n") as { root: Entry };
   const { set, faults } = readSettings(root, "/home/dev");
   expect([set, faults]).toEqual([["roots.example"], []]);

@@ -1,7 +1,6 @@
 /**
- * What a person sees: the text of `retinue tree`, piped, held against fixtures/<provider>/<case>/tree.txt.
- * `UPDATE=1 npx vitest run test/products/golden.test.ts` writes the files anew; look at the difference before you
- * commit it.
+ * The text of `retinue tree`, piped, compared with fixtures/<provider>/<case>/tree.txt. `UPDATE=1 npx vitest run
+ * test/products/golden.test.ts` rewrites the files; review the difference before you commit it.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +9,8 @@ import { retinue } from "../support/cli.ts";
 import { FIXTURES, recordedHome } from "../support/fixtures.ts";
 
 /**
- * Each shows something the others do not. None has a file that names a process: what such a pid means differs from
- * machine to machine.
+ * Each shows something that the others do not. None contains a process file, since the meaning of a pid differs between
+ * machines.
  */
 const TELLING = {
   claude: [

@@ -1,4 +1,7 @@
-/** `retinue hook` and `retinue hooks`: the agent never waits and never notices; its settings come back to the byte. */
+/**
+ * `retinue hook` and `retinue hooks`: the agent never waits and is not affected; its settings are restored byte for
+ * byte.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -39,7 +42,7 @@ const payloads = readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/h
   .map((line) => JSON.stringify((JSON.parse(line) as { raw: unknown }).raw));
 const recordingOf = (data: string) => join(data, "recordings/claude/hooks", `${SESSION}.jsonl`);
 
-/** As an agent runs it: a process a payload. */
+/** As an agent runs it: one process per payload. */
 async function called(payload: string | Buffer, env: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...COMPILED, ...env } });
   let output = "";
@@ -55,7 +58,7 @@ async function called(payload: string | Buffer, env: Readonly<Record<string, str
 const SILENT = { code: 0, output: "" };
 
 describe("retinue hook", () => {
-  it("keeps the payload, says nothing, and needs no server", async () => {
+  it("records the payload, prints nothing, and needs no server", async () => {
     const data = join(newHome(), "data");
     for (const payload of payloads.slice(0, 3))
       expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
@@ -65,7 +68,7 @@ describe("retinue hook", () => {
     );
   });
 
-  it("loses nothing when ten of them come at once", async () => {
+  it("loses nothing if ten run at once", async () => {
     const data = join(newHome(), "data");
     const many = payloads.slice(0, 10);
     expect(await Promise.all(many.map((payload) => called(payload, { HOME: scratch, RETINUE_HOME: data })))).toEqual(
@@ -77,7 +80,7 @@ describe("retinue hook", () => {
     );
   });
 
-  it("keeps a payload of 50 MB", async () => {
+  it("records a payload of 50 MB", async () => {
     const data = join(newHome(), "data");
     const prompt = "ü".repeat(25_000_000);
     await hook({ HOME: scratch, RETINUE_HOME: data }, () =>
@@ -88,7 +91,7 @@ describe("retinue hook", () => {
     expect([forest.roots, problems]).toEqual([[`claude:${SESSION}`], []]);
   });
 
-  it("keeps nothing of a payload that is longer than any record", async () => {
+  it("records nothing of a payload that exceeds the limit for records", async () => {
     const data = join(newHome(), "data");
     await hook({ HOME: scratch, RETINUE_HOME: data }, () => null);
     expect(existsSync(join(data, "recordings"))).toBe(false);
@@ -99,19 +102,19 @@ describe("retinue hook", () => {
     ["nothing", ""],
     ["an event of nobody's", '{"hook_event_name":"Stop"}'],
     ["an id that leads elsewhere", '{"hook_event_name":"Stop","session_id":"../../../etc/x"}'],
-  ])("says nothing to %s either, and keeps none of it", async (_, payload) => {
+  ])("prints nothing for %s, and records nothing", async (_, payload) => {
     const data = join(newHome(), "data");
     expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
     expect(existsSync(join(data, "recordings"))).toBe(false);
   });
 
-  it("says nothing of a disk that takes nothing", async () => {
+  it("prints nothing if the disk is not writable", async () => {
     const data = join(newHome(), "data");
     writeFileSync(data, "a file where a folder is wanted");
     expect(await called(payloads[0] ?? "", { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
   });
 
-  it("says nothing of a server that is gone", async () => {
+  it("prints nothing if the server is gone", async () => {
     const data = join(newHome(), "data");
     mkdirSync(data, { recursive: true });
     const gone = { instance: "x", pid: 1, host: "127.0.0.1", port: 1, url: "http://127.0.0.1:1/", token: null };
@@ -120,7 +123,7 @@ describe("retinue hook", () => {
     expect(existsSync(recordingOf(data))).toBe(true);
   });
 
-  it("wakes the server, which follows the transcript to where it lies, with the agents beside it", async () => {
+  it("notifies the server, which follows the transcript in any folder, with the agents next to it", async () => {
     const server = await startServer(null);
     onTestFinished(() => server.close());
     const elsewhere = join(newHome(), "other-config");
@@ -132,7 +135,7 @@ describe("retinue hook", () => {
     const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
     const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
     await until(async () => (await tree()).counts?.descendants === 3, tree);
-    // And what is written there from now on is seen at once.
+    // New records there are seen at once.
     const before = (await tree()).usage?.subtree.calls ?? 0;
     const line =
       readFileSync(transcript, "utf8")
@@ -146,9 +149,9 @@ describe("retinue hook", () => {
   });
 });
 
-describe("a transcript wherever it lies", () => {
+describe("a transcript in any place", () => {
   const recorded = join(FIXTURES, "claude/k-hooks/home/.claude/projects/-home-dev-trial-runs-k-hooks-repo");
-  /** The transcript and its agents under other names; `agents` is the folder in which `subagents` lies. */
+  /** The transcript and its agents under other names; `agents` is the folder that contains `subagents`. */
   const placed = (transcript: string, agents: string) => {
     mkdirSync(dirname(transcript), { recursive: true });
     cpSync(join(recorded, `${SESSION}.jsonl`), transcript);
@@ -200,7 +203,7 @@ describe("a transcript wherever it lies", () => {
     expect(await seen(env)).toEqual(WHOLE);
   });
 
-  it("behind symbolic links, and by a relative path", async () => {
+  it("is found behind symbolic links and by a relative path", async () => {
     const home = newHome();
     const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
     placed(`${home}/real/${SESSION}.jsonl`, `${home}/real/${SESSION}`);
@@ -213,7 +216,7 @@ describe("a transcript wherever it lies", () => {
     expect(readFileSync(join(home, "data/recordings/claude/roots"), "utf8").trim().split("\n")).toHaveLength(1);
   });
 
-  it("leaves what else lies in that folder alone", async () => {
+  it("does not cause other files in its folder to be read", async () => {
     const home = newHome();
     const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
     placed(`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`);
@@ -230,7 +233,7 @@ describe("a transcript wherever it lies", () => {
     onTestFinished(() => server.close());
     const folder = join(newHome(), "work");
     mkdirSync(folder, { recursive: true });
-    // The first hooks of a session come before its transcript.
+    // The first hooks of a session run before its transcript exists.
     expect(await called(told(`${folder}/${SESSION}.jsonl`), server.env)).toEqual(SILENT);
     const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
     const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
@@ -293,7 +296,7 @@ describe("payloads of other products", () => {
     ],
   ];
 
-  it.each(others)("of %s make no thread of Claude Code's", async (_, lines) => {
+  it.each(others)("of %s create no thread of Claude Code", async (_, lines) => {
     const env = { HOME: newHome(), RETINUE_HOME: join(newHome(), "data") };
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) await hook(env, () => line);
@@ -301,7 +304,7 @@ describe("payloads of other products", () => {
     expect(roots.filter((key) => key.startsWith("claude:"))).toEqual([]);
   });
 
-  it("that were kept as Claude Code's show nothing either", async () => {
+  it("that were recorded as Claude Code's show nothing either", async () => {
     const data = join(newHome(), "data");
     mkdirSync(join(data, "recordings/claude/hooks"), { recursive: true });
     const shape = JSON.parse(
@@ -337,7 +340,7 @@ describe("retinue hooks", () => {
     ["droid", ".factory/settings.json", null],
     ["kimi", ".kimi-code/config.toml", 'default_model = "x"\n[[hooks]]\nevent = "Stop"\ncommand = "true"'],
     ["kimi", ".kimi-code/config.toml", null],
-  ])("of %s in %s are put in and taken out to the byte", async (provider, file, before) => {
+  ])("of %s in %s are installed and removed, restoring the file byte for byte", async (provider, file, before) => {
     const home = newHome();
     const path = join(home, file);
     mkdirSync(join(path, ".."), { recursive: true });
@@ -354,7 +357,7 @@ describe("retinue hooks", () => {
     expect(existsSync(path) ? readFileSync(path, "utf8") : null).toBe(before);
   });
 
-  it("are removed alone if the settings were changed since", async () => {
+  it("are removed without later changes of the settings", async () => {
     const home = newHome();
     const path = join(home, ".claude/settings.json");
     await hooks(home, "install", "claude", "--yes");
@@ -375,7 +378,7 @@ describe("retinue hooks", () => {
     expect(readdirSync(join(home, ".claude"))).toEqual(["settings.json"]);
   });
 
-  it("warn of another tracer, and ask before they do anything", async () => {
+  it("warn about another tracer, and ask before they change anything", async () => {
     const home = newHome();
     const path = join(home, ".claude/settings.json");
     mkdirSync(join(home, ".claude"));
@@ -395,7 +398,7 @@ describe("retinue hooks", () => {
   it.each([
     ["claude", ".claude/settings.json", "{ broken", /cannot be changed: it is not a JSON object/],
     ["codex", ".codex/config.toml", "hooks = {}\n", /cannot be changed/],
-  ])("leave settings of %s alone that cannot be read: %s", async (provider, file, before, words) => {
+  ])("do not change unreadable settings of %s: %s", async (provider, file, before, words) => {
     const home = newHome();
     mkdirSync(join(home, file, ".."), { recursive: true });
     writeFileSync(join(home, file), before);

@@ -36,8 +36,8 @@ const thread = (more: Partial<RecordedAgent> = {}): RecordedThread => ({
 });
 const tree = (more: Partial<TextNode> = {}) => node(null, { children: [node("a", more)] });
 
-describe("the judge of words", () => {
-  it("passes what is right", () => {
+describe("the judge of texts", () => {
+  it("accepts correct texts", () => {
     expect(wrongTexts(thread(), tree())).toEqual([]);
   });
 
@@ -49,15 +49,15 @@ describe("the judge of words", () => {
     ["result", { result: null }],
     ["background", { background: true }],
     ["toolCallId", { link: null }],
-  ])("catches a wrong %s", (field, wrong) => {
+  ])("detects a wrong %s", (field, wrong) => {
     expect(wrongTexts(thread(), tree(wrong))).toEqual([expect.stringContaining(`a: ${field} `)]);
   });
 
-  it("catches an agent that is not there", () => {
+  it("detects a missing agent", () => {
     expect(wrongTexts(thread(), node(null))).toEqual(["a: not in the tree"]);
   });
 
-  it("ignores unknown values, and accepts only what is listed", () => {
+  it("ignores unknown values, and accepts only listed alternatives", () => {
     const shown = tree({ prompt: "Framed: Do it. End." });
     expect(wrongTexts(thread({ prompt: null }), shown)).toEqual([]);
     expect(wrongTexts(thread({ accept: { prompt: "any" } }), shown)).toEqual([]);
@@ -67,7 +67,7 @@ describe("the judge of words", () => {
     expect(wrongTexts(thread({ accept: { result: "any" } }), shown)).toHaveLength(1);
   });
 
-  it("knows an agent without an id by its call", () => {
+  it("recognises an agent without an id by its call", () => {
     const named = tree({ agentId: "named by the reader" });
     expect(wrongTexts(thread({ agentIdNative: false }), named)).toEqual([]);
     expect(wrongTexts(thread(), named)).toEqual(["a: not in the tree"]);

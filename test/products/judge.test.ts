@@ -44,7 +44,7 @@ const thread = (more: Partial<ThreadTruth> = {}): ThreadTruth => ({
   ...more,
 });
 
-/** The tree that a perfect reader would show. */
+/** The ideal tree. */
 function ideal(truth: ThreadTruth): TreeNode {
   const below = (parent: string | null): TreeNode[] =>
     truth.agents.filter((one) => one.agentId !== null && one.parentAgentId === parent).map(show);
@@ -77,7 +77,7 @@ const stranger = (more: Partial<TreeNode> = {}): TreeNode => ({
 });
 
 describe("the judge", () => {
-  it("passes the ideal tree", () => {
+  it("accepts the ideal tree", () => {
     expect(differences(thread(), ideal(thread()))).toEqual([]);
   });
 
@@ -111,13 +111,13 @@ describe("the judge", () => {
       if (moved) tree.children?.push(moved);
     },
   };
-  it.each(Object.entries(faults))("catches %s", (_what, plant) => {
+  it.each(Object.entries(faults))("detects %s", (_what, plant) => {
     const tree = ideal(thread());
     plant(tree);
     expect(differences(thread(), tree)).not.toEqual([]);
   });
 
-  it.each(USAGE_FIELDS)("catches a wrong number of %s, in an agent and in the root", (field) => {
+  it.each(USAGE_FIELDS)("detects a wrong number of %s, in an agent and in the root", (field) => {
     for (const pick of [(tree: TreeNode) => tree, (tree: TreeNode) => child(tree, 0)]) {
       const tree = ideal(thread());
       const own = pick(tree).usage?.own;
@@ -127,7 +127,7 @@ describe("the judge", () => {
   });
 });
 
-describe("what a truth accepts", () => {
+describe("alternatives in a truth", () => {
   const withFirst = (more: Partial<AgentTruth>): ThreadTruth =>
     thread({
       agents: [
@@ -149,13 +149,13 @@ describe("what a truth accepts", () => {
     first.usage = { own: Object.fromEntries(USAGE_FIELDS.map((field) => [field, 0])) };
   });
 
-  it("takes another status only if it is listed", () => {
+  it("allow another status only if it is listed", () => {
     expect(differences(withFirst({ accept: { status: ["completed", "shutdown"] } }), stop)).toEqual([]);
     expect(differences(withFirst({ accept: { status: ["completed", "running"] } }), stop)).toHaveLength(1);
     expect(differences(withFirst({ accept: { status: "any" } }), stop)).toEqual([]);
   });
 
-  it("takes other usage only as a whole alternative", () => {
+  it("allow other usage only as a whole", () => {
     const nothing = {
       calls: 0,
       inputTokens: 0,
@@ -169,11 +169,11 @@ describe("what a truth accepts", () => {
     expect(differences(withFirst({ accept: { usage: [{ outputTokens: 0 }] } }), noCalls)).toHaveLength(1);
   });
 
-  it("does not judge a number that is unknown", () => {
+  it("do not matter for an unknown number, which is not judged", () => {
     expect(differences(withFirst({ cacheWriteTokens: null }), ideal(thread()))).toEqual([]);
   });
 
-  it("finds an agent without an id by its call, else by its prompt", () => {
+  it("include finding an agent without an id by its call, otherwise by its prompt", () => {
     const renamed = shown((first) => {
       first.agentId = "named by the reader";
     });
@@ -184,14 +184,14 @@ describe("what a truth accepts", () => {
     ).not.toEqual([]);
   });
 
-  it("takes the id of the wire where it differs from that of the files", () => {
+  it("include the id of the API traffic if it differs from that of the files", () => {
     const byWire = shown((first) => {
       first.agentId = "a@session";
     });
     expect(differences(withFirst({ wireAgentId: "a@session" }), byWire)).toEqual([]);
   });
 
-  it("lets optional and refused agents be shown or not, but only once each", () => {
+  it("allow optional and refused agents to be shown, but only once each", () => {
     const optional = thread({ optionalAgents: [{ prompt: "Warmup" }], refusedSpawns: [{ toolCallId: "refused" }] });
     const tree = ideal(thread());
     expect(differences(optional, tree)).toEqual([]);

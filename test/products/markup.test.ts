@@ -21,7 +21,7 @@ describe("an event whose text is markup", () => {
     ["claude", "j-compact", "Ran /compact"],
     ["claude", "m2-teams", "finished"],
     ["opencode", "background", "Background job completed: bg result", "opencode://ses_e1f19a12fffe5JL966sN26dSLC"],
-  ])("says it as a sentence: %s %s", async (provider, name, sentence, uri = "latest") => {
+  ])("shows it as a sentence: %s %s", async (provider, name, sentence, uri = "latest") => {
     const events = (await eventsOf(provider, name, uri)).filter(({ kind }) => kind === "user" || kind === "note");
     const summaries = events.flatMap(({ summary }) => summary ?? []);
     expect(summaries).toContainEqual(expect.stringContaining(sentence));
@@ -32,7 +32,7 @@ describe("an event whose text is markup", () => {
     expect(events.filter(({ summary, text }) => summary !== null && !MARKUP.test(text ?? ""))).toEqual([]);
   });
 
-  it("is shown so in the Markdown view, with the record itself where everything is asked for", async () => {
+  it("is a sentence in the Markdown view, with the record itself on request", async () => {
     const { home } = recordedHome("claude", "d-background");
     const { stdout } = await retinue(home, ["latest", "--full"]);
     expect(stdout).toMatch(/\n\nBackground A finished: [^\n]+\n\n```\n<task-notification>/);

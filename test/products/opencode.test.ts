@@ -1,4 +1,4 @@
-/** OpenCode's database as it grows, is damaged, and as other versions make it. */
+/** OpenCode's database while it grows, if it is damaged, and in the schemas of other versions. */
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -59,7 +59,7 @@ async function treesAtOnce(): Promise<AgentTree[]> {
   return forest.roots.map((key) => treeOf(forest, key, FIXED.price));
 }
 
-/** As if it had been written a while ago, so that a second look may trust the file's time. */
+/** Sets older file times, so that a second sync can trust them. */
 function settle() {
   for (const file of [path, `${path}-wal`]) utimesSync(file, new Date(), new Date(Date.now() - 60_000));
 }
@@ -69,8 +69,8 @@ const DATABASES = caseNames("opencode").flatMap((name) =>
     .map((file) => join(FIXTURES, "opencode", name, file)),
 );
 
-describe("what is asked of the database", () => {
-  it("is answered by indexes and row numbers, in every version", () => {
+describe("queries of the database", () => {
+  it("use indexes and row numbers in every version", () => {
     for (const file of DATABASES) {
       const db = new ProductDatabase(sqlite, file, noReads());
       const plan = planFor(db.schema());
@@ -97,8 +97,7 @@ describe("what is asked of the database", () => {
           ? []
           : db.all({ ...query, sql: `EXPLAIN QUERY PLAN ${query.sql}` }).map((row) => String(row.detail)),
       );
-      // Sessions are few; of everything else there may be millions. Only what is newer than a row number is gone
-      // through.
+      // Sessions are few; other tables may have millions of rows, of which only those after a row number are scanned.
       expect(steps.filter((step) => /^SCAN (event|message|part|[mpq])\b/.test(step))).toEqual([]);
       expect(
         steps.filter((step) => /\(rowid>\?\)/.test(step) && !/^SEARCH (event|message|part|session) /.test(step)),
@@ -107,12 +106,12 @@ describe("what is asked of the database", () => {
     }
   });
 
-  it("of ten thousand sessions is little: nothing where nothing changed, and the new rows of the one that did", async () => {
+  it("of ten thousand sessions read only new rows, and nothing if nothing changed", async () => {
     const product = new OpenCodeDatabase(path);
     product.db.exec("BEGIN");
     for (let n = 0; n < 10_000; n += 1) product.session(`ses_${n}`);
     for (let n = 0; n < 300; n += 1) product.turn("ses_77", `n${n}`, `question ${n}`, `answer ${n}`);
-    // A log of events as large as it gets here; its contents are of no use to anybody.
+    // A large event log, whose contents are not needed.
     product.db.exec("UPDATE event SET data = zeroblob(20000) WHERE rowid % 50 = 0");
     product.db.exec("COMMIT");
     settle();
@@ -140,7 +139,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
   });
   afterEach(() => product.close());
 
-  it("that grows, changes in place and loses rows is read as if it had always been so", async () => {
+  it("that grows, changes in place and loses rows gives the same result as a fresh read", async () => {
     const same = async (what: string) => {
       settle();
       expect(treesOf(await refreshed()), what).toEqual(await treesAtOnce());
@@ -187,7 +186,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     await same("one more turn");
   });
 
-  it("whose last message changes in place without any other trace is noticed", async () => {
+  it("whose last message changes in place without another trace is read again", async () => {
     product.session("ses_root");
     product.message("ses_root", "msg_1", { role: "assistant", modelID: "m" });
     settle();
@@ -201,7 +200,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     expect(treesOf(await refreshed()).map((t) => t.status)).toEqual(["completed"]);
   });
 
-  it("with parts that are no JSON, of unknown kinds or too large: they are reported, and the rest is shown", async () => {
+  it("with parts that are not JSON, of unknown kinds or too large: they are reported, and the rest is shown", async () => {
     product.session("ses_root");
     product.turn("ses_root", "a", "question", "answer");
     product.part("ses_root", "msg_aa", "prt_bad", '{"type":"tool"');
@@ -219,7 +218,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     expect((await search(library, ["answer"], 5)).map((hit) => hit.ref)).toEqual([{ path, row: "msg_aa" }]);
   });
 
-  it("in which a parent was deleted: its child is still under it, and no sub-agent becomes a thread", async () => {
+  it("with a deleted parent: its child is still below it, and no sub-agent becomes a thread", async () => {
     product.session("ses_child", "ses_gone", "Left alone (@general subagent)");
     product.turn("ses_child", "a", "do", "done");
     const library = await refreshed();
@@ -257,7 +256,7 @@ describe("a database of another version", () => {
     ]);
   });
 
-  it("whose columns are more than we know is read", async () => {
+  it("with unknown additional columns is read", async () => {
     copyFileSync(databaseIn("single"), path);
     const db = new sqlite.DatabaseSync(path);
     db.exec("ALTER TABLE session ADD COLUMN mood TEXT; ALTER TABLE part ADD COLUMN colour TEXT");
@@ -279,10 +278,10 @@ describe("a child that waits", () => {
     return [...forest.agents.values()].map(({ verdict }) => [verdict.status, verdict.activity]);
   };
 
-  it("says for what, as long as a process has the database open that was there before", async () => {
+  it("shows what it waits for while an earlier process has the database open", async () => {
     expect(await activities("permission-wait", "home-at-waiting", 0)).toEqual([
       ["running", 'waits for its agent "Needs bash"'],
-      // The database does not record permission requests, so the tool is not said to wait for one.
+      // The database does not record permission requests, so the tool is not shown as waiting for one.
       ["running", "runs bash"],
     ]);
     expect(await activities("promoted", "home-at-promoted", 0)).toEqual([
@@ -291,7 +290,7 @@ describe("a child that waits", () => {
     ]);
   });
 
-  it("has ended if that process began later", async () => {
+  it("has ended if that process started later", async () => {
     expect(await activities("permission-wait", "home-at-waiting", FIXED.now())).toEqual([
       ["shutdown", null],
       ["shutdown", null],
@@ -300,7 +299,7 @@ describe("a child that waits", () => {
 });
 
 describe("a damaged database", () => {
-  it("never breaks anything: what can be read is shown, or its damage is reported", async () => {
+  it("never causes a crash: what can be read is shown, or the damage is reported", async () => {
     const whole = readFileSync(databaseIn("same-prompt"));
     await fc.assert(
       fc.asyncProperty(
@@ -327,7 +326,7 @@ describe("a damaged database", () => {
 });
 
 describe("records from elsewhere", () => {
-  it("an exported thread, with the child beside it, is what its database says", async () => {
+  it("an exported thread, with its child next to it, equals the one in the database", async () => {
     const folder = join(FIXTURES, "opencode/exported/export");
     const { home, threads } = recordedHome("opencode", "exported");
     const root = threads[0]?.root ?? "";
@@ -351,7 +350,7 @@ describe("records from elsewhere", () => {
     expect(treesOf(await refreshed()).map(tree)).toEqual([tree(expected)]);
   });
 
-  it("JSON files that 1.2 took into its database count once", async () => {
+  it("JSON files that 1.2 imported into its database count once", async () => {
     cpSync(recordedHome("opencode", "migrated").home, join(scratch, "home"), { recursive: true });
     const [tree] = treesOf(await refreshed());
     rmSync(join(dirname(path), "storage"), { recursive: true });

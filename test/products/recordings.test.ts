@@ -1,7 +1,7 @@
 /**
- * Every recording, and every moment of it, through the commands `ls` and `tree`: the tree must be what the model that
- * was asked knows to have happened. test/cli/same-in-process.test.ts shows that a process of its own prints the same.
- * The processes that were recorded are long gone, which is what a reader sees of a crash.
+ * Every recording, at every recorded moment, through the commands `ls` and `tree`: the tree must equal what the model
+ * server knows to have happened. test/cli/same-in-process.test.ts shows that a separate process prints the same. The
+ * recorded processes have ended, which a reader cannot distinguish from a crash.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ beforeAll(() => {
   before = stamps();
 });
 afterAll(() => {
-  // Records are read-only, always.
+  // The recordings are read-only.
   expect(stamps()).toEqual(before);
 });
 

@@ -1,7 +1,7 @@
 /**
- * The whole program, told that it runs on another system. File names keep their form, since this machine has no drives;
- * what follows from the platform (how paths are put together, compared and watched, which tools are asked, where the
- * home is) does not.
+ * The whole program with another platform configured. File names keep their POSIX form, since this machine has no
+ * drives. What depends on the platform is tested: how paths are joined, compared and watched, which tools are called,
+ * and where the home is.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
     ["claude", "c-nested"],
     ["codex", "v1-nested"],
     ["opencode", "nested"],
-  ])("the same trees are read from %s's files", async (provider, name) => {
+  ])("gives the same trees from files of %s", async (provider, name) => {
     const home = copyOf(provider, name);
     const tree = async (env: Record<string, string>) =>
       JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], env)).stdout);
@@ -40,11 +40,11 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
     expect(await tree({ RETINUE_HOME: join(home, "b"), NODE_OPTIONS: as(platform) })).toEqual(here);
   });
 
-  it("what is written is followed", async () => {
+  it("follows new records", async () => {
     const home = copyOf("claude", "c-nested");
     const transcript =
       readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(`${THREAD}.jsonl`)) ?? "";
-    // A slash at the end of a folder means nothing.
+    // A trailing slash of a folder has no meaning.
     const env = {
       PATH: process.env.PATH ?? "",
       ...COMPILED,
@@ -68,7 +68,7 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
       timestamp: new Date().toISOString(),
       message: { role: "user", content: "One more." },
     };
-    // Written again until it is heard: the history is printed before the watch begins.
+    // Written again until it is seen: the history is printed before the watch begins.
     await expect
       .poll(
         () => {
@@ -81,7 +81,7 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
   });
 });
 
-it("the workflow for GitHub runs all tests on each system and each version of Node.js, and may do nothing but read", () => {
+it("the GitHub workflow runs all tests on each system and Node.js version with read-only permissions", () => {
   const root = join(import.meta.dirname, "../..");
   const { on, permissions, jobs } = parse(readFileSync(join(root, ".github/workflows/ci.yml"), "utf8"));
   const { matrix } = jobs.test.strategy;
@@ -99,7 +99,7 @@ it("the workflow for GitHub runs all tests on each system and each version of No
   for (const { uses } of steps) expect(uses ?? "actions/x@v1").toMatch(/^actions\/[\w-]+@v\d+$/);
 });
 
-it("lines may end as they do on Windows", async () => {
+it("lines may have Windows line endings", async () => {
   const home = copyOf("claude", "c-nested");
   const tree = async (data: string) =>
     JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
@@ -115,7 +115,7 @@ it("lines may end as they do on Windows", async () => {
   expect(shape(await tree("b"))).toEqual(before);
 });
 
-it("hooks are called by a command that shells of each system understand", () => {
+it("the hook command works in the shells of each system", () => {
   expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe(
     '/usr/bin/node "/opt/my tools/retinue.js" hook',
   );
@@ -128,7 +128,7 @@ it("hooks are called by a command that shells of each system understand", () => 
   expect(isOwnHook(onWindows)).toBe(true);
 });
 
-it("the home is the profile folder on Windows, whatever a shell says", () => {
+it("the home is the profile folder on Windows, even if a shell sets HOME", () => {
   const env = { HOME: "/c/Users/dev", USERPROFILE: "C:\\Users\\dev" };
   expect([userHome(env, "win32"), userHome(env, "linux"), userHome({ HOME: "/h" }, "win32")]).toEqual([
     "C:\\Users\\dev",
