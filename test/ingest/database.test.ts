@@ -76,8 +76,8 @@ function warnings(library: Library, things: readonly string[]): readonly (readon
 describe("work is proportional to what is new", () => {
   beforeEach(() => {
     product.db.exec("BEGIN");
-    for (let n = 0; n < MANY; n += 1) product.say(`thing${n}`, "a", `answer ${n}`);
-    for (let n = 0; n < 50; n += 1) product.say("thing7", `more${n}`, `more ${n}`);
+    for (let n = 0; n < MANY; n += 1) product.write(`thing${n}`, "a", `answer ${n}`);
+    for (let n = 0; n < 50; n += 1) product.write("thing7", `more${n}`, `more ${n}`);
     product.db.exec("COMMIT");
     settle();
   });
@@ -86,7 +86,7 @@ describe("work is proportional to what is new", () => {
     const first = await refreshed();
     expect([first.counts.files, Object.keys(answers(first)).length]).toEqual([1, MANY]);
     expect((await refreshed()).counts).toEqual(noReads());
-    product.say("thing7", "new", "the newest answer");
+    product.write("thing7", "new", "the newest answer");
     settle();
     const projected: string[] = [];
     const project = store.project.bind(store);
@@ -106,8 +106,8 @@ describe("work is proportional to what is new", () => {
 
   it("a changed row replaces its own facts only", async () => {
     await refreshed();
-    product.say("thing7", "more49", "said otherwise");
-    product.say("thing7", "one more", "…");
+    product.write("thing7", "more49", "said otherwise");
+    product.write("thing7", "one more", "…");
     settle();
     const library = await refreshed();
     const observations = allFacts(store.facts([threadKey("toy", "thing7")], library.under));
@@ -134,7 +134,7 @@ describe("work is proportional to what is new", () => {
     await refreshed();
     product.forget("thing3");
     product.db.exec("DELETE FROM said WHERE id = 'thing7-more49'");
-    product.say("thing7", "more48", "the last one now");
+    product.write("thing7", "more48", "the last one now");
     settle();
     const library = await refreshed();
     expect([answers(library).thing3, ...warnings(library, ["thing3", "thing4"])]).toEqual(["answer 3", [DELETED], []]);
@@ -153,7 +153,7 @@ describe("the product is not affected", () => {
     ]);
 
   it("if it is not running: no file is left next to its database, with or without a write-ahead log", async () => {
-    product.say("a", "1", "one");
+    product.write("a", "1", "one");
     const log = join(scratch, "log");
     copyFileSync(`${path}-wal`, log);
     const main = readFileSync(path);
@@ -171,9 +171,9 @@ describe("the product is not affected", () => {
   });
 
   it("if it is writing: it never waits, and uncommitted data is not read", async () => {
-    product.say("a", "1", "one");
+    product.write("a", "1", "one");
     product.db.exec("BEGIN IMMEDIATE");
-    product.say("a", "2", "two");
+    product.write("a", "2", "two");
     expect(answers(await refreshed())).toEqual({ a: "one" });
     product.db.exec("COMMIT");
     product.db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
@@ -181,13 +181,13 @@ describe("the product is not affected", () => {
   });
 
   it("and followers see at once what it writes to its log", async () => {
-    product.say("a", "1", "one");
+    product.write("a", "1", "one");
     const library = await refreshed();
     const stop = new AbortController();
     const heard: string[] = [];
     for await (const { threads } of live(library, { signal: stop.signal })) {
       heard.push(...threads);
-      if (heard.length === 0 && !stop.signal.aborted) product.say("a", "2", "two");
+      if (heard.length === 0 && !stop.signal.aborted) product.write("a", "2", "two");
       if (answers(library).a === "two") stop.abort();
     }
     expect(heard).toContain("toy:a");
@@ -196,9 +196,9 @@ describe("the product is not affected", () => {
 
 describe("a database that cannot be read is reported, and the rest is shown", () => {
   beforeEach(() => {
-    for (let n = 0; n < FEW; n += 1) product.say(`thing${n}`, "a", `answer ${n}`.repeat(20));
+    for (let n = 0; n < FEW; n += 1) product.write(`thing${n}`, "a", `answer ${n}`.repeat(20));
     const other = new ToyProduct(join(folder, "other.db"));
-    other.say("other", "a", "still there");
+    other.write("other", "a", "still there");
     other.close();
   });
 

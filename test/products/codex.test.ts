@@ -147,14 +147,14 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
   });
 });
 
-describe("a parent that was killed before it could record", () => {
+describe("a parent that was killed right after its spawn call", () => {
   const upToCall = (text: string) => {
     const lines = text.split("\n");
     return `${lines.slice(0, lines.findIndex((line) => /"type":"function_call",.*"name":"spawn_agent"/.test(line)) + 1).join("\n")}\n`;
   };
 
   it.each(["v1-single", "v2-single", "any-fork@0.107.0", "any-v2@0.121.0"])(
-    "which child its call spawned has only that child: %s",
+    "has only the child that its call spawned: %s",
     async (name) => {
       const home = new Home(name);
       const [root = "", child = ""] = home.files;
@@ -169,7 +169,7 @@ describe("a parent that was killed before it could record", () => {
     },
   );
 
-  it("the start of a child has an agent for its call", async () => {
+  it("has an agent for the call if the child left no file", async () => {
     const home = new Home("v2-single");
     home.put(home.files[0] ?? "", upToCall);
     const library = home.library(new MemoryStore());

@@ -100,7 +100,7 @@ describe("retinue hook", () => {
   it.each([
     ["junk", "\u0000\u0001 no JSON at all {"],
     ["nothing", ""],
-    ["an event of nobody's", '{"hook_event_name":"Stop"}'],
+    ["an event without a session", '{"hook_event_name":"Stop"}'],
     ["an id that leads elsewhere", '{"hook_event_name":"Stop","session_id":"../../../etc/x"}'],
   ])("prints nothing for %s, and records nothing", async (_, payload) => {
     const data = join(newHome(), "data");
@@ -157,7 +157,7 @@ describe("a transcript in any place", () => {
     cpSync(join(recorded, `${SESSION}.jsonl`), transcript);
     cpSync(join(recorded, SESSION), agents, { recursive: true });
   };
-  const told = (path: string, more: object = {}) =>
+  const payloadFor = (path: string, more: object = {}) =>
     JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: path, ...more });
   const seen = async (env: Readonly<Record<string, string>>) => {
     const { forest, problems } = await readMachine({ env });
@@ -180,7 +180,7 @@ describe("a transcript in any place", () => {
     ["with agents right beside it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
     ["with another ending", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
     [
-      "among somebody's projects",
+      "in a folder of projects",
       (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`],
     ],
     [
@@ -199,7 +199,7 @@ describe("a transcript in any place", () => {
     const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
     const [transcript = "", agents = ""] = places(home);
     placed(transcript, agents);
-    await hook(env, () => told(transcript));
+    await hook(env, () => payloadFor(transcript));
     expect(await seen(env)).toEqual(WHOLE);
   });
 
@@ -209,9 +209,9 @@ describe("a transcript in any place", () => {
     placed(`${home}/real/${SESSION}.jsonl`, `${home}/real/${SESSION}`);
     symlinkSync(`${home}/real`, `${home}/linked`);
     symlinkSync(`${home}/real/${SESSION}.jsonl`, `${home}/link.jsonl`);
-    await hook(env, () => told(`${home}/linked/${SESSION}.jsonl`));
-    await hook(env, () => told(`${home}/link.jsonl`));
-    await hook(env, () => told(`./real/${SESSION}.jsonl`, { cwd: home }));
+    await hook(env, () => payloadFor(`${home}/linked/${SESSION}.jsonl`));
+    await hook(env, () => payloadFor(`${home}/link.jsonl`));
+    await hook(env, () => payloadFor(`./real/${SESSION}.jsonl`, { cwd: home }));
     expect(await seen(env)).toEqual(WHOLE);
     expect(readFileSync(join(home, "data/recordings/claude/roots"), "utf8").trim().split("\n")).toHaveLength(1);
   });
@@ -224,7 +224,7 @@ describe("a transcript in any place", () => {
     for (const name of readdirSync(join(FIXTURES, "claude/a-single/home/.claude/projects")))
       cpSync(join(home, "notes/projects", name), join(home, "notes"), { recursive: true });
     symlinkSync("/nowhere", `${home}/notes/link`);
-    await hook(env, () => told(`${home}/notes/${SESSION}.jsonl`));
+    await hook(env, () => payloadFor(`${home}/notes/${SESSION}.jsonl`));
     expect(await seen(env)).toEqual(WHOLE);
   });
 
@@ -234,7 +234,7 @@ describe("a transcript in any place", () => {
     const folder = join(newHome(), "work");
     mkdirSync(folder, { recursive: true });
     // The first hooks of a session run before its transcript exists.
-    expect(await called(told(`${folder}/${SESSION}.jsonl`), server.env)).toEqual(SILENT);
+    expect(await called(payloadFor(`${folder}/${SESSION}.jsonl`), server.env)).toEqual(SILENT);
     const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
     const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
     await until(async () => (await tree()).usage !== undefined, tree);
@@ -249,7 +249,7 @@ describe("payloads of other products", () => {
   const others: [string, string[]][] = [
     ["Grok 1.0.41, which runs the hooks of Claude Code's settings", grok],
     [
-      "Grok where only the paths tell",
+      "Grok, recognised by its paths only",
       grok
         .map((line) =>
           JSON.stringify(

@@ -200,7 +200,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     expect(treesOf(await refreshed()).map((t) => t.status)).toEqual(["completed"]);
   });
 
-  it("with parts that are not JSON, of unknown kinds or too large: they are reported, and the rest is shown", async () => {
+  it("with parts that are not JSON, unknown or too large: they are reported, and the rest is shown", async () => {
     product.session("ses_root");
     product.turn("ses_root", "a", "question", "answer");
     product.part("ses_root", "msg_aa", "prt_bad", '{"type":"tool"');

@@ -35,8 +35,8 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
   const homes = recordedHomes(provider);
 
   it("have a truth for every moment", () => {
-    const told = new Set(homes.map(({ name }) => name));
-    expect(momentFolders(provider).filter((name) => !told.has(name))).toEqual([]);
+    const known = new Set(homes.map(({ name }) => name));
+    expect(momentFolders(provider).filter((name) => !known.has(name))).toEqual([]);
   });
 
   it.each(homes)("$name", async ({ home, threads }: RecordedHome) => {

@@ -1,4 +1,4 @@
-/** Records in the form Claude Code writes them, for tests that need one more odd than any recording. */
+/** Records in the format of Claude Code, for tests that need cases beyond the recordings. */
 
 import type { Observation } from "../../src/core/facts/observation.ts";
 import type { Problem } from "../../src/core/facts/problem.ts";
@@ -16,7 +16,10 @@ export const metaFile = (id: string) => `projects/-home-dev-repo/${SESSION}/suba
 type Json = Readonly<Record<string, unknown>>;
 const START = Date.parse("2026-01-01T00:00:00.000Z");
 
-/** Gives each record an id, the one before as its parent, and a time a second later. `fields` stand in every one. */
+/**
+ * Gives each record an id, the previous one as its parent, and a time a second later. `fields` are added to every
+ * record.
+ */
 export function writer(name: string, fields: Json) {
   let number = 0;
   const uuid = (n: number) => `${name}-record-${String(n).padStart(8, "0")}`;
@@ -67,7 +70,7 @@ export const toolUse = (id: string, name: string, input: Json = {}) => ({ type: 
 export const agentCall = (id: string, prompt: string) =>
   toolUse(id, "Agent", { prompt, description: "Work", subagent_type: "general-purpose" });
 
-/** Paths from the configuration folder; a list is a file of lines, anything else a document. */
+/** Paths from the configuration folder; a list is a file of lines, anything else is a document. */
 export type Files = Readonly<Record<string, readonly unknown[] | Json>>;
 
 export function read(files: Files): { observations: Observation[]; problems: Problem[] } {
@@ -91,7 +94,7 @@ export function forestOf(files: Files): Forest {
   return link(read(files).observations, { now: START + 86_400_000, liveness: () => "unknown" });
 }
 
-/** The tree of the one thread that the writers above write. */
+/** The tree of the one thread that the writers above create. */
 export function treeFrom(files: Files) {
   return treeOf(forestOf(files), key.thread(SESSION), () => 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Runs command lines in a home of the test's choosing. `retinue` runs them in the process of the test: the same parser,
- * commands and output, without starting Node.js. `retinueProcess` starts a process, as a shell would.
+ * Runs command lines in a given home. `retinue` runs them in the process of the test: the same parser, commands and
+ * output, without starting Node.js. `retinueProcess` starts a process, as a shell would.
  */
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { homeEnv, isOnlyRecorded } from "./fixtures.ts";
 
 /** The built program, as it is installed; test/support/global-setup.ts builds it. */
 export const MAIN = join(import.meta.dirname, "../../bin/retinue.js");
-/** One cache of compiled code for all processes that tests start, and outside of the homes that they read. */
+/** One compile cache for all processes that tests start, outside of the homes that they read. */
 export const COMPILED = { XDG_CACHE_HOME: join(tmpdir(), "retinue-test-cache") };
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -24,10 +24,10 @@ export interface CliResult {
 
 type Env = Readonly<Record<string, string>>;
 
-/** Commands that own their process: its signals, its output, its exit code. */
+/** Commands that control their process: signals, output, exit code. */
 const NEED_A_PROCESS = new Set(["serve", "demo", "run", "watch", "relay", "proxy", "hook"]);
 
-/** In the process of the test. Only what is named here is in the environment. */
+/** Runs in the process of the test. The environment contains only the given variables. */
 export async function retinue(
   home: string,
   args: readonly string[],
@@ -49,7 +49,7 @@ export async function retinueJson(home: string, args: readonly string[], env: En
   return JSON.parse(stdout);
 }
 
-/** The installed program in a process of its own, with the same environment as above. */
+/** Runs the installed program in its own process, with the same environment. */
 export function retinueProcess(home: string, args: readonly string[], env: Env = {}): Promise<CliResult> {
   const run = (whole: Env) =>
     new Promise<CliResult>((resolve, reject) => {
@@ -62,7 +62,7 @@ export function retinueProcess(home: string, args: readonly string[], env: Env =
   return inFreshData(home, env, run);
 }
 
-/** No CLAUDE_CONFIG_DIR, no colours, no width. A fresh data folder: one home must not see what another made us keep. */
+/** No CLAUDE_CONFIG_DIR, no colours, no width. A fresh data folder, so that homes do not share an index. */
 export async function inFreshData<T>(home: string, env: Env, work: (whole: Env) => Promise<T>): Promise<T> {
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
   try {

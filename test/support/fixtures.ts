@@ -1,4 +1,4 @@
-/** The recordings below fixtures/: what a product left on disk, and what is known to have happened. */
+/** The recordings below fixtures/: what a product left on disk, and the truth about it. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PROVIDERS } from "../../src/providers/loaded.ts";
@@ -6,10 +6,10 @@ import type { AgentTruth, ThreadTruth } from "./judge.ts";
 
 export const FIXTURES = join(import.meta.dirname, "../../fixtures");
 
-/** Those that have recordings of their own. */
+/** Products that have recordings of their own. */
 export const RECORDED = PROVIDERS.filter(({ name }) => existsSync(join(FIXTURES, name)));
 
-/** How a text of the truth is to be compared: `accept` widens it. */
+/** How a text of the truth is compared; `accept` adds alternatives. */
 export interface RecordedAgent extends AgentTruth {
   depth: number;
   type: string | null;
@@ -21,7 +21,7 @@ export interface RecordedAgent extends AgentTruth {
 
 export interface RecordedThread extends ThreadTruth {
   agents: RecordedAgent[];
-  /** May be listed or left out. */
+  /** May be shown or left out. */
   optional?: boolean;
 }
 
@@ -30,12 +30,12 @@ interface Truth {
   moments?: Record<string, { threads: RecordedThread[] }>;
 }
 
-/** No product has a home there: all there is was recorded, and lies beside it. */
+/** A home without files of a product, for recordings of live sources only. */
 export const isOnlyRecorded = (home: string) => existsSync(join(home, ".keep"));
 
 /**
- * What is in the environment of somebody who lives in a home. Temporary files are kept beside it, and never those of
- * the machine that tests run on.
+ * The environment for a home. Temporary files are kept next to it, never in the folder of the machine that runs the
+ * tests.
  */
 export const homeEnv = (home: string): Readonly<Record<string, string>> => ({
   HOME: home,
@@ -43,7 +43,7 @@ export const homeEnv = (home: string): Readonly<Record<string, string>> => ({
   ...(isOnlyRecorded(home) ? { RETINUE_HOME: join(home, "..") } : {}),
 });
 
-/** One home folder, at the end of a recording or at a moment on the way. */
+/** One home folder, at the end of a recording or at a moment during it. */
 export interface RecordedHome {
   readonly name: string;
   readonly home: string;
@@ -63,7 +63,7 @@ export function recordedHome(provider: string, name: string, folder = folderOf(p
   return { name, home: join(folder, name, "home"), threads: truthOf(folder, name).threads };
 }
 
-/** Every case and every moment of it that a truth is known for. */
+/** Every case and every moment with a known truth. */
 export function recordedHomes(provider: string, folder = folderOf(provider)): RecordedHome[] {
   return caseNames(provider, folder).flatMap((name) => [
     recordedHome(provider, name, folder),
@@ -75,7 +75,7 @@ export function recordedHomes(provider: string, folder = folderOf(provider)): Re
   ]);
 }
 
-/** Homes recorded on the way, as folders; each must have its truth. */
+/** Folders of homes that were recorded during a run; each must have a truth. */
 export function momentFolders(provider: string): string[] {
   return caseNames(provider).flatMap((name) =>
     readdirSync(join(FIXTURES, provider, name))
@@ -88,7 +88,7 @@ function truthOf(folder: string, name: string): Truth {
   return JSON.parse(readFileSync(join(folder, name, "truth.json"), "utf8")) as Truth;
 }
 
-/** Every file below a folder, sorted, as paths from there. */
+/** All files below a folder, sorted, as relative paths. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,4 @@
-/** Runs once, before all tests: what several of them need, and only one at a time can make. */
+/** Runs once, before all tests: creates what several tests need and only one process may create at a time. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export function setup(): void {
   try {
     browserPath();
   } catch {
-    // Those that need one say what is missing; the others do without.
+    // Tests that need a browser report that it is missing; the others run.
   }
 }
 
-/** Tests that start a process start the built program, which must be that of the sources. */
+/** Tests start the built program, which must be up to date with the sources. */
 function buildIfOld(): void {
   const built = changedMs(join(ROOT, "dist/cli/main.js"));
   const sources = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true });

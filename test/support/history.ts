@@ -1,8 +1,7 @@
 /**
- * Made-up histories, as tangled as they come: several threads, forks that hold copies of other threads' records, equal
- * prompts, contradictory parents, cycles, orphans, threads without records, endings of unknown agents, files that were
- * refused, and the product's own work among them.
- * Names are few, so that everything collides with everything.
+ * Generated histories with many conflicts: several threads, forks with copies of other threads' records, equal prompts,
+ * contradictory parents, cycles, orphans, threads without records, ends of unknown agents, refused files, and internal
+ * work of the product. Few names are used, so that they collide often.
  */
 import fc from "fast-check";
 import {
@@ -114,9 +113,9 @@ const hiding: fc.Arbitrary<Saying> = fc
 
 interface Exchange {
   readonly owner: AgentKey;
-  /** Copies: each holds the first rows, all or some. */
+  /** Copies: each contains all or some of the first rows. */
   readonly copies: readonly { readonly holder: AgentKey; readonly rows: number }[];
-  /** What other sources have of it: the product while it works, or the proxy, who may take it for another agent's. */
+  /** What other origins have of it: the product while it runs, or the proxy, which may assign it to another agent. */
   readonly echoes: readonly { readonly holder: AgentKey; readonly rows: number; readonly origin: Origin }[];
   readonly response: boolean;
   readonly rows: readonly {
@@ -152,10 +151,10 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
   ),
 });
 
-/** What stands in no record that could be copied: files beside the transcripts, and places. */
+/** Facts that are in no record that could be copied: files next to the transcripts, and places. */
 const stated: fc.Arbitrary<Fact> = fc.oneof(
   anyone.map((agent): Fact => ({ type: "agent-described", agent, description: "described" })),
-  // Only agents' files are ever the product's own work.
+  // Only files of agents can be internal work.
   fc.tuple(anyChild, fc.boolean()).map(
     ([agent, unlessSpawned]): Fact => ({
       type: "agent-described",
@@ -202,7 +201,7 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
         activeMs,
       }),
     ),
-  // To a name behind its own, so that chains end.
+  // To a later name, so that chains end.
   fc
     .tuple(anyone, anyone)
     .map(
@@ -270,7 +269,7 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
   const holders: readonly { readonly holder: AgentKey; readonly rows: number; readonly origin?: Origin }[] = [
     { holder: owner, rows: rows.length },
     ...copies.filter(({ holder }) => holder !== owner),
-    // Only the proxy does not know whose it is.
+    // Only the proxy may not know the agent.
     ...echoes.map((echo) => (echo.origin === "proxy" ? echo : { ...echo, holder: owner })),
   ];
   return holders.flatMap(({ holder, rows: held, origin }) =>
@@ -306,7 +305,7 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
   );
 }
 
-/** While a response streams in, the later row has the larger numbers. */
+/** While a response is streamed, the later row has the larger numbers. */
 function modelCall(response: RecordKey, rowNumber: number): Fact {
   const tokens = {
     inputTokens: 10,

@@ -22,12 +22,12 @@ const FIELDS = {
   toolCallId: (node) => node.link?.toolCallId ?? null,
 } as const satisfies Record<string, (node: TextNode) => unknown>;
 
-/** As sentences; none when they agree. A field that the truth leaves null is not judged. */
+/** Differences as sentences; empty if the texts agree. A field that is null in the truth is not judged. */
 export function wrongTexts(thread: RecordedThread, tree: TextNode): string[] {
   const nodes = everyone(tree);
   return thread.agents.flatMap((agent) => {
     const fitting = nodes.filter((candidate) => isThatAgent(agent, candidate));
-    // One call may have made several.
+    // One call may have spawned several agents.
     const node =
       fitting.find((candidate) => fitting.length > 1 && candidate.prompt?.includes(agent.prompt ?? "")) ?? fitting[0];
     if (node === undefined) return [`${agent.agentId}: not in the tree`];

@@ -1,8 +1,7 @@
 /**
- * Judges a tree (`retinue tree <uri> --json`) against what is known to have happened, field by field.
- * Every agent must be there once, under the right parent, with the right calls and tokens and the right status, and
- * nobody else may be there.
- * Only what a truth lists under `accept` is forgiven: a judge that shrugs proves nothing.
+ * Compares a tree (`retinue tree <uri> --json`) with the truth, field by field. Every agent must be shown once, below
+ * the right parent, with the right calls, tokens and status, and no other agent may be shown. Only alternatives that a
+ * truth lists under `accept` are allowed.
  */
 
 export const USAGE_FIELDS = [
@@ -15,15 +14,15 @@ export const USAGE_FIELDS = [
 ] as const;
 export type UsageField = (typeof USAGE_FIELDS)[number];
 export type Usage = Record<UsageField, number>;
-/** `null` or absent means: not known, so not judged. */
+/** `null` or absent: unknown, so not judged. */
 export type KnownUsage = { [field in UsageField]?: number | null };
 
-/** Fields with more than one right answer: the list of them, or "any". */
+/** Fields with more than one correct value: the list of values, or "any". */
 export interface Accept {
   agentId?: unknown;
   parentAgentId?: unknown;
   status?: unknown;
-  /** Whole alternatives to the usage of the truth. */
+  /** Complete alternatives to the usage of the truth. */
   usage?: "any" | KnownUsage[];
 }
 
@@ -37,12 +36,12 @@ export interface AgentTruth extends KnownUsage {
   toolCallId?: string | null;
   /** false: the product gives no id, so the agent is recognised by its tool call or its prompt. */
   agentIdNative?: boolean;
-  /** The id in the request header, where the files use another one. */
+  /** The id in the request header, if the files use another one. */
   wireAgentId?: string;
   accept?: Accept;
 }
 
-/** Somebody who may be shown or left out. */
+/** An agent that may be shown or left out. */
 export interface OptionalTruth {
   agentId?: string | null;
   toolCallId?: string | null;
@@ -71,7 +70,7 @@ interface Place {
   parent: TreeNode | null;
 }
 
-/** Differences between one thread's truth and its tree, as sentences; none when they agree. */
+/** Differences between a thread's truth and its tree, as sentences; empty if they agree. */
 export function differences(thread: ThreadTruth, tree: TreeNode): string[] {
   const [root, ...below] = walk(tree);
   if (!root) return ["no tree"];
@@ -101,7 +100,7 @@ function walk(node: TreeNode, parent: TreeNode | null = null): Place[] {
   return [{ node, parent }, ...(node.children ?? []).flatMap((child) => walk(child, node))];
 }
 
-/** Ids decide first; tool calls and prompts only for agents whose id the product does not give. */
+/** Agents are matched by id first; by tool call and prompt only if the product does not give an id. */
 function placeAgents(agents: AgentTruth[], unclaimed: Set<Place>): Map<AgentTruth, Place> {
   const places = new Map<AgentTruth, Place>();
   const claim = (agent: AgentTruth, fits: (node: TreeNode) => boolean): void => {
@@ -166,7 +165,7 @@ function accepts(also: unknown, got: unknown, want: unknown): boolean {
   );
 }
 
-/** What may be shown or left out must still be recognisable as that. */
+/** Optional agents must still be recognisable. */
 function claimOptional(optional: OptionalTruth, unclaimed: Set<Place>): void {
   const place = [...unclaimed].find(
     ({ node }) =>

@@ -1,4 +1,4 @@
-/** What LangSmith's server is known to insist on. A batch that breaks one of these is refused as a whole. */
+/** Known rules of LangSmith's server. A batch that breaks one of them is refused as a whole. */
 
 export interface SentRun {
   readonly id: string;
@@ -15,7 +15,7 @@ export interface SentRun {
 const SEGMENT = /^(\d{8}T\d{6}\d{6}Z)([0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
 const RUN_TYPES = ["tool", "chain", "llm", "retriever", "embedding", "prompt", "parser"];
 
-/** Sentences for what is wrong with a run; none if the server would take it. */
+/** Errors in a run as sentences; empty if the server would accept it. */
 export function brokenRules(run: SentRun): string[] {
   const wrong: string[] = [];
   const rule = (holds: boolean, words: string) => {

@@ -1,4 +1,4 @@
-/** A server on loopback that takes runs as LangSmith does, by its published rules, and misbehaves when asked to. */
+/** A server on loopback that accepts runs by LangSmith's published rules, and misbehaves on request. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { brokenRules, type SentRun } from "./langsmith-rules.ts";
@@ -10,9 +10,9 @@ export type Fault =
       readonly body?: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** The connection breaks before anything is done, or after everything is. */
+  /** The connection breaks before or after the request is processed. */
   | { readonly is: "cut"; readonly when: "before" | "after" }
-  /** No answer, until the client gives up. */
+  /** No response, until the client gives up. */
   | { readonly is: "silence" };
 
 export interface TakenRun extends SentRun {
@@ -25,13 +25,13 @@ export interface TakenRun extends SentRun {
 
 export interface Service {
   readonly url: string;
-  /** What happens to the next requests, one each. */
+  /** Behaviour for the next requests, one each. */
   readonly faults: Fault[];
   readonly requests: { readonly path: string; readonly headers: IncomingMessage["headers"]; readonly body: Buffer }[];
   close(): Promise<void>;
 }
 
-/** Answers with what `take` says; null: it is taken. */
+/** Responds with the result of `take`; null means accepted. */
 export async function startService(
   take: (body: Buffer, request: IncomingMessage) => { readonly status: number; readonly body: string | Uint8Array },
 ): Promise<Service> {
@@ -64,18 +64,18 @@ export async function startService(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, faults, requests, close };
 }
 
-/** What a patch must not change. */
+/** Fields that a patch must not change. */
 const FINAL = ["dotted_order", "parent_run_id", "trace_id"] as const;
 
 export interface LangSmithServer extends Service {
   readonly runs: ReadonlyMap<string, TakenRun>;
-  /** Runs that it refuses, whatever else comes with them. */
+  /** Runs that it refuses, whatever else is in the batch. */
   readonly poison: Set<string>;
-  /** Ids of runs that came a second time. */
+  /** Ids of runs that were posted twice. */
   readonly repeated: string[];
-  /** What was wrong with runs that broke a rule. */
+  /** Errors of runs that broke a rule. */
   readonly refusals: string[];
-  /** Ids of runs that were to be moved after they were posted. */
+  /** Ids of runs whose place in the trace was changed after they were posted. */
   readonly contradictions: string[];
   maxBytes: number;
 }
@@ -136,7 +136,7 @@ export async function startLangSmith(): Promise<LangSmithServer> {
   });
 }
 
-/** The parts of a body put together, or what is wrong with it. */
+/** The combined parts of a body, or an error. */
 export function operationsIn(
   body: Buffer,
   contentType: string,

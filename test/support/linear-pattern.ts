@@ -1,6 +1,6 @@
 /**
- * Whether a regular expression can be matched without backtracking over an unbounded run: then its time is proportional
- * to the text.
+ * Checks that a regular expression can be matched without backtracking over an unbounded run, so that its time is
+ * linear in the text.
  */
 
 interface Part {
@@ -11,7 +11,7 @@ interface Part {
   readonly isLook: boolean;
 }
 
-/** What is wrong with a pattern; empty where nothing is. */
+/** Errors in a pattern; empty if there are none. */
 export function backtracking(source: string): string[] {
   const faults: string[] = [];
   const [alternatives] = parse(source, 0);
@@ -19,10 +19,7 @@ export function backtracking(source: string): string[] {
   return faults;
 }
 
-/**
- * Behind an unbounded run nothing may be mandatory: else a match that fails there is tried again with every shorter
- * run.
- */
+/** Nothing mandatory may follow an unbounded run: a match that fails there would be retried with every shorter run. */
 function inspect(parts: readonly Part[], isOptionalBehind: boolean, faults: string[]): void {
   let isOptional = isOptionalBehind;
   for (const part of parts.toReversed()) {

@@ -1,4 +1,4 @@
-/** Recordings of live sources beside the recorded homes, and whom each of them names. */
+/** Recordings of live sources next to the recorded homes, and the agents that each of them names. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { caseNames, FIXTURES, filesBelow, type RecordedHome, type RecordedThread, recordedHome } from "./fixtures.ts";
@@ -8,10 +8,7 @@ export interface LiveHome extends RecordedHome {
   readonly recordings: string;
   /** `run`, `hooks`, `otlp`. */
   readonly kinds: readonly string[];
-  /**
-   * Agents of the truth that the source names, by the id of the product; with their parents, if it knows
-   * these as well.
-   */
+  /** Agents of the truth that the source names, by the product's id; with their parents, if it names these as well. */
   named(
     kind: string,
     thread: RecordedThread,
@@ -35,7 +32,7 @@ export function liveHomes(provider: string): LiveHome[] {
   });
 }
 
-/** Whoever's id stands anywhere in what was recorded. Each of these is an agent and no mere word: ids are long. */
+/** Agents whose id occurs anywhere in the recording. Ids are long enough to be unambiguous. */
 function namedIn(folder: string, { agents }: RecordedThread) {
   const text = filesBelow(folder)
     .map((path) => readFileSync(join(folder, path), "utf8"))

@@ -1,10 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { TestContext } from "vitest";
 
-/**
- * For `beforeEach`, or at the beginning of a test: where the system lacks what it needs, it is reported as skipped,
- * with the reason.
- */
+/** For `beforeEach` or at the start of a test: skips the test, with a reason, if the system lacks something. */
 export const needsPosix =
   (what: string) =>
   ({ skip }: Pick<TestContext, "skip">): void =>
@@ -15,7 +12,7 @@ export const needsLinux =
   ({ skip }: Pick<TestContext, "skip">): void =>
     skip(process.platform !== "linux", `only Linux has ${what}`);
 
-/** Whether the system has a program, and the program can do this. */
+/** Whether the system has a program that accepts these arguments. */
 export const isTool = (program: string, ...args: readonly string[]) => {
   try {
     execFileSync(program, args, { stdio: "ignore" });

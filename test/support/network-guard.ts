@@ -1,6 +1,6 @@
 /**
- * Preloaded (`NODE_OPTIONS=--require`, which workers and child processes inherit): refuses every socket that leaves the
- * machine, and notes each attempt in the file that NETWORK_GUARD_LOG names.
+ * Preloaded (`NODE_OPTIONS=--require`, which workers and child processes inherit): refuses every connection that leaves
+ * the machine, and logs each attempt to the file in NETWORK_GUARD_LOG.
  */
 import dgram from "node:dgram";
 import dns from "node:dns";
@@ -17,7 +17,7 @@ function refuse(what: string): Error {
 
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Calls the original only where `target` finds nothing that leaves the machine. */
+/** Calls the original only if `target` finds no destination outside the machine. */
 function guard(
   owner: object,
   name: string,
@@ -40,7 +40,7 @@ guard(
   net.Socket.prototype,
   "connect",
   (args) => {
-    // `net.connect` hands its arguments over as one normalized array.
+    // `net.connect` passes its arguments as one normalized array.
     const [first, host] = Array.isArray(args[0]) ? args[0] : args;
     if (typeof first !== "object" || first === null) return outside(typeof host === "string" ? host : null);
     const options = first as { readonly path?: string; readonly host?: string };
@@ -53,7 +53,7 @@ const asThrown = (_: unknown, error: Error) => {
   throw error;
 };
 const asRejected = (_: unknown, error: Error) => Promise.reject(error);
-/** An address is not looked up anywhere. */
+/** IP addresses need no lookup. */
 const named = (host: unknown) => (net.isIP(String(host)) === 0 ? outside(host) : null);
 const names = Object.keys(dns).filter((name) => /^(?:lookup|resolve|reverse)/.test(name));
 for (const way of names) {

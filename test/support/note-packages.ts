@@ -1,4 +1,4 @@
-/** Preloaded into a run of the command line: writes down, a line each, which packages it loaded. */
+/** Preloaded into a run of the command line: writes the packages that it loaded to a file, one per line. */
 import { writeFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 

@@ -1,4 +1,4 @@
-/** Short words to write down what was observed, for tests of the core. The product in them is made up. */
+/** Short functions that create observations for tests of the core. The product is made up. */
 
 import {
   type AgentKey,
@@ -29,14 +29,14 @@ export const call = (id: string) => callKey(TOY, id);
 export const row = (id: string) => recordKey(TOY, id);
 export const match = (value: string) => matchKey(TOY, "prompt", value);
 
-/** Who wrote it, when, and under which record ids. */
+/** The agent, the time and the record ids of an observation. */
 interface Where extends FromOrigin {
   readonly by: AgentKey;
   readonly at?: number;
   readonly keys?: readonly string[];
 }
 
-/** Numbers observations, as a reader of one file does. */
+/** Numbers observations, as a parser of one file does. */
 export function notebook() {
   const observations: Observation[] = [];
   return {
@@ -140,5 +140,5 @@ export const lifecycle = (
   ...more,
 });
 
-/** Long after everything, and nothing is known of processes. */
+/** Far in the future, with no information about processes. */
 export const LATER: LinkOptions = { now: 1_000_000_000, liveness: () => "unknown" };

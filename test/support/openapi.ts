@@ -1,4 +1,4 @@
-/** Holds answers against the document that describes them. */
+/** Checks responses against the OpenAPI document. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 interface Operation {
@@ -9,7 +9,7 @@ export interface ApiDocument {
   readonly components: object;
 }
 const compiled = new Map<string, ValidateFunction>();
-/** The answer's schema as the document has it for this route, with nothing in the answer that it does not name. */
+/** The documented response schema of this route, with no additional properties allowed. */
 function validatorOf(document: ApiDocument, route: string, method: string, status: number): ValidateFunction {
   const name = `${method} ${route} ${status}`;
   const schema = document.paths[route]?.[method]?.responses[status]?.content?.["application/json"]?.schema;
@@ -28,7 +28,7 @@ function validatorOf(document: ApiDocument, route: string, method: string, statu
 const isObjectSchema = (value: unknown): value is object =>
   typeof value === "object" && value !== null && "type" in value && value.type === "object" && "properties" in value;
 
-/** What is wrong with an answer; null if it is as described. */
+/** The error in a response; null if it is as documented. */
 export function faultsIn(
   document: ApiDocument,
   route: string,

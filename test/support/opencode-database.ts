@@ -1,4 +1,4 @@
-/** A database as OpenCode makes it, to be filled by tests: the schema is a recorded one. */
+/** A database with a recorded schema of OpenCode, filled by tests. */
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -95,7 +95,7 @@ export class OpenCodeDatabase {
     this.#changed(session, "message.part.updated.1");
   }
 
-  /** A user who asks and a model that answers. */
+  /** A user message and its response. */
   turn(session: string, name: string, asked: string, answered: string) {
     this.message(session, `msg_${name}u`, { role: "user" });
     this.part(session, `msg_${name}u`, `prt_${name}u`, { type: "text", text: asked });

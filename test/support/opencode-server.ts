@@ -1,6 +1,6 @@
 /**
- * A server on loopback that replays what a real one streamed, and answers questions as it did. It can be cut, be
- * silent, fail and come back; frames in the meantime are lost, as with the real one.
+ * A server on loopback that replays the stream of a real one, and responds to requests as it did. Its connections can
+ * be cut, and it can fall silent, fail and come back; frames sent in the meantime are lost, as with the real one.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -31,19 +31,19 @@ export function followed(name: string): Followed {
 
 export class FakeServer {
   readonly requests: string[] = [];
-  /** Every password that it was sent. */
+  /** Every password that it received. */
   readonly authorizations: string[] = [];
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
-  /** Answers by path; a function may look at how far things are. A text is answered as a web page. */
+  /** Responses by path; a function may depend on the progress of the replay. A string is sent as a web page. */
   answers: (path: string) => { status: number; body: unknown } | string | null = () => null;
   password: string | null = null;
-  /** Where it streams; everything else is answered as a question. */
+  /** The path of the stream; all others are plain requests. */
   stream = "/global/event";
-  /** Ends every stream as soon as it has greeted. */
+  /** Ends every stream after its first frame. */
   endsAtOnce = false;
   connections = 0;
-  /** When each of them was made. */
+  /** The time of each connection. */
   readonly connectedMs: number[] = [];
 
   constructor() {
@@ -93,7 +93,7 @@ export class FakeServer {
     for (const stream of this.#streams) stream.write(`data: ${frame}\n\n`);
   }
 
-  /** In the middle of a frame, unless nothing of it is given. */
+  /** Cuts in the middle of a frame if a part of it is given. */
   cut(part = ""): void {
     for (const stream of this.#streams) {
       if (part !== "") stream.write(`data: ${part}`);
@@ -110,7 +110,7 @@ export class FakeServer {
   }
 }
 
-/** The answers of a recording: how things stood at its end. */
+/** The responses of a recording: the state at its end. */
 export function recordedAnswers(rest: Followed["rest"], prefix = ""): FakeServer["answers"] {
   const found = (name: string) => rest[`${prefix}${name}`];
   const sessions = (found("sessions") ?? []) as { id: string }[];

@@ -1,6 +1,5 @@
 /**
- * Reads OTLP's binary form by its published schema (opentelemetry-proto 1.x, trace service), knowing nothing of how it
- * was written.
+ * Decodes binary OTLP by its published schema (opentelemetry-proto 1.x, trace service), independently of the encoder.
  */
 
 type Kind = "bytes" | "string" | "uint" | "fixed64" | "double" | "bool" | Schema;
@@ -62,7 +61,7 @@ const REQUEST: Schema = {
   },
 };
 
-/** In the shape of OTLP's JSON: ids as hex, 64-bit numbers as texts. Throws at whatever the schema does not know. */
+/** In the shape of OTLP/JSON: ids as hex, 64-bit numbers as strings. Throws on anything that is not in the schema. */
 export const readRequest = (bytes: Buffer) => read(bytes, REQUEST);
 
 function read(bytes: Buffer, schema: Schema): Record<string, unknown> {

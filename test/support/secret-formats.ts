@@ -1,7 +1,7 @@
 /**
- * The public formats that redaction is measured with. Values are made when the tests run, from an alphabet and a
- * length, and prefixes are written in two parts: no file of this repository holds anything that a scanner takes for a
- * key.
+ * The public formats that redaction is measured with. Values are generated when the tests run, from an alphabet and a
+ * length, and prefixes are written in two parts, so that no file of this repository contains text that a scanner takes
+ * for a key.
  */
 
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
@@ -20,7 +20,7 @@ export function maker(seed: number) {
   };
   const text = (alphabet: string, length: number) => {
     const made = Array.from({ length }, () => alphabet[Math.floor(next() * alphabet.length)]).join("");
-    // A key of this length has a digit; a short sample might not.
+    // A key of this length contains a digit; a short sample might not.
     return alphabet.includes("0") && length > 2 ? `${made.slice(0, -1)}7` : made;
   };
   return {
@@ -42,9 +42,9 @@ type Make = ReturnType<typeof maker>;
 export interface SecretFormat {
   readonly group: string;
   readonly name: string;
-  /** What a transcript holds. */
+  /** The text in a transcript. */
   readonly text: string;
-  /** What must not be left of it. */
+  /** The secret, which must be removed. */
   readonly secrets: readonly string[];
 }
 
@@ -56,7 +56,7 @@ const jwtOf = (r: Make) =>
     r.url(43),
   ].join(".");
 
-/** Keys with a shape of their own, which no name needs to announce. */
+/** Keys with a recognisable format, whatever the text around them. */
 const KEYS: Readonly<Record<string, (r: Make) => string>> = {
   "Anthropic API key": (r) => `${"sk"}-ant-api03-${r.url(93)}AA`,
   "Anthropic OAuth token": (r) => `${"sk"}-ant-oat01-${r.url(93)}AA`,
@@ -139,88 +139,88 @@ const KEYS: Readonly<Record<string, (r: Make) => string>> = {
   "JSON Web Token": jwtOf,
 };
 
-type Said = readonly [text: string, ...secrets: string[]];
+type Sample = readonly [text: string, ...secrets: string[]];
 
-/** Secrets without a shape: known by what stands around them. */
-const IN_CONTEXT: Readonly<Record<string, (r: Make) => Said>> = {
-  "--token=": (r) => says((x) => `deploy --token=${x} --yes`, r.alnum(20)),
-  "--password, then the value": (r) => says((x) => `login --user ada --password ${x}`, r.word()),
-  "--api-key in a list of arguments": (r) => says((x) => `spawn("tool", ["--api-key", "${x}"])`, r.alnum(32)),
-  "OPENAI_KEY=": (r) => says((x) => `OPENAI_KEY=${x} node app.js`, r.alnum(40)),
-  "DB_PASSWORD= in a file of variables": (r) => says((x) => `PORT=80\nDB_PASSWORD=${x}\n`, `${r.word()}&${r.word()}`),
-  "PGPASSWORD=": (r) => says((x) => `PGPASSWORD=${x} psql -h db`, r.word()),
-  "export of a quoted key": (r) => says((x) => `export MY_API_KEY='${x}'`, r.word()),
-  "AWS secret access key": (r) => says((x) => `aws_secret_access_key = ${x}`, r.alnum(40)),
-  "AWS session token": (r) => says((x) => `AWS_SESSION_TOKEN="${x}"`, r.alnum(200)),
-  "aws configure set": (r) => says((x) => `aws configure set aws_secret_access_key ${x}`, r.alnum(40)),
-  "npm :_authToken=": (r) => says((x) => `//registry.example.com/:_authToken=${x}`, r.uuid()),
-  "npm _auth": (r) => says((x) => `_auth=${x}`, base64(`ada:${r.alnum(16)}`)),
-  "npm config set": (r) => says((x) => `npm config set //npm.example.com/:_authToken ${x}`, r.uuid()),
-  "JSON property": (r) => says((x) => `{"client_secret": "${x}", "n": 1}`, r.word()),
-  "JSON in a JSON string": (r) => says((x) => `{\\"refresh_token\\":\\"${x}\\"}`, r.alnum(24)),
-  "YAML property": (r) => says((x) => `db:\n  password: ${x}\n  port: 5432`, r.word()),
-  "TOML property": (r) => says((x) => `api_key = "${x}"`, r.alnum(24)),
-  "XML element": (r) => says((x) => `<server><password>${x}</password></server>`, r.alnum(12)),
-  "name and value of an environment": (r) => says((x) => `- name: DB_PASSWORD\n  value: ${x}`, r.word()),
-  "name and value in JSON": (r) => says((x) => `{"name":"GITHUB_TOKEN","value":"${x}"}`, r.alnum(24)),
-  "camelCase property": (r) => says((x) => `const config = { accessToken: "${x}" };`, r.alnum(24)),
-  "assignment to a key in code": (r) => says((x) => `os.environ["STRIPE_API_KEY"] = "${x}"`, r.alnum(24)),
-  "comparison in code": (r) => says((x) => `if (token === "${x}") allow();`, r.alnum(24)),
-  sentence: (r) => says((x) => `The admin password is ${x}.`, `${r.word()}42`),
+/** Secrets without a recognisable format: found by the text around them. */
+const IN_CONTEXT: Readonly<Record<string, (r: Make) => Sample>> = {
+  "--token=": (r) => sample((x) => `deploy --token=${x} --yes`, r.alnum(20)),
+  "--password, then the value": (r) => sample((x) => `login --user ada --password ${x}`, r.word()),
+  "--api-key in a list of arguments": (r) => sample((x) => `spawn("tool", ["--api-key", "${x}"])`, r.alnum(32)),
+  "OPENAI_KEY=": (r) => sample((x) => `OPENAI_KEY=${x} node app.js`, r.alnum(40)),
+  "DB_PASSWORD= in a file of variables": (r) => sample((x) => `PORT=80\nDB_PASSWORD=${x}\n`, `${r.word()}&${r.word()}`),
+  "PGPASSWORD=": (r) => sample((x) => `PGPASSWORD=${x} psql -h db`, r.word()),
+  "export of a quoted key": (r) => sample((x) => `export MY_API_KEY='${x}'`, r.word()),
+  "AWS secret access key": (r) => sample((x) => `aws_secret_access_key = ${x}`, r.alnum(40)),
+  "AWS session token": (r) => sample((x) => `AWS_SESSION_TOKEN="${x}"`, r.alnum(200)),
+  "aws configure set": (r) => sample((x) => `aws configure set aws_secret_access_key ${x}`, r.alnum(40)),
+  "npm :_authToken=": (r) => sample((x) => `//registry.example.com/:_authToken=${x}`, r.uuid()),
+  "npm _auth": (r) => sample((x) => `_auth=${x}`, base64(`ada:${r.alnum(16)}`)),
+  "npm config set": (r) => sample((x) => `npm config set //npm.example.com/:_authToken ${x}`, r.uuid()),
+  "JSON property": (r) => sample((x) => `{"client_secret": "${x}", "n": 1}`, r.word()),
+  "JSON in a JSON string": (r) => sample((x) => `{\\"refresh_token\\":\\"${x}\\"}`, r.alnum(24)),
+  "YAML property": (r) => sample((x) => `db:\n  password: ${x}\n  port: 5432`, r.word()),
+  "TOML property": (r) => sample((x) => `api_key = "${x}"`, r.alnum(24)),
+  "XML element": (r) => sample((x) => `<server><password>${x}</password></server>`, r.alnum(12)),
+  "name and value of an environment": (r) => sample((x) => `- name: DB_PASSWORD\n  value: ${x}`, r.word()),
+  "name and value in JSON": (r) => sample((x) => `{"name":"GITHUB_TOKEN","value":"${x}"}`, r.alnum(24)),
+  "camelCase property": (r) => sample((x) => `const config = { accessToken: "${x}" };`, r.alnum(24)),
+  "assignment to a key in code": (r) => sample((x) => `os.environ["STRIPE_API_KEY"] = "${x}"`, r.alnum(24)),
+  "comparison in code": (r) => sample((x) => `if (token === "${x}") allow();`, r.alnum(24)),
+  sentence: (r) => sample((x) => `The admin password is ${x}.`, `${r.word()}42`),
   "password of a connection string": (r) =>
-    says((x) => `"Server=db;User Id=sa;Password=${x};Encrypt=true"`, r.alnum(12)),
-  "variable of a Dockerfile": (r) => says((x) => `ENV NPM_TOKEN ${x}`, r.alnum(36)),
-  "key in a sentence": (r) => says((x) => `My secret key is ${x}, use it`, r.alnum(20)),
-  "curl -u": (r) => says((x) => `curl -s -u ada:${x} https://example.com`, r.word()),
-  "curl --user": (r) => says((x) => `curl --user "ada:${x}" https://example.com`, r.word()),
+    sample((x) => `"Server=db;User Id=sa;Password=${x};Encrypt=true"`, r.alnum(12)),
+  "variable of a Dockerfile": (r) => sample((x) => `ENV NPM_TOKEN ${x}`, r.alnum(36)),
+  "key in a sentence": (r) => sample((x) => `My secret key is ${x}, use it`, r.alnum(20)),
+  "curl -u": (r) => sample((x) => `curl -s -u ada:${x} https://example.com`, r.word()),
+  "curl --user": (r) => sample((x) => `curl --user "ada:${x}" https://example.com`, r.word()),
   "curl with an Authorization header": (r) =>
-    says((x) => `curl -H "Authorization: Bearer ${x}" https://example.com`, r.alnum(20)),
+    sample((x) => `curl -H "Authorization: Bearer ${x}" https://example.com`, r.alnum(20)),
   "curl with a vendor's header": (r) =>
-    says((x) => `curl -H 'X-Vendor-Api-Key: ${x}' https://example.com`, r.alnum(20)),
-  "Cookie header": (r) => says((x) => `Cookie: theme=dark; sid=${x}`, r.alnum(20)),
-  "Authorization: Basic": (r) => says((x) => `Authorization: Basic ${x}`, base64(`ada:${r.word()}`)),
-  "docker login -p": (r) => says((x) => `docker login -u ada -p ${x} registry.example.com`, r.word()),
-  "az login -p": (r) => says((x) => `az login --service-principal -u app -p ${x} --tenant t`, r.alnum(20)),
-  "sshpass -p": (r) => says((x) => `sshpass -p ${x} ssh root@host`, r.word()),
-  "mysql -p": (r) => says((x) => `mysql -u root -p${x} shop`, r.word()),
-  "redis-cli -a": (r) => says((x) => `redis-cli -h cache -a ${x} ping`, r.word()),
-  "openssl pass:": (r) => says((x) => `openssl rsa -in a.pem -passin pass:${x}`, r.word()),
-  "IDENTIFIED BY": (r) => says((x) => `CREATE USER 'a'@'%' IDENTIFIED BY '${x}';`, r.word()),
-  ".netrc": (r) => says((x) => `machine api.example.com login ada password ${x}`, r.word()),
-  "password in a URL": (r) => says((x) => `postgres://ada:${x}@db.example.com/shop`, r.word()),
-  "token as the user of a URL": (r) => says((x) => `git clone https://${x}@git.example.com/a.git`, r.alnum(40)),
-  "Sentry DSN": (r) => says((x) => `https://${x}@o${r.digits(6)}.ingest.sentry.io/${r.digits(7)}`, r.hex(32)),
+    sample((x) => `curl -H 'X-Vendor-Api-Key: ${x}' https://example.com`, r.alnum(20)),
+  "Cookie header": (r) => sample((x) => `Cookie: theme=dark; sid=${x}`, r.alnum(20)),
+  "Authorization: Basic": (r) => sample((x) => `Authorization: Basic ${x}`, base64(`ada:${r.word()}`)),
+  "docker login -p": (r) => sample((x) => `docker login -u ada -p ${x} registry.example.com`, r.word()),
+  "az login -p": (r) => sample((x) => `az login --service-principal -u app -p ${x} --tenant t`, r.alnum(20)),
+  "sshpass -p": (r) => sample((x) => `sshpass -p ${x} ssh root@host`, r.word()),
+  "mysql -p": (r) => sample((x) => `mysql -u root -p${x} shop`, r.word()),
+  "redis-cli -a": (r) => sample((x) => `redis-cli -h cache -a ${x} ping`, r.word()),
+  "openssl pass:": (r) => sample((x) => `openssl rsa -in a.pem -passin pass:${x}`, r.word()),
+  "IDENTIFIED BY": (r) => sample((x) => `CREATE USER 'a'@'%' IDENTIFIED BY '${x}';`, r.word()),
+  ".netrc": (r) => sample((x) => `machine api.example.com login ada password ${x}`, r.word()),
+  "password in a URL": (r) => sample((x) => `postgres://ada:${x}@db.example.com/shop`, r.word()),
+  "token as the user of a URL": (r) => sample((x) => `git clone https://${x}@git.example.com/a.git`, r.alnum(40)),
+  "Sentry DSN": (r) => sample((x) => `https://${x}@o${r.digits(6)}.ingest.sentry.io/${r.digits(7)}`, r.hex(32)),
   "Slack webhook": (r) =>
-    says((x) => `https://hooks.slack.com/services/${x}`, `T${r.upper(8)}/B${r.upper(8)}/${r.alnum(24)}`),
-  "Discord webhook": (r) => says((x) => `https://discord.com/api/webhooks/${x}`, `${r.digits(18)}/${r.url(68)}`),
+    sample((x) => `https://hooks.slack.com/services/${x}`, `T${r.upper(8)}/B${r.upper(8)}/${r.alnum(24)}`),
+  "Discord webhook": (r) => sample((x) => `https://discord.com/api/webhooks/${x}`, `${r.digits(18)}/${r.url(68)}`),
   "Azure storage key": (r) =>
-    says((x) => `AccountName=a;AccountKey=${x};EndpointSuffix=core.windows.net`, `${r.alnum(86)}==`),
+    sample((x) => `AccountName=a;AccountKey=${x};EndpointSuffix=core.windows.net`, `${r.alnum(86)}==`),
   "Azure SAS": (r) =>
-    says(
+    sample(
       (x) => `https://a.blob.core.windows.net/c/f?sv=2022-11-02&se=2027-01-01&sr=b&sp=r&sig=${x}`,
       `${r.alnum(20)}%2B${r.alnum(20)}%3D`,
     ),
   "Azure Service Bus": (r) =>
-    says((x) => `Endpoint=sb://a/;SharedAccessKeyName=Root;SharedAccessKey=${x}`, `${r.alnum(43)}=`),
-  "?key=": (r) => says((x) => `https://maps.example.com/api?key=${x}&q=1`, r.alnum(32)),
-  "?access_token=": (r) => says((x) => `https://example.com/cb?access_token=${x}&state=1`, r.alnum(20)),
-  "?code= of OAuth": (r) => says((x) => `http://localhost:1455/auth/callback?code=${x}&state=1`, r.alnum(32)),
+    sample((x) => `Endpoint=sb://a/;SharedAccessKeyName=Root;SharedAccessKey=${x}`, `${r.alnum(43)}=`),
+  "?key=": (r) => sample((x) => `https://maps.example.com/api?key=${x}&q=1`, r.alnum(32)),
+  "?access_token=": (r) => sample((x) => `https://example.com/cb?access_token=${x}&state=1`, r.alnum(20)),
+  "?code= of OAuth": (r) => sample((x) => `http://localhost:1455/auth/callback?code=${x}&state=1`, r.alnum(32)),
   "AWS SigV4 query": (r) =>
-    says((x) => `https://b.s3.amazonaws.com/f?X-Amz-Expires=60&X-Amz-Signature=${x}`, r.hex(64)),
+    sample((x) => `https://b.s3.amazonaws.com/f?X-Amz-Expires=60&X-Amz-Signature=${x}`, r.hex(64)),
   "private key": (r) =>
-    says((x) => `-----BEGIN RSA ${"PRIVATE"} KEY-----\n${x}\n-----END RSA ${"PRIVATE"} KEY-----`, r.alnum(64)),
-  "private key, cut off": (r) => says((x) => `-----BEGIN OPENSSH ${"PRIVATE"} KEY-----\n${x}`, r.alnum(64)),
+    sample((x) => `-----BEGIN RSA ${"PRIVATE"} KEY-----\n${x}\n-----END RSA ${"PRIVATE"} KEY-----`, r.alnum(64)),
+  "private key, cut off": (r) => sample((x) => `-----BEGIN OPENSSH ${"PRIVATE"} KEY-----\n${x}`, r.alnum(64)),
   "private key in JSON": (r) =>
-    says(
+    sample(
       (x) => `{"private_key":"-----BEGIN ${"PRIVATE"} KEY-----\\n${x}\\n-----END ${"PRIVATE"} KEY-----\\n"}`,
       r.alnum(64),
     ),
 };
 
-const says = (text: (secret: string) => string, secret: string): Said => [text(secret), secret];
+const sample = (text: (secret: string) => string, secret: string): Sample => [text(secret), secret];
 
-/** A key that somebody or something changed the look of. */
-const DISGUISED: Readonly<Record<string, (r: Make) => Said>> = {
+/** Keys whose appearance was changed. */
+const DISGUISED: Readonly<Record<string, (r: Make) => Sample>> = {
   "base64 of a key": (r) => {
     const wrapped = base64(`${"gh"}p_${r.alnum(36)}`);
     return [`data: ${wrapped}`, wrapped.slice(4, 30)];
@@ -247,11 +247,11 @@ const DISGUISED: Readonly<Record<string, (r: Make) => Said>> = {
   "zero-width characters in a key": (r) => split(r, (one, two) => `${one}\u200b${two}`),
   "zero-width characters in a prefix": (r) =>
     split(r, (one, two) => `${one[0]}\u200d${one.slice(1, 3)}\ufeff${one.slice(3)}${two}`),
-  "zero-width characters in a name": (r) => says((x) => `DB_PASS\u200bWORD=${x}`, r.alnum(12)),
-  "percent-encoded assignment": (r) => says((x) => `next=%2Fcb%3Faccess_token%3D${x}%26a%3D1`, r.alnum(20)),
+  "zero-width characters in a name": (r) => sample((x) => `DB_PASS\u200bWORD=${x}`, r.alnum(12)),
+  "percent-encoded assignment": (r) => sample((x) => `next=%2Fcb%3Faccess_token%3D${x}%26a%3D1`, r.alnum(20)),
 };
 
-function split(r: Make, text: (one: string, two: string) => string): Said {
+function split(r: Make, text: (one: string, two: string) => string): Sample {
   const [one, two] = [r.alnum(18), r.alnum(18)];
   return [text(`${"gh"}p_${one}`, two), one, two];
 }

@@ -1,4 +1,4 @@
-/** A server of one's own over a copy of a recorded home, and a reader of its live stream. */
+/** A server over a copy of a recorded home, and a client of its live stream. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ export interface TestServer extends Served {
   readonly scratch: string;
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Its messages; empty if all is well. */
+  /** Messages of the server; empty if there are no problems. */
   readonly messages: readonly string[];
   get(path: string, init?: RequestInit): Promise<Response>;
   json<T>(path: string, init?: RequestInit): Promise<T>;
   close(): Promise<void>;
 }
 
-/** Null as home: one where no agent has worked. */
+/** `home` is null for an empty home. */
 export async function startServer(home: string | null, options: Partial<ServeOptions> = {}): Promise<TestServer> {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-server-"));
   const copy = join(scratch, "home");
@@ -60,7 +60,7 @@ export interface Message {
   readonly data: Record<string, unknown>;
 }
 
-/** Reads a stream as a browser does; `cut` ends it in the middle of things. */
+/** Reads a stream as a browser does; `cut` closes it in the middle. */
 export class LiveReader {
   readonly messages: Message[] = [];
   readonly #abort = new AbortController();
@@ -109,7 +109,7 @@ export class LiveReader {
     await this.#done;
   }
 
-  /** Resolves when the server has ended it. */
+  /** Resolves when the server has closed it. */
   get ended(): Promise<void> {
     return this.#done;
   }

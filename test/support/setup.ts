@@ -1,5 +1,5 @@
 /**
- * Runs before each file of tests. Windows adds the real profile folder to the environment of every process, where tests
- * give a home of their own.
+ * Runs before each test file. Windows adds the real profile folder to the environment of every process, which must not
+ * override the home of a test.
  */
 if (process.platform === "win32") Reflect.deleteProperty(process.env, "USERPROFILE");

@@ -1,4 +1,4 @@
-/** Our own code as text, for rules that are programs. */
+/** The source code of the repository as text, for rules that are checked by tests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { filesBelow } from "./fixtures.ts";
@@ -19,7 +19,7 @@ export function sourceFiles(folder: "src" | "test" | "web"): SourceText[] {
 
 export const isTest = ({ path }: SourceText) => path.endsWith(".test.ts");
 
-/** Strings are matched first, so that what looks like a comment in them is none. */
+/** Strings are matched first, so that comment markers inside of them are ignored. */
 const STRING_OR_COMMENT =
   /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|(?<![:\\])\/\/[^\n]*/g;
 
@@ -28,7 +28,7 @@ export const withoutComments = (text: string) =>
 export const withoutStrings = (text: string) =>
   text.replace(STRING_OR_COMMENT, (_all, string: string | undefined) => (string === undefined ? "" : '""'));
 
-/** What a file imports or exports from elsewhere, types included. */
+/** The modules that a file imports or re-exports, types included. */
 export function importsOf(text: string): string[] {
   const code = withoutComments(text);
   return [...code.matchAll(/\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, target]) => target ?? "");

@@ -1,4 +1,4 @@
-/** The stories that recordings tell, for those who test exporters. */
+/** Stories of recordings, for tests of exporters. */
 
 import { dirname } from "node:path";
 import { readStory } from "../../src/app/export/story.ts";
@@ -6,9 +6,9 @@ import { readMachine } from "../../src/app/machine.ts";
 import type { Story } from "../../src/core/views/story.ts";
 import { homeEnv } from "./fixtures.ts";
 
-/** One for each thread of a home; no agent in a recording is alive. */
+/** One for each thread of a home; no recorded agent is running. */
 export async function storiesOf(home: string): Promise<Story[]> {
-  // What retinue recorded itself lies beside the home.
+  // Recordings of retinue itself are next to the home.
   const env = { ...homeEnv(home), RETINUE_HOME: dirname(home) };
   const { forest, library } = await readMachine({ env, liveness: () => "gone" });
   const stories: Story[] = [];

@@ -1,4 +1,4 @@
-/** Threads with totals of the product's own, for tests of what follows from them. */
+/** Threads with totals of the product, for tests of what depends on them. */
 
 import type { ModelCalled, ModelCallMissing, TotalStated } from "../../src/core/facts/observation.ts";
 import { NO_AMOUNTS, NO_TOKENS } from "../../src/core/facts/usage.ts";
@@ -9,7 +9,7 @@ import { agent, LATER, notebook, parentNamed, record, row, thread } from "./obse
 export const [main, worker, fork] = [thread("t"), agent("t", "worker"), thread("fork")];
 export type Book = ReturnType<typeof notebook>;
 
-/** An answer of 100 output tokens, for so much input. */
+/** A response of 100 output tokens, for the given input. */
 export const answered = (response: string, inputTokens: number, more: Partial<ModelCalled> = {}): ModelCalled => ({
   type: "model-call",
   response: row(response),
@@ -52,7 +52,7 @@ export function say(
   book.see({ by, at, keys }, answered(response, inputTokens, more));
 }
 
-/** The thread answers for 10, its worker for 20. */
+/** The thread has a response with 10 input tokens, its worker one with 20. */
 export function family(): Book {
   const book = notebook();
   say(book, 1_000, "R1", 10);

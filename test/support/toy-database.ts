@@ -1,4 +1,4 @@
-/** A product that keeps everything in one database: things, and texts in each. */
+/** A made-up product that keeps everything in one database: things, each with texts. */
 import { DatabaseSync } from "node:sqlite";
 import { recordKey, threadKey } from "../../src/core/facts/ids.ts";
 import { FindingsOf } from "../../src/core/ports/findings.ts";
@@ -107,7 +107,7 @@ export const toyProvider: Provider = {
       : null,
 };
 
-/** The product itself, writing. */
+/** The product itself, which writes the database. */
 export class ToyProduct {
   readonly db: DatabaseSync;
   #at = 1;
@@ -120,7 +120,7 @@ export class ToyProduct {
     );
   }
 
-  say(thing: string, id: string, text: string) {
+  write(thing: string, id: string, text: string) {
     this.#at += 1;
     this.db
       .prepare("INSERT INTO thing VALUES (?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision")

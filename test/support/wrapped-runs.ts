@@ -1,4 +1,4 @@
-/** Homes with programs in them that are called as agents are, run by `retinue run`. */
+/** Homes with programs that are named like agents, for `retinue run`. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -22,7 +22,7 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 let homes = 0;
 
-/** A home of its own, and programs in it that are called as agents are. */
+/** A new home with programs that are named like agents. */
 export function stage() {
   const home = join(scratch, `home-${homes++}`);
   mkdirSync(home, { recursive: true });
@@ -50,7 +50,7 @@ export async function outcome(child: ChildProcess, input?: Buffer) {
   return { code, signal, stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr) };
 }
 
-/** Every byte there is, in pieces that cut letters and lines in two. */
+/** Every byte value, in pieces that split characters and lines. */
 export const NOISE = `
 const bytes = Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256);
 for (let i = 0; i < bytes.length; i += 1237) process.stdout.write(bytes.subarray(i, i + 1237));
@@ -58,7 +58,7 @@ process.stderr.write(Buffer.from([0, 255, 10, 200]));
 process.exitCode = 7;
 `;
 export const noise = Buffer.from(Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256));
-/** A recorded stream, as if it were printed now. */
+/** A recorded stream, printed now. */
 export const STREAM = readFileSync(join(FIXTURES, "claude/d-background/recordings/claude/run/stdout.jsonl"), "utf8")
   .trim()
   .split("\n")

@@ -1,11 +1,11 @@
-/** Homes that a test may spoil. */
+/** Homes that a test may damage. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { type RecordedHome, recordedHome } from "../fixtures.ts";
 
-/** A folder for the tests of this file, gone when they are done; `FUZZ_KEEP=1` keeps what failed in it. */
+/** A folder for the tests of a file, removed at the end; `FUZZ_KEEP=1` keeps the failed cases. */
 export function scratchFolder(): () => string {
   let folder = "";
   beforeAll(() => {
@@ -24,7 +24,7 @@ export interface SpoilableHome extends RecordedHome {
   put(path: string, content: string | Uint8Array): string;
 }
 
-/** A copy of a recording, and a place for what retinue itself keeps. */
+/** A copy of a recording, and a folder for retinue's own files. */
 export function spoilable(folder: string, name: string): SpoilableHome {
   const base = mkdtempSync(join(folder, `${name}-`));
   const recorded = recordedHome("claude", name);

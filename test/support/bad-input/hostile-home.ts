@@ -2,23 +2,23 @@ import { agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse 
 import { type SpoilableHome, spoilable } from "./homes.ts";
 
 /**
- * What terminals obey (CSI, OSC for titles, links and the clipboard, C1, DEL) and what deceives readers (bidi controls,
+ * Control sequences (CSI, OSC for titles, links and the clipboard, C1, DEL) and deceptive characters (bidi controls,
  * zero-width characters, tags).
  */
 export const EVIL =
   "\u001b[31m\u001b]0;title\u0007\u001b]52;c;ZXZpbA==\u001b\\\u001b]8;;http://evil.invalid\u0007\u009b2J\u009d0;x\u009c\u007f\u0085\u0090\r\n\u202eevil\u2066\u200b\u{e0041}\ufeff\u0000\u001b[";
 
-/** Everything but line breaks and tabs. */
+/** All control characters except line breaks and tabs. */
 export const OBEYED =
   /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/u;
 
 export interface HostileHome extends SpoilableHome {
   readonly uri: string;
-  /** The id of the agent below it, which is hostile too. */
+  /** The id of the agent below it, which is also hostile. */
   readonly agentId: string;
 }
 
-/** A home whose only thread has hostile text wherever a product writes text. */
+/** A home whose only thread has hostile text in every text field. */
 export function hostileHome(folder: string): HostileHome {
   const home = spoilable(folder, "a-single");
   const agentId = `a0b1${EVIL}`;

@@ -1,4 +1,4 @@
-/** Looks at a home with everything the command line would show of it. */
+/** Reads a home with everything that the command line would show. */
 import { join } from "node:path";
 import { expect } from "vitest";
 import { type Machine, readMachine } from "../../../src/app/machine.ts";
@@ -19,7 +19,7 @@ export interface Look {
   readonly examined: Examination;
 }
 
-/** `data` is where retinue may keep what it likes; it must not be where records are. */
+/** `data` is the folder for retinue's own files; it must not contain records. */
 export async function look(
   home: string,
   data: string,
@@ -37,20 +37,20 @@ export async function look(
   return { machine, shown, examined: examine(machine.library, await loadSettings(env), env, null) };
 }
 
-/** What the files still say is shown, what they no longer say is reported, and every model call counts once. */
+/** What the files still contain is shown, what cannot be read is reported, and every model call counts once. */
 export function expectNothingLost(home: string, truth: readonly RecordedThread[], { machine, shown, examined }: Look) {
   const remains = remainsOf(home);
   expect(lost(remains, truth, shown), `in ${home}`).toEqual([]);
-  const told = machine.problems.map((problem) => problem.where);
-  const untold = [...remains.spoilt].filter(
-    (path) => !told.some((where) => where.startsWith(join(home, ".claude", path))),
+  const reported = machine.problems.map((problem) => problem.where);
+  const unreported = [...remains.spoilt].filter(
+    (path) => !reported.some((where) => where.startsWith(join(home, ".claude", path))),
   );
-  expect(untold, "files that hold what cannot be read, and doctor says nothing").toEqual([]);
+  expect(unreported, "files with unreadable parts that doctor does not report").toEqual([]);
   expect(examined.problems.reduce((sum, problem) => sum + problem.count, 0)).toBeGreaterThanOrEqual(
     remains.spoilt.size,
   );
   const usages = shown.map((tree) => tree.usage.subtree);
-  // Calls that no record holds, but the product's totals reveal.
+  // Model calls that no record contains, but that follow from the product's totals.
   const revealed = [...machine.forest.agents.values()].reduce((sum, agent) => sum + agent.revealed.length, 0);
   const calls = usages.reduce((sum, usage) => sum + usage.calls, 0) - revealed;
   expect(calls, `model calls in ${home}`).toBeGreaterThanOrEqual(remains.responses.size);

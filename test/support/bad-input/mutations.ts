@@ -1,16 +1,13 @@
-/**
- * Ways in which files go bad: crashes, full disks, editors, copies over the wrong wire. Each changes the bytes of one
- * file.
- */
+/** Ways to damage files: crashes, full disks, editors, bad transfers. Each changes the bytes of one file. */
 import type { Random } from "../../../scripts/bench/random.ts";
 
 export interface Mutation {
   readonly name: string;
-  /** Files it means something for, by their names. */
+  /** Names of the files that it applies to. */
   readonly files: RegExp;
-  /** False where every record is still there afterwards, so that there is nothing to tell of. */
+  /** False if every record is still readable afterwards, so that there is nothing to report. */
   readonly loses: boolean;
-  /** What happens most in life is tried on every recording, the rest on some. */
+  /** Common kinds of damage are tried on every recording, the others on some. */
   readonly often?: true;
   readonly change: (bytes: Buffer, random: Random) => Buffer;
 }
@@ -25,7 +22,7 @@ const joined = (lines: readonly string[]) => Buffer.from(lines.join("\n"), "lati
 const eachLine = (bytes: Buffer, change: (line: string) => string) =>
   joined(linesOf(bytes).map((line) => (line === "" ? line : change(line))));
 
-/** In latin1, one character a byte, so that nothing else changes on the way. */
+/** In latin1, one character per byte, so that no other byte changes. */
 const JUNK: readonly ((line: string, random: Random) => string)[] = [
   (line, random) => line.slice(0, random.below(line.length)),
   (line, random) => line.slice(random.below(line.length)),
@@ -88,7 +85,7 @@ const pretty = (line: string) => {
   try {
     return Buffer.from(JSON.stringify(JSON.parse(Buffer.from(line, "latin1").toString()), null, 2)).toString("latin1");
   } catch {
-    // Bad already.
+    // Not JSON.
     return line;
   }
 };

@@ -1,7 +1,6 @@
 /**
- * What files still say, by a scan of its own: it shares no code with the product, so that a mistake cannot agree with
- * itself.
- * It knows far less than the product. Whatever it finds must be shown; what else is shown is not its business.
+ * What files still contain, by an independent scan that shares no code with the product, so that both cannot have the
+ * same bug. It knows far less than the product. Whatever it finds must be shown; more may be shown.
  */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -13,17 +12,17 @@ type Json = Readonly<Record<string, unknown>>;
 export interface Remains {
   /** Threads that have a record of a conversation. */
   readonly threads: ReadonlySet<string>;
-  /** Agents that a result, a meta file or a file of their own speaks of. */
+  /** Agents that a result, a meta file or their own file names. */
   readonly agents: ReadonlySet<string>;
-  /** Calls that asked for an agent. */
+  /** Calls that spawned an agent. */
   readonly calls: ReadonlySet<string>;
   /**
-   * Model calls, by the id of the response: those that must count, and those whose record is damaged and may say less
-   * than it did.
+   * Model calls, by the id of the response: those that must count, and those whose record is damaged and may be
+   * incomplete.
    */
   readonly responses: ReadonlySet<string>;
   readonly doubtful: ReadonlySet<string>;
-  /** Files with a line in them that cannot be read, and files that hold nothing. */
+  /** Files with an unreadable line, and empty files. */
   readonly spoilt: ReadonlySet<string>;
 }
 
@@ -37,7 +36,7 @@ function parsed(text: string): Json | null {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : null;
   } catch {
-    // That is what is to be found out.
+    // Not JSON.
     return null;
   }
 }
@@ -92,8 +91,7 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
   }
   if (written === 0) found.spoilt.add(path);
   const messages = rows.filter((row) => row.type === "user" || row.type === "assistant");
-  // A file that begins in the middle of a conversation is the product's own work, unless its beginning is what was
-  // lost.
+  // A file that begins in the middle of a conversation is internal work, unless its beginning was lost.
   const begins =
     beginsBadly ||
     messages.some((row) => row.type === "user" && row.parentUuid === null) ||
@@ -117,7 +115,7 @@ const isPassedOver = (line: string) =>
     line,
   );
 
-/** What a warm-up of the product never holds. */
+/** Whether a record shows real work, which a warm-up of the product never contains. */
 function isWork(row: Json): boolean {
   const { content } = object(row.message);
   if (row.type === "user")
@@ -146,7 +144,7 @@ function scanRow(row: Json, isDamaged: boolean, found: Found) {
   }
 }
 
-/** The part of what is shown that is looked at; `retinue tree --json` has it. */
+/** The part of `retinue tree --json` that is checked. */
 export interface Shown {
   readonly agentId: string | null;
   readonly sessionId: string;
@@ -154,9 +152,9 @@ export interface Shown {
   readonly children: readonly Shown[];
 }
 
-/** Whom the files still speak of and nobody shows, as sentences. Only who is known to have been an agent counts. */
+/** Agents that the files still name and that are not shown, as sentences. Only agents of the truth count. */
 export function lost(remains: Remains, truth: readonly RecordedThread[], shown: readonly Shown[]): string[] {
-  const all = shown.flatMap(everybody);
+  const all = shown.flatMap(allAgents);
   const threads = new Set(all.map((one) => one.sessionId));
   const agents = new Set(all.flatMap((one) => [one.agentId ?? [], one.link?.toolCallId ?? []].flat()));
   const missing: string[] = [];
@@ -173,4 +171,4 @@ export function lost(remains: Remains, truth: readonly RecordedThread[], shown: 
   return missing;
 }
 
-const everybody = (one: Shown): Shown[] => [one, ...one.children.flatMap(everybody)];
+const allAgents = (one: Shown): Shown[] => [one, ...one.children.flatMap(allAgents)];
