@@ -1,4 +1,4 @@
-/** Who may know whom. A rule that matters is a program: see ARCHITECTURE.md for the reasons. */
+/** Import rules and other rules of the code. See ARCHITECTURE.md for the reasons. */
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ import {
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   providers: ["core"],
-  // Packages: the operating system's own watchers, which nobody should write again.
+  // Packages: file watchers of the operating system, which are not worth writing again.
   transports: ["core", "node", "package"],
   stores: ["core", "node", "package"],
   exporters: ["core", "node"],
@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ["core", "app", "node", "package"],
 };
 
-/** Folders of the core, each with those it builds on. */
+/** Folders of the core, each with those that it may import. */
 const CORE_BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   tools: [],
   facts: ["tools"],
@@ -38,7 +38,7 @@ const CORE_BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
 /** The only file of `app` that names the implementation of the stores. */
 const NAMES_DATABASES = "src/app/databases.ts";
 
-/** Products there are providers for, or may be one day. */
+/** Products that have a provider, or may have one later. */
 const PRODUCTS = new Set([
   ...KNOWN.map((p) => p.name),
   "claude",
@@ -56,24 +56,24 @@ const LISTS = new Set(["src/providers/index.ts", "src/providers/loaded.ts"]);
 
 const MAX_LINES = 500;
 
-/** The only files that turn numbers and times into words; the second one adds the time zone of the browser. */
+/** The only files that format numbers and times as text; the second one adds the time zone of the browser. */
 const FORMATTERS = new Set(["src/core/tools/format.ts", "web/src/data/format.ts"]);
 
 /**
  * Decimals, dollar signs before an amount, percent signs and units of time after one, local dates, plurals, and the
- * dash for what is unknown.
+ * dash for unknown values.
  */
 const FORMATTING =
   /\.toFixed\(|\.toLocale\w+\(|\bIntl\.|[`"]\$(?:\$\{|")|\} (?:%|ms|s|m|h|d)[`<\s]|=== 1 \? "" : "s"|"–"/;
 
-/** The type, not a variable of that name. */
+/** The type `any`, not a variable of that name. */
 const EXPLICIT_ANY = /(?:[:<|&]|\bas)\s*any\b(?!\s*(?:[(.?]|[!=]==))/;
 
 const MAKING = /\b(?:mkdir|writeFile|appendFile|copyFile|createWriteStream)(?:Sync)?\(/;
 
 /**
- * The one place, and those that write what is not retinue's own, or into a folder that is closed already: staged
- * imports, and databases that the app has made.
+ * The file that creates private files, and those that write files of others, or into a folder that is already private:
+ * staged imports, and databases that the app has created.
  */
 const WRITERS = [
   "src/transports/private.ts",
@@ -104,21 +104,21 @@ const dashboard = sourceFiles("web").filter((file) => !isTest(file));
 const everything = [...sourceFiles("src"), ...sourceFiles("test"), ...sourceFiles("web")];
 const folderOf = (path: string) => path.split("/")[1] ?? "";
 
-/** Packages that only work something out. */
+/** Packages that only compute. */
 const DATA_PACKAGES = new Set(["eventsource-parser", "d3-hierarchy"]);
 
 describe("imports", () => {
-  it("are checked for every folder there is", () => {
+  it("are checked for every folder", () => {
     expect(
       [...new Set(product.map((file) => folderOf(file.path)))].filter((folder) => !(folder in MAY_IMPORT)),
     ).toEqual([]);
   });
 
-  it("go only where the folder's rule allows", () => {
+  it("follow the rule of their folder", () => {
     expect(product.flatMap(forbiddenImports)).toEqual([]);
   });
 
-  it("of one provider never lead to another: only the list knows them all", () => {
+  it("of one provider never lead to another; only the list imports them all", () => {
     const crossing = product
       .filter((file) => folderOf(file.path) === "providers" && !LISTS.has(file.path))
       .flatMap((file) =>
@@ -133,7 +133,7 @@ describe("imports", () => {
     expect(crossing).toEqual([]);
   });
 
-  it("of manifests load nothing but what hooks and status lines need", () => {
+  it("of manifests load only what hooks and status lines need", () => {
     const heavy = product
       .filter((file) => /^src\/providers\/\w+\/manifest\.ts$/.test(file.path))
       .flatMap((file) =>
@@ -145,18 +145,18 @@ describe("imports", () => {
     expect(heavy).toEqual([]);
   });
 
-  it("within the core go from a folder to those it builds on", () => {
+  it("within the core follow the order of its folders", () => {
     expect(product.filter(({ path }) => path.startsWith("src/core/")).flatMap(importsAgainstLayers)).toEqual([]);
   });
 
-  it("of app lead to the databases in one place", () => {
+  it("of app lead to the databases in one file only", () => {
     const naming = product
       .filter(({ path }) => path.startsWith("src/app/") && path !== NAMES_DATABASES)
       .filter((file) => importsOf(file.text).some((target) => resolved(file, target).startsWith("src/stores/sqlite/")));
     expect(naming.map(({ path }) => path)).toEqual([]);
   });
 
-  it("of the dashboard lead to the core and to nothing else of ours; its data layer knows neither pages nor the browser's framework", () => {
+  it("of the dashboard lead only to the core; its data layer imports neither pages nor the framework", () => {
     const wrong = dashboard.flatMap((file) =>
       importsOf(file.text)
         .map((target) => resolved(file, target))
@@ -172,7 +172,7 @@ describe("imports", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("name the file they mean, with its ending", () => {
+  it("include the file extension", () => {
     expect(
       everything.flatMap((file) =>
         importsOf(file.text)
@@ -192,7 +192,7 @@ describe("code", () => {
     expect(naming.map((file) => file.path)).toEqual([]);
   });
 
-  it("has no any, and silences no checker", () => {
+  it("has no any, and disables no checker", () => {
     const any = everything.flatMap((file) =>
       linesThat(withoutStrings(file.text), EXPLICIT_ANY).map((line) => `${file.path}: ${line}`),
     );
@@ -204,21 +204,21 @@ describe("code", () => {
     expect([...any, ...silenced]).toEqual([]);
   });
 
-  it("formats numbers and times for people in one place", () => {
+  it("formats numbers and times in one place", () => {
     const elsewhere = [...product, ...dashboard]
       .filter(({ path }) => !FORMATTERS.has(path))
       .flatMap(({ path, text }) => linesThat(withoutComments(text), FORMATTING).map((line) => `${path}: ${line}`));
     expect(elsewhere).toEqual([]);
   });
 
-  it("makes folders and files in one place, which closes them to other users", () => {
+  it("creates folders and files in one place, which makes them private", () => {
     const elsewhere = product
       .filter(({ path }) => !WRITERS.some((writer) => path.startsWith(writer)))
       .flatMap(({ path, text }) => linesThat(withoutComments(text), MAKING).map((line) => `${path}: ${line}`));
     expect(elsewhere).toEqual([]);
   });
 
-  it("reads files in places that bound them and do not wait for a pipe", () => {
+  it("reads files only in places that limit the size and do not block on a pipe", () => {
     const reads = /\breadFile(?:Sync)?\(|\bopenSync\([^)]*"r"|\bcreateReadStream\((?![^)]*\bfd\b)/;
     expect(
       product
@@ -227,7 +227,7 @@ describe("code", () => {
     ).toEqual([]);
   });
 
-  it("leaves no test out", () => {
+  it("skips no test", () => {
     const left = everything
       .filter(isTest)
       .flatMap((file) =>
@@ -249,7 +249,7 @@ describe("code", () => {
 });
 
 describe("dependencies", () => {
-  it("have exact versions, so that a new one comes by a change of ours alone", () => {
+  it("have exact versions, so that updates are explicit", () => {
     const { dependencies, devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as Record<
       string,
       Record<string, string>
@@ -313,7 +313,7 @@ describe("the rules above", () => {
     },
   );
 
-  it("see code, not comments, and comments, not strings", () => {
+  it("distinguish code, comments and strings", () => {
     const text = 'const a = "http://x"; // codex\n/* codex\n */ const b = `//x`;';
     expect(withoutComments(text)).toBe('const a = "http://x"; \n const b = `//x`;');
   });
@@ -342,7 +342,7 @@ function importsAgainstLayers(file: SourceText): string[] {
 const resolved = (file: SourceText, target: string) =>
   target.startsWith(".") ? posix.join(posix.dirname(file.path), target) : target;
 
-/** A folder of ours, or where else an import leads. Tests and what lies outside of src are nobody's to import. */
+/** The folder of an import, or another origin. Tests and files outside of src must not be imported. */
 function kindOf(path: string): string {
   if (path.startsWith("node:")) return "node";
   if (path.startsWith("src/")) return folderOf(path);

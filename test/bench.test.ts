@@ -1,4 +1,4 @@
-/** The homes that the benchmark reads: as large as they say, the same for the same seed, and read to the last token. */
+/** The generated homes of the benchmark: of the stated size, the same for the same seed, and read to the last token. */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ const digest = (folder: string) => {
 describe("a generated home", () => {
   const options = { bytes: 4_000_000, sessions: 12, seed: 7 };
 
-  it("is the same for the same seed, and another for another", () => {
+  it("is the same for the same seed, and differs for another", () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => join(scratch(), name)) as [string, string, string];
     const stats = writeHome(a, options);
     expect(writeHome(b, options)).toEqual({
@@ -39,7 +39,7 @@ describe("a generated home", () => {
     expect(digest(a)).not.toBe(digest(c));
   });
 
-  it("holds what its numbers say, and all of it is found", async () => {
+  it("contains the stated numbers of records, and all of them are found", async () => {
     const home = join(scratch(), "read");
     const stats = writeHome(join(home, ".claude"), options);
     const transcripts = filesBelow(home).filter((path) => path.endsWith(".jsonl"));
@@ -81,7 +81,7 @@ describe("generated rollouts", () => {
 });
 
 describe("a long thread", () => {
-  it("has as many records as it should, a second apart, and grows now", async () => {
+  it("has the given number of records, a second apart, and can grow", async () => {
     const home = join(scratch(), "long");
     const load = longThread(home, 700);
     load.write(2, 1);
@@ -99,17 +99,17 @@ describe("a long thread", () => {
 });
 
 describe("file sizes", () => {
-  it("have the quantiles that are published", () => {
+  it("have the published quantiles", () => {
     expect([0.5, 0.75, 0.9, 0.95, 0.99, 1].map(sizeAt)).toEqual([
       105_000, 234_000, 654_000, 1_500_000, 5_400_000, 87_000_000,
     ]);
   });
 
-  it("have the mean that is published: 3,142 files are 1,239 MiB", () => {
+  it("have the published mean: 3,142 files are 1,239 MiB", () => {
     expect(usualFileCount(1_239 * 1024 * 1024) / 3_142).toBeCloseTo(1, 1);
   });
 
-  it("add up, however many there are", () => {
+  it("add up for any number of files", () => {
     for (const count of [1, 10, 1_000]) {
       const sum = fileSizes(50_000_000, count, 1).reduce((total, size) => total + size);
       expect(sum / 50_000_000).toBeCloseTo(1, 3);
@@ -117,7 +117,7 @@ describe("file sizes", () => {
   });
 });
 
-describe("words of the benchmark", () => {
+describe("sizes and limits of the benchmark", () => {
   it.each([
     ["100MB", 100e6],
     ["1.5GB", 1.5e9],
@@ -127,18 +127,18 @@ describe("words of the benchmark", () => {
     expect(parseBytes(words)).toBe(size);
   });
 
-  it("are refused where they are none", () => {
+  it("are rejected if they are invalid", () => {
     expect(() => parseBytes("much")).toThrow("much: not a size");
   });
 
-  it("are in a table that can be read as text", () => {
+  it("are printed as a readable table", () => {
     expect(bytes(103_000_000)).toBe("103 MB");
     expect(markdownTable(["", "wall"], [["first", "1.00 s"]])).toBe(
       "|       |   wall |\n| ----- | -----: |\n| first | 1.00 s |",
     );
   });
 
-  it("mark a limit that does not hold", () => {
+  it("are marked if a limit is exceeded", () => {
     expect([held("at most 8 ms", true), held("at most 8 ms", false), milliseconds(0.0123)]).toEqual([
       "at most 8 ms",
       "**at most 8 ms**",
@@ -148,7 +148,7 @@ describe("words of the benchmark", () => {
 });
 
 describe("options of the benchmark", () => {
-  it("select tables, each alone or several", () => {
+  it("select one or several tables", () => {
     expect(readOptions([])?.only).toEqual(TABLE_NAMES);
     expect(readOptions(["--only", "append"])?.only).toEqual(["append"]);
     expect(readOptions(["--only", "proxy,first"])?.only).toEqual(["proxy", "first"]);
@@ -156,7 +156,7 @@ describe("options of the benchmark", () => {
     expect(readOptions(["--help"])).toBeNull();
   });
 
-  it("name sizes, with 10 GB only on request, and the smallest form of all", () => {
+  it("set sizes, with 10 GB only on request, and a quick form", () => {
     expect(readOptions([])).toMatchObject({
       sizes: [100e6, 1e9],
       sessions: 10_000,
@@ -189,7 +189,7 @@ describe("tables of the benchmark", () => {
   };
   const boldIn = (section: string) => [...section.matchAll(/\*\*(.*?)\*\*/g)].map(([, words]) => words);
 
-  it("say which limits do not hold", () => {
+  it("list the limits that are exceeded", () => {
     const look = { home, ccusage: run(1), ours: run(3.9), kept: 4e6 };
     expect(boldIn(firstSection([look]))).toEqual([]);
     expect(boldIn(firstSection([{ ...look, ours: { ...run(4.1), peakBytes: 301e6 }, kept: 6e6 }]))).toEqual([
@@ -213,7 +213,7 @@ describe("tables of the benchmark", () => {
     ).toEqual(["at most 33 %", "at most 400 MB"]);
   });
 
-  it("replace the one of the same title on the page, and leave the others", () => {
+  it("replace the one with the same title on the page, and keep the others", () => {
     const page = withSections(
       "",
       "# Benchmarks",

@@ -1,4 +1,4 @@
-/** Pages that repeat what the code says: `UPDATE=1 npx vitest run test/docs.test.ts` writes them anew. */
+/** Pages that repeat facts of the code: `UPDATE=1 npx vitest run test/docs.test.ts` rewrites them. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -13,9 +13,9 @@ const ROOT = join(import.meta.dirname, "..");
 describe("docs/settings.md", () => {
   const path = join(ROOT, "docs", "settings.md");
 
-  it("has every key as the code has it", () => {
-    const rows = Object.entries(SETTINGS).map(([key, { text: says, kind, shown }]) =>
-      [`\`${key}\``, says, kind.form, shown].join(" | "),
+  it("lists every setting as defined in the code", () => {
+    const rows = Object.entries(SETTINGS).map(([key, { text, kind, shown }]) =>
+      [`\`${key}\``, text, kind.form, shown].join(" | "),
     );
     const table = [
       "| key | what it does | write | default |",
@@ -29,7 +29,7 @@ describe("docs/settings.md", () => {
     expect(right).toContain(table);
   });
 
-  it("has an example that is right", () => {
+  it("has a valid example", () => {
     const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(path, "utf8")) ?? [];
     const file = readYaml(example);
     const { set, faults } = readSettings("root" in file ? file.root : null, "/home/dev");
@@ -50,7 +50,7 @@ describe("SECURITY.md", () => {
     .split("\n")
     .filter((line) => /^\| (?!they cannot |risk |---)/.test(line));
 
-  it("names for every line of the threat model a test that exists", () => {
+  it("names an existing test for every line of the threat model", () => {
     expect(rows.length).toBeGreaterThan(30);
     for (const row of rows) {
       const tests = [...(row.split("|").at(-2) ?? "").matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path);
@@ -61,7 +61,7 @@ describe("SECURITY.md", () => {
   });
 });
 
-/** Tables of products, which follow from their manifests. */
+/** Tables of products, which are generated from their manifests. */
 describe("the products in", () => {
   const named = PRODUCTS.map(({ product }) => product).sort((a, b) => a.localeCompare(b));
   const byName = PRODUCTS.toSorted((a, b) => a.product.localeCompare(b.product));
@@ -97,7 +97,7 @@ describe("the products in", () => {
         ...byName.flatMap(({ product, printed }) => (printed === undefined ? [] : [[product, `\`${printed.form}\``]])),
       ),
     ],
-  ])("%s are those of the list (%s)", (file, mark, text) => {
+  ])("%s equal the list of products (%s)", (file, mark, text) => {
     const path = join(ROOT, file);
     const page = readFileSync(path, "utf8");
     const right = page.replace(new RegExp(`(?<=<!-- ${mark} -->)[\\s\\S]*?(?=<!-- /${mark} -->)`), () => text);
@@ -106,7 +106,7 @@ describe("the products in", () => {
     expect(readFileSync(path, "utf8")).toBe(right);
   });
 
-  it("are described in a page each", () => {
+  it("have a page each", () => {
     expect(PRODUCTS.filter(({ docs }) => !existsSync(join(ROOT, docs))).map(({ name }) => name)).toEqual([]);
     expect(PRODUCTS.filter(({ rootsForm }) => rootsForm === undefined).map(({ name }) => name)).toEqual([]);
   });
@@ -115,7 +115,7 @@ describe("the products in", () => {
 describe("SECURITY.md", () => {
   const lines = readFileSync(join(ROOT, "SECURITY.md"), "utf8").split("\n");
 
-  it("names a test in every line of its tables, and each of them is there", () => {
+  it("names an existing test in every line of its tables", () => {
     const rows = lines.filter((line) => /^\| (?!---|they cannot|risk)/.test(line));
     expect(rows.length).toBeGreaterThan(20);
     expect(rows.filter((row) => !/`[\w./-]+\.test\.ts`[^|]*\|$/.test(row))).toEqual([]);

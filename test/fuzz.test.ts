@@ -1,7 +1,6 @@
 /**
- * Everything that reads text from outside, with a few inputs that are the same each time, and with all that once failed
- * (fixtures/fuzz).
- * `npm run test:fuzz -- --inputs 1000000 --seed 7` looks further.
+ * Every parser of external text, with a few fixed inputs and with all inputs that failed before (fixtures/fuzz). `npm
+ * run test:fuzz -- --inputs 1000000 --seed 7` tries more.
  */
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,25 +18,25 @@ describe.each(TARGETS)("fuzzed: $name", ({ name, weight, open }) => {
   });
   afterAll(() => target.close?.());
 
-  it("holds for what once failed", async () => {
+  it("passes for inputs that failed before", async () => {
     for (const { name: file, input } of keptInputs(name))
       expect(await faultOf(target, input), `${name}/${file}`).toBeNull();
     expect(target).toBeDefined();
   });
 
-  it("holds for inputs made by chance", async () => {
+  it("passes for random inputs", async () => {
     const { tried, failures } = await campaign(target, { inputs: inputsFor(weight), seed: SEED });
     expect(failures.map(({ input, error }) => ({ error, input: input.toString("latin1") }))).toEqual([]);
     expect(tried).toBe(inputsFor(weight));
   });
 });
 
-it("has no inputs of targets that are gone", () => {
+it("has no inputs of removed targets", () => {
   const known = new Set(TARGETS.map(({ name }) => name));
   expect(readdirSync(CORPUS).filter((name) => !known.has(name))).toEqual([]);
 });
 
-it("finds a fault, and makes the input small that shows it", async () => {
+it("finds a fault, and shrinks its input", async () => {
   const target: Opened = {
     generate: (random) => Buffer.from(Array.from({ length: 200 }, () => 97 + random.below(26))),
     check: (input) => {

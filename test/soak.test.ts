@@ -1,6 +1,6 @@
 /**
- * The soak itself, for seconds instead of minutes: what it writes is found, and what it measures makes sense. `npm run
- * test:soak` is the long one.
+ * The soak test, for seconds instead of minutes: everything that it writes is found, and its measurements are
+ * plausible. `npm run test:soak` is the long one.
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { scratchFolder } from "./support/bad-input/homes.ts";
 const scratch = scratchFolder();
 
 describe("a soak of seconds", () => {
-  it("finds all that was written, and samples the server", async ({ skip }) => {
+  it("finds everything that was written, and samples the server", async ({ skip }) => {
     skip(process.platform !== "linux", "it looks into /proc");
     const options = {
       seconds: 3,
@@ -33,7 +33,7 @@ describe("a soak of seconds", () => {
       for (const number of [rss, heap, files, watches, handles, cpu]) expect(number).toBeGreaterThan(0);
   });
 
-  it("looks at a long transcript in every way", async ({ skip }) => {
+  it("uses a long transcript in every way", async ({ skip }) => {
     skip(process.platform !== "linux", "it looks into /proc");
     const looks = await readLong(join(scratch(), "long"), 300);
     expect(looks.map(({ isRight }) => isRight)).toEqual([true, true, true]);
@@ -66,7 +66,7 @@ describe("the verdict", () => {
   };
   const broken = (soaked: Soaked) => checksOf(soaked).flatMap(({ what, holds }) => (holds ? [] : [what]));
 
-  it("is good where everything is flat and found", () => expect(broken(good)).toEqual([]));
+  it("is good if memory is flat and everything is found", () => expect(broken(good)).toEqual([]));
   it("detects memory that grows", () =>
     expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss + i * 3e6)) })).toEqual([
       "memory, from the middle to the end",

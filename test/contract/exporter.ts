@@ -1,4 +1,6 @@
-/** What every exporter owes: every agent once, every call once, deterministic, no secrets, no active content. */
+/**
+ * The contract of all exporters: every agent once, every model call once, deterministic, no secrets, no active content.
+ */
 import { expect, it } from "vitest";
 import type { Usage } from "../../src/core/facts/usage.ts";
 import { redacted } from "../../src/core/redaction/redact-story.ts";
@@ -7,24 +9,24 @@ import { everyone, type Story } from "../../src/core/views/story.ts";
 import { recordedHomes } from "../support/fixtures.ts";
 import { storiesOf } from "../support/stories.ts";
 
-/** What an export says, read back from what it wrote. */
+/** The content of an export, parsed from its output. */
 export interface ReadBack {
-  /** The agents below the thread; each must be there once. */
+  /** The agents below the thread; each must occur once. */
   readonly agents: readonly { readonly uri: string; readonly parent: string | null }[];
-  /** The tokens of every model call, in any order: input with caches, and output with what was thought. */
+  /** The tokens of every model call, in any order: input including caches, and output including reasoning. */
   readonly calls: readonly { readonly input: number; readonly output: number }[];
 }
 
 export interface ExporterContract {
   readonly write: (story: Story) => string;
-  /** Null where it has no calls one by one. */
+  /** Parses the output of `write`. */
   readonly read: (text: string) => ReadBack;
 }
 
 const SECRETS = ["DB_PASSWORD=hunter2secret", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"] as const;
 
 export function exporterContract(provider: string, { write, read }: ExporterContract): void {
-  it(`${provider}: every agent once, under its parent; every call once; the same bytes twice`, async () => {
+  it(`${provider}: every agent once, below its parent; every model call once; equal output each time`, async () => {
     for (const { home } of recordedHomes(provider)) {
       for (const story of await storiesOf(home)) {
         const text = write(story);
@@ -38,7 +40,7 @@ export function exporterContract(provider: string, { write, read }: ExporterCont
     }
   });
 
-  it(`${provider}: secrets stay here, and hostile text does nothing`, async () => {
+  it(`${provider}: contains no secrets and no active content`, async () => {
     const [home] = recordedHomes(provider);
     for (const story of await storiesOf(home?.home ?? "")) {
       const spoilt = withTexts(
@@ -63,7 +65,7 @@ function sumsOf(calls: ReadBack["calls"]) {
   });
 }
 
-/** What the tree counts by the product's stated total alone. */
+/** Usage that the tree knows only from the product's total. */
 function undividedIn(story: Story): ReadBack["calls"] {
   return [...everyone(story)].flatMap(({ undivided }) =>
     undivided.map(({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }) => ({

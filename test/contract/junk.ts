@@ -1,4 +1,4 @@
-/** Records that no product wrote: noise, records cut off, records in which something is of the wrong kind. */
+/** Records that no product wrote: noise, truncated records, and records with values of the wrong type. */
 import fc from "fast-check";
 import type { FixtureSource } from "./sources.ts";
 
@@ -12,13 +12,13 @@ export class JunkRecord {
     this.record = record;
   }
 
-  /** A failure is read by people. */
+  /** Shown in failure messages. */
   [fc.toStringMethod](): string {
     return `${this.source.name} with ${new TextDecoder().decode(this.record)}`;
   }
 }
 
-/** Each of a wrong kind somewhere; the names are those that plain objects know without being told. */
+/** Values of a wrong type; the names are properties that every plain object inherits. */
 export const WRONG: readonly unknown[] = [
   null,
   true,
@@ -70,7 +70,7 @@ export function junkRecords(sources: readonly FixtureSource[]): fc.Arbitrary<Jun
   return fc.oneof({ arbitrary: mutated, weight: 6 }, cutOff, misplaced, noise, otherJson);
 }
 
-/** One or two records of every shape there is: thousands of like ones would only crowd out the rare. */
+/** One or two records of every shape: thousands of similar ones would crowd out the rare ones. */
 export function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   const taken = new Map<string, JunkRecord[]>();
   for (const source of sources) {
@@ -88,17 +88,17 @@ export function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   return [...taken.values()].flat();
 }
 
-/** Null for the few files that hold something else. */
+/** Null for the few files that are not JSON. */
 function jsonIn(record: Uint8Array): { type?: unknown } | null {
   try {
     return JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
   } catch {
-    // It is junk already.
+    // Not JSON.
     return null;
   }
 }
 
-/** Walks down by the numbers given, as far as there is anything to walk into, and puts `to` there. */
+/** Follows the given numbers down into the value as far as possible, and sets `to` there. */
 export function replaceAt(value: unknown, [step, ...rest]: readonly number[], to: unknown): unknown {
   if (step === undefined || typeof value !== "object" || value === null) return to;
   const keys = Object.keys(value);

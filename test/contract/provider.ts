@@ -1,4 +1,4 @@
-/** What every provider promises, whatever product it reads. Called once for each in the list of products. */
+/** The contract of all providers. Called once for each product in the list. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -28,13 +28,13 @@ export function providerContract(provider: Provider, fixtures: string): void {
 
     it("has fixtures that it can read", () => {
       const found = sources.flatMap(readAll);
-      // What has no home of its own is a few notes.
+      // Fixtures without a home contain only notes.
       const isSmall = provider.roots({}, "/home/dev").length === 0;
       expect(found.flatMap((f) => f.observations).length).toBeGreaterThan(isSmall ? 10 : 100);
       expect(found.flatMap((f) => f.problems)).toEqual([]);
     });
 
-    it("says where its format is known from: a version of the product, and when that was checked", () => {
+    it("states the product version that its format was checked with, and when", () => {
       const page = readFileSync(join(ROOT, provider.docs), "utf8");
       expect(page).toMatch(/\d+\.\d+\.\d+/);
       expect(page).toMatch(/checked[^\n]*\b20\d\d-\d\d-\d\d\b/i);
@@ -44,28 +44,28 @@ export function providerContract(provider: Provider, fixtures: string): void {
       for (const source of sources) expect(readAll(source)).toEqual(readAll(source));
     });
 
-    it("gives what is there already the same findings when the file has grown", () => {
+    it("gives the same findings for existing records after the file has grown", () => {
       for (const source of sources) {
         const half = Math.ceil(source.records.length / 2);
         expect(readAll({ ...source, records: source.records.slice(0, half) })).toEqual(readAll(source).slice(0, half));
       }
     });
 
-    it("gives no two observations of a file the same id", () => {
+    it("gives every observation of a file a unique id", () => {
       for (const source of sources) {
         const ids = readAll(source).flatMap((f) => f.observations.map((o) => o.id));
         expect(new Set(ids).size).toBe(ids.length);
       }
     });
 
-    it("knows the ids of its own threads and agents", () => {
+    it("recognises the ids of its own threads and agents", () => {
       const threads = recordedHomes(provider.name, fixtures).flatMap((home) => home.threads);
       expect(threads.map((t) => t.root).filter((id) => !provider.isThreadId(id))).toEqual([]);
       const agents = threads.flatMap((t) => t.agents.flatMap((a) => a.agentId ?? []));
       expect(agents.filter((id) => !provider.isAgentId(id))).toEqual([]);
     });
 
-    it("never throws, whatever the bytes are, and finds only plain facts", () => {
+    it("never throws, whatever the bytes, and returns only plain data", () => {
       fc.assert(
         fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 4 }), (junk) => {
           const [{ source } = fail("no junk")] = junk;
@@ -80,7 +80,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       );
     });
 
-    it("gives facts from which a tree can be shown, though records among the real ones are junk", () => {
+    it("gives facts from which a tree can be built, even if some records are junk", () => {
       fc.assert(
         fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 6 }), fc.nat(), (junk, at) => {
           const observations = junk.flatMap(({ source, record }): readonly Observation[] => {
@@ -96,7 +96,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       );
     });
 
-    it("tells of a last line that is still being written, and shows everything before it", async () => {
+    it("reports a last line that is still being written, and shows everything before it", async () => {
       const lines = sources.filter((s) => s.stream.shape === "lines" && !s.name.includes("/recordings/"));
       const source = lines.find((s) => s.records.length > 4);
       if (source === undefined) return expect(lines).toEqual([]);
@@ -108,7 +108,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       expect(cut.agents).toBe(whole.agents);
     });
 
-    it("takes a home without its product for an empty one", async () => {
+    it("treats a home without its product as empty", async () => {
       const home = tempHome();
       const machine = await readMachine({
         env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") },
@@ -119,7 +119,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       expect(machine.roots.map((root) => root.exists)).not.toContain(true);
     });
 
-    it("recognises nothing in junk, and what it does recognise it can read", () => {
+    it("recognises junk only as files that it can read", () => {
       fc.assert(
         fc.property(
           junkRecords(sources),
@@ -134,7 +134,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       );
     });
 
-    it("reads a thread that was imported as it read it where it came from", async () => {
+    it("reads an imported thread like the original", async () => {
       for (const { name, home, threads } of recordedHomes(provider.name, fixtures)) {
         const data = join(tempHome(), "data");
         const there = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: data }, providers: [provider] });
@@ -159,7 +159,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       }
     });
 
-    /** A home with one file of the fixtures in it, the last `missing` bytes of which are not written yet. */
+    /** A home with one file of the fixtures, without its last `missing` bytes. */
     async function grownTo(source: FixtureSource, missing: number) {
       const home = tempHome();
       const inHome = source.name.slice(source.name.search(/\/home[^/]*\//)).replace(/^\/home[^/]*\//, "");
@@ -182,7 +182,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
 
 const isTranscript = ({ library }: Machine, path: string) => library.source(path)?.stream.shape === "lines";
 
-/** Of the files a thread was read from, the one that can be carried about. */
+/** The portable one of the files that a thread was read from. */
 function threadFile({ forest }: Machine, provider: Provider, thread: string): string | undefined {
   const files = forest.agents.get(threadKey(provider.name, thread))?.files ?? [];
   return files
@@ -191,7 +191,7 @@ function threadFile({ forest }: Machine, provider: Provider, thread: string): st
     .find((path) => provider.portable?.recognise(basename(path), readFileSync(path))?.thread === thread);
 }
 
-/** What a copy of the files cannot change: everything but where they are, and what a process tells. */
+/** Everything in a tree that does not depend on the place of the files or on a process. */
 function withoutPlaces({
   children,
   records,
@@ -209,7 +209,7 @@ function tempHome(): string {
   return home;
 }
 
-/** Nothing that could not be written down: no functions, no holes, no numbers that are none. */
+/** Only plain data: no functions, no undefined values, no NaN or infinity. */
 function expectPlain(found: Findings | readonly unknown[]) {
   for (const value of leaves(found))
     expect(

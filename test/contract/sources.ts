@@ -1,4 +1,4 @@
-/** What a provider's fixtures hold: every file it says it can read, cut into records the way the transport does. */
+/** The fixtures of a provider: every file that it can read, split into records as the transport does. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as sqlite from "node:sqlite";
@@ -10,12 +10,12 @@ import { foldersLike, noReads } from "../../src/transports/files.ts";
 import { filesBelow, homeEnv } from "../support/fixtures.ts";
 
 export interface FixtureSource {
-  /** From the fixtures folder. */
+  /** Relative to the fixtures folder. */
   readonly name: string;
   readonly stream: Stream;
   readonly file: SourceFile;
   readonly records: readonly Uint8Array[];
-  /** Of a database: what the transport calls each record. */
+  /** Of a database: the name that the transport gives each record. */
   readonly rows?: readonly Pick<RecordRow, "row" | "position">[];
 }
 
@@ -66,13 +66,13 @@ function objectsIn(name: string, path: string, stream: DatabaseStream): FixtureS
   }
 }
 
-/** The same record twice in a row is one record read twice; line numbers are what makes it another. */
+/** Equal records on different lines are different records, so the line number is passed. */
 export function readAll(source: FixtureSource): Findings[] {
   const parser = source.stream.open(source.file);
   return source.records.map((record, i) => parser.push(record, ...placeIn(source, i)));
 }
 
-/** A document has no lines, and the rows of a database have names. */
+/** A document has no line numbers, and rows of a database have names. */
 export function placeIn({ stream, rows }: FixtureSource, index: number): [line: number, row?: string] {
   if (stream.shape === "database") return [rows?.[index]?.position ?? index, rows?.[index]?.row ?? `row ${index}`];
   return [stream.shape === "document" ? 0 : index + 1];

@@ -1,4 +1,4 @@
-/** What every store promises of requests to an API. */
+/** The contract of all stores for API requests. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exchange } from "../../src/core/facts/exchange.ts";
 import { callKey, recordKey } from "../../src/core/facts/ids.ts";
@@ -44,7 +44,7 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
       store.exchanges({ under: UNDER, limit: 99, ...filter }).map(({ id }) => id);
     const file = state("/root/a");
 
-    it("are returned in their last version, newest first, page by page, by thread and by speaker", () => {
+    it("are returned in their last version, newest first, page by page, by thread and by agent", () => {
       const first = [
         exchange("r1", 1),
         exchange("r2", 2, { how: "open" }),
@@ -72,7 +72,7 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
       ]).toEqual([null, null, []]);
     });
 
-    it("are found by the calls in their answers, and are gone with their file", () => {
+    it("are found by the calls in their responses, and are removed with their file", () => {
       const call = callKey("toy", "c1");
       const invocations = [
         { call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const },

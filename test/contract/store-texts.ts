@@ -1,4 +1,4 @@
-/** What every store promises of text that is searched. */
+/** The contract of all stores for searchable text. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recordKey } from "../../src/core/facts/ids.ts";
 import type { IndexedText, Store } from "../../src/core/ports/store.ts";
@@ -48,7 +48,7 @@ export function textContract(name: string, open: () => Promise<Store>): void {
       expect(found("fox")).toEqual([]);
     });
 
-    it("lists files whose text is not indexed, newest first, and goes on from where it was indexed to", () => {
+    it("lists files with unindexed text, newest first, and continues where indexing stopped", () => {
       const [old, young] = [state("/root/old"), state("/root/young", { modifiedMs: 2 })];
       for (const file of [old, young])
         store.commit([{ ...batch(file, [recordIn(A, `${file.path}:1`, file.path)]), texts: null }]);
@@ -62,20 +62,20 @@ export function textContract(name: string, open: () => Promise<Store>): void {
       expect(store.textPosition("/root/old")).toEqual(start);
       store.addTexts([{ file: old, from: start, to: half, texts: [say("fox", 1)] }]);
       expect(store.textPosition("/root/old")).toEqual(half);
-      // Somebody else was faster, or the file was replaced.
+      // Another process was faster, or the file was replaced.
       store.addTexts([
         { file: old, from: start, to: half, texts: [say("fox", 1)] },
         { file: { ...old, generation: 1 }, from: half, to: { ...half, offset: 10 }, texts: [say("fox", 2)] },
       ]);
       expect(store.search(["fox"], UNDER, 9)).toHaveLength(1);
-      // What is appended meanwhile is due as well.
+      // Text that is appended in the meantime is due as well.
       const grown = { ...old, offset: 20, size: 20 };
       store.commit([{ ...batch(grown, [recordIn(A, "/root/old:2", "r2")], old), texts: [say("hen", 2)] }]);
       expect(store.search(["hen"], UNDER, 9)).toEqual([]);
       store.addTexts([{ file: grown, from: half, to: { ...half, offset: 20 }, texts: [say("hen", 2)] }]);
       expect(store.textPosition("/root/old")).toBeNull();
       expect(store.search(["hen"], UNDER, 9)).toHaveLength(1);
-      // From then on, text is indexed with its record.
+      // From now on, text is indexed with its record.
       const more = { ...grown, offset: 30, size: 30 };
       store.commit([{ ...batch(more, [recordIn(A, "/root/old:3", "r3")], grown), texts: [say("owl", 3)] }]);
       expect(store.search(["owl"], UNDER, 9)).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Small files, facts and rows to try stores with. */
+/** Small files, facts and rows for tests of stores. */
 
 import { type AgentKey, observationId, recordKey, threadKey } from "../../src/core/facts/ids.ts";
 import type { Fact, Observation } from "../../src/core/facts/observation.ts";

@@ -1,4 +1,4 @@
-/** What every store promises: each runs the whole suite. */
+/** The contract of all stores: each runs the whole suite. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentKey, agentKey, threadKey } from "../../src/core/facts/ids.ts";
 import { NO_USAGE } from "../../src/core/facts/usage.ts";
@@ -39,7 +39,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         problems: [],
       });
 
-    it("is empty to begin with", () => {
+    it("is empty at first", () => {
       expect(store.fileCount()).toBe(0);
       expect(store.stale()).toEqual([]);
       expect(store.related([A])).toEqual([A]);
@@ -55,7 +55,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.note("x")).toBeNull();
     });
 
-    it("gives back files and facts as they came", () => {
+    it("returns files and facts unchanged", () => {
       const fact = recordIn(A, "/root/a:1", "r1");
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
       expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
@@ -64,7 +64,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.stale()).toEqual([A]);
     });
 
-    it("knows which files lie in a folder, which objects in a database, and which were not read to their end", () => {
+    it("lists the files of a folder, the objects of a database, and those that were not read to the end", () => {
       const files = [
         state("/root/a"),
         { ...state("/root/b"), offset: 3, size: 10 },
@@ -106,14 +106,14 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect([...store.seals()]).toEqual([[b, 2 ** 52 + 1]]);
     });
 
-    it("takes the same batch once", () => {
+    it("accepts the same batch only once", () => {
       const once = batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]);
       expect(store.commit([once])).toEqual([true]);
       expect(store.commit([once])).toEqual([false]);
       expect(allFacts(store.facts([A], UNDER)).length).toBe(1);
     });
 
-    it("takes a batch only if it goes on from what is stored, cursor and facts together", () => {
+    it("accepts a batch only if it continues from the stored cursor, and stores both in one transaction", () => {
       const first = state("/root/a");
       store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const second = { ...first, offset: 20, size: 20 };
@@ -144,7 +144,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.problems(3)).toEqual([]);
     });
 
-    it("keeps the facts of a file that is gone, and says that it is", () => {
+    it("keeps the facts of a deleted file, marked as deleted", () => {
       const first = state("/root/a");
       const file = observationOf(A, "/root/a:1", {
         type: "agent-described",
@@ -157,7 +157,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ warning: expect.stringContaining("deleted") });
     });
 
-    it("knows a file as large as it is now", () => {
+    it("updates the size of a file", () => {
       const first = state("/root/a");
       store.commit([
         batch(first, [
@@ -168,7 +168,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
     });
 
-    it("retracts the facts of a row of a database when the row comes again, and nothing else, however often", () => {
+    it("retracts only the facts of a database row if the row is read again, however often", () => {
       const path = "/root/db#a";
       const row = (name: string, record: string) => recordIn(A, `${path}:${name}`, record);
       const trouble = (name: string) => ({ code: "record-malformed", where: `${path}:${name}`, detail: "x" }) as const;
@@ -217,7 +217,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect([store.stale(), ids(allFacts(store.facts([A], UNDER)))]).toEqual([[A], [`${path}:two#0`]]);
     });
 
-    it("packs a file that grew line by line, and loses nothing of it", () => {
+    it("packs the facts of a file that grew line by line without losing any", () => {
       let before: FileState | null = null;
       for (let n = 1; n <= 80; n += 1) {
         const after: FileState = state("/root/a", { offset: n, size: n, lines: n });
@@ -227,7 +227,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(allFacts(store.facts([A], UNDER)).length).toBe(80);
     });
 
-    it("joins threads that share a record, a name, or speak of each other, through others too", () => {
+    it("joins threads that share a record or a name or name each other, directly or indirectly", () => {
       store.commit([
         batch(state("/root/a"), [recordIn(A, "/root/a:1", "same")]),
         batch(state("/root/b"), [recordIn(B, "/root/b:1", "same")]),
@@ -260,7 +260,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         says: "s",
       });
 
-    it("knows threads that only others name: lists each, finds it, and joins it with the threads that name it", () => {
+    it("lists, finds and joins threads that are only named by other threads", () => {
       const [X, Y] = [threadKey("toy", "xxxxxxxx"), threadKey("toy", "yyyyyyyy")];
       store.commit([
         batch(state("/root/a"), [below(A, X, "/root/a:1")]),
@@ -275,7 +275,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([Y, X]);
       expect(store.roots({ under: ["/else"], limit: 9 })).toEqual([]);
       expect(store.named("xxxx", UNDER).map((r) => r.key)).toEqual([X]);
-      // Its own records come later.
+      // Its own records arrive later.
       store.commit([batch(state("/root/x"), [recordIn(X, "/root/x:1", "r1")])]);
       expect(store.stale()).toContain(X);
       project([A, X], [root(X, 3)]);
@@ -305,7 +305,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.unsettled(["/else"], 0)).toEqual([]);
     });
 
-    it("stays stale for changes during its projection", () => {
+    it("keeps a thread stale if it changes during its projection", () => {
       const first = state("/root/a");
       store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const { versions } = store.facts([A], UNDER);
@@ -314,7 +314,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.stale()).toEqual([A]);
     });
 
-    it("drops what a slower process worked out from older facts", () => {
+    it("drops a projection of a slower process that is based on older facts", () => {
       const first = state("/root/a");
       store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const old = store.facts([A], UNDER).versions;
@@ -340,7 +340,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.stale()).toEqual([]);
     });
 
-    it("replaces what was worked out, so that a late parent moves a root", () => {
+    it("replaces projections, so that a late parent moves a root", () => {
       store.commit([
         batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]),
         batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")]),
@@ -371,7 +371,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.roots({ under: UNDER, provider: "other", limit: 99 })).toEqual([]);
     });
 
-    it("shows only what lies below the roots that are looked at", () => {
+    it("returns only what is below the given root folders", () => {
       store.commit([
         batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]),
         batch(state("/else/a", { root: "/else" }), [recordIn(A, "/else/a:1", "r2"), recordIn(B, "/else/a:2", "r3")]),
@@ -406,7 +406,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.named("childx", UNDER)).toEqual([]);
     });
 
-    it("gives what was spent, by whom it was asked for, and forgets it when it is worked out anew", () => {
+    it("returns usage by day, and replaces it with the next projection", () => {
       store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")])]);
       const row = (day: string): SpentRow => ({
         day,
@@ -467,13 +467,13 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
     });
 
-    it("counts a problem as often as it says", () => {
+    it("adds up the counts of a repeated problem", () => {
       const trouble = { code: "line-not-json", where: "/root/a", detail: "more of the same", times: 41 } as const;
       store.commit([{ ...batch(state("/root/a"), []), problems: [{ ...trouble, times: 1 }, trouble] }]);
       expect(store.problems(1).map((p) => p.count)).toEqual([42]);
     });
 
-    it("remembers notes", () => {
+    it("stores notes", () => {
       store.setNote("a", "1");
       store.setNote("a", "2");
       expect(store.note("a")).toBe("2");
