@@ -92,7 +92,7 @@ export function App() {
           }
         >
           <span class="dot" />
-          <span class="word">{connection() === "open" ? "live" : connection() === "waiting" ? "offline" : "…"}</span>
+          <span class="label">{connection() === "open" ? "live" : connection() === "waiting" ? "offline" : "…"}</span>
         </span>
         <button
           type="button"

@@ -125,7 +125,7 @@ describe("the log", () => {
       tools: 1,
       errors: 1,
       open: false,
-      last: "said 2",
+      last: "text 2",
     });
   });
 

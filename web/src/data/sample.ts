@@ -64,7 +64,7 @@ export function sampleEvent(uri: string, seq: number, more: Partial<AgentEvent> 
     seq,
     at: new Date(Date.UTC(2026, 10, 16) + seq * 1000).toISOString(),
     kind: "assistant",
-    text: `said ${seq}`,
+    text: `text ${seq}`,
     tool: null,
     usage: null,
     spawn: null,

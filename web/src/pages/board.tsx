@@ -236,7 +236,7 @@ function CardFace(props: { card: Card }) {
           >
             <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
             <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
-            <span class="says" dir="auto">
+            <span class="wait-text" dir="auto">
               {oneLine(wait.says, 120)}
             </span>
           </a>

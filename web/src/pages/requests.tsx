@@ -73,8 +73,8 @@ export default function Requests(props: { uri: string }) {
         <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={requests.isLoaded() && requests.items().length === 0}>
           <p class="muted nothing">
-            No request of this agent went through the proxy. Start it with retinue proxy, and point the agent at its
-            address.
+            No request of this agent went through the proxy. Start the proxy with retinue proxy, and set its address as
+            the base URL of the agent.
           </p>
         </Show>
       </div>

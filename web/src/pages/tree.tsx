@@ -188,7 +188,7 @@ export default function Tree(props: { uri: string }) {
           <label>
             <span class="muted">Numbers</span>
             <select
-              aria-label="Which numbers"
+              aria-label="Numbers shown"
               onChange={(event) =>
                 setParams({ show: event.currentTarget.value === "both" ? null : event.currentTarget.value })
               }

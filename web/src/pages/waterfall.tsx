@@ -16,7 +16,7 @@ import { TypeLegend } from "../view/type-legend.tsx";
 import { WaterfallView } from "../view/waterfall.tsx";
 
 const MEASURE_WORDS: Readonly<Record<Measure, string>> = {
-  time: "Time worked",
+  time: "Working time",
   cost: "Cost",
   tokens: "Tokens",
   calls: "Model calls",
@@ -138,7 +138,7 @@ export default function WaterfallPage(props: { uri: string }) {
               !isIcicle() && route().params.path !== "0" && (picture()?.rows.length ?? 0) > 1 && longest().length > 0
             }
           >
-            <span class="critical-words" title="Critical path: the work that determined when the thread ended">
+            <span class="critical-summary" title="Critical path: the work that determined when the thread ended">
               <For each={longest()}>
                 {({ uri, name, part }) => (
                   <button type="button" class="quiet" onClick={() => select(uri)}>

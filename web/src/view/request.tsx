@@ -167,7 +167,7 @@ function Content(props: { detail: RequestDetail }) {
         </p>
       </Show>
       <h3>Response</h3>
-      <For each={content().answer} fallback={<p class="muted">{props.detail.error ?? "Nothing yet."}</p>}>
+      <For each={content().answer} fallback={<p class="muted">{props.detail.error ?? "No response yet."}</p>}>
         {(block) => (
           <div class="piece answer">
             <span class="kind">{String(block.type ?? "")}</span>

@@ -11,7 +11,7 @@ export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, nu
           <span class="count" title={`${props.counts[status]} ${status}`}>
             <StatusMark status={status} />
             {props.counts[status]}
-            <span class={props.showLabels === true ? "word" : "sr"}> {status}</span>
+            <span class={props.showLabels === true ? "label" : "sr"}> {status}</span>
           </span>
         )}
       </For>
