@@ -48,7 +48,7 @@ describe("wrong arguments exit with 2, with one line for the error and one for t
     ["fragment", [`claude://${THREAD}#x`], /cannot have a query or fragment/, /<provider>:\/\/<thread>/],
     ["path traversal", [`claude://${THREAD}/..`], /cannot contain \. or \.\./, /<provider>:\/\/<thread>/],
     ["control characters", [`claude://${THREAD}\u0007`], /control characters/, /<provider>:\/\/<thread>/],
-    ["an id that cannot be one", ["claude://not-an-id!"], /cannot be a thread id/, /UUID/],
+    ["an invalid id", ["claude://not-an-id!"], /cannot be a thread id/, /UUID/],
     ["a prefix that is too short", ["claude://cd09"], /cannot be a thread id|6 characters/, /UUID/],
     ["two URIs", ["latest", "latest"], /too many arguments/, /usage: retinue/],
     ["unknown flag", ["--list"], /unknown option '--list'/, /usage: retinue/],
@@ -72,9 +72,9 @@ describe("wrong arguments exit with 2, with one line for the error and one for t
     ],
     ["two URIs of which one is a prefix", ["cd09e4", "latest"], /too many arguments/, /usage: retinue/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
-    ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /positive integer/],
+    ["an invalid limit", ["ls", "--limit", "many"], /--limit many/, /positive integer/],
     ["an unknown provider", ["ls", "--provider", "nobody"], /Allowed choices are .*claude/, /usage: retinue ls/],
-    ["a time that is none", ["ls", "--since", "soon"], /not a time/, /2h/],
+    ["an invalid time", ["ls", "--since", "soon"], /not a time/, /2h/],
   ])("%s", async (_what, args, wrong, right) => {
     const { code, stdout, stderr } = await retinue(NESTED, args);
     const lines = stderr.trimEnd().split("\n");

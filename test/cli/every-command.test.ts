@@ -223,7 +223,7 @@ describe("every command", () => {
   });
 
   it("prints no control sequences and no invisible characters", ({ skip }) => {
-    skip(!HAS_PTY, "no util-linux script: the output was no terminal");
+    skip(!HAS_PTY, "no util-linux script: the output was not a terminal");
     const found = [...outcomes].map(([name, { output }]) => ({
       name,
       obeyed: OBEYED.exec(output.replace(OWN_CODES, ""))?.[0] ?? null,

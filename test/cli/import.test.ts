@@ -234,7 +234,7 @@ describe("import refuses", () => {
     ["JSON of another program", '{"type":"session_meta","payload":{"id":"x"}}\n'],
     ["nothing", ""],
     [
-      "a name that leads elsewhere",
+      "a name with path traversal",
       `{"type":"user","uuid":"u","isSidechain":false,"sessionId":"../../../../evil","message":{"role":"user","content":"x"}}\n`,
     ],
   ])("%s, and names what was expected", async (_what, content) => {

@@ -93,7 +93,7 @@ next();`;
   });
 
   it("no standby process is left behind, and killing one does no harm", async ({ skip }) => {
-    skip(process.platform !== "linux", "who is whose child is read from /proc");
+    skip(process.platform !== "linux", "parent processes are read from /proc");
     const { program, start, home } = stage();
     const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
     const ended = outcome(child);

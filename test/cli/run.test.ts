@@ -15,7 +15,7 @@ describe("retinue run passes through", () => {
   it.each([
     ["an unknown command", "noise", []],
     ["an agent whose stream is recorded", "claude", SPEAKING],
-    ["an agent that talks to a person", "claude", []],
+    ["an interactive agent", "claude", []],
   ])("the output, byte for byte: %s", async (_, name, args) => {
     const { program, start } = stage();
     const { stdout, stderr, code, signal } = await outcome(start(["--", program(name, NOISE), ...args]));

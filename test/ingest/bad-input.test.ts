@@ -84,7 +84,7 @@ describe("any recording", () => {
   });
 
   it(
-    "spoilt in several ways, before it was ever read or after",
+    "damaged in several ways, before or after the first sync",
     async () => {
       await fc.assert(
         fc.asyncProperty(cases, async ({ recorded, mutations, seed, readBefore }) => {

@@ -205,7 +205,7 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
   it.each([
     ["is locked", () => product.db.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE"), "database-busy"],
     [
-      "is none",
+      "is not a database",
       () => {
         product.close();
         writeFileSync(path, "SQLite format 4, or something else altogether\n".repeat(100));
@@ -213,7 +213,7 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
       "database-unreadable",
     ],
     [
-      "is cut short",
+      "is truncated",
       () => {
         product.close();
         truncateSync(path, 5_000);

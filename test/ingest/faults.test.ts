@@ -134,7 +134,7 @@ function mountSmall({ skip }: TestContext, folder: string, kilobytes: number): v
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k`, "none", folder], { stdio: "ignore" });
   } catch {
-    skip("no file system may be mounted here");
+    skip("no file system can be mounted here");
   }
   mounted.push(folder);
 }
@@ -214,7 +214,7 @@ describe("a full disk", () => {
   };
 
   it(
-    "is answered from memory by the server, with a word, and the index is used again once there is room",
+    "makes the server use memory and report it, and the index is used again once there is space",
     LONG,
     async (test) => {
       mountSmall(test, data, 8 * 1_024);
@@ -388,7 +388,7 @@ describe("beyond the limit of file watches", () => {
     try {
       execFileSync("unshare", ["-Ur", "sh", "-c", "echo 3 > /proc/sys/user/max_inotify_watches"], { stdio: "ignore" });
     } catch {
-      skip("no user namespace may be made here, or it has no limits of its own");
+      skip("no user namespace can be created here, or it has no limits of its own");
     }
   };
 

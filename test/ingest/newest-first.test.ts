@@ -204,7 +204,7 @@ describe("every recording", () => {
   });
 
   it.each([1, 3, 10, 25, 60])(
-    "is right on a page of %i threads, with whatever belongs to it",
+    "is correct on a page of %i threads, with everything that belongs to it",
     { timeout: 60_000 },
     async (limit) => {
       const [store, other] = [await stores.sqlite?.(), await stores.sqlite?.()];

@@ -58,7 +58,7 @@ describe("in place of a transcript", () => {
   });
 
   it.each([
-    ["that leads nowhere", "nowhere.jsonl"],
+    ["to a missing file", "nowhere.jsonl"],
     ["to itself", `${SESSION}.jsonl`],
     ["to a folder above", "../.."],
     ...(process.platform === "win32" ? [] : [["to a device that never ends", "/dev/zero"] as const]),

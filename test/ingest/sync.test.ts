@@ -137,7 +137,7 @@ describe("changes of files", () => {
     };
 
     it.each([
-      ["is cut short", (file: string) => truncateSync(file, Math.floor(statSync(file).size / 2))],
+      ["is truncated", (file: string) => truncateSync(file, Math.floor(statSync(file).size / 2))],
       [
         "is replaced by another file",
         (file: string) => {

@@ -101,7 +101,7 @@ describe("retinue hook", () => {
     ["junk", "\u0000\u0001 no JSON at all {"],
     ["nothing", ""],
     ["an event without a session", '{"hook_event_name":"Stop"}'],
-    ["an id that leads elsewhere", '{"hook_event_name":"Stop","session_id":"../../../etc/x"}'],
+    ["an id with path traversal", '{"hook_event_name":"Stop","session_id":"../../../etc/x"}'],
   ])("prints nothing for %s, and records nothing", async (_, payload) => {
     const data = join(newHome(), "data");
     expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
@@ -177,14 +177,14 @@ describe("a transcript in any place", () => {
       "with agents in a folder of the file's name",
       (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/transcript`],
     ],
-    ["with agents right beside it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
-    ["with another ending", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
+    ["with agents next to it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
+    ["with another extension", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
     [
       "in a folder of projects",
       (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`],
     ],
     [
-      "in a folder of an odd name",
+      "in a folder with an odd name",
       (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`],
     ],
     [

@@ -82,9 +82,9 @@ describe("the judge", () => {
   });
 
   const faults: Record<string, (tree: TreeNode) => void> = {
-    "an agent lost": (tree) => tree.children?.pop(),
-    "a nested agent lost": (tree) => child(tree, 0).children?.pop(),
-    "an agent doubled": (tree) => tree.children?.push(stranger()),
+    "a missing agent": (tree) => tree.children?.pop(),
+    "a missing nested agent": (tree) => child(tree, 0).children?.pop(),
+    "an additional agent": (tree) => tree.children?.push(stranger()),
     "an agent shown twice under its own id": (tree) => tree.children?.push(structuredClone(child(tree, 1))),
     "a wrong id": (tree) => {
       child(tree, 0).agentId = "z";

@@ -26,7 +26,7 @@ const OTHERS = [65_533, 65_534];
 
 /** Runs a script as another user and returns its output. */
 async function asOther(uid: number, script: string, { skip }: TestContext): Promise<string> {
-  skip(process.platform !== "linux" || process.getuid?.() !== 0, "only root on Linux can be another user");
+  skip(process.platform !== "linux" || process.getuid?.() !== 0, "only root on Linux can switch to another user");
   const { error, stdout, stderr } = await new Promise<{
     error: ExecFileException | null;
     stdout: string;
@@ -239,7 +239,7 @@ describe("the proxy", () => {
   it.each([
     ["if the system does not report owners", { clients: unknownClients }],
     ["if configured", { requiresToken: true }],
-    ["beyond this machine", { host: "0.0.0.0" }],
+    ["on a public address", { host: "0.0.0.0" }],
   ])("requires its token %s, which its URL contains and the upstream never receives", async (_, options) => {
     const proxy = await proxied(options);
     const { origin } = new URL(proxy.url);
