@@ -6,7 +6,7 @@ export type Origin = (typeof ORIGINS)[number];
  * Which observation counts if several origins have the same record:
  * - `record`: the product's own record, or an exact copy of it.
  * - `report`: what the product reported while it worked. The product's own record of the same key replaces it.
- * - `outside`: observed by the proxy, not by the product itself. The product's records decide which agent owns a record.
+ * - `outside`: observed by the proxy, not by the product itself. The product's records decide who owns a record.
  */
 type Authority = "record" | "report" | "outside";
 

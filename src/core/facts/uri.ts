@@ -20,15 +20,15 @@ export interface KnownScheme {
 
 /** Characters that would end a part or be misread, and control characters: ids are untrusted. */
 const UNSAFE = /[\s%/?#\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
-const WORDS_OF_OURS = new Set(["latest", "threads"]);
+const RESERVED = new Set(["latest", "threads"]);
 
 /** The URI of a thread or of an agent in it; `parseTarget` parses it again, for any ids. */
 export function formatUri(provider: string, thread: string, agent: string | null): string {
-  const part = (id: string, isTaken: boolean) => {
+  const part = (id: string, isReserved: boolean) => {
     const safe = id.replace(UNSAFE, encodeURIComponent);
-    return isTaken || /^\.{1,2}$/.test(safe) ? safe.replace(/^./, percent) : safe;
+    return isReserved || /^\.{1,2}$/.test(safe) ? safe.replace(/^./, percent) : safe;
   };
-  const path = part(thread, WORDS_OF_OURS.has(thread));
+  const path = part(thread, RESERVED.has(thread));
   return agent === null ? `${provider}://${path}` : `${provider}://${path}/${part(agent, false)}`;
 }
 

@@ -33,7 +33,7 @@ export interface Explained extends OfModel {
   readonly why: "base-lost" | "not-final" | "own-behalf" | "unrecorded" | "not-itemized";
   readonly traces: readonly Trace[];
   /** Number of responses without final counts. */
-  readonly answers: number;
+  readonly responses: number;
 }
 
 interface Known {
@@ -45,18 +45,18 @@ interface Known {
   readonly traces: readonly Trace[];
   readonly isBaseLost: boolean;
   /** An agent of the thread worked, but none of its responses is known. */
-  readonly isAnyoneSilent: boolean;
+  readonly hasAgentWithoutCalls: boolean;
 }
 
 /** Explains why the total exceeds the known calls. The opposite is never explained. */
-export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSilent }: Known): Account {
+export function account({ stated, covered, used, traces, isBaseLost, hasAgentWithoutCalls }: Known): Account {
   const counted = covered.map((call) => ({ model: call.model, amounts: call.tokens }));
   const differences = sumByModel(stated, counted).filter(({ amounts }) => !isNothing(amounts));
   const because = (of: OfModel, why: Explained["why"], more: Partial<Explained> = {}): Explained => ({
     ...of,
     why,
     traces: [],
-    answers: 0,
+    responses: 0,
     ...more,
   });
   if (isBaseLost && !differences.some(({ amounts }) => isNegative(amounts)))
@@ -64,23 +64,23 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
 
   const models = new Set(used.map((call) => nameOf(call.model)));
   // If responses of an agent are missing, no model can be ruled out.
-  const isNobodys = (model: string) => models.size > 0 && !models.has(model) && !isAnyoneSilent;
+  const isUnused = (model: string) => models.size > 0 && !models.has(model) && !hasAgentWithoutCalls;
   const onAny = traces.filter((trace) => trace.on === "any");
   const [explained, left]: [Explained[], OfModel[]] = [[], []];
   for (const difference of differences) {
     const withoutInput = covered.filter((call) => call.outputOnly && nameOf(call.model) === difference.model).length;
     const input: OfModel = { ...difference, amounts: { ...difference.amounts, outputTokens: 0 } };
     const isItemized = withoutInput === 0 || isNothing(input.amounts) || isNegative(input.amounts);
-    if (!isItemized) explained.push(because(input, "not-itemized", { answers: withoutInput }));
+    if (!isItemized) explained.push(because(input, "not-itemized", { responses: withoutInput }));
     const of = isItemized
       ? difference
       : { ...difference, amounts: { ...NO_AMOUNTS, outputTokens: difference.amounts.outputTokens } };
     if (isNothing(of.amounts)) continue;
-    const answers = covered.filter((call) => call.end !== "finished" && nameOf(call.model) === of.model).length;
+    const responses = covered.filter((call) => call.end !== "finished" && nameOf(call.model) === of.model).length;
     const onOwn = traces.filter((trace) => trace.on === "own" && worksOn(trace.agent, of.model));
     if (isNegative(of.amounts)) left.push(of);
-    else if (answers > 0 && isOutputAlone(of.amounts)) explained.push(because(of, "not-final", { answers }));
-    else if (isNobodys(of.model)) explained.push(because(of, "own-behalf", { traces: onAny }));
+    else if (responses > 0 && isOutputAlone(of.amounts)) explained.push(because(of, "not-final", { responses }));
+    else if (isUnused(of.model)) explained.push(because(of, "own-behalf", { traces: onAny }));
     else if (onOwn.length > 0) explained.push(because(of, "unrecorded", { traces: onOwn }));
     else left.push(of);
   }

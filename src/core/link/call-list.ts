@@ -151,9 +151,9 @@ export class CallColumns {
 
   #dropOld() {
     if (this.#counts.push(this.length) > KEPT_LONGER_LISTS) this.#counts.shift();
-    const seen = this.#counts.at(-1 - KEPT_LISTS) ?? 0;
-    const seenLongAgo = this.#counts.length < KEPT_LONGER_LISTS ? 0 : (this.#counts[0] ?? 0);
-    const unneeded = Math.max(seenLongAgo, Math.min(seen, this.length - KEPT_CALLS));
+    const olderLength = this.#counts.at(-1 - KEPT_LISTS) ?? 0;
+    const oldestLength = this.#counts.length < KEPT_LONGER_LISTS ? 0 : (this.#counts[0] ?? 0);
+    const unneeded = Math.max(oldestLength, Math.min(olderLength, this.length - KEPT_CALLS));
     if (this.#heldFor > 0) {
       this.#heldFor -= 1;
       return;

@@ -43,14 +43,14 @@ export class Copies {
   readonly #children = new Map<AgentKey, Map<AgentKey, boolean>>();
   readonly #inverted = new Map<AgentKey, ReadonlySet<RecordKey>>();
 
-  /** `rivals` are all agents that contain a record which another agent contains, too. */
+  /** `sharing` are all agents that contain a record which another agent contains, too. */
   constructor(
     observations: readonly Observation[],
     claims: ReadonlyMap<RecordKey, Claim>,
-    rivals: ReadonlySet<AgentKey>,
+    sharing: ReadonlySet<AgentKey>,
   ) {
     this.#claims = claims;
-    const wanted = new Set([...rivals, ...[...rivals].map(threadOf)]);
+    const wanted = new Set([...sharing, ...[...sharing].map(threadOf)]);
     for (const o of observations) {
       if (o.type === "record") this.#speakers.add(o.speaker);
       if (o.type === "agent-described" && o.file?.bornMs != null)
@@ -58,7 +58,7 @@ export class Copies {
       // Live sources do not copy records, and their times are by another clock.
       if (isReport(o)) continue;
       for (const holder of new Set([o.speaker, threadOf(o.speaker)])) {
-        if (!wanted.has(holder) || (holder !== o.speaker && rivals.has(holder))) continue;
+        if (!wanted.has(holder) || (holder !== o.speaker && sharing.has(holder))) continue;
         const list = this.#byHolder.get(holder);
         if (list === undefined) this.#byHolder.set(holder, [o]);
         else list.push(o);

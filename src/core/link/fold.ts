@@ -24,8 +24,8 @@ export const NAME = {
   message: 16,
   response: 32,
   alias: 64,
-  calledBefore: 128,
-  saidBefore: 256,
+  olderCalls: 128,
+  olderText: 256,
 } as const;
 export type NameMark = (typeof NAME)[keyof typeof NAME];
 
@@ -57,8 +57,8 @@ export class Fold {
   /** The first row after the closed responses: no later row may precede it. */
   #closedBefore: Called | null = null;
   readonly #interruptions: Read[] = [];
-  readonly #calling: Read[] = [];
-  readonly #saying: Read[] = [];
+  readonly #callRecords: Read[] = [];
+  readonly #textRecords: Read[] = [];
   readonly #times = new Times();
   /** The latest records, once spans were computed from this fold: the next ones are computed from these alone. */
   #recent: Read[] | null = null;
@@ -67,14 +67,14 @@ export class Fold {
   /** Keys that were not compared with those of other agents yet. */
   readonly #latestKeys: number[] = [];
   #keyCount = 0;
-  #standing: Read | undefined;
+  #lastState: Read | undefined;
   #records = 0;
   #messages = 0;
   #toolCalls = 0;
   #toolErrors = 0;
   #first = Number.POSITIVE_INFINITY;
   #last = Number.NEGATIVE_INFINITY;
-  #isTorn = false;
+  #isInexact = false;
 
   constructor(speaker: AgentKey, path: string, facts: () => readonly BulkFact[]) {
     this.speaker = speaker;
@@ -97,11 +97,11 @@ export class Fold {
 
   /** False if the facts themselves must be used. */
   get isExact(): boolean {
-    const [asked, answered] = [this.#calling.at(-1), this.#saying.at(-1)];
+    const [lastCalls, lastText] = [this.#callRecords.at(-1), this.#textRecords.at(-1)];
     const isSplit =
-      (asked !== undefined && this.#names.has(responseOf(asked), NAME.calledBefore)) ||
-      (answered !== undefined && this.#names.has(responseOf(answered), NAME.saidBefore));
-    return !this.#isTorn && !this.#times.isTorn && !isSplit;
+      (lastCalls !== undefined && this.#names.has(responseOf(lastCalls), NAME.olderCalls)) ||
+      (lastText !== undefined && this.#names.has(responseOf(lastText), NAME.olderText));
+    return !this.#isInexact && !this.#times.isInexact && !isSplit;
   }
 
   /** Whether a name with this hash and of this kind was added. */
@@ -162,8 +162,8 @@ export class Fold {
       this.#first = Math.min(this.#first, record.at);
       this.#last = Math.max(this.#last, record.at);
     }
-    if (record.state !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0))
-      this.#standing = record;
+    if (record.state !== null && (this.#lastState === undefined || byTime(this.#lastState, record) < 0))
+      this.#lastState = record;
     if (record.state === "interrupted") {
       this.#checkOrder(record);
       this.#interruptions.push(record);
@@ -175,13 +175,13 @@ export class Fold {
       if (isError && this.#names.add(call, NAME.error)) this.#toolErrors += 1;
     }
     if (record.role === "assistant" && record.calls.length > 0)
-      this.#keepLatest(this.#calling, record, NAME.calledBefore);
-    if (record.text !== null) this.#keepLatest(this.#saying, record, NAME.saidBefore);
+      this.#keepLatest(this.#callRecords, record, NAME.olderCalls);
+    if (record.text !== null) this.#keepLatest(this.#textRecords, record, NAME.olderText);
   }
 
   #keepLatest(rows: Read[], row: Read, mark: NameMark) {
-    const behind = rows.findLastIndex((one) => byTime(one, row) < 0);
-    rows.splice(behind + 1, 0, row);
+    const before = rows.findLastIndex((one) => byTime(one, row) < 0);
+    rows.splice(before + 1, 0, row);
     const last = responseOf(rows.at(-1) as Read);
     while (rows.length > LATEST_ROWS) {
       const oldest = responseOf(rows[0] as Read);
@@ -198,19 +198,19 @@ export class Fold {
       if (name === undefined || name === row.response) continue;
       this.#names.add(name, NAME.alias);
       // Two names for one response.
-      this.#isTorn ||= this.#names.has(name, NAME.response);
+      this.#isInexact ||= this.#names.has(name, NAME.response);
     }
-    this.#isTorn ||= this.#names.has(row.response, NAME.alias);
+    this.#isInexact ||= this.#names.has(row.response, NAME.alias);
     const open = this.#open.get(row.response);
     const isNew = this.#names.add(row.response, NAME.response);
     if (open !== undefined) open.push(row);
-    else if (!isNew) this.#isTorn = true;
+    else if (!isNew) this.#isInexact = true;
     else this.#open.set(row.response, [row]);
     if (this.#open.size > OPEN_RESPONSES) this.#close();
   }
 
   #checkOrder(fact: BulkFact) {
-    if (this.#closedBefore !== null && byTime(fact, this.#closedBefore) < 0) this.#isTorn = true;
+    if (this.#closedBefore !== null && byTime(fact, this.#closedBefore) < 0) this.#isInexact = true;
   }
 
   #close() {
@@ -254,12 +254,12 @@ export class Fold {
       stepsSince: (count) => this.#recordsBetween(count, records),
       firstAt: Number.isFinite(this.#first) ? this.#first : null,
       lastAt: Number.isFinite(this.#last) ? this.#last : null,
-      own: ownStateOf(this.#standing),
-      pending: pendingCalls(this.#calling, (call) => this.#names.has(call, NAME.result), spawns),
+      own: ownStateOf(this.#lastState),
+      pending: pendingCalls(this.#callRecords, (call) => this.#names.has(call, NAME.result), spawns),
       messages: this.#messages,
       toolCalls: this.#toolCalls,
       toolErrors: this.#toolErrors,
-      answer: lastResponseText(this.#saying),
+      answer: lastResponseText(this.#textRecords),
       calls: this.#calls.with(
         open.flatMap(
           ({ response, rows }, i) => callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions) ?? [],
@@ -279,11 +279,11 @@ class Times {
   readonly #latest = [Number.NEGATIVE_INFINITY];
   readonly #earliest = [Number.POSITIVE_INFINITY];
   #lastOrder = Number.NEGATIVE_INFINITY;
-  isTorn = false;
+  isInexact = false;
 
   split(fact: Observation): void {
     const last = this.#stated.at(-1);
-    if (fact.order <= this.#lastOrder || (last !== undefined && byPlace(fact, last) < 0)) this.isTorn = true;
+    if (fact.order <= this.#lastOrder || (last !== undefined && byPlace(fact, last) < 0)) this.isInexact = true;
     this.#stated.push(fact);
     this.#latest.push(Number.NEGATIVE_INFINITY);
     this.#earliest.push(Number.POSITIVE_INFINITY);

@@ -385,12 +385,12 @@ const withinWrites = (tokens: Tokens): Tokens =>
 
 /** If one source knows only the request of a response, another source that names both connects them. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
-  const answers = new Map(
+  const responses = new Map(
     rows.flatMap(({ request, alias, response }) =>
       [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const])),
     ),
   );
-  return ({ response }) => answers.get(response) ?? response;
+  return ({ response }) => responses.get(response) ?? response;
 }
 
 type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];

@@ -37,9 +37,9 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
     if (isResponse(o))
       for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
   }
-  for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
+  for (const [speaker, responses] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
-    const of = answers.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
+    const of = responses.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
     const owner = of[0]?.[0];
     if (owner !== undefined && of.every((list) => list.every((one) => one === owner))) found.set(speaker, owner);
   }

@@ -30,7 +30,7 @@ export interface ParentEvidence {
   readonly confidence: number;
   readonly says: string;
   readonly at: number | null;
-  /** The id of the observation; null if no record states it. Breaks ties, so that the order of arrival does not matter. */
+  /** The id of the observation, which breaks ties independently of the order of arrival; null if no record states it. */
   readonly from: ObservationId | null;
   /** The proxied request that a manual link names as the parent. */
   readonly request?: string;
@@ -115,17 +115,17 @@ export function decideParents(
   for (const agent of agents)
     if (partsOf(agent).agent !== null && !evidence.has(agent))
       add(agent, inItsThread(agent, "nothing names its parent"));
-  // Before calls are matched: a manually assigned call is no longer available, and its child is not matched to another call.
+  // Before calls are matched: a manually assigned call and its child take no part in matching.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
   for (const link of early) add(link.child, byHand(link, calls));
-  const tied = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
-  for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
+  const matched = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
+  for (const match of matchCalls(facts, calls, evidence, matched)) add(match.child, match.evidence);
 
   const unanswered = new Set<AgentKey>();
   const unseenKinds = new Map<AgentKey, AgentKind>();
   for (const call of calls.spawns()) {
-    if (call.makes !== "one" || tied.has(call.call) || calls.isRefused(call.call)) continue;
+    if (call.makes !== "one" || matched.has(call.call) || calls.isRefused(call.call)) continue;
     const { provider, thread } = partsOf(call.speaker);
     const named = calls.unseen(call);
     const agent = agentKey(provider, thread, named?.id ?? nativeCall(call.call));
@@ -145,7 +145,7 @@ export function decideParents(
     });
   }
   const lost = new Map<AgentKey, readonly string[]>();
-  for (const stated of agentsWithoutRecords(facts, calls, tied)) {
+  for (const stated of agentsWithoutRecords(facts, calls, matched)) {
     const { parent, call, agents: missing, kind, warning, at, id } = stated;
     lost.set(parent, [...(lost.get(parent) ?? []), warning]);
     for (const agent of missing) {
@@ -224,7 +224,7 @@ function inItsThread(agent: AgentKey, why: string): ParentEvidence {
 }
 
 /** Agents that a call spawned according to the product, but that have no records; the first statement per call counts. */
-function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, tied: ReadonlySet<CallKey>) {
+function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, matched: ReadonlySet<CallKey>) {
   const stated = facts.filter((o) => o.type === "agents-stated").sort(byTime);
   if (stated.length === 0) return;
   // Their records may exist while the one that links them to the call is missing: a proxy knows agents, but not their
@@ -244,7 +244,7 @@ function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, t
   for (const o of stated) {
     const call = calls.resolve(o.call);
     const parent = calls.callerOf(call);
-    if (parent === undefined || tied.has(call) || seen.has(call)) continue;
+    if (parent === undefined || matched.has(call) || seen.has(call)) continue;
     if (untied.has(threadOf(parent)) || untied.has(`${threadOf(parent)} ${o.kind}`)) continue;
     seen.add(call);
     const used = o.tokens === null ? "" : `, which used ${plural(o.tokens, "token")} by the product's own count`;
@@ -255,57 +255,57 @@ function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, t
 
 /**
  * Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call.
- * `tied` grows by the matches.
+ * `matched` grows by the matches.
  */
 function* matchCalls(
   facts: readonly Observation[],
   calls: CallBook,
   evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>,
-  tied: Set<CallKey>,
+  matched: Set<CallKey>,
 ): Generator<{ child: AgentKey; evidence: ParentEvidence }> {
-  const seeking = new Map<AgentKey, ObservationOf<"spawn-match">[]>();
+  const unmatched = new Map<AgentKey, ObservationOf<"spawn-match">[]>();
   for (const o of [...facts].filter((f) => f.type === "spawn-match").sort(byTime)) {
     if (evidence.get(o.agent)?.some((e) => e.call !== null)) continue;
-    const list = seeking.get(o.agent);
-    if (list === undefined) seeking.set(o.agent, [o]);
+    const list = unmatched.get(o.agent);
+    if (list === undefined) unmatched.set(o.agent, [o]);
     else if (!list.some((known) => known.match === o.match)) list.push(o);
   }
-  if (seeking.size === 0) return;
+  if (unmatched.size === 0) return;
   const offers = new Map<MatchKey, Offers>();
   for (const call of calls.spawns()) {
-    if (tied.has(call.call)) continue;
+    if (matched.has(call.call)) continue;
     for (const key of calls.offersOf(call)) {
       const known = offers.get(key);
       if (known === undefined) offers.set(key, new Offers(call));
       else known.calls.push(call);
     }
   }
-  const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
-  for (const [child, answers] of seeking) {
+  const byMatch = Map.groupBy([...unmatched.values()].flat(), (o) => o.match);
+  for (const [child, matches] of unmatched) {
     // An agent with a stated parent cannot belong to a call of another.
     const stated = evidence.get(child)?.filter((e) => e.confidence === 1) ?? [];
     const manual = stated.filter((e) => e.source === "manual");
     const known = new Set((manual.length > 0 ? manual : stated).map((e) => e.parent));
     const mayBe = (call: SpawnCall) => call.speaker !== child && (known.size === 0 || known.has(call.speaker));
-    for (const answer of answers) {
-      const offered = offers.get(answer.match);
+    for (const match of matches) {
+      const offered = offers.get(match.match);
       const call =
-        offered?.firstFree(answer, mayBe, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer, mayBe));
+        offered?.firstFree(match, mayBe, matched) ?? (match.exclusive ? undefined : offered?.newest(match, mayBe));
       if (call === undefined) continue;
-      const alone = offered?.calls.length === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
-      const says = alone ? answer.says : `${answer.says}; several matches, paired in order of time`;
-      tied.add(call.call);
+      const alone = offered?.calls.length === 1 && (byMatch.get(match.match)?.length ?? 0) === 1;
+      const says = alone ? match.says : `${match.says}; several matches, paired in order of time`;
+      matched.add(call.call);
       yield {
         child,
         evidence: {
           parent: call.speaker,
           call: call.call,
-          rule: answer.rule,
-          source: answer.source,
+          rule: match.rule,
+          source: match.source,
           confidence: alone ? 0.9 : 0.6,
           says,
-          at: answer.at,
-          from: answer.id,
+          at: match.at,
+          from: match.id,
         },
       };
       break;
@@ -327,39 +327,39 @@ class Offers {
     this.calls = [first];
   }
 
-  firstFree(answer: Match, mayBe: (call: SpawnCall) => boolean, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
-    const isTaken = (call: SpawnCall | undefined) => call !== undefined && tied.has(call.call);
-    while (isTaken(this.calls[this.#free])) this.#free += 1;
+  firstFree(match: Match, mayBe: (call: SpawnCall) => boolean, matched: ReadonlySet<CallKey>): SpawnCall | undefined {
+    const isMatched = (call: SpawnCall | undefined) => call !== undefined && matched.has(call.call);
+    while (isMatched(this.calls[this.#free])) this.#free += 1;
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
-      if (call === undefined || !isBefore(call, answer)) return undefined;
+      if (call === undefined || !isBefore(call, match)) return undefined;
       if (
-        !isTaken(call) &&
+        !isMatched(call) &&
         mayBe(call) &&
-        (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)
+        (match.at ?? 0) - (call.at ?? 0) <= (match.withinMs ?? Number.POSITIVE_INFINITY)
       )
         return call;
     }
     return undefined;
   }
 
-  newest = (answer: Match, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined =>
-    this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
+  newest = (match: Match, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined =>
+    this.calls.findLast((call) => isBefore(call, match) && mayBe(call));
 }
 
-const isBefore = (call: SpawnCall, answer: Match) => (call.at ?? 0) <= (answer.at ?? 0);
+const isBefore = (call: SpawnCall, match: Match) => (call.at ?? 0) <= (match.at ?? 0);
 
 function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>): Generator<Problem> {
   for (const [child, list] of evidence) {
     const [best] = list;
-    const rival = list.find(
+    const other = list.find(
       (e) => best && e.parent !== best.parent && e.confidence === best.confidence && e.source === best.source,
     );
-    if (best && rival)
+    if (best && other)
       yield {
         code: "parent-conflict",
         where: child,
-        detail: `${best.rule} names ${best.parent}, ${rival.rule} names ${rival.parent}`,
+        detail: `${best.rule} names ${best.parent}, ${other.rule} names ${other.parent}`,
       };
   }
 }

@@ -132,14 +132,14 @@ function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered
   const bases: Base[] = [];
   const seen = new Set([thread]);
   const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.statedFork ?? undefined;
-  const isKnownToGoOn = (one: StatedTotal) =>
+  const mayBeContinued = (one: StatedTotal) =>
     total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined;
   for (let from = originOf(thread); from !== undefined; from = originOf(threadOf(from))) {
     const origin = threadOf(from);
     if (seen.has(origin)) break;
     seen.add(origin);
     const stated = gathered.get(origin)?.totals ?? [];
-    const fitting = stated.filter((one) => isKnownToGoOn(one) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
+    const fitting = stated.filter((one) => mayBeContinued(one) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
     bases.push(...fitting.toReversed().map((one) => ({ thread: origin, total: one })));
   }
   return bases;
@@ -199,14 +199,14 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
     const range = calls.slice(start, end);
     const covered = range.filter((call) => !leavesOut(call));
     const traces = tracesIn(stretch, base);
-    const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
+    const hasAgentWithoutCalls = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
     const differences = account({
       stated,
       covered,
       traces,
       used: calls,
       isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base),
-      isAnyoneSilent,
+      hasAgentWithoutCalls,
     });
     const reading = {
       total,

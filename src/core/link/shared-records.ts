@@ -15,8 +15,8 @@ interface Compared {
 const compared = new WeakMap<Fold, Compared>();
 
 /**
- * Agents whose records are also in the records of another agent. Keys that were compared in an earlier call with the same folds
- * are not visited again.
+ * Agents whose records are also in the records of another agent. Keys that were compared in an earlier call with the
+ * same folds are not visited again.
  */
 export function sharingRecords(rare: readonly Observation[], folds: readonly Fold[]): ReadonlySet<AgentKey> {
   const fresh = freshIn(folds);

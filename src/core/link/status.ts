@@ -72,7 +72,7 @@ export const decideStatus = (q: StatusInput): StatusVerdict => decide(q).verdict
 export function decide(q: StatusInput): Decision {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
-  if (q.own === null) return end === null ? unseen(q) : ended(end);
+  if (q.own === null) return end === null ? withoutRecords(q) : ended(end);
   if (end?.yields === true && q.own.state !== "open") return byOwnRecords(q, q.own);
   // If the product records the agent's turns, they decide; other statements count only for an open turn.
   if (q.own.turn !== null && q.own.state !== "open") return byOwnRecords(q, q.own);
@@ -92,8 +92,9 @@ function byOwnRecords(q: StatusInput, own: OwnState): Decision {
   switch (own.state) {
     case "answered": {
       if (own.turn !== null) return over("completed", "child_rollout", own.turn);
-      const word = q.statements.find((s) => s.source === "protocol" && s.state === "completed");
-      if (word !== undefined) return over("completed", "protocol", `its last response is complete, and ${word.says}`);
+      const statement = q.statements.find((s) => s.source === "protocol" && s.state === "completed");
+      if (statement !== undefined)
+        return over("completed", "protocol", `its last response is complete, and ${statement.says}`);
       return own.certain
         ? over("completed", "child_rollout", "its last response is complete")
         : over(
@@ -149,7 +150,7 @@ function unfinished(q: StatusInput, why: string): Decision {
   }
 }
 
-function unseen(q: StatusInput): Decision {
+function withoutRecords(q: StatusInput): Decision {
   const silence = silenceOf(q);
   const mayStart = q.process.is === "alive" || (q.process.is === "unknown" && !silence.stale);
   return mayStart

@@ -62,8 +62,8 @@ const NEXT_LINE =
   /(?:[^\r\n]{0,60}?(?::|>-?|\|-?))?[ \t]{0,4}(?:\r?\n[ \t]{0,8}(?:```\w{0,10})?){1,3}[ \t]{0,8}(?=\S)/y;
 
 /**
- * A random text on the same line after a name, whatever is between them: `token (read only) …`, `API key …`. Only the first
- * one, and no checksum.
+ * A random text on the same line after a name, whatever is between them: `token (read only) …`, `API key …`. Only the
+ * first one, and no checksum.
  */
 function randomNear(text: string, stop: number): Span | null {
   const line = text.slice(stop, stop + NEAR + MAX_NAME).split(/[\r\n]/, 1)[0] ?? "";

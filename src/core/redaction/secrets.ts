@@ -81,7 +81,7 @@ function secretsIn(text: string, depth = 0): Span[] {
   privateKeys(text, spans);
   if (PHRASE.test(text))
     for (const { mark, pattern, accepts } of PHRASES)
-      if (mark.test(text)) found(text, pattern, spans, STANDS_IN, accepts);
+      if (mark.test(text)) found(text, pattern, spans, REFERENCE, accepts);
   assignments(text, spans);
   tableCells(text, spans);
   encoded(text, depth, spans);
@@ -144,7 +144,7 @@ function* matches(text: string, pattern: RegExp): Generator<RegExpExecArray> {
 /** Plain words are not keys. */
 const PLAIN = /^(?:[a-z_-]+|[A-Z]+[_-][A-Z_-]+)$/;
 /** A variable or placeholder instead of a secret. */
-const STANDS_IN = /^(?:["'\\]?\$|[<{%]|\*+$|\.+$|x{3,}$|\[redacted\]|(?:pass(?:word)?|token|secret|your[\w-]*)["']?$)/i;
+const REFERENCE = /^(?:["'\\]?\$|[<{%]|\*+$|\.+$|x{3,}$|\[redacted\]|(?:pass(?:word)?|token|secret|your[\w-]*)["']?$)/i;
 /** A signed or encrypted token. Text with the same prefix is consumed and dropped, so that it is not scanned twice. */
 const SIGNED = /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]+){0,4}/g;
 

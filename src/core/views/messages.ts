@@ -67,8 +67,8 @@ const isOneOf = (a: Message, b: Message) =>
   a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
 
 /**
- * Finds agents by the names they use for each other; a path may be relative to the agent that uses it. The path of the thread
- * itself is the first part of its agents' paths.
+ * Finds agents by the names they use for each other; a path may be relative to the agent that uses it. The path of
+ * the thread itself is the first part of its agents' paths.
  */
 function directory(agents: readonly LinkedAgent[]): (name: string, speaker: LinkedAgent) => string | undefined {
   const known = new Map<string, string>();

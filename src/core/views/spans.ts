@@ -2,8 +2,8 @@ import type { AgentKey, RecordKey } from "../facts/ids.ts";
 import { byTime, type ObservationOf } from "../facts/observation.ts";
 import { closedIn } from "../link/call-list.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
-import { ModelTimes } from "./answers.ts";
 import { callsOf } from "./messages.ts";
+import { ModelTimes } from "./model-times.ts";
 import { Pauses } from "./pauses.ts";
 import { endOf } from "./record.ts";
 import { BLANK, type Span } from "./span.ts";
@@ -45,7 +45,7 @@ const KEPT = 16;
 export class Timeline {
   readonly key: AgentKey;
   readonly #list = new SpanList();
-  readonly #answers: ModelTimes;
+  readonly #modelTimes: ModelTimes;
   readonly #tools: ToolUses;
   readonly #pauses = new Pauses(this.#list);
   readonly #now = slot(GROUP.now, 0);
@@ -56,7 +56,7 @@ export class Timeline {
 
   /** `kept`: of how many responses and tool calls everything is kept; of older ones only what cannot change. */
   constructor(forest: Forest, key: AgentKey, kept = KEPT) {
-    this.#answers = new ModelTimes(this.#list, kept);
+    this.#modelTimes = new ModelTimes(this.#list, kept);
     this.#tools = new ToolUses(this.#list, kept);
     const agent = agentOf(forest, key);
     this.key = key;
@@ -83,7 +83,7 @@ export class Timeline {
 
   /** Valid only for a timeline that was not advanced. */
   get times(): WorkTimes {
-    return { calls: new Map(this.#answers.times()), tools: new Map(this.#tools.times()) };
+    return { calls: new Map(this.#modelTimes.times()), tools: new Map(this.#tools.times()) };
   }
 
   /** Whether `advance` failed after it had changed the spans. */
@@ -100,21 +100,21 @@ export class Timeline {
     const steps = closedIn(agent.calls).keptIn === this.#source ? agent.stepsSince?.(this.#records) : null;
     if (steps == null) return null;
     for (const step of steps.toSorted(byTime)) {
-      if (this.#last !== undefined && byTime(step, this.#last) <= 0 && !this.#tools.takesLate(step)) return null;
+      if (this.#last !== undefined && byTime(step, this.#last) <= 0 && !this.#tools.acceptsLate(step)) return null;
       this.#add(step);
     }
-    if (!this.#answers.goesOnWith(agent.calls) || this.#tools.isTorn) return null;
+    if (!this.#modelTimes.continuesWith(agent.calls) || this.#tools.mustRestart) return null;
     this.#records = agent.records;
     this.#compute(forest, agent);
-    this.#isBroken = this.#answers.isTorn || this.#tools.isTorn;
+    this.#isBroken = this.#modelTimes.mustRestart || this.#tools.mustRestart;
     if (this.#isBroken) return null;
-    this.#answers.settle();
+    this.#modelTimes.settle();
     this.#tools.settle();
     return this.#list.takeEdits();
   }
 
   #add(step: ObservationOf<"record">) {
-    this.#answers.add(step);
+    this.#modelTimes.add(step);
     this.#tools.add(step);
     if (this.#last === undefined || byTime(this.#last, step) < 0) this.#last = step;
   }
@@ -122,9 +122,9 @@ export class Timeline {
   #compute(forest: Forest, agent: LinkedAgent): void {
     const isRunning = agent.verdict.status === "running";
     const children = agent.children.map((child) => lifeOf(agentOf(forest, child)));
-    const { inputs } = this.#answers;
-    this.#answers.assign(agent.calls);
-    this.#answers.compute();
+    const { inputs } = this.#modelTimes;
+    this.#modelTimes.assign(agent.calls);
+    this.#modelTimes.compute();
     this.#tools.compute({
       children,
       isRunning,
@@ -137,8 +137,8 @@ export class Timeline {
 
   /** A running agent with an input and no running tool waits for the model. */
   #thinking(): Span | null {
-    const since = this.#answers.inputs.at(-1);
-    if (since === undefined || this.#list.openCount > 0 || this.#answers.done > since) return null;
+    const since = this.#modelTimes.inputs.at(-1);
+    if (since === undefined || this.#list.openCount > 0 || this.#modelTimes.done > since) return null;
     return { ...BLANK, kind: "model", from: since, to: null, name: null, end: null };
   }
 }

@@ -59,7 +59,7 @@ export class ToolUses {
   readonly #settled = new NameTable();
   #begun = 0;
   /** A settled call would change: everything has to be computed again. */
-  isTorn = false;
+  mustRestart = false;
   #around = NOTHING;
   #made: ReadonlyMap<CallKey, readonly Life[]> = new Map();
   /** The calls of the last response. */
@@ -110,7 +110,7 @@ export class ToolUses {
   }
 
   /** Whether a step out of order gives the same spans as one in order: it only contains results of earlier calls. */
-  takesLate({ role, calls, results, at }: ObservationOf<"record">): boolean {
+  acceptsLate({ role, calls, results, at }: ObservationOf<"record">): boolean {
     if (role === "assistant" || calls.length > 0) return false;
     return results.every(({ call }) => {
       if (this.#settled.has(call, SETTLED.call)) return false;
@@ -131,7 +131,7 @@ export class ToolUses {
     const { role, calls } = record;
     if (calls.length === 0) return;
     const response = messageIn(record);
-    if (response !== undefined && this.#settled.has(response, SETTLED.response)) this.isTorn = true;
+    if (response !== undefined && this.#settled.has(response, SETTLED.response)) this.mustRestart = true;
     const known = response === undefined ? [] : (this.#callsBy.get(response) ?? []);
     for (const { call } of calls) known.push(call);
     if (response !== undefined) this.#callsBy.set(response, known);
@@ -159,7 +159,7 @@ export class ToolUses {
       mark(this.#made.keys());
       this.#made = madeBy(around.children);
       mark(this.#made.keys());
-      this.isTorn ||= this.#made.keys().some((call) => this.#settled.has(call, SETTLED.call));
+      this.mustRestart ||= this.#made.keys().some((call) => this.#settled.has(call, SETTLED.call));
     }
     for (const call of this.#changed) {
       const use = this.#uses.get(call);
@@ -169,8 +169,8 @@ export class ToolUses {
   }
 
   /**
-   * Reduces older calls with a result to their spans and names, which no longer change; `isTorn` is set if one would.
-   * Call it after `compute`.
+   * Reduces older calls with a result to their spans and names, which no longer change; `mustRestart` is set if one
+   * would. Call it after `compute`.
    */
   settle(): void {
     let left = this.#uses.size - this.#kept;

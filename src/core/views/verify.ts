@@ -210,7 +210,7 @@ function carriedOver(forest: Forest, thread: LinkedAgent, reconciliations: reado
     return [
       {
         code: "carried-over",
-        says: `its total continues that of ${whose}, which used ${words(tokens)}`,
+        says: `its total continues that of ${whose}, which used ${amountsText(tokens)}`,
         tokens,
       } as const,
     ];
@@ -223,33 +223,35 @@ function restarted(reconciliations: readonly Reconciliation[], last: StatedTotal
   const tokens = past.map(({ stated }) => sumOf(stated)).reduce(addAmounts, NO_AMOUNTS);
   return isNothing(tokens)
     ? []
-    : [{ code: "restarted", says: `its counting restarted after ${words(tokens)}`, tokens: negative(tokens) }];
+    : [{ code: "restarted", says: `its counting restarted after ${amountsText(tokens)}`, tokens: negative(tokens) }];
 }
 
-function without(code: ReasonCode, calls: readonly ModelCall[], says: (answers: string) => string): Reason[] {
+function without(code: ReasonCode, calls: readonly ModelCall[], says: (responses: string) => string): Reason[] {
   if (calls.length === 0) return [];
   const tokens = sumOfCalls(calls);
-  return [{ code, says: `${says(plural(calls.length, "answer"))} (${words(tokens)})`, tokens: negative(tokens) }];
+  return [{ code, says: `${says(plural(calls.length, "answer"))} (${amountsText(tokens)})`, tokens: negative(tokens) }];
 }
 
-function explanation({ why, model, amounts, traces, answers }: Explained, isRevealed: boolean): Reason {
+function explanation({ why, model, amounts, traces, responses }: Explained, isRevealed: boolean): Reason {
   const reason = (says: string): Reason => ({ code: why, says, tokens: amounts });
   switch (why) {
     case "base-lost":
-      return reason(`its total continues that of an unknown thread: ${words(amounts)} on ${model}`);
+      return reason(`its total continues that of an unknown thread: ${amountsText(amounts)} on ${model}`);
     case "not-final":
-      return reason(`${plural(answers, "response")} on ${model} recorded before completion: ${words(amounts)} missing`);
+      return reason(
+        `${plural(responses, "response")} on ${model} recorded before completion: ${amountsText(amounts)} missing`,
+      );
     case "own-behalf":
       return reason(
-        `no agent used ${model}: ${words(amounts)} are internal${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`,
+        `no agent used ${model}: ${amountsText(amounts)} are internal${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`,
       );
     case "unrecorded":
       return reason(
-        `${tracesIn(traces)}: ${words(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`,
+        `${tracesIn(traces)}: ${amountsText(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`,
       );
     case "not-itemized":
       return reason(
-        `${plural(answers, "response")} on ${model} recorded with output tokens only: ${words(amounts)} known from the total alone`,
+        `${plural(responses, "response")} on ${model} recorded with output tokens only: ${amountsText(amounts)} known from the total alone`,
       );
     default:
       return why satisfies never;
@@ -333,7 +335,7 @@ export const KIND_WORDS: Readonly<Record<Compared, string>> = {
   cacheWrite1hTokens: "1-hour cache write",
 };
 
-function words(amounts: Amounts): string {
+function amountsText(amounts: Amounts): string {
   const parts = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map(
     (kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`,
   );

@@ -159,8 +159,8 @@ const isKept = ({ type }: JsonObject) => KEPT.has(asText(type) ?? "");
 
 /** The model of its last request. */
 function modelOf(history: readonly JsonObject[]): string | null {
-  const answers = history.filter(({ type }) => type === "assistant");
-  const models = answers.map((record) =>
+  const responses = history.filter(({ type }) => type === "assistant");
+  const models = responses.map((record) =>
     nameIn(asText(record.requestedModel) ?? asText(asObject(record.message)?.model)),
   );
   // Errors of the product have the model `<synthetic>`, which is no name.

@@ -7,7 +7,7 @@ import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readToolResult, spawnCalled } from "./spawns.ts";
-import { stateAfter } from "./stand.ts";
+import { stateAfter } from "./state-after.ts";
 import { COMPACTION, MODEL_TOOLS } from "./totals.ts";
 
 export interface ConversationMemory {

@@ -6,7 +6,7 @@ import { asNonBlank } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, type Row, textOf } from "./rows.ts";
-import { stateAfter } from "./stand.ts";
+import { stateAfter } from "./state-after.ts";
 
 /** Whether a transcript belongs to a thread or to an agent, according to its path. */
 export interface TranscriptOf {

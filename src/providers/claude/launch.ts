@@ -17,10 +17,14 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
   const format = optionIn(command.args, FORMAT);
-  const speaks = isPrint(command) && format === STREAM;
-  const withOutput = speaks ? argv : isPrint(command) && format === null ? [...argv, ...outputOptions(command)] : null;
+  const printsJson = isPrint(command) && format === STREAM;
+  const withOutput = printsJson
+    ? argv
+    : isPrint(command) && format === null
+      ? [...argv, ...outputOptions(command)]
+      : null;
   return {
-    printsJson: speaks,
+    printsJson,
     withJsonOutput: withOutput,
     control: withOutput === null ? null : controlOf(withOutput, command),
   };

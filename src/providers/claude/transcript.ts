@@ -23,7 +23,7 @@ const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
 const ATTACHMENT =
   /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
 /** Attachments that contain messages. */
-const SPOKEN_ATTACHMENTS = new Set(["queued_command", "task_status"]);
+const MESSAGE_ATTACHMENTS = new Set(["queued_command", "task_status"]);
 
 const BOOKKEEPING = new Set(
   "queue-operation last-prompt mode permission-mode atis-latch tools-used cost-state file-history-snapshot agent-setting fork-context-ref api-request api-request-shape api-request-blob ai-title custom-title summary pr-link worktree-state agent-name frame-link relocated bridge-session content-replacement".split(
@@ -105,7 +105,7 @@ export class Transcript implements Parser {
       return NOTHING;
     const { text, isUtf8 } = decodeText(record);
     const attachment = ATTACHMENT.exec(text)?.[1];
-    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0)
+    if (attachment !== undefined && !MESSAGE_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0)
       return NOTHING;
     const parsed = parseJson(text);
     if (parsed !== null) {
@@ -113,7 +113,7 @@ export class Transcript implements Parser {
       return isUtf8 ? found : withProblem(found, this.#file.path, line, "text-not-utf8", `${record.length} bytes`);
     }
     this.#introduction.damaged = true;
-    const torn = tornOff(text);
+    const torn = recordAtEnd(text);
     if (torn === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     return withProblem(
       this.#readJson(torn.value, line, isUtf8),
@@ -323,7 +323,7 @@ const RECORD_END = /"(?:sessionId|version|gitBranch|slug)":"[^"]*"[^"]*$/;
 const RECORD_END_BYTES = 300;
 
 /** A crash truncates a record, and the next one follows in the same line, complete. */
-function tornOff(text: string): { readonly value: unknown } | null {
+function recordAtEnd(text: string): { readonly value: unknown } | null {
   const start = text.lastIndexOf(RECORD_START);
   return start > 0 ? parseJson(text.slice(start)) : null;
 }

@@ -43,7 +43,7 @@ export const wire: Dialect = {
     const text = readUserText((chain.length > 1 ? tail.at(-1)?.texts.at(-1) : first.at(-1)) ?? "");
     return text.is === "prompt" ? asNonBlank(text.text.replace(FORK, "")) : null;
   },
-  open: (caller, _, saved) => new ClaudeVoice(sessionOf(caller.thread), saved),
+  open: (caller, _, saved) => new ClaudeInterpreter(sessionOf(caller.thread), saved),
   response: (thread, id) => key.record(sessionOf(thread), id),
   unnamed: (thread, response) => key.inlineAgent(sessionOf(thread), response),
   namedIn(text, thread) {
@@ -96,7 +96,7 @@ interface Memory {
 
 const NO_ROW = readRow({});
 
-class ClaudeVoice implements Interpreter {
+class ClaudeInterpreter implements Interpreter {
   readonly #session: string;
   readonly #spawns: Set<string>;
 

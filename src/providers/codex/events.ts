@@ -34,10 +34,10 @@ export function eventsOf(row: Row, { thread, keys, response }: EventContext): Ev
     const gave: EventDraft = { ...base, kind: "toolResult", text, tool: { name, call, input: null, isError } };
     return use.is === "both" ? [called, gave] : [use.is === "call" ? called : gave];
   }
-  return spoken(row, one);
+  return eventsByType(row, one);
 }
 
-function spoken(row: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
+function eventsByType(row: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
   const { payload } = row;
   switch (row.type) {
     case "event_msg/user_message":

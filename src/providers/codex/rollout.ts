@@ -133,7 +133,7 @@ export class Rollout implements Parser {
     if (PASSED_OVER.test(decoder.decode(record.subarray(0, HEAD_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
     const whole = parseJson(text);
-    const json = asObject((whole ?? tornOff(text))?.value);
+    const json = asObject((whole ?? recordAtEnd(text))?.value);
     if (json === null && whole === null)
       return this.#damaged(problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`), line);
     const row = json === null ? null : readRow(json);
@@ -185,11 +185,11 @@ export class Rollout implements Parser {
     if (row.type === "session_meta" && this.#isIdentity(row)) return this.#identify(row, line);
     const isOwn = this.#history.isOwn(row);
     if (!isOwn && row.type === "event_msg/token_count") this.#tokens.inherit(row.payload);
-    const isTold = isOwn && !this.#isOfAnother(row);
-    if (isTold) this.#count(row);
-    const out = this.#findings(line, row.at, isTold ? this.#keysOf(row) : []);
+    const isRelevant = isOwn && !this.#isOfAnother(row);
+    if (isRelevant) this.#count(row);
+    const out = this.#findings(line, row.at, isRelevant ? this.#keysOf(row) : []);
     if (!this.#placed) this.#place(out);
-    if (!isTold) return out;
+    if (!isRelevant) return out;
     this.#last = { line, row };
     this.#readOwn(out, row);
     return out;
@@ -409,7 +409,7 @@ export class Rollout implements Parser {
 }
 
 /** A crash truncates a record, and the next one follows in the same line, complete. */
-function tornOff(text: string): { readonly value: unknown } | null {
+function recordAtEnd(text: string): { readonly value: unknown } | null {
   const start = text.lastIndexOf('{"timestamp":"');
   return start > 0 ? parseJson(text.slice(start)) : null;
 }

@@ -15,8 +15,8 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
   const at = argv.findIndex((word) => word === "exec" || word === "e");
-  const speaks = at >= 0 && hasFlag(command.args, "--json", "--experimental-json");
-  return outputOnly(speaks, speaks ? argv : at < 0 ? null : argv.toSpliced(at + 1, 0, "--json"));
+  const printsJson = at >= 0 && hasFlag(command.args, "--json", "--experimental-json");
+  return outputOnly(printsJson, printsJson ? argv : at < 0 ? null : argv.toSpliced(at + 1, 0, "--json"));
 }
 
 /**

@@ -110,8 +110,8 @@ export class TokenCounter {
   }
 
   /**
-   * The total in a `token_usage_record`, for comparison with retinue's sum. It includes what the following `token_count` will
-   * state.
+   * The total in a `token_usage_record`, for comparison with retinue's sum. It includes what the following
+   * `token_count` will state.
    */
   totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
     const [usage, total, whose] = [
@@ -168,11 +168,11 @@ export class TokenCounter {
 }
 
 /** The difference to an earlier total; null if nothing is new. */
-function growth(now: Counts, before: Counts, lastAnswer: JsonObject | null): Counts | null {
+function growth(now: Counts, before: Counts, lastResponse: JsonObject | null): Counts | null {
   const more = minus(now, before);
   if (more.every((n) => n >= 0)) return more.some((n) => n > 0) ? more : null;
   // Restarted if the total equals the last response; otherwise it repeats an older total.
-  const last = countsIn(lastAnswer ?? {});
+  const last = countsIn(lastResponse ?? {});
   return now.every((n, i) => n === last[i]) && now.some((n) => n > 0) ? now : null;
 }
 

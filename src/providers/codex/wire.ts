@@ -40,7 +40,7 @@ export const wire: Dialect = {
   },
   // The first texts describe the machine.
   prompt: ({ tail }) => mailIn(tail)?.text ?? readable(tail.flatMap(({ texts }) => texts).at(-1)),
-  open: (caller, agent, saved) => new CodexVoice(partsOf(agent).thread, caller.path ?? "/root", saved),
+  open: (caller, agent, saved) => new CodexInterpreter(partsOf(agent).thread, caller.path ?? "/root", saved),
   response: (_, id) => key.response(id),
   unnamed: (_, response) => key.thread(response),
   namedIn: () => null,
@@ -89,7 +89,7 @@ const cacheKey = ({ rest }: RequestRow) => asNonBlank(rest.prompt_cache_key);
 /** The end of another agent's turn, in a message from it. */
 const FINAL = /^Message Type: FINAL_ANSWER\nTask name: [^\n]*\nSender: ([^\n]+)\nPayload:\n*([\s\S]*)$/;
 
-class CodexVoice implements Interpreter {
+class CodexInterpreter implements Interpreter {
   readonly #thread: string;
   readonly #path: string;
   readonly #collab: Collab;

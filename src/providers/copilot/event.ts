@@ -59,7 +59,7 @@ export const requestsIn = ({ data }: CopilotEvent): readonly ToolRequest[] =>
   });
 
 /** The result of a tool, or its error. */
-export function answerIn({ data }: CopilotEvent): string {
+export function resultText({ data }: CopilotEvent): string {
   const output =
     data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
   return asText(output) ?? jsonText(output ?? null) ?? "";

@@ -5,7 +5,7 @@ import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts"
 import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { readJsonLine } from "../kit/lines.ts";
-import { answerIn, type CopilotEvent, isKnown, readEvent, requestsIn, stateAfter } from "./event.ts";
+import { type CopilotEvent, isKnown, readEvent, requestsIn, resultText, stateAfter } from "./event.ts";
 import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
 
@@ -258,7 +258,7 @@ export class Transcript implements Parser {
       this.#stated.has(`began ${call}`)
     )
       return;
-    const says = `its call failed: ${answerIn(event).split("\n")[0]}`;
+    const says = `its call failed: ${resultText(event).split("\n")[0]}`;
     out.add({
       type: "lifecycle",
       of: { call: key.call(this.#session, call) },
@@ -376,7 +376,7 @@ export class Transcript implements Parser {
               {
                 ...base,
                 kind: "toolResult",
-                text: answerIn(event),
+                text: resultText(event),
                 tool: { name: null, call: key.call(this.#session, call), input: null, isError },
               },
             ];

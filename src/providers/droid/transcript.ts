@@ -152,7 +152,7 @@ export class Transcript implements Parser {
     const blocks = asList(content)
       .map(asObject)
       .filter((block) => block !== null);
-    if (message.role === "assistant") return this.#readAnswer(out, message, blocks, keys, at, line);
+    if (message.role === "assistant") return this.#readResponse(out, message, blocks, keys, at, line);
     return this.#readUser(out, asText(json.id) ?? "", message, blocks, keys, at);
   }
 
@@ -210,7 +210,7 @@ export class Transcript implements Parser {
     ];
   }
 
-  #readAnswer(
+  #readResponse(
     out: FindingsOf,
     message: JsonObject,
     blocks: readonly JsonObject[],
@@ -225,14 +225,14 @@ export class Transcript implements Parser {
         : [{ id, name, input: asObject(block.input) ?? {} }];
     });
     const text = textIn(blocks);
-    const isAnswer = calls.length === 0 && text.trim() !== "";
+    const isFinal = calls.length === 0 && text.trim() !== "";
     out.add({
       ...RECORD,
       role: "assistant",
-      state: isAnswer ? "answered" : "open",
+      state: isFinal ? "answered" : "open",
       certain: false,
       calls: calls.map(({ id, name }) => ({ call: key.call(this.#session, id), name })),
-      text: isAnswer ? text : null,
+      text: isFinal ? text : null,
       message: true,
     });
     // The usage of all responses is in another file, as one sum.

@@ -242,16 +242,16 @@ export class Conversation {
     const task = this.#isAgent ? (WRAPPED.exec(message.text)?.[2] ?? message.text) : message.text;
     out.add({ type: "agent-described", agent, prompt: task });
     if (!this.#isAgent) return;
-    const answers = { type: "spawn-match", agent, source: "inferred", exclusive: true } as const;
+    const spawnMatch = { type: "spawn-match", agent, source: "inferred", exclusive: true } as const;
     out.add({
-      ...answers,
+      ...spawnMatch,
       match: key.promptMatch(this.#scope, task),
       rule: "prompt",
       says: "its first prompt has the prompt of the call",
     });
     // Recorded calls name agents with ids of this length.
     if (this.#of.is === "session" || this.#of.agent.length < FULL_ID)
-      out.add({ ...answers, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
+      out.add({ ...spawnMatch, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
   }
 
   /** `$set`, or the fields of a document besides messages. */

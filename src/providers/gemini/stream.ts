@@ -15,8 +15,8 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
   const format = optionIn(command.args, ...FORMAT);
-  const speaks = format === "stream-json";
-  return outputOnly(speaks, speaks ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
+  const printsJson = format === "stream-json";
+  return outputOnly(printsJson, printsJson ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
 }
 
 /** Whether Gemini CLI printed a line: the first one names the session and the model. */

@@ -7,8 +7,8 @@ import * as key from "./keys.ts";
 import { isSpawn, readSpawn } from "./spawns.ts";
 
 /**
- * Hook payloads of Kimi Code. They name the session and no agent: `Stop` is also sent for the turns of agents, so no end
- * is read from them. They notify the server, which reads the transcripts.
+ * Hook payloads of Kimi Code. They name the session and no agent: `Stop` is also sent for the turns of agents, so no
+ * end is read from them. They notify the server, which reads the transcripts.
  */
 export class KimiHooks extends HookReader {
   protected threadOf = (session: string) => key.agent(session, key.MAIN);

@@ -6,7 +6,7 @@ export interface HookEvent {
   readonly matcher?: string;
 }
 
-/** Hooks for starts, ends and spawns. Tool hooks match only tools that spawn agents, so that no other call is delayed. */
+/** Hooks for starts, ends and spawns. Tool hooks match only tools that spawn agents, so that others are not delayed. */
 export const hookEvents = (spawners: string): readonly HookEvent[] => [
   { event: "UserPromptSubmit" },
   { event: "PreToolUse", matcher: spawners },

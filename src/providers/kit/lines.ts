@@ -30,7 +30,7 @@ export function readJsonLine(record: Uint8Array, path: string, line: number, sta
   const [torn, what] =
     line === 0
       ? [beforeCut(text), "the part before the cut"]
-      : [behindTorn(text, start), "the complete record at its end"];
+      : [recordAtEnd(text, start), "the complete record at its end"];
   const detail = torn === null ? bytes : `${bytes}; ${what} was read`;
   return {
     value: torn?.value,
@@ -39,7 +39,7 @@ export function readJsonLine(record: Uint8Array, path: string, line: number, sta
   };
 }
 
-function behindTorn(text: string, start: RegExp): { readonly value: unknown } | null {
+function recordAtEnd(text: string, start: RegExp): { readonly value: unknown } | null {
   let tried = 0;
   for (const { index } of text.matchAll(start)) {
     if (index === 0) continue;

@@ -193,8 +193,8 @@ export const turnEnded = (
   }) as const;
 
 /** A product without machine-readable input. */
-export const outputOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({
-  printsJson: speaks,
-  withJsonOutput: speaking,
+export const outputOnly = (printsJson: boolean, withJsonOutput: readonly string[] | null): Wrapping => ({
+  printsJson,
+  withJsonOutput,
   control: null,
 });

@@ -101,7 +101,7 @@ export class Conversation {
     if (message.used !== null && outcomesIn(message.resultOf?.details ?? null).length === 0)
       this.onOwnBehalf(out, message.used, context, "", "");
     for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
-    if (message.resultOf !== null) this.#answered(part, message, message.resultOf, context);
+    if (message.resultOf !== null) this.#toolResult(part, message, message.resultOf, context);
     this.#addDrafts(message, context, keys, response);
   }
 
@@ -191,11 +191,11 @@ export class Conversation {
     return key.agent(this.session, (this.#spawns.get(call)?.count ?? 1) === 1 ? id : `${id}.${index}`);
   }
 
-  #answered(out: FindingsOf, message: Message, answers: NonNullable<Message["resultOf"]>, context: Context) {
-    const { call: id, details, isError } = answers;
+  #toolResult(out: FindingsOf, message: Message, result: NonNullable<Message["resultOf"]>, context: Context) {
+    const { call: id, details, isError } = result;
     const call = key.call(this.session, id);
     const outcomes = outcomesIn(details);
-    const agent = answers.tool === "Agent" || this.#spawns.has(id) ? asNonBlank(details?.agentId) : null;
+    const agent = result.tool === "Agent" || this.#spawns.has(id) ? asNonBlank(details?.agentId) : null;
     const ended = (of: AgentKey | { call: typeof call }, end: End) =>
       out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
     if (agent !== null) {

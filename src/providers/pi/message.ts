@@ -77,14 +77,14 @@ export function readMessage(json: JsonObject): Message | null {
       call === null
         ? null
         : { call, tool: asNonBlank(json.toolName), isError: json.isError === true, details: asObject(json.details) },
-    answer: role === "assistant" ? answerIn(json) : null,
+    answer: role === "assistant" ? responseIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
     state: stateAfter(role, asText(json.stopReason), calls.length > 0),
     error: asNonBlank(json.errorMessage),
   };
 }
 
-function answerIn(json: JsonObject): ModelResponse | null {
+function responseIn(json: JsonObject): ModelResponse | null {
   const used = usedIn(json.usage);
   const failed = json.stopReason === "error" || json.stopReason === "aborted";
   // A failure without tokens is not a response.

@@ -36,7 +36,7 @@ export const wire: Dialect = {
     };
   },
   prompt: ({ first }) => asNonBlank(first.at(-1)?.replace(TASK, "")),
-  open: (caller, _, saved) => new PiVoice(partsOf(caller.thread).thread, saved),
+  open: (caller, _, saved) => new PiInterpreter(partsOf(caller.thread).thread, saved),
   response: (_, id) => key.responseById(id),
   unnamed: (thread) => key.itself(partsOf(thread).thread),
   namedIn: () => null,
@@ -58,7 +58,7 @@ interface Memory {
   readonly spawns: readonly (readonly [string, number])[];
 }
 
-class PiVoice implements Interpreter {
+class PiInterpreter implements Interpreter {
   readonly #session: string;
   /** Pi's id of a call, by the API's: for the Responses API it also contains the item's id. */
   readonly #ids: Map<string, string>;

@@ -48,7 +48,7 @@ export function anonymous(root: string): Dialect {
     vendor: "",
     identify: () => null,
     prompt: (asked) => promptIn(leadingTexts(asked)),
-    open: (_, agent, saved) => new AnonymousVoice(root, agent, saved),
+    open: (_, agent, saved) => new AnonymousInterpreter(root, agent, saved),
     response: (_, id) => recordKey(NAME, id),
     unnamed: (thread, response) => agentKey(NAME, partsOf(thread).thread, `${UNNAMED}${response}`),
     namedIn: () => null,
@@ -80,7 +80,7 @@ interface Memory {
   readonly several: readonly (readonly [string, number])[];
 }
 
-class AnonymousVoice implements Interpreter {
+class AnonymousInterpreter implements Interpreter {
   readonly #root: string;
   readonly #agent: AgentKey;
   /** Calls that spawn several agents, with their number. */

@@ -113,7 +113,7 @@ export class Conversations {
     if (this.#summaries.length > MAX_SUMMARIES) this.#summaries.shift();
   }
 
-  /** An identical request: a retry if the earlier one failed or the client marks it as one; else another conversation. */
+  /** An identical request: a retry if the earlier one failed or the client marks it so; else another conversation. */
   #again(names: readonly string[], retries: number): Position | null {
     const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "request");
     const failed =
@@ -139,11 +139,11 @@ export class Conversations {
       const responses = ends.filter((end) => end.is === "response");
       const end = responses.at(-1) ?? (i < names.length - 1 && ends.length === 1 ? ends[0] : undefined);
       if (end === undefined) continue;
-      const isTaken = this.#continued.has(name);
+      const isContinued = this.#continued.has(name);
       this.#continued.add(name);
       return {
         conversation: end.conversation,
-        branch: isTaken ? this.#branch(end.conversation, "branch") : end.branch,
+        branch: isContinued ? this.#branch(end.conversation, "branch") : end.branch,
         before: end.request,
         isRetry: false,
         isNew: false,

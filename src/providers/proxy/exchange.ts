@@ -11,12 +11,13 @@ import { SseReader } from "./sse.ts";
 const MAX_WHOLE = 16 << 20;
 
 /**
- * Converts one exchange into rows while it runs. Handles text only; the caller decompresses, measures time and writes files.
+ * Converts one exchange into rows while it runs. Handles text only; the caller decompresses, measures time and writes
+ * files.
  */
 export class ExchangeReader {
-  readonly #question: RequestHead;
+  readonly #head: RequestHead;
   readonly #keeping: Keeping | null;
-  readonly #answer: ResponseReader | null;
+  readonly #response: ResponseReader | null;
   readonly #sse = new SseReader();
   #status: number | null = null;
   #isStream = false;
@@ -25,21 +26,21 @@ export class ExchangeReader {
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
-  constructor(question: RequestHead, keeping: Keeping | null) {
-    this.#question = question;
+  constructor(head: RequestHead, keeping: Keeping | null) {
+    this.#head = head;
     this.#keeping = keeping;
-    this.#answer = responseReader(apiOf(question.method, question.path));
+    this.#response = responseReader(apiOf(head.method, head.path));
   }
 
   asked(text: string | null, bytes: number): ReadRequest {
-    return readRequest(this.#question, text, bytes, this.#keeping);
+    return readRequest(this.#head, text, bytes, this.#keeping);
   }
 
   answered(status: number, headers: readonly string[]): ResponseRow {
     const kept = keptHeaders(headers, this.#keeping);
     this.#status = status;
     this.#isStream = (kept["content-type"] ?? "").includes("event-stream");
-    return { is: "answered", request: this.#question.request, status, headers: kept };
+    return { is: "answered", request: this.#head.request, status, headers: kept };
   }
 
   /** A piece of the response's text, `sinceMs` after the request. */
@@ -53,12 +54,12 @@ export class ExchangeReader {
     // More than any model returns: an endless stream must not fill the memory.
     if (this.#length > MAX_RECORD) return;
     for (const data of this.#sse.push(text)) {
-      if (this.#answer === null) continue;
-      if (data.trim() === "[DONE]") yield* this.#rows(this.#answer.done());
+      if (this.#response === null) continue;
+      if (data.trim() === "[DONE]") yield* this.#rows(this.#response.done());
       const event = data.startsWith("{") ? asObject(parseFiniteJson(data)?.value) : null;
       if (event === null) continue;
       if (this.#firstTokenMs === null && hasDelta(event)) this.#firstTokenMs = sinceMs;
-      yield* this.#rows(this.#answer.event(event));
+      yield* this.#rows(this.#response.event(event));
     }
   }
 
@@ -66,11 +67,11 @@ export class ExchangeReader {
     const body =
       this.#isStream || this.#whole.length === 0 ? null : asObject(parseFiniteJson(this.#whole.join(""))?.value);
     this.#whole = [];
-    if (body !== null && this.#answer !== null) yield* this.#rows(this.#answer.whole(body));
-    const { stop, usage, error: apiError } = this.#answer ?? NO_ANSWER;
+    if (body !== null && this.#response !== null) yield* this.#rows(this.#response.whole(body));
+    const { stop, usage, error: apiError } = this.#response ?? NO_RESPONSE;
     yield {
       is: "ended",
-      request: this.#question.request,
+      request: this.#head.request,
       how,
       error:
         error ??
@@ -89,12 +90,16 @@ export class ExchangeReader {
   /** A stream may end cleanly in the middle of a response. */
   #unfinished(how: EndedRow["how"]): string | null {
     const isCut =
-      how === "finished" && this.#status === 200 && this.#isStream && this.#answer !== null && !this.#answer.isWhole;
+      how === "finished" &&
+      this.#status === 200 &&
+      this.#isStream &&
+      this.#response !== null &&
+      !this.#response.isWhole;
     return isCut ? "the stream ended before the response was complete" : null;
   }
 
   *#rows(parts: ReturnType<ResponseReader["event"]>): Generator<OpenedRow | BlockRow> {
-    const { request } = this.#question;
+    const { request } = this.#head;
     // Some chat completion servers do not number their responses.
     for (const one of parts)
       yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
@@ -110,7 +115,7 @@ function hasDelta({ type, choices }: JsonObject): boolean {
   });
 }
 
-const NO_ANSWER: { readonly stop: null; readonly usage: JsonObject | null; readonly error: null } = {
+const NO_RESPONSE: { readonly stop: null; readonly usage: JsonObject | null; readonly error: null } = {
   stop: null,
   usage: null,
   error: null,

@@ -32,8 +32,8 @@ export function leadingTexts({ chain, tail, first }: Pick<RequestRow, "chain" | 
 
 /** The prompt in these texts, without the context that clients add. */
 export function promptIn(texts: readonly string[]): string | null {
-  const spoken = texts.map(withoutContext).findLast((text) => text !== "");
-  return asNonBlank(spoken ?? texts.at(-1));
+  const prompt = texts.map(withoutContext).findLast((text) => text !== "");
+  return asNonBlank(prompt ?? texts.at(-1));
 }
 
 function withoutContext(text: string): string {

@@ -50,21 +50,21 @@ export interface ReadRequest {
  * names of pieces, is derived from what may be stored. `keeping` is null if nothing is stored.
  */
 export function readRequest(
-  question: RequestHead,
+  head: RequestHead,
   text: string | null,
   bytes: number,
   keeping: Keeping | null,
 ): ReadRequest {
-  const api = apiOf(question.method, question.path);
+  const api = apiOf(head.method, head.path);
   const given = text === null || text === "" ? {} : keptBody(text, parseFiniteJson(text)?.value, keeping);
   const body = asObject(given);
   const base = {
-    ...question,
+    ...head,
     ...(keeping === null
       ? {}
-      : { path: keptPath(question.path, keeping), upstream: keptUpstream(question.upstream, keeping.redactor) }),
+      : { path: keptPath(head.path, keeping), upstream: keptUpstream(head.upstream, keeping.redactor) }),
     is: "asked" as const,
-    headers: keptHeaders(question.headers, keeping),
+    headers: keptHeaders(head.headers, keeping),
     bytes,
     api,
   };
@@ -81,14 +81,14 @@ export function readRequest(
   const tools = listed ?? functions;
   const { preface: among, messages } = conversationIn(api, body);
   const preface = system ?? instructions ?? among;
-  const spoken = messages.findIndex((message) => sideOf(message) === "model");
-  const leading = messages.slice(0, spoken < 0 ? messages.length : spoken);
+  const firstResponse = messages.findIndex((message) => sideOf(message) === "model");
+  const leading = messages.slice(0, firstResponse < 0 ? messages.length : firstResponse);
   const first = messages.find((message) => sideOf(message) === "user" && textsIn(message).length > 0);
   return {
     row: {
       ...base,
       model: asNonBlank(model) ?? modelInPath(base.path),
-      stream: body.stream === true || question.path.includes("invoke-with-response-stream"),
+      stream: body.stream === true || head.path.includes("invoke-with-response-stream"),
       system: preface === null ? null : piece(preface),
       tools: tools == null ? null : piece(tools),
       messages: messages.map(piece),

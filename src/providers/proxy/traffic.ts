@@ -72,8 +72,8 @@ export class Traffic implements Parser {
   readonly #file: SourceFile;
   readonly #callers: Callers;
   readonly #open: Map<string, Open>;
-  readonly #voices = new Map<AgentKey, Interpreter>();
-  readonly #savedVoices: Map<AgentKey, unknown>;
+  readonly #interpreters = new Map<AgentKey, Interpreter>();
+  readonly #savedInterpreters: Map<AgentKey, unknown>;
   /** Prompts of calls without a result. */
   readonly #prompts: Map<string, string>;
   #last: { readonly line: number; readonly row: TrafficRow; readonly at: number; readonly of: Open | null } | null =
@@ -84,14 +84,14 @@ export class Traffic implements Parser {
     this.#file = file;
     this.#callers = new Callers(dialects, memory?.callers);
     this.#open = new Map(memory?.open);
-    this.#savedVoices = new Map(memory?.voices);
+    this.#savedInterpreters = new Map(memory?.voices);
     this.#prompts = new Map(memory?.prompts);
   }
 
   save(): Memory {
-    const voices = new Map(this.#savedVoices);
-    for (const [agent, voice] of this.#voices) voices.set(agent, voice.save());
-    return { callers: this.#callers.save(), open: [...this.#open], voices: [...voices], prompts: [...this.#prompts] };
+    const states = new Map(this.#savedInterpreters);
+    for (const [agent, interpreter] of this.#interpreters) states.set(agent, interpreter.save());
+    return { callers: this.#callers.save(), open: [...this.#open], voices: [...states], prompts: [...this.#prompts] };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -131,7 +131,7 @@ export class Traffic implements Parser {
       speaker,
       isFirst: of?.who?.isFirst === true,
       prompt: of?.who?.prompt ?? null,
-      key: (id) => this.#voiceOf(of, speaker).key(id),
+      key: (id) => this.#interpreterOf(of, speaker).key(id),
       response: of?.response ?? null,
     });
   }
@@ -219,11 +219,13 @@ export class Traffic implements Parser {
           ...(withinMs === null ? {} : { withinMs }),
           says: "its first prompt equals the prompt of the call",
         });
-    const voice = this.#voice(who, agent);
-    const results = tail.flatMap((part) => part.results.map(({ id, isError }) => ({ call: voice.key(id), isError })));
+    const interpreter = this.#interpreter(who, agent);
+    const results = tail.flatMap((part) =>
+      part.results.map(({ id, isError }) => ({ call: interpreter.key(id), isError })),
+    );
     out.addAt(at, { ...RECORD, role: "user", state: "open", results, message: !who.position.isRetry });
     this.#name(out, who, tail);
-    voice.toolResults(out, tail);
+    interpreter.toolResults(out, tail);
   }
 
   /** Results that name an agent which was known by content only. */
@@ -281,11 +283,11 @@ export class Traffic implements Parser {
     if (part.is === "text" && part.text !== "")
       out.add({ ...RECORD, role: "assistant", text: part.text, message: true });
     if (part.is === "call") {
-      const voice = this.#voice(who, agent);
-      const call = voice.key(part.call.id);
+      const interpreter = this.#interpreter(who, agent);
+      const call = interpreter.key(part.call.id);
       out.add({ ...RECORD, role: "assistant", state: "open", calls: [{ call, name: part.call.name }], message: true });
       const before = out.observations.length;
-      voice.called(out, part.call);
+      interpreter.called(out, part.call);
       for (const spawn of out.observations.slice(before)) {
         if (spawn.type !== "spawn-called") continue;
         const { tool: name, prompt, description, makes } = spawn;
@@ -376,17 +378,17 @@ export class Traffic implements Parser {
     if (open.agent !== null) this.#callers.addResponse(who.caller.thread, open.agent, texts.join("\n"));
   }
 
-  #voice(who: CallerInfo, agent: AgentKey): Interpreter {
+  #interpreter(who: CallerInfo, agent: AgentKey): Interpreter {
     const known =
-      this.#voices.get(agent) ??
-      this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedVoices.get(agent) ?? undefined);
-    this.#voices.set(agent, known);
+      this.#interpreters.get(agent) ??
+      this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedInterpreters.get(agent) ?? undefined);
+    this.#interpreters.set(agent, known);
     return known;
   }
 
   /** For events, which may be read alone. */
-  #voiceOf(open: Open | null, agent: AgentKey): Pick<Interpreter, "key"> {
-    return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#voice(open.who, agent);
+  #interpreterOf(open: Open | null, agent: AgentKey): Pick<Interpreter, "key"> {
+    return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#interpreter(open.who, agent);
   }
 
   /** The product's own records contain and count the messages. */

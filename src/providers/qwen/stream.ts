@@ -15,8 +15,8 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
   const format = optionIn(command.args, ...FORMAT);
-  const speaks = format === "stream-json";
-  return outputOnly(speaks, speaks ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
+  const printsJson = format === "stream-json";
+  return outputOnly(printsJson, printsJson ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
 }
 
 /** Whether Qwen Code printed a line: the first one has its version. */
@@ -78,7 +78,7 @@ export class QwenStream implements LiveReader {
     }
   }
 
-  /** Failed agents are reported as success, and only their text shows the failure. The transcripts are more accurate. */
+  /** Failed agents are reported as success; only their text shows the failure. The transcripts are more accurate. */
   #readSpawnResult(out: FindingsOf, session: string, id: string, text: string) {
     const isLaunched = /^(?:Background|Fork)[^\n]*\blaunched\b/i.test(text);
     const isFailed = /^Subagent execution failed/.test(text);

@@ -160,14 +160,14 @@ export class Transcript implements Parser {
     const parts = asObject(json.message)?.parts;
     const [text, calls] = [textIn(parts), callsIn(parts)];
     // A record of an agent may be continued by another one with the calls of the same response.
-    const isAnswer = calls.length === 0 && text.trim() !== "";
+    const isFinal = calls.length === 0 && text.trim() !== "";
     out.add({
       ...RECORD,
       role: "assistant",
-      state: isAnswer ? "answered" : "open",
+      state: isFinal ? "answered" : "open",
       certain: this.#of.is === "session",
       calls: calls.map(({ id, name }) => ({ call: key.call(session, id), name })),
-      text: isAnswer ? text : null,
+      text: isFinal ? text : null,
       message: text.trim() !== "" || calls.length > 0,
     });
     const usage = asObject(json.usageMetadata);

@@ -92,7 +92,7 @@ function readAssistant(key: Keys, out: FindingsOf, message: Message) {
   const tools = message.parts.flatMap((part) =>
     toolOf(part) === null ? [] : [{ part, tool: toolOf(part) as ToolPart }],
   );
-  const state = standOf(
+  const state = stateOf(
     message,
     tools.map(({ tool }) => tool),
   );
@@ -158,7 +158,7 @@ function lastTime({ created, completed, parts }: Message): number | null {
 const waitsFor = ({ tool, status }: ToolPart): { readonly waitsFor?: string } =>
   tool === "question" && status === "running" ? { waitsFor: "answer" } : {};
 
-function standOf(
+function stateOf(
   { info, completed }: Message,
   tools: readonly ToolPart[],
 ): { readonly state: RecordState; readonly certain: boolean; readonly error?: string } {

@@ -18,10 +18,10 @@ export function wrapOf(programs: readonly string[], argv: readonly string[]): Wr
   if (command === null || !programs.includes(command.name)) return null;
   const at = argv.indexOf("run");
   const format = optionIn(command.args, "--format");
-  const speaks = at >= 0 && format === "json";
+  const printsJson = at >= 0 && format === "json";
   return outputOnly(
-    speaks,
-    speaks ? argv : at < 0 || format !== null ? null : argv.toSpliced(at + 1, 0, "--format", "json"),
+    printsJson,
+    printsJson ? argv : at < 0 || format !== null ? null : argv.toSpliced(at + 1, 0, "--format", "json"),
   );
 }
 
@@ -102,7 +102,7 @@ const PART_TYPES: Readonly<Record<string, string>> = {
   step_finish: "step-finish",
 };
 
-/** Programs that forward a stream may omit ids, types and times of parts; the line with the part has its type and time. */
+/** Programs that forward a stream may omit ids, types and times of parts; the line has the type and time as well. */
 function partIn(line: JsonObject): Part | null {
   const json = asObject(line.part);
   if (json === null) return null;

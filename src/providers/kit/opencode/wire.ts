@@ -40,7 +40,7 @@ export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
   },
   // Kilo describes the environment in a separate part after the prompt.
   prompt: ({ first }) => asNonBlank(first.findLast((text) => !/^\s*<environment_details>/.test(text))),
-  open: (caller, _, saved) => new OpencodeVoice(key, partsOf(caller.thread).thread, saved),
+  open: (caller, _, saved) => new OpencodeInterpreter(key, partsOf(caller.thread).thread, saved),
   response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
   unnamed: (thread, response) => key.agent(partsOf(thread).thread, `${ANONYMOUS}${response}`),
   namedIn: () => null,
@@ -67,7 +67,7 @@ interface Memory {
   readonly tasks: readonly string[];
 }
 
-class OpencodeVoice implements Interpreter {
+class OpencodeInterpreter implements Interpreter {
   readonly #key: Keys;
   readonly #session: string;
   readonly #tasks: Set<string>;

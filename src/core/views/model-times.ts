@@ -89,7 +89,7 @@ export class ModelTimes {
   readonly #unnamed = new NameTable();
   #unnamedUntil = Number.NEGATIVE_INFINITY;
   /** A settled response would change: everything has to be computed again. */
-  isTorn = false;
+  mustRestart = false;
 
   /** `kept`: the number of responses that are not settled. */
   constructor(list: SpanList, kept: number) {
@@ -110,8 +110,8 @@ export class ModelTimes {
    * False after a step that assigns a closed call to another response, or for an older list of calls: everything has to
    * be computed again.
    */
-  goesOnWith(calls: Calls): boolean {
-    return !this.isTorn && closedIn(calls).count >= this.#closedCount;
+  continuesWith(calls: Calls): boolean {
+    return !this.mustRestart && closedIn(calls).count >= this.#closedCount;
   }
 
   /** The latest end of any response. */
@@ -160,8 +160,8 @@ export class ModelTimes {
       openNames: [],
     });
     this.#byName.set(name, index);
-    if (typeof name === "string" && this.#settledNames.has(name, SETTLED)) this.isTorn = true;
-    if (at <= this.#unnamedUntil) this.isTorn = true;
+    if (typeof name === "string" && this.#settledNames.has(name, SETTLED)) this.mustRestart = true;
+    if (at <= this.#unnamedUntil) this.mustRestart = true;
     return index;
   }
 
@@ -173,7 +173,7 @@ export class ModelTimes {
       this.#settledNames.has(key, SETTLED) ||
       (known !== undefined && this.#closedCount > 0)
     )
-      this.isTorn = true;
+      this.mustRestart = true;
     if (known === undefined || known < index) this.#byKey.set(key, index);
   }
 
@@ -181,7 +181,7 @@ export class ModelTimes {
     const place = lowerBound(this.inputs, (other) => other <= at);
     this.inputs.splice(place, 0, at);
     this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
-    if (at <= this.#settledUntil) this.isTorn = true;
+    if (at <= this.#settledUntil) this.mustRestart = true;
     const until = this.inputs[place + 1] ?? Number.POSITIVE_INFINITY;
     const { length } = this.#responses;
     for (
@@ -218,9 +218,9 @@ export class ModelTimes {
     const named = this.#byKey.get(call.response) ?? (call.rows === null ? undefined : this.#byKey.get(call.rows));
     const { at } = call;
     const index = named ?? (at === null ? -1 : this.#begunBy(at) - 1);
-    if (index >= 0 && index < this.#settledCount) this.isTorn = true;
+    if (index >= 0 && index < this.#settledCount) this.mustRestart = true;
     for (const name of [call.response, call.rows])
-      if (named === undefined && name !== null && this.#settledNames.has(name, SETTLED)) this.isTorn = true;
+      if (named === undefined && name !== null && this.#settledNames.has(name, SETTLED)) this.mustRestart = true;
     if (isClosed && named === undefined) {
       this.#unnamed.add(call.response, UNNAMED);
       if (call.rows !== null) this.#unnamed.add(call.rows, UNNAMED);
@@ -265,8 +265,8 @@ export class ModelTimes {
   }
 
   /**
-   * Reduces older responses to their spans and names, which no longer change; `isTorn` is set if one would. Call it
-   * after `compute`.
+   * Reduces older responses to their spans and names, which no longer change; `mustRestart` is set if one would.
+   * Call it after `compute`.
    */
   settle(): void {
     if (this.#responses.length < 2 * this.#kept) return;

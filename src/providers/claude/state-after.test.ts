@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mainWriter, text, toolUse } from "../../../test/support/claude-records.ts";
 import { readRow } from "./rows.ts";
-import { stateAfter } from "./stand.ts";
+import { stateAfter } from "./state-after.ts";
 
 const { user, result, assistant, write } = mainWriter();
 const call = toolUse("toolu_1", "Bash");
