@@ -1,4 +1,5 @@
 /** Import rules and other rules of the code. See ARCHITECTURE.md for the reasons. */
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -245,6 +246,13 @@ describe("code", () => {
         .map((file) => ({ path: file.path, lines: file.text.split("\n").length }))
         .filter(({ lines }) => lines > MAX_LINES),
     ).toEqual([]);
+  });
+});
+
+describe("fixtures", () => {
+  it("contain no files that retinue writes", () => {
+    const files = execFileSync("git", ["ls-files", "fixtures", "examples"], { encoding: "utf8" }).split("\n");
+    expect(files.filter((path) => /\/\.cache\/|\b(?:index|kept)\.sqlite/.test(path))).toEqual([]);
   });
 });
 
