@@ -11,6 +11,7 @@ const LASTING = [{ above: 120 << 20, percent: 25 }] as const;
 let isYoungBounded = false;
 let oldGrowth = Number.POSITIVE_INFINITY;
 let isReading = false;
+let isLasting = false;
 const LOOK_EVERY_MS = 250;
 let lookAgainAt = 0;
 
@@ -20,6 +21,8 @@ let lookAgainAt = 0;
  * collects. (The options for maximum sizes only apply at process start, and a process that reaches them dies.)
  */
 export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): void {
+  // A server also reads: its stricter bound holds even if reading asked first.
+  if (growth === LASTING) isLasting = true;
   // Asking the operating system takes as long as a small write.
   const now = performance.now();
   if (now < lookAgainAt) return;
@@ -29,7 +32,7 @@ export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): vo
     isYoungBounded = true;
   }
   const resident = process.memoryUsage.rss();
-  const percent = growth.findLast(({ above }) => resident > above)?.percent ?? oldGrowth;
+  const percent = (isLasting ? LASTING : growth).findLast(({ above }) => resident > above)?.percent ?? oldGrowth;
   if (percent >= oldGrowth) return;
   setFlagsFromString(`--heap-growing-percent=${percent}`);
   oldGrowth = percent;
