@@ -7,7 +7,7 @@ import {
   type TranscriptRecord,
 } from "../../core/ports/attach.ts";
 import { asNonBlank, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
-import { readMessage } from "./message.ts";
+import { readMessage } from "../kit/pi/message.ts";
 import { outcomesIn } from "./spawns.ts";
 
 /** The version of session files that `pi` has written since 0.60. */

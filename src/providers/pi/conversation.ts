@@ -1,23 +1,13 @@
-import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import type { ModelCalled } from "../../core/facts/observation.ts";
-import { fingerprintOf, NO_TOKENS } from "../../core/facts/usage.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
-import { asNonBlank, asText, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
-import type { EventDraft } from "../../core/views/event.ts";
-import * as key from "./keys.ts";
-import { type Message, readMessage, type Used } from "./message.ts";
-import { type End, endByStatus, type Outcome, outcomesIn, type Task, tasksOf } from "./spawns.ts";
-
-/** The agent, time and record key of a message. */
-export interface Context {
-  readonly agent: AgentKey;
-  readonly at: number | null;
-  readonly record: RecordKey;
-  readonly order: number;
-  /** Nesting depth in results of spawn calls. */
-  readonly depth: number;
-}
+import { asNonBlank, asText } from "../../core/tools/json.ts";
+import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
+import { partOf } from "../kit/pi/keys.ts";
+import { type Message, readMessage, type ToolCall, type ToolResult, type Used } from "../kit/pi/message.ts";
+import { key } from "./keys.ts";
+import { type End, endByStatus, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
 
 /** A spawn call: its time, and its number of agents. */
 interface Spawn {
@@ -35,17 +25,15 @@ const MAX_DEPTH = 20;
 /** Maximum number of turns that a total is split into. */
 const MAX_TURNS = 1000;
 
-/** Reads messages, the spawn calls in them, and the agents in their results. */
-export class Conversation {
+/** Reads the spawn calls of extensions in messages, and the agents in their results. */
+export class PiConversation extends Conversation {
   readonly #file: SourceFile;
   readonly #spawns: Map<string, Spawn>;
   readonly #stated: Set<string>;
-  session: string;
-  drafts: EventDraft[] = [];
 
   constructor(session: string, file: SourceFile, saved?: unknown) {
+    super(key, session);
     const memory = saved as Memory | undefined;
-    this.session = session;
     this.#file = file;
     this.#spawns = new Map(memory?.spawns);
     this.#stated = new Set(memory?.stated);
@@ -61,76 +49,13 @@ export class Conversation {
     return isNew;
   }
 
-  message(out: FindingsOf, json: JsonObject, context: Context): void {
-    const message = readMessage(json);
-    if (message === null) out.problem("record-malformed", "a message without a role");
-    else this.#read(out, message, context);
+  protected isOfAgents({ details }: ToolResult): boolean {
+    return outcomesIn(details).length > 0;
   }
 
-  #read(out: FindingsOf, message: Message, context: Context) {
-    const { answer } = message;
-    const response = answer?.response == null ? null : key.response(answer.provider, answer.response);
-    const alias = answer?.response == null ? null : key.responseById(answer.response);
-    const keys = [context.record, alias, response].filter((one) => one !== null);
-    const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
-    part.add({
-      type: "record",
-      role:
-        message.role === "assistant"
-          ? "assistant"
-          : message.role === "user" || message.role === "toolResult"
-            ? "user"
-            : "other",
-      state: message.state,
-      certain: true,
-      calls: message.calls.map(({ id, name }) => ({ call: key.call(this.session, id), name })),
-      results:
-        message.resultOf === null
-          ? []
-          : [{ call: key.call(this.session, message.resultOf.call), isError: message.resultOf.isError }],
-      text: message.state === "answered" && message.text.trim() !== "" ? message.text : null,
-      message: message.role === "assistant" || message.role === "user",
-    });
-    if (answer !== null)
-      part.add({
-        ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model),
-        ...(alias === null || answer.response === null
-          ? {}
-          : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
-      });
-    if (message.used !== null && outcomesIn(message.resultOf?.details ?? null).length === 0)
-      this.onOwnBehalf(out, message.used, context, "", "");
-    for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
-    if (message.resultOf !== null) this.#toolResult(part, message, message.resultOf, context);
-    this.#addDrafts(message, context, keys, response);
-  }
-
-  /** Internal model calls of the product or of a tool. */
-  onOwnBehalf(
-    out: FindingsOf,
-    used: Used,
-    { at, record, order }: Pick<Context, "at" | "record" | "order">,
-    provider: string,
-    model: string,
-  ): void {
-    const agent = key.itself(this.session);
-    const response = key.partOf(record, "used");
-    const part = out.part({ speaker: agent, at, keys: [response], order });
-    part.add({
-      type: "agent-described",
-      agent,
-      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
-    });
-    part.add(calledBy(used, response, provider, model));
-  }
-
-  #ask(
-    out: FindingsOf,
-    id: string,
-    tool: string,
-    tasks: readonly Task[] | null,
-    { agent, at, record, order }: Context,
-  ) {
+  protected called(out: FindingsOf, spawn: ToolCall, { agent, at, record, order }: Context) {
+    const { id, name: tool } = spawn;
+    const tasks = tasksOf(spawn);
     if (tasks === null) return;
     const call = key.call(this.session, id);
     this.#spawns.set(id, { at, count: tasks.length });
@@ -164,7 +89,7 @@ export class Conversation {
     // One call for several agents: each is stated at once, whatever happens to the call.
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(id, i);
-      const part = out.part({ speaker: child, at, keys: [key.partOf(record, `${id}.${i}`)], order });
+      const part = out.part({ speaker: child, at, keys: [partOf(record, `${id}.${i}`)], order });
       part.add({
         type: "agent-described",
         agent: child,
@@ -191,7 +116,7 @@ export class Conversation {
     return key.agent(this.session, (this.#spawns.get(call)?.count ?? 1) === 1 ? id : `${id}.${index}`);
   }
 
-  #toolResult(out: FindingsOf, message: Message, result: NonNullable<Message["resultOf"]>, context: Context) {
+  protected returned(out: FindingsOf, message: Message, result: ToolResult, context: Context) {
     const { call: id, details, isError } = result;
     const call = key.call(this.session, id);
     const outcomes = outcomesIn(details);
@@ -274,15 +199,16 @@ export class Conversation {
     const inside = (what: string, at: number | null, number: number): Context => ({
       agent: child,
       at,
-      record: key.partOf(context.record, `${id}.${index}/${what}`),
+      record: partOf(context.record, `${id}.${index}/${what}`),
       order: context.order + number * 1e-6,
       depth: context.depth + 1,
     });
     if (messages.length > 0 && context.depth < MAX_DEPTH) {
+      const { path, bytes, bornMs = null } = this.#file;
       const read = messages.map((json) => ({ json, at: readMessage(json)?.at ?? context.at }));
       const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
       const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
-      part.add({ type: "agent-described", agent: child, file: this.#place() });
+      part.add({ type: "agent-described", agent: child, file: { path, bytes, bornMs } });
       part.add({
         type: "record",
         role: "other",
@@ -304,62 +230,11 @@ export class Conversation {
     const part = out.part({ speaker: agent, at, keys: [record], order });
     for (let i = 0; i < Math.min(MAX_TURNS, used.turns); i += 1) {
       const one: Used = i === 0 ? used : { tokens: NO_TOKENS, costUsd: used.costUsd === null ? null : 0 };
-      part.add(calledBy(one, key.partOf(record, `${i}`), "", used.model));
+      part.add(calledBy(one, partOf(record, `${i}`), "", used.model));
     }
-  }
-
-  #place() {
-    const { path, bytes, bornMs = null } = this.#file;
-    return { path, bytes, bornMs };
-  }
-
-  /** The events of a message. */
-  #addDrafts(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
-    const base = { speaker: agent, keys, at, tool: null, response };
-    const say = (kind: EventDraft["kind"], text: string | null) => {
-      if (text !== null && text.trim() !== "") this.drafts.push({ ...base, kind, text });
-    };
-    for (const thought of message.thoughts) say("reasoning", thought);
-    if (message.resultOf !== null) {
-      const tool = {
-        name: message.resultOf.tool,
-        call: key.call(this.session, message.resultOf.call),
-        input: null,
-        isError: message.resultOf.isError,
-      };
-      return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
-    }
-    say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
-    say("error", message.error);
-    for (const { id, name, args } of message.calls)
-      this.drafts.push({
-        ...base,
-        kind: "toolCall",
-        text: null,
-        tool: { name, call: key.call(this.session, id), input: isTooDeep(args) ? null : args, isError: false },
-      });
   }
 }
-
-const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
-  ["user", "user"],
-  ["assistant", "assistant"],
-]);
 
 function namedBy(parent: AgentKey, child: AgentKey, rule: string, says: string) {
   return { type: "parent-named", child, parent, rule, source: "parent_rollout", confidence: 1, says } as const;
-}
-
-/** Costs are recorded if the price is known; the vendor is Pi's own name for the API. */
-function calledBy({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
-  return {
-    type: "model-call",
-    response,
-    model,
-    ...(vendor === "" ? {} : { vendor }),
-    ...(costUsd === null ? {} : { costUsd }),
-    tokens,
-    chars: 0,
-    ended: true,
-  };
 }

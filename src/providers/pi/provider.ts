@@ -1,7 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { entryIn } from "../kit/pi/entry.ts";
 import { attach } from "./attach.ts";
-import { entryIn } from "./entry.ts";
 import { locate } from "./locate.ts";
 import { pi } from "./manifest.ts";
 import { isPrinted, PiStream, wrap } from "./stream.ts";

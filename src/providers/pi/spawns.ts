@@ -1,8 +1,8 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import type { ToolCall } from "../kit/pi/message.ts";
+import { type Used, usedIn } from "../kit/pi/message.ts";
 import { runOfFile } from "./locate.ts";
-import type { ToolCall } from "./message.ts";
-import { type Used, usedIn } from "./message.ts";
 
 /** The tasks of a call, one per agent. Null for calls that spawn none. */
 export interface Task {

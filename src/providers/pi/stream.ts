@@ -4,8 +4,8 @@ import type { Wrapping } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { commandOf, optionIn } from "../kit/command.ts";
 import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../kit/live-stream.ts";
-import * as key from "./keys.ts";
-import { readMessage } from "./message.ts";
+import { readMessage } from "../kit/pi/message.ts";
+import { key } from "./keys.ts";
 import { type End, endByStatus, outcomesIn, type Task, tasksOf } from "./spawns.ts";
 
 const NAMES = new Set(["pi", "@mariozechner/pi-coding-agent", "@earendil-works/pi-coding-agent"]);

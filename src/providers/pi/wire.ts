@@ -3,7 +3,7 @@ import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
-import * as key from "./keys.ts";
+import { key } from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 
 /**

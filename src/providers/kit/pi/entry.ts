@@ -1,5 +1,5 @@
-import type { Entry } from "../../core/ports/provider.ts";
-import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../core/tools/json.ts";
+import type { Entry } from "../../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../../core/tools/json.ts";
 import { readMessage } from "./message.ts";
 
 /** An entry of a session, which is a tree. */

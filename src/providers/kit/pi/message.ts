@@ -1,5 +1,5 @@
-import type { RecordState } from "../../core/facts/observation.ts";
-import { NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
+import type { RecordState } from "../../../core/facts/observation.ts";
+import { NO_TOKENS, type Tokens } from "../../../core/facts/usage.ts";
 import {
   asAmount,
   asCount,
@@ -9,7 +9,7 @@ import {
   asText,
   asTime,
   type JsonObject,
-} from "../../core/tools/json.ts";
+} from "../../../core/tools/json.ts";
 
 /** A message, in a session, in an agent's file, or in the result of a spawn call. */
 export interface Message {
@@ -19,12 +19,7 @@ export interface Message {
   readonly thoughts: readonly string[];
   readonly calls: readonly ToolCall[];
   /** Set for tool results. */
-  readonly resultOf: {
-    readonly call: string;
-    readonly tool: string | null;
-    readonly isError: boolean;
-    readonly details: JsonObject | null;
-  } | null;
+  readonly resultOf: ToolResult | null;
   readonly answer: ModelResponse | null;
   /** Model usage of a tool. */
   readonly used: Used | null;
@@ -36,6 +31,13 @@ export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly args: JsonObject;
+}
+
+export interface ToolResult {
+  readonly call: string;
+  readonly tool: string | null;
+  readonly isError: boolean;
+  readonly details: JsonObject | null;
 }
 
 /** One model response. */
@@ -105,7 +107,7 @@ export function usedIn(value: unknown): Used | null {
     ...NO_TOKENS,
     inputTokens: asCount(usage.input),
     outputTokens: asCount(usage.output),
-    reasoningTokens: asCount(usage.reasoning),
+    reasoningTokens: asCount(usage.reasoning ?? usage.reasoningTokens),
     cacheReadTokens: asCount(usage.cacheRead),
     cacheWriteTokens,
     cacheWrite1hTokens: Math.min(cacheWriteTokens, asCount(usage.cacheWrite1h)),

@@ -1,0 +1,155 @@
+import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
+import type { ModelCalled } from "../../../core/facts/observation.ts";
+import { fingerprintOf } from "../../../core/facts/usage.ts";
+import type { FindingsOf } from "../../../core/ports/findings.ts";
+import { isTooDeep, type JsonObject } from "../../../core/tools/json.ts";
+import type { EventDraft } from "../../../core/views/event.ts";
+import { type Keys, partOf } from "./keys.ts";
+import { type Message, readMessage, type ToolCall, type ToolResult, type Used } from "./message.ts";
+
+/** The agent, time and record key of a message. */
+export interface Context {
+  readonly agent: AgentKey;
+  readonly at: number | null;
+  readonly record: RecordKey;
+  readonly order: number;
+  /** Nesting depth in results of spawn calls. */
+  readonly depth: number;
+}
+
+/** Reads the messages of a session. Products differ in how they spawn agents. */
+export abstract class Conversation {
+  protected readonly key: Keys;
+  session: string;
+  drafts: EventDraft[] = [];
+
+  constructor(key: Keys, session: string) {
+    this.key = key;
+    this.session = session;
+  }
+
+  abstract save(): unknown;
+  /** A tool call of the model; states the spawn, if it is one. */
+  protected abstract called(out: FindingsOf, call: ToolCall, context: Context): void;
+  /** What the result of a call states about agents. */
+  protected abstract returned(out: FindingsOf, message: Message, result: ToolResult, context: Context): void;
+  /** Whether the usage stated in the result of a call is that of agents. */
+  protected abstract isOfAgents(result: ToolResult): boolean;
+
+  message(out: FindingsOf, json: JsonObject, context: Context): void {
+    const message = readMessage(json);
+    if (message === null) out.problem("record-malformed", "a message without a role");
+    else this.#read(out, message, context);
+  }
+
+  #read(out: FindingsOf, message: Message, context: Context) {
+    const { answer, resultOf } = message;
+    const response = answer?.response == null ? null : this.key.response(answer.provider, answer.response);
+    const alias = answer?.response == null ? null : this.key.responseById(answer.response);
+    const keys = [context.record, alias, response].filter((one) => one !== null);
+    const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
+    part.add({
+      type: "record",
+      role:
+        message.role === "assistant"
+          ? "assistant"
+          : message.role === "user" || message.role === "toolResult"
+            ? "user"
+            : "other",
+      state: this.stateAfter(message),
+      certain: true,
+      calls: message.calls.map(({ id, name }) => ({ call: this.key.call(this.session, id), name })),
+      results:
+        resultOf === null ? [] : [{ call: this.key.call(this.session, resultOf.call), isError: resultOf.isError }],
+      text: message.state === "answered" && message.text.trim() !== "" ? message.text : null,
+      message: message.role === "assistant" || message.role === "user",
+    });
+    if (answer !== null)
+      part.add({
+        ...calledBy(answer, response ?? partOf(context.record, "answer"), answer.provider, answer.model),
+        ...(alias === null || answer.response === null
+          ? {}
+          : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
+      });
+    if (message.used !== null && (resultOf === null || !this.isOfAgents(resultOf)))
+      this.onOwnBehalf(out, message.used, context, "", "");
+    for (const call of message.calls) this.called(part, call, context);
+    if (resultOf !== null) this.returned(part, message, resultOf, context);
+    this.#addDrafts(message, context, keys, response);
+  }
+
+  /** The state of the agent after a message. */
+  protected stateAfter(message: Message): Message["state"] {
+    return message.state;
+  }
+
+  /** Internal model calls of the product or of a tool. */
+  onOwnBehalf(
+    out: FindingsOf,
+    used: Used,
+    { at, record, order }: Pick<Context, "at" | "record" | "order">,
+    provider: string,
+    model: string,
+  ): void {
+    const agent = this.key.itself(this.session);
+    const response = partOf(record, "used");
+    const part = out.part({ speaker: agent, at, keys: [response], order });
+    part.add({
+      type: "agent-described",
+      agent,
+      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
+    });
+    part.add(calledBy(used, response, provider, model));
+  }
+
+  /** The events of a message. */
+  #addDrafts(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
+    const base = { speaker: agent, keys, at, tool: null, response };
+    const say = (kind: EventDraft["kind"], text: string | null) => {
+      if (text !== null && text.trim() !== "") this.drafts.push({ ...base, kind, text });
+    };
+    for (const thought of message.thoughts) say("reasoning", thought);
+    if (message.resultOf !== null) {
+      const tool = {
+        name: message.resultOf.tool,
+        call: this.key.call(this.session, message.resultOf.call),
+        input: null,
+        isError: message.resultOf.isError,
+      };
+      return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
+    }
+    say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
+    say("error", message.error);
+    for (const { id, name, args } of message.calls)
+      this.drafts.push({
+        ...base,
+        kind: "toolCall",
+        text: null,
+        tool: {
+          name,
+          call: this.key.call(this.session, id),
+          input: isTooDeep(args) ? null : args,
+          isError: false,
+        },
+      });
+  }
+}
+
+const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
+  ["user", "user"],
+  ["assistant", "assistant"],
+]);
+
+/** Costs are recorded if the price is known; the vendor is the product's own name for the API. */
+export function calledBy({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
+  return {
+    type: "model-call",
+    response,
+    model,
+    ...(vendor === "" ? {} : { vendor }),
+    ...(costUsd === null ? {} : { costUsd }),
+    tokens,
+    chars: 0,
+    ended: true,
+  };
+}

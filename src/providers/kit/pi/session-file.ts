@@ -1,0 +1,192 @@
+import type { AgentKey } from "../../../core/facts/ids.ts";
+import { FindingsOf } from "../../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../../core/tools/json.ts";
+import type { EventDraft } from "../../../core/views/event.ts";
+import { readJsonLine } from "../lines.ts";
+import type { Context, Conversation } from "./conversation.ts";
+import type { Keys } from "./keys.ts";
+import { usedIn } from "./message.ts";
+
+const RECORD_START = /\{"(?:type|isSidechain)":/g;
+/** Known types that are not needed. */
+const BOOKKEEPING = new Set(["thinking_level_change", "context_edit", "label"]);
+
+interface Memory {
+  readonly session: string | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly introduced: boolean;
+  readonly conversation: unknown;
+}
+
+/**
+ * A file of entries: the format of Pi's sessions, which is also that of its forks. Entries that only one product writes
+ * are read in its folder.
+ */
+export abstract class SessionFile<C extends Conversation> implements Parser {
+  protected readonly key: Keys;
+  protected readonly file: SourceFile;
+  protected readonly conversation: C;
+  /** The session that the file belongs to; null until its header names it. */
+  protected session: string | null;
+  /** The last provider and model used; summaries state only their usage. */
+  #provider: string;
+  #model: string;
+  #introduced: boolean;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  /** `session` is null if only the header names it. */
+  constructor(
+    key: Keys,
+    session: string | null,
+    file: SourceFile,
+    open: (session: string, saved: unknown) => C,
+    saved?: unknown,
+  ) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
+    const memory = saved as Memory | undefined;
+    this.key = key;
+    this.file = file;
+    this.session = memory?.session ?? session;
+    this.#provider = memory?.provider ?? "";
+    this.#model = memory?.model ?? "";
+    this.#introduced = memory?.introduced ?? false;
+    this.conversation = open(this.session ?? "", memory?.conversation);
+  }
+
+  /** The agent whose file this is. */
+  protected abstract get speaker(): AgentKey;
+  /** The session of a file without a header. */
+  protected abstract get unnamed(): string;
+  /** What follows from the path of the file. Called once. */
+  protected abstract introduce(out: FindingsOf): void;
+  /** A user message. */
+  protected abstract asked(out: FindingsOf, message: JsonObject, context: Context): void;
+  /** A name of the session; null if it was removed. */
+  protected abstract named(out: FindingsOf, name: string | null): void;
+  /** An entry with product-specific content; false if it is unknown. */
+  protected abstract other(out: FindingsOf, json: JsonObject, context: Context): boolean;
+
+  save(): Memory {
+    return {
+      session: this.session,
+      provider: this.#provider,
+      model: this.#model,
+      introduced: this.#introduced,
+      conversation: this.conversation.save(),
+    };
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.conversation.drafts = [];
+    const { value, isRead, problems } = readJsonLine(record, this.file.path, line, RECORD_START);
+    const json = asObject(value);
+    // Only a file with a custom name needs its header to name the session.
+    if (this.session === null && isRead)
+      this.session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? this.unnamed;
+    this.conversation.session = this.session ?? "";
+    const at = asTime(json?.timestamp);
+    const out = new FindingsOf({ path: this.file.path, line, at, speaker: this.speaker, keys: [] });
+    out.problems.push(...problems);
+    if (json !== null) this.#entry(out, json, line, at);
+    else if (isRead) out.problem("record-malformed", "not an object");
+    this.#last = { line, drafts: this.conversation.drafts };
+    return out;
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  #entry(out: FindingsOf, json: JsonObject, line: number, at: number | null) {
+    if (!this.#introduced) {
+      this.#introduced = true;
+      const { path, bytes, bornMs = null } = this.file;
+      out.addOfFile({ type: "agent-described", agent: this.speaker, file: { path, bytes, bornMs } });
+      this.introduce(out);
+    }
+    const id = asNonBlank(json.id);
+    const record =
+      id === null ? this.key.record(`${this.speaker}:${line}`, "") : this.key.record(id, asText(json.timestamp) ?? "");
+    this.read(out, json, { agent: this.speaker, at, record, order: line, depth: 0 });
+  }
+
+  protected read(out: FindingsOf, json: JsonObject, context: Context) {
+    const part = out.part({ keys: [context.record] });
+    const summary = (text: string) => {
+      const used = usedIn(json.usage);
+      if (used !== null) this.conversation.onOwnBehalf(out, used, context, this.#provider, this.#model);
+      this.sign(part);
+      this.draft("compaction", text, context);
+    };
+    switch (json.type) {
+      case "session": {
+        const cwd = asNonBlank(json.cwd);
+        if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });
+        return;
+      }
+      case "message": {
+        const message = asObject(json.message);
+        if (message === null) return out.problem("record-malformed", "an entry without its message");
+        if (message.role === "user") this.asked(part, message, context);
+        return this.conversation.message(out, message, context);
+      }
+      case "compaction":
+        return summary(asNonBlank(json.summary) ?? "Conversation compacted");
+      case "branch_summary":
+        return summary(asNonBlank(json.summary) ?? "A branch was abandoned");
+      case "usage": {
+        const used = usedIn(json.usage);
+        if (used !== null)
+          this.conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
+        return;
+      }
+      case "model_change": {
+        const [, provider, model] = /^([^/]*)\/(.*)$/s.exec(asText(json.model) ?? "") ?? [];
+        this.#provider = asText(json.provider) ?? provider ?? "";
+        this.#model = asText(json.modelId) ?? model ?? "";
+        return this.sign(part);
+      }
+      case "session_info":
+        this.sign(part);
+        return this.named(part, asNonBlank(json.name));
+      case "custom_message":
+        this.sign(part);
+        return this.draft("note", textIn(json.content), context);
+      default:
+        if (!this.other(part, json, context) && !BOOKKEEPING.has(asText(json.type) ?? ""))
+          out.problem(
+            asNonBlank(json.type) === null ? "record-malformed" : "record-unknown",
+            asText(json.type) ?? "no type",
+          );
+    }
+  }
+
+  /** Shows activity without changing the agent's state. */
+  protected sign(out: FindingsOf) {
+    out.add({
+      type: "record",
+      role: "other",
+      state: null,
+      certain: true,
+      calls: [],
+      results: [],
+      text: null,
+      message: false,
+    });
+  }
+
+  protected draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
+    if (text.trim() !== "")
+      this.conversation.drafts.push({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
+  }
+}
+
+/** The text of a message's content. */
+export function textIn(content: unknown): string {
+  if (typeof content === "string") return content;
+  const blocks = Array.isArray(content) ? content : [];
+  return blocks.map((block) => asText(asObject(block)?.text) ?? "").join("\n");
+}
