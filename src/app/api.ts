@@ -12,6 +12,7 @@ import type { AgentRun, RunOptions } from "./runs/agent-run.ts";
 
 export type { Tokens, Usage } from "../core/facts/usage.ts";
 export type { Status, StatusSource } from "../core/link/status.ts";
+export type { ToolCall, ToolDecision } from "../core/ports/control.ts";
 export type { AgentRecord, AgentTree, LinkRecord } from "../core/views/agent.ts";
 export type { AgentEvent, EventKind, EventSpawn, EventTool } from "../core/views/event.ts";
 export { Failure } from "./failure.ts";

@@ -86,8 +86,19 @@ function holderIn(file: number): Pick<Standby, "hold" | "drop"> {
   };
 }
 
+/** Replaces the content of such a file. On a full disk the old content is removed. */
+export const writeWhole = (file: number) => (text: string) => {
+  try {
+    ftruncateSync(file);
+    writeSync(file, text, 0);
+  } catch {
+    // Nothing else can be done: the command receives nothing then.
+    ftruncateSync(file);
+  }
+};
+
 /** An unlinked file, accessible only through its descriptor; null if it cannot be created. */
-function unnamedFile(text = ""): number | null {
+export function unnamedFile(text = ""): number | null {
   const path = join(tmpdir(), `retinue-${randomBytes(12).toString("hex")}`);
   try {
     const file = openSync(path, "wx+", 0o600);

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { RunEnded } from "../core/ports/run-note.ts";
 import { MAX_RECORD } from "../core/tools/limits.ts";
+import { type FinalInput, startFinalInput } from "./final-input.ts";
 import { NO_STANDBY, type StandbyOptions, startStandby } from "./standby.ts";
 import { launch, signalsOf } from "./system/launch.ts";
 
@@ -12,8 +13,10 @@ export interface WrapOptions {
   readonly cwd?: string;
   /** Called with each line before it is passed on. If omitted, the command inherits our stdout. */
   readonly onLine?: (line: string) => void;
-  /** Where its output is written, unchanged; null: nowhere. */
+  /** Where its output is written; null: nowhere. */
   readonly output: Writable | null;
+  /** What is written in place of a line; null for nothing. If omitted, the output is written unchanged. */
+  readonly shown?: (line: string) => string | null;
   /** Whether `write` is possible; otherwise it inherits our stdin. */
   readonly listens?: boolean;
   /** Discards its stderr; otherwise it inherits ours. */
@@ -31,6 +34,8 @@ export interface Wrapped {
   readonly ended: Promise<RunEnded>;
   /** Returns false once it no longer reads. */
   write(line: string): boolean;
+  /** These lines are written if this process is killed before `endInput`. Not on Windows. */
+  setFinalInput(lines: readonly string[]): void;
   /** Closes its stdin. */
   endInput(): void;
   kill(signal: NodeJS.Signals): void;
@@ -47,6 +52,7 @@ export async function wrap({
   cwd,
   onLine,
   output,
+  shown,
   listens,
   isQuiet,
   standby,
@@ -68,12 +74,14 @@ export async function wrap({
     const started = isReady
       ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout })
       : NO_STANDBY;
-    passOn(child.stdout, output, onLine ?? (() => {}), started);
+    passOn(child.stdout, output, onLine ?? (() => {}), started, shown);
   }
   // The command may close its stdin at any time.
   child.stdin?.on("error", () => {});
   const ended = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
   await started;
+  let finalInput: FinalInput | null = null;
+  void ended.then(() => finalInput?.end());
   return {
     pid: child.pid ?? 0,
     ended,
@@ -82,7 +90,15 @@ export async function wrap({
       child.stdin.write(`${line}\n`);
       return true;
     },
-    endInput: () => child.stdin?.end(),
+    setFinalInput: (lines) => {
+      if (child.stdin?.writable !== true) return;
+      finalInput ??= startFinalInput(child.stdin, env);
+      finalInput.set(lines.map((line) => `${line}\n`).join(""));
+    },
+    endInput: () => {
+      finalInput?.end();
+      child.stdin?.end();
+    },
     kill: (signal) => void send(child, signal),
   };
 }
@@ -92,21 +108,42 @@ function send(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 /**
- * Records data, then passes it on unchanged. If the consumer closes its end, closes ours too, so that the command's
+ * Records data, then passes it on, unchanged unless `shown` replaces its lines. If the consumer closes its end, closes ours too, so that the command's
  * next write fails as it would without us.
  */
-export function passOn(from: Readable, to: Writable | null, onLine: (line: string) => void, standby = NO_STANDBY) {
-  const lines = new Lines(onLine);
+export function passOn(
+  from: Readable,
+  to: Writable | null,
+  onLine: (line: string) => void,
+  standby = NO_STANDBY,
+  shown?: (line: string) => string | null,
+) {
+  let replaced = "";
+  const lines = new Lines((line) => {
+    onLine(line);
+    const text = shown?.(line) ?? null;
+    if (text !== null) replaced += `${text}\n`;
+  });
+  const outputOf = (chunk: Buffer) => {
+    if (shown === undefined) return chunk;
+    const output = replaced;
+    replaced = "";
+    return output;
+  };
   from.on("data", (chunk: Buffer) => {
     standby.hold(chunk);
     lines.push(chunk);
     // Before the write: the consumer may run right after it, and a crash in between would pass the chunk on twice.
     standby.drop();
-    if (to === null || to.write(chunk)) return;
+    const output = outputOf(chunk);
+    if (to === null || output.length === 0 || to.write(output)) return;
     from.pause();
     to.once("drain", () => from.resume());
   });
-  from.once("end", () => lines.end());
+  from.once("end", () => {
+    lines.end();
+    if (replaced !== "") to?.write(replaced);
+  });
   from.once("close", () => standby.end());
   from.on("error", () => {});
   to?.on("error", () => {
@@ -153,7 +190,7 @@ class Lines {
 const { forwarded: FORWARDED, fromTerminal: FROM_TERMINAL } = signalsOf(process.platform);
 
 /** Forwards signals; returns a function that stops it. */
-export function forwardSignals({ kill }: Wrapped): () => void {
+export function forwardSignals({ kill }: Pick<Wrapped, "kill">): () => void {
   const { stdin, stdout, stderr } = process;
   const isForeground = [stdin, stdout, stderr].some((stream) => stream.isTTY);
   const handlers = [...FORWARDED, ...FROM_TERMINAL].map((signal) => {

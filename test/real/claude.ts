@@ -1,4 +1,5 @@
 /** The real Claude Code, headless. */
+import { join } from "node:path";
 import { install } from "./install.ts";
 import { openHome, type Sandbox } from "./sandbox.ts";
 
@@ -46,3 +47,9 @@ function offline(temp: string, modelUrl: string): Record<string, string> {
     IS_SANDBOX: "1",
   };
 }
+
+/** Options of the library's `run` for this sandbox. */
+export const ownRunIn = ({ home, launch: { cwd, env } }: Sandbox) => ({
+  cwd,
+  env: { ...env, RETINUE_HOME: join(home, "retinue-data") },
+});

@@ -13,7 +13,7 @@ import { type AgentRun, NotSupported, run } from "../../src/app/api.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { differences, type ThreadTruth } from "../support/judge.ts";
 import { startServer, until } from "../support/server.ts";
-import { installClaude, openSandbox } from "./claude.ts";
+import { installClaude, openSandbox, ownRunIn } from "./claude.ts";
 import { installCodex, openSandbox as openCodex } from "./codex/codex.ts";
 import { startModel as startCodexModel } from "./codex/model.ts";
 import { scenarios as codexScenarios, exec, NEWEST as NEWEST_CODEX, SETUPS } from "./codex/scenarios.ts";
@@ -137,23 +137,7 @@ describe(`Claude Code ${NEWEST}`, () => {
       onTestFinished(() => model.close());
       const sandbox = await openSandbox(program, model.url);
       onTestFinished(() => sandbox.dispose());
-      const { home } = sandbox;
-      const temp = join(home, "../tmp");
-      const started = {
-        cwd: join(home, "../project"),
-        env: {
-          PATH: process.env.PATH ?? "",
-          HOME: home,
-          TMPDIR: temp,
-          CLAUDE_CODE_TMPDIR: temp,
-          ANTHROPIC_BASE_URL: model.url,
-          ANTHROPIC_API_KEY: "not-a-key",
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-          DISABLE_AUTOUPDATER: "1",
-          IS_SANDBOX: "1",
-          RETINUE_HOME: join(home, "retinue-data"),
-        },
-      };
+      const started = ownRunIn(sandbox);
       const handle = await run([...program, "-p", prompt, "--dangerously-skip-permissions"], started);
       const events: AgentEvent[] = [];
       let acted = false;

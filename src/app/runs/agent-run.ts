@@ -1,6 +1,6 @@
 import { nativeCall, partsOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
-import type { Control, ControlMessage } from "../../core/ports/provider.ts";
+import type { Control, ControlMessage, ToolCall, ToolDecision } from "../../core/ports/control.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { Env } from "../home.ts";
@@ -17,6 +17,17 @@ export interface RunOptions {
   readonly env?: Env;
   /** Aborting it ends the agent. */
   readonly signal?: AbortSignal;
+  /**
+   * Decides about each tool call of the agent and of the agents below it, at any depth, before the tool runs.
+   * `"allow"`: the call continues as without a handler, so the permission rules of the product still apply. A handler
+   * that throws, or does not answer within `answerMs`, counts as `"allow"`. If the product cannot ask, `run` rejects
+   * with `NotSupported`.
+   */
+  readonly onToolCall?: (call: ToolCall) => ToolDecision | Promise<ToolDecision>;
+  /** How long `onToolCall` may take; default: 30 seconds. */
+  readonly answerMs?: number;
+  /** Receives a sentence when a decision failed or was late. */
+  readonly notify?: (text: string) => void;
 }
 
 /** A running agent: its events, those of the agents below it, and methods to control it. */
@@ -33,8 +44,9 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
   /** Interrupts the current turn. */
   interrupt(): Promise<void>;
   /**
-   * Supplies the result of a tool call in place of the tool. No product supports this today: rejects with
-   * `NotSupported`.
+   * Answers a tool call in place of the tool: the tool does not run, and the model receives `content` as an error result
+   * of the call, with a prefix of the product. It is not a successful result; no product accepts one. Possible only
+   * while `onToolCall` decides about this call; its later decision is ignored. Rejects otherwise.
    */
   injectToolResult(callId: string, content: string): Promise<void>;
   kill(signal?: NodeJS.Signals): void;
@@ -43,7 +55,7 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
 /** Runs an agent's command with machine-readable output and, if the product supports it, machine-readable input. */
 export async function run(
   command: readonly string[],
-  { cwd, env = process.env, signal }: RunOptions = {},
+  { cwd, env = process.env, signal, onToolCall, answerMs, notify }: RunOptions = {},
 ): Promise<AgentRun> {
   const { launch, control } = withJsonInput(launchOf(command));
   const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
@@ -52,16 +64,36 @@ export async function run(
     const response = control?.responseIn(line) ?? null;
     if (response !== null) pending.get(response.id)?.(response.error);
   };
+  let controlled: ControlledRun | null = null;
   try {
     const running = await start(launch, {
       env,
       output: null,
       listens: true,
       onLine,
+      onIdle: () => controlled?.endIfOver(),
+      control,
+      ...(onToolCall === undefined
+        ? {}
+        : {
+            interception: {
+              interceptors: [{ decide: onToolCall }],
+              ...(answerMs === undefined ? {} : { answerMs }),
+              ...(notify === undefined ? {} : { onFault: notify }),
+            },
+          }),
       ...(cwd === undefined ? {} : { cwd }),
     });
     signal?.addEventListener("abort", () => running.kill("SIGTERM"), { once: true });
-    return new ControlledRun(running, library, control, launch.provider.product, pending);
+    controlled = new ControlledRun(
+      running,
+      library,
+      control,
+      launch.provider.product,
+      pending,
+      onToolCall !== undefined,
+    );
+    return controlled;
   } catch (error) {
     library.close();
     throw error;
@@ -74,7 +106,11 @@ class ControlledRun implements AgentRun {
   readonly #control: Control | null;
   readonly #product: string;
   readonly #pending: Map<string, (error: string | null) => void>;
-  #saidAt = 0;
+  readonly #intercepts: boolean;
+  /** When a message was last sent. */
+  #sentAt = 0;
+  /** The end of the last turn whose events the consumer has seen; null before that. */
+  #overAt: number | null = null;
 
   constructor(
     running: Running,
@@ -82,12 +118,14 @@ class ControlledRun implements AgentRun {
     control: Control | null,
     product: string,
     pending: Map<string, (error: string | null) => void>,
+    intercepts: boolean,
   ) {
     this.#running = running;
     this.#library = library;
     this.#control = control;
     this.#product = product;
     this.#pending = pending;
+    this.#intercepts = intercepts;
     if (control?.first != null) running.write(control.send(control.first).line);
     // Products that do not read stdin must not wait for it.
     if (control === null) running.endInput();
@@ -105,9 +143,9 @@ class ControlledRun implements AgentRun {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<AgentEvent> {
     try {
-      // The turn is over, and the consumer has seen all its events and sent nothing since.
       yield* runEvents(this.#library, this.#running, (at) => {
-        if (at >= this.#saidAt) this.#running.endInput();
+        this.#overAt = at;
+        this.endIfOver();
       });
     } finally {
       // The consumer stopped reading, so it cannot respond to anything.
@@ -117,19 +155,22 @@ class ControlledRun implements AgentRun {
     }
   }
 
+  /** The turn is over, no agent runs, and the consumer has seen all events and sent nothing since. */
+  endIfOver(): void {
+    if (this.#overAt !== null && this.#overAt >= this.#sentAt && this.#running.isIdle) this.#running.endInput();
+  }
+
   send = (text: string) => {
-    this.#saidAt = Date.now();
+    this.#sentAt = Date.now();
     return this.#send("hear more", this.#control?.send(text));
   };
   interrupt = () => this.#send("interrupt its turn", this.#control?.interrupt?.());
   stop = (agentId: string) => this.#send("stop an agent", this.#control?.stop?.(agentId));
 
-  /**
-   * Claude Code 2.1.325 treats a tool result on stdin as a new message and still waits for the tool; other products do
-   * not read stdin.
-   */
-  injectToolResult(): Promise<void> {
-    return Promise.reject(new NotSupported(this.#product, "accept a tool result"));
+  async injectToolResult(callId: string, content: string): Promise<void> {
+    if (!this.#intercepts) throw new NotSupported(this.#product, "accept a tool result without onToolCall");
+    if (!this.#running.denyCall(callId, content))
+      throw new Error(`the call ${callId} does not wait for a decision: it has run, or was decided before`);
   }
 
   async background(agentId: string): Promise<void> {
@@ -155,7 +196,8 @@ class ControlledRun implements AgentRun {
       message.id === null
         ? null
         : new Promise<string | null>((resolve) => this.#pending.set(message.id ?? "", resolve));
-    if (!this.#running.write(message.line)) throw new Error(`${this.#product} no longer reads its input`);
+    const write = message.id === null ? this.#running.sendMessage : this.#running.write;
+    if (!write(message.line)) throw new Error(`${this.#product} no longer reads its input`);
     const error =
       acknowledged === null ? null : await Promise.race([acknowledged, this.#running.ended.then(() => null)]);
     if (error !== null) throw new Error(`${this.#product} cannot ${what}: ${error}`);

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import type { Control, Provider, Wrapping } from "../../core/ports/provider.ts";
+import type { Control, Turns } from "../../core/ports/control.ts";
+import type { Provider, Wrapping } from "../../core/ports/provider.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { run as unknownCommand } from "../../providers/run/index.ts";
@@ -10,6 +11,8 @@ import { type WrapOptions, type Wrapped, wrap } from "../../transports/wrapped.t
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { ownModule } from "../own-files.ts";
+import { AnnouncedCalls, type InterceptionOptions } from "./interception.ts";
+import { NotSupported } from "./not-supported.ts";
 import { RunOutput } from "./run-output.ts";
 import type { RunInProgress } from "./run-standby.ts";
 
@@ -47,9 +50,29 @@ export function withJsonInput(launch: Launch): { readonly launch: Launch; readon
   return { launch: control === null ? withOutput : { ...withOutput, command: control.withJsonInput }, control };
 }
 
-export interface Running extends Wrapped {
+/**
+ * The same for a command whose stdin retinue controls while its output stays as it would be: `shown` of the control
+ * converts it. Null if the product does not support it for this command.
+ */
+export function withControl(launch: Launch): { readonly launch: Launch; readonly control: Control } | null {
+  const { wrapping } = launch;
+  const control = wrapping?.control ?? null;
+  if (wrapping === null || control === null) return null;
+  return {
+    launch: { ...launch, command: control.withJsonInput, wrapping: { ...wrapping, printsJson: true } },
+    control,
+  };
+}
+
+export interface Running extends Pick<Wrapped, "pid" | "ended" | "write" | "endInput" | "kill"> {
   /** The thread, once known; null if the command ended without naming one. */
   readonly thread: Promise<AgentKey | null>;
+  /** Writes a message for the main agent, which begins a turn. */
+  sendMessage(line: string): boolean;
+  /** Whether it only waits for input. If it does not say, this is assumed. */
+  readonly isIdle: boolean;
+  /** Denies an announced call that waits for a decision, with this text. False if it does not wait. */
+  denyCall(callId: string, text: string): boolean;
 }
 
 export interface StartOptions {
@@ -60,14 +83,26 @@ export interface StartOptions {
   readonly isQuiet?: boolean;
   /** Called with each line after it was recorded. */
   readonly onLine?: (line: string) => void;
+  /** If retinue controls stdin: what it may write, and what is printed in place of a line. */
+  readonly control?: Control | null;
+  /** Decides about tool calls; needs `control`. */
+  readonly interception?: InterceptionOptions;
+  /** Called when it only waits for input; needs `control`. */
+  readonly onIdle?: () => void;
 }
+
+/** How long a turn that is expected to begin by itself may take to begin. */
+const RESUME_MS = 15_000;
 
 /**
  * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
  * line does.
  */
 export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
-  const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
+  const { env, cwd = process.cwd(), onLine: hear, control = null, interception, onIdle, ...rest } = options;
+  const intercepts = interception !== undefined && interception.interceptors.length > 0;
+  if (intercepts && control?.interception === undefined)
+    throw new NotSupported(provider.product, "ask about its tool calls");
   const name = runName();
   const printsJson = wrapping?.printsJson === true;
   // A terminal is passed through, because programs that draw on it must detect it.
@@ -83,8 +118,12 @@ export async function start({ command, provider, wrapping }: Launch, options: St
       began: { command, cwd, process: markOf(pid) },
     } satisfies RunInProgress),
   });
+  let calls: AnnouncedCalls | null = null;
+  const idle = control === null ? null : new Idle(control.turns(), onIdle ?? (() => {}));
   const onLine = (line: string) => {
     output.line(line);
+    calls?.onLine(line);
+    idle?.onLine(line);
     hear?.(line);
   };
   const wrapped = await wrap({
@@ -92,14 +131,79 @@ export async function start({ command, provider, wrapping }: Launch, options: St
     env: env as NodeJS.ProcessEnv,
     cwd,
     ...rest,
+    ...(control === null ? {} : { listens: true, shown: control.shown }),
     ...(reads ? { onLine, standby } : {}),
   } satisfies WrapOptions);
   output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
+  if (intercepts && control?.interception !== undefined) {
+    const record = (line: string) => output.line(line);
+    calls = new AnnouncedCalls(provider.name, control.interception, interception, wrapped, record);
+    calls.begin();
+  }
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
     return end;
   });
-  return { ...wrapped, ended, thread: output.thread };
+  const { pid, kill } = wrapped;
+  return {
+    pid,
+    kill,
+    write: wrapped.write,
+    sendMessage: (line) => {
+      idle?.sent();
+      return wrapped.write(line);
+    },
+    get isIdle() {
+      return idle?.isIdle ?? true;
+    },
+    ended,
+    thread: output.thread,
+    denyCall: (callId, text) => calls?.deny(callId, text) === true,
+    endInput: () => {
+      calls?.end();
+      wrapped.endInput();
+    },
+  };
+}
+
+/** Whether a run only waits for input, and for how long a turn was expected to begin by itself. */
+class Idle {
+  readonly #turns: Turns;
+  readonly #onIdle: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #isOverdue = false;
+
+  constructor(turns: Turns, onIdle: () => void) {
+    this.#turns = turns;
+    this.#onIdle = onIdle;
+  }
+
+  get isIdle(): boolean {
+    return this.#turns.state === "idle" || this.#isOverdue;
+  }
+
+  sent(): void {
+    this.#turns.sent();
+    this.#settle();
+  }
+
+  onLine(line: string): void {
+    const before = this.#turns.state;
+    this.#turns.onLine(line);
+    if (this.#turns.state !== before) this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#isOverdue = false;
+    if (this.#turns.state === "idle") this.#onIdle();
+    if (this.#turns.state !== "resuming") return;
+    this.#timer = setTimeout(() => {
+      this.#isOverdue = true;
+      this.#onIdle();
+    }, RESUME_MS).unref();
+  }
 }
 
 /** Sorts by time in listings. */

@@ -4,6 +4,7 @@ import type { Problem } from "../facts/problem.ts";
 import type { JsonObject } from "../tools/json.ts";
 import type { EventDraft } from "../views/event.ts";
 import type { Attach } from "./attach.ts";
+import type { Control } from "./control.ts";
 import type { Dialect } from "./dialect.ts";
 
 /**
@@ -101,28 +102,6 @@ export interface Wrapping {
   readonly withJsonOutput: readonly string[] | null;
   /** Messages that it accepts while running with machine-readable input; null if unsupported. */
   readonly control: Control | null;
-}
-
-/** Messages for the product's stdin. Methods are omitted if unsupported. */
-export interface Control {
-  /**
-   * The same command with machine-readable input, and the prompt of the command line, which must be sent as a message.
-   */
-  readonly withJsonInput: readonly string[];
-  readonly first: string | null;
-  send(text: string): ControlMessage;
-  interrupt?(): ControlMessage;
-  stop?(agent: string): ControlMessage;
-  /** `call` is the spawn call of the agent. */
-  background?(call: string): ControlMessage;
-  /** The response in a printed line, if it is one: the id of the message and its error. */
-  responseIn(line: string): { readonly id: string; readonly error: string | null } | null;
-}
-
-/** A line for the product's stdin. Messages with an id are acknowledged. */
-export interface ControlMessage {
-  readonly line: string;
-  readonly id: string | null;
 }
 
 /** The product's hook settings. Pure: text in, text out. */

@@ -1,6 +1,7 @@
-import type { Control, ControlMessage, Wrapping } from "../../core/ports/provider.ts";
-import { asNonBlank, asObject, parseJson } from "../../core/tools/json.ts";
+import type { Control } from "../../core/ports/control.ts";
+import type { Wrapping } from "../../core/ports/provider.ts";
 import { type Command, commandOf, hasFlag, optionIn } from "../kit/command.ts";
+import { controlOf, type Format } from "./control.ts";
 
 const NAMES = new Set(["claude", "@anthropic-ai/claude-code"]);
 const FORMAT = "--output-format";
@@ -26,41 +27,40 @@ export function wrap(argv: readonly string[]): Wrapping | null {
   return {
     printsJson,
     withJsonOutput: withOutput,
-    control: withOutput === null ? null : controlOf(withOutput, command),
+    control: controlIn(argv, command),
   };
 }
 
 const outputOptions = ({ args }: Command) => [FORMAT, STREAM, ...(hasFlag(args, "--verbose") ? [] : ["--verbose"])];
 
-function controlOf(withOutput: readonly string[], command: Command): Control {
+/**
+ * Null for interactive commands, and for those whose own input format the user controls. `json` with `--verbose` prints
+ * all messages as one array, which cannot be made from a stream without holding all of it.
+ */
+function controlIn(argv: readonly string[], command: Command): Control | null {
+  const format = optionIn(command.args, FORMAT) ?? "text";
+  if (!isPrint(command) || !FORMATS.has(format) || (format === "json" && hasFlag(command.args, "--verbose")))
+    return null;
   const isListening = optionIn(command.args, INPUT) === STREAM;
-  const prompt = isListening ? null : promptIn(withOutput);
-  let requests = 0;
-  const request = (body: object): ControlMessage => {
-    requests += 1;
-    const id = `retinue-${requests}`;
-    return { id, line: JSON.stringify({ type: "control_request", request_id: id, request: body }) };
-  };
-  return {
-    withJsonInput: isListening
-      ? withOutput
-      : [...(prompt === null ? withOutput : withOutput.toSpliced(promptAt(withOutput), 1)), INPUT, STREAM],
-    first: prompt,
-    send: (text) => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content: text } }) }),
-    interrupt: () => request({ subtype: "interrupt" }),
-    stop: (agent) => request({ subtype: "stop_task", task_id: agent }),
-    background: (call) => request({ subtype: "background_tasks", tool_use_id: call }),
-    responseIn: responseOf,
-  };
+  const first = isListening ? null : promptIn(argv);
+  const withoutPrompt = first === null ? argv : argv.toSpliced(promptAt(argv), 1);
+  return controlOf(
+    [
+      ...(format === STREAM ? withoutPrompt : without(FORMAT, withoutPrompt)),
+      ...(format === STREAM ? [] : [FORMAT, STREAM]),
+      ...(hasFlag(command.args, "--verbose") ? [] : ["--verbose"]),
+      ...(isListening ? [] : [INPUT, STREAM]),
+    ],
+    { first, format: format as Format },
+  );
 }
 
-function responseOf(line: string): ReturnType<Control["responseIn"]> {
-  if (!line.includes('"control_response"')) return null;
-  const response = asObject(asObject(parseJson(line)?.value)?.response);
-  const id = asNonBlank(response?.request_id);
-  return id === null
-    ? null
-    : { id, error: response?.subtype === "error" ? (asNonBlank(response.error) ?? "the request was refused") : null };
+const FORMATS: ReadonlySet<string> = new Set<Format>(["text", "json", STREAM]);
+
+/** Without an option and its value. */
+function without(option: string, argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf(option);
+  return at < 0 ? argv.filter((word) => !word.startsWith(`${option}=`)) : argv.toSpliced(at, 2);
 }
 
 /** The prompt after `-p`. In other positions it cannot be distinguished from values of unknown options. */

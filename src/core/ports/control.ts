@@ -1,0 +1,81 @@
+import type { JsonObject } from "../tools/json.ts";
+
+/** Messages for the stdin of a running product. Methods are omitted if unsupported. */
+export interface Control {
+  /**
+   * The same command with machine-readable input and output, and the prompt of the command line, which must be sent as
+   * a message.
+   */
+  readonly withJsonInput: readonly string[];
+  readonly first: string | null;
+  /** What the given command would print in place of this line; null for nothing. */
+  shown(line: string): string | null;
+  send(text: string): ControlMessage;
+  interrupt?(): ControlMessage;
+  stop?(agent: string): ControlMessage;
+  /** `call` is the spawn call of the agent. */
+  background?(call: string): ControlMessage;
+  /** The response in a printed line, if it is one: the id of the message and its error. */
+  responseIn(line: string): { readonly id: string; readonly error: string | null } | null;
+  /** Derives from the printed lines whether the run waits for input. */
+  turns(): Turns;
+  /** How to decide about tool calls before they run. */
+  readonly interception?: Interception;
+}
+
+/** The state of a run: `idle` if it only waits for input; `resuming` if it will begin a turn by itself. */
+export interface Turns {
+  readonly state: "busy" | "resuming" | "idle";
+  onLine(line: string): void;
+  /** A message was sent. */
+  sent(): void;
+}
+
+/** A line for the product's stdin. Messages with an id are acknowledged. */
+export interface ControlMessage {
+  readonly line: string;
+  readonly id: string | null;
+}
+
+/** A product that announces tool calls and waits for a decision before it runs them. */
+export interface Interception {
+  /** Begins the announcements, also of the agents below. Each must be answered within `answerMs`. */
+  begin(options: { readonly spawnsOnly: boolean; readonly answerMs: number }): ControlMessage;
+  /** Ends the announcements: later calls run without an answer. */
+  end(): ControlMessage;
+  /** The announcement in a printed line, if it is one. */
+  announcedIn(line: string): AnnouncedCall | null;
+  /** The line that answers an announcement. */
+  answer(request: string, decision: ToolDecision): string;
+}
+
+export interface AnnouncedCall {
+  /** The id that the answer names. */
+  readonly request: string;
+  readonly call: Omit<ToolCall, "uri">;
+}
+
+/** A tool call that has not run yet. */
+export interface ToolCall {
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly tool: string;
+  readonly input: JsonObject;
+  /** It would spawn an agent. */
+  readonly isSpawn: boolean;
+  /** The thread of the run. */
+  readonly sessionId: string;
+  /** The agent that makes the call, at any depth; null for the main agent. */
+  readonly agentId: string | null;
+  /** Null if unknown. */
+  readonly agentType: string | null;
+  /** The URI of the agent that makes the call. */
+  readonly uri: string;
+  readonly cwd: string | null;
+}
+
+/**
+ * `deny`: the tool does not run, and the model receives an error result with this text. `input`: the tool runs with this
+ * input instead.
+ */
+export type ToolDecision = "allow" | { readonly deny: string } | { readonly input: JsonObject };

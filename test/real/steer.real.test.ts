@@ -1,0 +1,148 @@
+/**
+ * `run` of the library with the real Claude Code: decisions about tool calls reach the model, at any depth, and a
+ * handler that does not decide has no effect.
+ */
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type AgentEvent, type AgentRun, type RunOptions, run, type ToolCall } from "../../src/app/api.ts";
+import { installClaude, openSandbox, ownRunIn } from "./claude.ts";
+import { type Model, startModel } from "./model.ts";
+import { agent, MIDDLE, NEWEST, OLD } from "./scenarios.ts";
+import type { Block, Scripts } from "./script.ts";
+
+const INSTALL_MS = 600_000;
+const RUN_MS = 240_000;
+
+const bash = (command: string): Block => ({ tool: "Bash", input: { command, description: "Runs it" } });
+/** A command in the main agent, and one in an agent two levels below. */
+const DEEP: Scripts = {
+  main: [bash("touch zero"), (asked) => agent(asked, "A"), { text: "main is done" }],
+  A: [(asked) => agent(asked, "B"), { text: "A is done" }],
+  B: [bash("touch two"), { text: "B is done" }],
+};
+/** The messages of the last request of a script. */
+const lastAsked = (model: Model, script: string) =>
+  JSON.stringify(model.exchanges.findLast((exchange) => exchange.script === script)?.request.messages);
+const commandOf = (call: ToolCall) => `${call.input.command ?? ""}`;
+const denyCommands = (call: ToolCall) => (call.isSpawn ? "allow" : { deny: `${commandOf(call)} IS NOT ALLOWED` });
+
+describe("onToolCall with Claude Code", () => {
+  const programs = new Map<string, string[]>();
+  beforeAll(async () => {
+    for (const version of [NEWEST, MIDDLE, OLD]) programs.set(version, await installClaude(version));
+  }, INSTALL_MS);
+
+  /** The program under the name that users have it under. */
+  function programOf(version: string): string[] {
+    const program = programs.get(version) ?? [];
+    if (program.length === 1) return program;
+    const folder = mkdtempSync(join(tmpdir(), "retinue-named-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    symlinkSync(program[1] ?? "", join(folder, "claude"));
+    return [program[0] ?? "", join(folder, "claude")];
+  }
+
+  async function decided(
+    scripts: Scripts,
+    onToolCall: (call: ToolCall, handle: AgentRun) => unknown,
+    { version = NEWEST, ...more }: Partial<RunOptions> & { version?: string } = {},
+  ) {
+    const program = programOf(version);
+    const model = await startModel(scripts);
+    onTestFinished(() => model.close());
+    const sandbox = await openSandbox(program, model.url);
+    onTestFinished(() => sandbox.dispose());
+    const calls: ToolCall[] = [];
+    const faults: string[] = [];
+    const started = Promise.withResolvers<AgentRun>();
+    const handle = await run([...program, "-p", "Begin. @@main", "--dangerously-skip-permissions"], {
+      ...ownRunIn(sandbox),
+      notify: (text) => faults.push(text),
+      onToolCall: async (call) => {
+        calls.push(call);
+        return onToolCall(call, await started.promise) as "allow";
+      },
+      ...more,
+    } satisfies RunOptions);
+    started.resolve(handle);
+    const events: AgentEvent[] = [];
+    for await (const event of handle) events.push(event);
+    expect(await handle.ended).toEqual({ code: 0, signal: null });
+    const exists = (name: string) => existsSync(join(sandbox.launch.cwd, name));
+    return { model, calls, faults, events, exists };
+  }
+
+  it.each([NEWEST, MIDDLE])(
+    "denies with a text that the model receives, also two levels below: %s",
+    {
+      timeout: RUN_MS,
+    },
+    async (version) => {
+      const { model, calls, exists, events } = await decided(DEEP, denyCommands, { version });
+      expect(calls.map(({ tool }) => tool)).toEqual(["Bash", "Agent", "Agent", "Bash"]);
+      expect(calls.map(({ isSpawn }) => isSpawn)).toEqual([false, true, true, false]);
+      expect(lastAsked(model, "main")).toContain("touch zero IS NOT ALLOWED");
+      expect(lastAsked(model, "B")).toContain("touch two IS NOT ALLOWED");
+      expect([exists("zero"), exists("two")]).toEqual([false, false]);
+      // The caller is the agent that the tree shows.
+      const spawned = events.flatMap(({ spawn }) => (spawn === null ? [] : [spawn.uri]));
+      expect(calls.map(({ uri }) => uri)).toEqual([calls[0]?.uri, calls[0]?.uri, spawned[0], spawned[1]]);
+      expect(events.filter(({ tool }) => tool?.isError === true)).toHaveLength(2);
+    },
+  );
+
+  it("denies in an agent of the oldest version", { timeout: RUN_MS }, async () => {
+    const scripts: Scripts = {
+      main: [(asked) => agent(asked, "A"), { text: "done" }],
+      A: [bash("touch one"), { text: "A is done" }],
+    };
+    const { model, exists } = await decided(scripts, denyCommands, { version: OLD });
+    expect(lastAsked(model, "A")).toContain("touch one IS NOT ALLOWED");
+    expect(exists("one")).toBe(false);
+  });
+
+  it("changes the input, and answers in place of the tool", { timeout: RUN_MS }, async () => {
+    const { model, exists } = await decided(DEEP, async (call, handle) => {
+      if (call.isSpawn) return "allow";
+      if (call.agentId !== null) return { input: { ...call.input, command: "touch changed" } };
+      await handle.injectToolResult(call.callId, "WRITTEN BY HAND");
+      await expect(handle.injectToolResult("toolu_unknown", "x")).rejects.toThrow("does not wait for a decision");
+      // Too late: the call was answered.
+      return { deny: "IGNORED" };
+    });
+    expect([exists("zero"), exists("two"), exists("changed")]).toEqual([false, false, true]);
+    expect(lastAsked(model, "main")).toMatch(/WRITTEN BY HAND","is_error":true/);
+    expect(lastAsked(model, "main")).not.toContain("IGNORED");
+  });
+
+  it.each([
+    ["throws", () => Promise.reject(new Error("handler is broken")), "failed: handler is broken"],
+    ["does not answer", () => new Promise(() => {}), "took longer than 500 ms"],
+    ["answers with something else", () => ({ permit: true }), "is not one of allow, deny and input"],
+  ])("a handler that %s has no effect on the run", { timeout: RUN_MS }, async (_, handler, fault) => {
+    const { model, exists, faults } = await decided(DEEP, handler, { answerMs: 500 });
+    expect([exists("zero"), exists("two")]).toEqual([true, true]);
+    expect(lastAsked(model, "main")).not.toContain('"is_error":true');
+    expect(faults).toHaveLength(4);
+    for (const text of faults) expect(text).toContain(fault);
+  });
+
+  it("decides about agents in the background after the main agent has answered", { timeout: RUN_MS }, async () => {
+    const scripts: Scripts = {
+      main: [
+        (asked) => agent(asked, "A", { background: true }),
+        { text: "main is done" },
+        bash("touch woken"),
+        { text: "noted" },
+      ],
+      // The main agent has answered long before.
+      A: [{ blocks: [bash("touch late")], afterMs: 3_000 }, { text: "A is done" }],
+    };
+    const { model, exists, calls } = await decided(scripts, denyCommands);
+    expect(calls.map(commandOf).filter((text) => text !== "")).toEqual(["touch late", "touch woken"]);
+    expect([exists("late"), exists("woken")]).toEqual([false, false]);
+    expect(lastAsked(model, "A")).toContain("touch late IS NOT ALLOWED");
+  });
+});
