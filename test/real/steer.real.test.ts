@@ -2,16 +2,20 @@
  * `run` of the library with the real Claude Code: decisions about tool calls reach the model, at any depth, and a
  * handler that does not decide has no effect.
  */
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type AgentEvent, type AgentRun, type RunOptions, run, type ToolCall } from "../../src/app/api.ts";
+import { until } from "../support/server.ts";
 import { installClaude, openSandbox, ownRunIn } from "./claude.ts";
 import { type Model, startModel } from "./model.ts";
 import { agent, MIDDLE, NEWEST, OLD } from "./scenarios.ts";
 import type { Block, Scripts } from "./script.ts";
 
+const SRC = join(import.meta.dirname, "../../src");
 const INSTALL_MS = 600_000;
 const RUN_MS = 240_000;
 
@@ -144,5 +148,84 @@ describe("onToolCall with Claude Code", () => {
     expect(calls.map(commandOf).filter((text) => text !== "")).toEqual(["touch late", "touch woken"]);
     expect([exists("late"), exists("woken")]).toEqual([false, false]);
     expect(lastAsked(model, "A")).toContain("touch late IS NOT ALLOWED");
+  });
+
+  /** A process that starts the run and denies every command after `decideMs`. */
+  const HOST = `
+    import { launchOf } from "${SRC}/app/runs/run.ts";
+    import { controlled, startControlled } from "${SRC}/app/runs/controlled.ts";
+    const [decideMs, ...command] = process.argv.slice(2);
+    const found = controlled(launchOf(command));
+    const decide = async ({ isSpawn }) => {
+      if (isSpawn) return "allow";
+      console.error("asked");
+      await new Promise((resolve) => setTimeout(resolve, Number(decideMs)));
+      return { deny: "NOT ALLOWED" };
+    };
+    const stdin = process.stdin.isTTY ? null : process.stdin;
+    const options = { env: process.env, output: process.stdout, interception: { interceptors: [{ decide }] } };
+    const running = await startControlled(found, stdin, options);
+    const { code } = await running.ended;
+    process.exitCode = code;
+  `;
+
+  async function hosted(scripts: Scripts, decideMs: number, flags: string[] = [], stdin = "") {
+    const model = await startModel(scripts);
+    onTestFinished(() => model.close());
+    const sandbox = await openSandbox(programOf(NEWEST), model.url);
+    onTestFinished(() => sandbox.dispose());
+    const { cwd, env, command } = { ...ownRunIn(sandbox), command: sandbox.launch.command };
+    const host = join(sandbox.home, "host.ts");
+    writeFileSync(host, HOST);
+    const args = [...command, "-p", "Begin. @@main", "--dangerously-skip-permissions", ...flags];
+    const child = spawn(process.execPath, [host, `${decideMs}`, ...args], { cwd, env, stdio: "pipe" });
+    child.stdin.end(stdin);
+    const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
+    const exists = (name: string) => existsSync(join(cwd, name));
+    return { model, child, stdout, stderr, exists };
+  }
+  const textOf = async (stream: Readable) => Buffer.concat(await stream.toArray()).toString("utf8");
+
+  it.each([
+    ["text", [], (text: string) => expect(text).toBe("main is done\n")],
+    [
+      "json",
+      ["--output-format", "json"],
+      (text: string) => expect(JSON.parse(text)).toMatchObject({ type: "result", result: "main is done" }),
+    ],
+    [
+      "stream-json",
+      ["--output-format", "stream-json", "--verbose"],
+      (text: string) => {
+        const types = text
+          .trim()
+          .split("\n")
+          .map((line) => (JSON.parse(line) as { type: string }).type);
+        expect(types).toEqual(expect.arrayContaining(["system", "assistant", "user", "result"]));
+        expect(types.filter((type) => type.startsWith("control"))).toEqual([]);
+      },
+    ],
+  ])("prints what the command would print: %s", { timeout: RUN_MS }, async (_, flags, check) => {
+    const { model, stdout, child, exists } = await hosted(DEEP, 0, flags, "TEXT ON STDIN");
+    check(await stdout);
+    await until(() => child.exitCode !== null);
+    expect(child.exitCode).toBe(0);
+    expect(lastAsked(model, "main")).toMatch(/Begin\. @@main\\nTEXT ON STDIN/);
+    expect(lastAsked(model, "B")).toContain("NOT ALLOWED");
+    expect(exists("two")).toBe(false);
+  });
+
+  it("continues without decisions if the process that decides is killed", { timeout: RUN_MS }, async () => {
+    const { model, child, exists } = await hosted(DEEP, 600_000);
+    const isAsked = new Promise((resolve) => child.stderr.once("data", resolve));
+    await isAsked;
+    child.kill("SIGKILL");
+    await until(
+      () =>
+        lastAsked(model, "main")?.includes("B is done") === true ||
+        lastAsked(model, "main")?.includes("A is done") === true,
+    );
+    expect([exists("zero"), exists("two")]).toEqual([true, true]);
+    expect(JSON.stringify(model.exchanges.map(({ request }) => request.messages))).not.toContain('"is_error":true');
   });
 });

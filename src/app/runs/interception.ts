@@ -1,5 +1,6 @@
 import { formatUri } from "../../core/facts/uri.ts";
 import type { AnnouncedCall, Interception, ToolCall, ToolDecision } from "../../core/ports/control.ts";
+import { exactMs } from "../../core/tools/format.ts";
 
 /** Decides about tool calls of a run before they run. Several may be active at once. */
 export interface Interceptor {
@@ -42,17 +43,20 @@ export async function decide(
   return decided;
 }
 
+const LATE = Symbol("late");
+
 /** Failing or late means "allow". */
 async function within(
   answerMs: number,
   ask: () => ToolDecision | Promise<ToolDecision>,
   onFault: (text: string) => void,
 ): Promise<ToolDecision> {
-  const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), answerMs);
+  const late = Promise.withResolvers<typeof LATE>();
+  const timer = setTimeout(() => late.resolve(LATE), answerMs);
   try {
     const decision = await Promise.race([Promise.resolve(ask()), late.promise]);
-    if (decision === null) onFault(`a tool call was allowed because its decision took longer than ${answerMs} ms`);
+    if (decision === LATE)
+      onFault(`a tool call was allowed because its decision took longer than ${exactMs(answerMs)}`);
     else if (isDecision(decision)) return decision;
     else onFault("a tool call was allowed because its decision is not one of allow, deny and input");
   } catch (error) {

@@ -4,7 +4,7 @@ import type { RunBegan } from "../../core/ports/run-note.ts";
 import { parseJson } from "../../core/tools/json.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { readInput } from "../../transports/bounded.ts";
-import { heldBytes, STANDBY_READS } from "../../transports/standby.ts";
+import { heldBytes, NO_STANDBY, STANDBY_READS } from "../../transports/standby.ts";
 import { passOn } from "../../transports/wrapped.ts";
 import { RunOutput } from "./run-output.ts";
 
@@ -13,6 +13,8 @@ export interface RunInProgress {
   readonly name: string;
   readonly provider: string;
   readonly hasFallback: boolean;
+  /** The command whose output is expected, if another one runs in its place. */
+  readonly given: readonly string[] | null;
   readonly began: RunBegan;
 }
 
@@ -32,10 +34,12 @@ from.unshift(held);
 let recorded = output?.recordedAlready(linesIn(held.toString("utf8"))) ?? 0;
 // Only the parent process could know the exit code.
 from.once("close", () => output?.ended(null));
-passOn(from, process.stdout, (line) => {
+const onLine = (line: string) => {
   if (recorded > 0) recorded -= 1;
   else output?.line(line);
-});
+};
+const control = run?.given == null ? null : (provider?.wrap?.(run.given)?.control ?? null);
+passOn(from, process.stdout, onLine, NO_STANDBY, control?.shown);
 
 /** Complete, non-empty lines. */
 function linesIn(text: string): string[] {

@@ -21,6 +21,8 @@ export { endAs, forwardSignals } from "../../transports/wrapped.ts";
 /** A command and its product. */
 export interface Launch {
   readonly command: readonly string[];
+  /** The command of the user, if its output is converted to what this one prints. */
+  readonly given?: readonly string[];
   readonly provider: Provider;
   /** Null for an unknown command: it is only run and timed. */
   readonly wrapping: Wrapping | null;
@@ -48,20 +50,6 @@ export function withJsonInput(launch: Launch): { readonly launch: Launch; readon
   const withOutput = withJsonOutput(launch);
   const control = withOutput.wrapping?.control ?? null;
   return { launch: control === null ? withOutput : { ...withOutput, command: control.withJsonInput }, control };
-}
-
-/**
- * The same for a command whose stdin retinue controls while its output stays as it would be: `shown` of the control
- * converts it. Null if the product does not support it for this command.
- */
-export function withControl(launch: Launch): { readonly launch: Launch; readonly control: Control } | null {
-  const { wrapping } = launch;
-  const control = wrapping?.control ?? null;
-  if (wrapping === null || control === null) return null;
-  return {
-    launch: { ...launch, command: control.withJsonInput, wrapping: { ...wrapping, printsJson: true } },
-    control,
-  };
 }
 
 export interface Running extends Pick<Wrapped, "pid" | "ended" | "write" | "endInput" | "kill"> {
@@ -98,7 +86,7 @@ const RESUME_MS = 15_000;
  * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
  * line does.
  */
-export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
+export async function start({ command, given, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
   const { env, cwd = process.cwd(), onLine: hear, control = null, interception, onIdle, ...rest } = options;
   const intercepts = interception !== undefined && interception.interceptors.length > 0;
   if (intercepts && control?.interception === undefined)
@@ -115,6 +103,7 @@ export async function start({ command, provider, wrapping }: Launch, options: St
       name,
       provider: provider.name,
       hasFallback,
+      given: given ?? null,
       began: { command, cwd, process: markOf(pid) },
     } satisfies RunInProgress),
   });

@@ -8,6 +8,10 @@ export interface Control {
    */
   readonly withJsonInput: readonly string[];
   readonly first: string | null;
+  /** The given command reads machine-readable input already: whoever runs it may send control messages, too. */
+  readonly isFed: boolean;
+  /** The message for text on the stdin of the given command, which it adds to its prompt. */
+  withInput(prompt: string | null, text: string): string;
   /** What the given command would print in place of this line; null for nothing. */
   shown(line: string): string | null;
   send(text: string): ControlMessage;

@@ -15,7 +15,7 @@ export type Format = "text" | "json" | "stream-json";
 /** The control protocol of `--input-format stream-json` (measured with 2.1.325). */
 export function controlOf(
   withJsonInput: readonly string[],
-  { first, format }: { readonly first: string | null; readonly format: Format },
+  { first, format, isFed }: { readonly first: string | null; readonly format: Format; readonly isFed: boolean },
 ): Control {
   let requests = 0;
   const request = (body: object): ControlMessage => {
@@ -26,6 +26,8 @@ export function controlOf(
   return {
     withJsonInput,
     first,
+    isFed,
+    withInput: (prompt, text) => [prompt, text].filter((part) => part !== null && part !== "").join("\n"),
     shown: (line) => shownAs(format, line),
     send: (text) => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content: text } }) }),
     interrupt: () => request({ subtype: "interrupt" }),

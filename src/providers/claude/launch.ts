@@ -51,7 +51,7 @@ function controlIn(argv: readonly string[], command: Command): Control | null {
       ...(hasFlag(command.args, "--verbose") ? [] : ["--verbose"]),
       ...(isListening ? [] : [INPUT, STREAM]),
     ],
-    { first, format: format as Format },
+    { first, format: format as Format, isFed: isListening },
   );
 }
 

@@ -223,7 +223,8 @@ describe("commands", () => {
         withJsonOutput: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"],
       },
     ],
-    [["claude", "-p", "x", "--output-format", "json"], { printsJson: false, withJsonOutput: null, control: null }],
+    [["claude", "-p", "x", "--output-format", "json"], { printsJson: false, withJsonOutput: null }],
+    [["claude", "-p", "x", "--output-format", "json", "--verbose"], { withJsonOutput: null, control: null }],
     [["claude"], { printsJson: false, withJsonOutput: null, control: null }],
   ])("%j", (command, expected) => {
     expect(claude.wrap?.(command)).toMatchObject(expected);
@@ -256,5 +257,24 @@ describe("commands", () => {
       control?.responseIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}'),
     ).toEqual({ id: "r1", error: "no" });
     expect(control?.responseIn('{"type":"assistant"}')).toBeNull();
+  });
+
+  it.each([
+    [["claude", "-p", "hi"], ["done"]],
+    [["claude", "-p", "hi", "--output-format=json"], ['{"type":"result","result":"done"}']],
+    [
+      ["claude", "-p", "hi", "--output-format", "stream-json", "--verbose"],
+      ['{"type":"assistant","text":"control_request"}', '{"type":"result","result":"done"}'],
+    ],
+  ])("print the same with JSON input: %j", (command, expected) => {
+    const control = claude.wrap?.(command)?.control;
+    expect(control?.withJsonInput.filter((word) => word.includes("json"))).toEqual(["stream-json", "stream-json"]);
+    const printed = [
+      '{"type":"control_response","response":{}}',
+      '{"type":"control_request","request":{}}',
+      '{"type":"assistant","text":"control_request"}',
+      '{"type":"result","result":"done"}',
+    ];
+    expect(printed.map((line) => control?.shown(line)).filter((line) => line !== null)).toEqual(expected);
   });
 });
