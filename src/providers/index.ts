@@ -3,6 +3,7 @@
  * providers.
  */
 export { claude } from "./claude/manifest.ts";
+export { cline } from "./cline/manifest.ts";
 export { codex } from "./codex/manifest.ts";
 export { copilot } from "./copilot/manifest.ts";
 export { droid } from "./droid/manifest.ts";

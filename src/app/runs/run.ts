@@ -41,7 +41,9 @@ export function withJsonOutput(launch: Launch): Launch {
   const { wrapping, provider } = launch;
   if (wrapping === null) return launch;
   if (wrapping.withJsonOutput === null)
-    throw new Failure("usage", `this command of ${provider.product} is interactive`, ["use its non-interactive mode"]);
+    throw new Failure("usage", `this command of ${provider.product} is interactive, or its output names no session`, [
+      "use its non-interactive mode, or run it without --events: its records are read from its files",
+    ]);
   return { ...launch, command: wrapping.withJsonOutput, wrapping: { ...wrapping, printsJson: true } };
 }
 

@@ -98,7 +98,7 @@ export interface Printed {
 export interface Wrapping {
   /** Its output is a stream that `recorded` reads at `run/<id>.jsonl`. */
   readonly printsJson: boolean;
-  /** The same command with such output; null if impossible, because it is interactive. */
+  /** The same command with such output; null if impossible: it is interactive, or prints no session id. */
   readonly withJsonOutput: readonly string[] | null;
   /** Messages that it accepts while running with machine-readable input; null if unsupported. */
   readonly control: Control | null;
