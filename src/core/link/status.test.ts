@@ -41,6 +41,23 @@ function ask(more: Partial<StatusInput>) {
   });
 }
 
+describe("an error without a time, stated by the product", () => {
+  const failed = reported({ state: "errored", at: 0, source: "protocol" }).map((one) => ({ ...one, at: null }));
+
+  it("ends unfinished work", () => {
+    expect(ask({ statements: failed })).toMatchObject({ status: "errored", statusSource: "protocol" });
+  });
+
+  it("does not override a complete response", () => {
+    expect(ask({ own: own("answered"), statements: failed })).toMatchObject({ status: "completed" });
+  });
+
+  it("does not end the work of an agent that was revived", () => {
+    const revived = reported({ state: "revived", at: 9_000 });
+    expect(ask({ statements: [...failed, ...revived] })).toMatchObject({ status: "running" });
+  });
+});
+
 describe("a report of an unreliable source", () => {
   const yielding = (state: LifecycleState, at: number) =>
     reported({ state, at }).map((one) => ({ ...one, yields: true as const }));

@@ -124,9 +124,8 @@ function byOwnRecords(q: StatusInput, own: OwnState): Decision {
  * inactivity.
  */
 function unfinished(q: StatusInput, why: string): Decision {
-  // Such a statement has no time, so it cannot end later work; but it ends unfinished work.
-  const stopped = q.statements.find((s) => s.source === "protocol" && s.state === "shutdown");
-  if (stopped !== undefined) return over("shutdown", "protocol", `${why}, and ${stopped.says}`);
+  const stopped = stoppedBy(q.statements);
+  if (stopped !== null) return over(stopped.state, "protocol", `${why}, and ${stopped.says}`);
   const silence = silenceOf(q);
   switch (q.process.is) {
     case "gone":
@@ -148,6 +147,22 @@ function unfinished(q: StatusInput, why: string): Decision {
     default:
       return q.process satisfies never;
   }
+}
+
+/**
+ * The product's statement that ends unfinished work. An error without a time cannot be compared with later work, so it
+ * counts only if the agent was never put to work again.
+ */
+function stoppedBy(statements: StatusInput["statements"]) {
+  const isRevived = statements.some((s) => s.state === "revived");
+  const stopped = statements.find(
+    (s) =>
+      s.source === "protocol" &&
+      (s.state === "shutdown" || (s.state === "errored" && s.at === null && s.yields !== true && !isRevived)),
+  );
+  return stopped === undefined
+    ? null
+    : { state: stopped.state === "errored" ? ("errored" as const) : ("shutdown" as const), says: stopped.says };
 }
 
 function withoutRecords(q: StatusInput): Decision {

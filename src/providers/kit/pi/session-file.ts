@@ -107,10 +107,15 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
       out.addOfFile({ type: "agent-described", agent: this.speaker, file: { path, bytes, bornMs } });
       this.introduce(out);
     }
-    const id = asNonBlank(json.id);
+    const id = this.idIn(json);
     const record =
       id === null ? this.key.record(`${this.speaker}:${line}`, "") : this.key.record(id, asText(json.timestamp) ?? "");
     this.read(out, json, { agent: this.speaker, at, record, order: line, depth: 0 });
+  }
+
+  /** The id of an entry, which copies of it have, too; null if it has none. */
+  protected idIn(json: JsonObject): string | null {
+    return asNonBlank(json.id);
   }
 
   protected read(out: FindingsOf, json: JsonObject, context: Context) {
