@@ -73,7 +73,7 @@ describe("the command", () => {
     expect(command).toEqual(["gemini", "--session-file", copy, "-m", "gemini-2.5-pro", "--prompt=-v is a flag"]);
   });
 
-  it("of Copilot CLI begins a new session with the history as text, and says so", async () => {
+  it("of Copilot CLI begins a new session with the history as text, and reports that", async () => {
     const { home, agent } = await deepest("copilot", "nested");
     const plan = await planOf(home, agent.uri, "--with", "Go on.");
     expect(plan.begins).toBe("text");

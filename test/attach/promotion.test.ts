@@ -60,7 +60,7 @@ describe("copies of the agents of Claude Code", () => {
     expect(plans.length).toBeGreaterThan(0);
     for (const { agent, plan } of plans) {
       if (plan.begins === "text") {
-        // Nothing was ever said in it.
+        // It has no messages.
         expect(agent.messages, agent.uri).toBe(0);
         continue;
       }
@@ -82,11 +82,11 @@ describe("copies of the agents of Claude Code", () => {
       const uuids = new Set(copy.map(({ uuid }) => uuid));
       const loose = copy.filter(({ parentUuid }) => parentUuid !== null && !uuids.has(parentUuid));
       expect(loose, agent.uri).toEqual([]);
-      // Nothing of what it said, and of what it was told, is missing.
+      // None of its messages is missing.
       const own = agent.files.map(({ path }) => path).filter((path) => /agent-[^/]*\.jsonl$/.test(path));
-      const said = linesIn(own[0] ?? "/dev/null").filter(({ type }) => type === "user" || type === "assistant");
+      const messages = linesIn(own[0] ?? "/dev/null").filter(({ type }) => type === "user" || type === "assistant");
       expect(
-        said.filter(({ uuid }) => !uuids.has(uuid)),
+        messages.filter(({ uuid }) => !uuids.has(uuid)),
         agent.uri,
       ).toEqual([]);
       expect(plan.command.slice(0, 4)).toEqual(["claude", "--resume", plan.copies[0]?.path, "--fork-session"]);
@@ -175,10 +175,10 @@ describe("the tree after an agent was continued", () => {
     expect(attached?.counts).toMatchObject({ toolCalls: 0, spawned: 0 });
     // The others are as they were.
     const others = after.trees.filter(({ sessionId }) => sessionId !== session);
-    const told = (trees: readonly AgentTree[]) =>
+    const comparable = (trees: readonly AgentTree[]) =>
       trees.flatMap(flat).map(({ uri, parent, status, usage, counts }) => ({ uri, parent, status, usage, counts }));
-    expect(new Set(told(others).map((one) => JSON.stringify(one)))).toEqual(
-      new Set(told(before.trees).map((one) => JSON.stringify(one))),
+    expect(new Set(comparable(others).map((one) => JSON.stringify(one)))).toEqual(
+      new Set(comparable(before.trees).map((one) => JSON.stringify(one))),
     );
   });
 });

@@ -14,7 +14,7 @@ it("continues an agent, and goes on when the product has ended", async ({ skip }
   skip(!HAS_PTY, "no util-linux script, which makes a terminal");
   const folder = mkdtempSync(join(tmpdir(), "retinue-attach-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // Stands in for the product: says what it was given, and reads a line from the terminal.
+  // Replaces the product: prints its arguments and reads a line from the terminal.
   const product = join(folder, "claude");
   writeFileSync(product, '#!/bin/sh\necho "product: $1 $3"\nread line\necho "read: $line"\n');
   chmodSync(product, 0o755);

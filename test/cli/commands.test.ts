@@ -323,7 +323,7 @@ describe("search", () => {
   );
   it("does not search tool results, and mentions it", async () => {
     const { code, stderr } = await retinue(recordedHome("claude", "a-single").home, ["search", "alpha"]);
-    expect({ code, told: stderr.includes("tool results are not searched") }).toEqual({ code: 1, told: true });
+    expect({ code, reported: stderr.includes("tool results are not searched") }).toEqual({ code: 1, reported: true });
   });
 });
 
@@ -337,7 +337,7 @@ describe("manual links", () => {
     expect(child?.link).toMatchObject({ rule: "manual", source: "manual", confidence: 1 });
     expect(child?.link?.evidence.length).toBeGreaterThan(3);
     const circle = await run("link", `latest/${L1}`, `latest/${L2}`);
-    expect({ code: circle.code, said: circle.stderr.includes("cycle") }).toEqual({ code: 1, said: true });
+    expect({ code: circle.code, reported: circle.stderr.includes("cycle") }).toEqual({ code: 1, reported: true });
     expect((await run("unlink", `latest/${L3}`)).stdout).toContain(L2);
     expect((await run("unlink", `latest/${L3}`)).code).toBe(1);
   });

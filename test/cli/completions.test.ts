@@ -205,7 +205,10 @@ describe("retinue completions", () => {
   });
   it("lists the supported shells", async () => {
     const { code, stderr } = await retinue(scratch, ["completions", "tcsh"]);
-    expect({ code, said: stderr.includes("Allowed choices are bash, zsh, fish.") }).toEqual({ code: 2, said: true });
+    expect({ code, reported: stderr.includes("Allowed choices are bash, zsh, fish.") }).toEqual({
+      code: 2,
+      reported: true,
+    });
     expect((await retinue(scratch, ["completions", "--help"])).stdout).toContain("retinue completions fish > ");
   });
 });

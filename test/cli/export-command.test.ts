@@ -165,7 +165,7 @@ describe("langsmith", () => {
       /call toolu_\w+ of Bash spawned no agent/,
       /read .*\.jsonl, \d+ bytes/,
       /sending \d+ \(\d+ bytes\)/,
-      /answers: 202 \(accepted\)/,
+      /responded: 202 \(accepted\)/,
     ])
       expect(log).toMatch(words);
     expect(log).not.toContain("test-key");

@@ -147,7 +147,10 @@ describe("an invalid settings file", () => {
     const folder = join(scratch, "folder.yaml");
     mkdirSync(folder);
     const { code, stderr } = await retinue(NESTED, ["ls"], { RETINUE_CONFIG: folder });
-    expect({ code, said: stderr.includes(`cannot read the settings in ${folder}`) }).toEqual({ code: 1, said: true });
+    expect({ code, reported: stderr.includes(`cannot read the settings in ${folder}`) }).toEqual({
+      code: 1,
+      reported: true,
+    });
   });
   it.each([["--help"], ["--version"], ["ls", "--help"]])("does not affect %s %s", async (...args) => {
     expect((await retinue(NESTED, args, settings("nonsense: 1\n"))).code).toBe(0);

@@ -80,7 +80,7 @@ describe("the board", () => {
     await tab.page.context().grantPermissions(["notifications"]);
     await tab.page.evaluate(() => {
       const shown: string[] = [];
-      class Told {
+      class FakeNotification {
         static permission = "granted";
         static requestPermission = async () => "granted";
         onclick: (() => void) | null = null;
@@ -89,7 +89,7 @@ describe("the board", () => {
         }
         close() {}
       }
-      Object.assign(window, { Notification: Told, shown });
+      Object.assign(window, { Notification: FakeNotification, shown });
     });
     const known = tab.page.waitForResponse((response) => response.url().endsWith("/api/cards"));
     await tab.page.getByLabel("Notify me").check();

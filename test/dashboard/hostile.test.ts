@@ -130,8 +130,8 @@ describe("a hostile transcript", () => {
   it("is harmless Markdown in the timeline", async () => {
     await tab.goto(`#/agent/${thread}/a1111111111111111`);
     await tab.page.locator(".step .rendered").nth(1).waitFor();
-    const said = tab.page.locator(".step .rendered").nth(1);
-    const words = await said.textContent();
+    const message = tab.page.locator(".step .rendered").nth(1);
+    const words = await message.textContent();
     expect(words).toContain('<script>alert("script")</script>');
     expect(words).toContain(`[image: pixel · ${BEACON}?markdown]`);
     expect(words).toContain("red  bell␇ user‹U+202E›txt.exe ‹U+E0041›‹U+200B›");

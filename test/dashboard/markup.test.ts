@@ -26,11 +26,11 @@ afterAll(async () => {
 describe("the notification that a background agent ended", () => {
   it("is a sentence on the page of the agent, with the raw record", async () => {
     await tab.goto(`#/agent/${TREE}`);
-    const told = tab.page.locator(".step[data-kind=note]", { hasText: SENTENCE });
-    await told.waitFor();
-    expect(await told.textContent()).not.toContain("task-notification");
-    await told.getByRole("button").click();
-    const raw = told.locator("details.raw-text");
+    const note = tab.page.locator(".step[data-kind=note]", { hasText: SENTENCE });
+    await note.waitFor();
+    expect(await note.textContent()).not.toContain("task-notification");
+    await note.getByRole("button").click();
+    const raw = note.locator("details.raw-text");
     expect(await raw.getByText("<task-notification>").isVisible()).toBe(false);
     await raw.locator("summary").click();
     await raw.getByText("<task-notification>").waitFor();

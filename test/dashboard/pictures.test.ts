@@ -94,12 +94,12 @@ describe("the waterfall", () => {
     await waterfallOn(tab.page, TREE);
     for (const key of ["ArrowDown", "j"]) await tab.page.keyboard.press(key);
     expect(await selected()).toBe(named("Parent A").uri);
-    const said = tab.page.locator(".waterfall [role=status]");
-    expect(await said.textContent()).toContain("Parent A, completed");
+    const status = tab.page.locator(".waterfall [role=status]");
+    expect(await status.textContent()).toContain("Parent A, completed");
     await tab.page.keyboard.press("ArrowRight");
-    expect(await said.textContent()).toMatch(/^1 of \d+: .* responds/);
+    expect(await status.textContent()).toMatch(/^1 of \d+: .* responds/);
     await tab.page.keyboard.press("ArrowRight");
-    expect(await said.textContent()).toMatch(/^2 of \d+: waits for agents/);
+    expect(await status.textContent()).toMatch(/^2 of \d+: waits for agents/);
     await tab.page.keyboard.press("z");
     const { view, whole } = await waterfallOn(tab.page, TREE);
     expect(view.to - view.from).toBeLessThan((whole.to - whole.from) / 2);
@@ -179,14 +179,14 @@ describe("the waterfall", () => {
     await tab.page.getByLabel("Table").check();
     const rows = tab.page.locator("table.numbers tbody tr");
     await rows.first().waitFor();
-    const told = await rows.evaluateAll((list) =>
+    const drawn = await rows.evaluateAll((list) =>
       list.map((row) => [
         row.getAttribute("data-uri"),
         Number(row.getAttribute("data-from")),
         Number(row.getAttribute("data-to")),
       ]),
     );
-    expect(told).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
+    expect(drawn).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
   });
 });
 

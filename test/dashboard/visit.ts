@@ -29,7 +29,7 @@ export async function visit(
     if (!request.url().startsWith(`${url}/`)) complaints.push(`asked for ${request.url()}`);
   });
   page.on("dialog", (dialog) => {
-    complaints.push(`a script said ${dialog.message()}`);
+    complaints.push(`a script opened a dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   return {

@@ -35,7 +35,7 @@ const langsmith: ExporterContract = {
         .map((run) => ({ uri: String(meta(run).uri), parent: String(meta(run).parent_agent) })),
       calls: runs.flatMap((run) => {
         const usage = meta(run).usage_metadata as Record<string, number> | undefined;
-        if ((run.run_type === "llm") !== (usage !== undefined)) throw new Error("usage stands on calls alone");
+        if ((run.run_type === "llm") !== (usage !== undefined)) throw new Error("usage must be on model calls only");
         return usage === undefined ? [] : [{ input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 }];
       }),
     };
@@ -47,14 +47,14 @@ const requestFor = (story: Story) => exportRequest(otlpSpans(tracesOf(story)), [
 function readOtlp(request: ExportRequest): ReadBack {
   const spans = request.resourceSpans.flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans));
   const known = new Set(spans.map(({ traceId, spanId }) => `${traceId}${spanId}`));
-  if (known.size !== spans.length) throw new Error("a span stands there twice");
+  if (known.size !== spans.length) throw new Error("a span is repeated");
   for (const span of spans) {
     if (span.parentSpanId !== undefined && !known.has(`${span.traceId}${span.parentSpanId}`))
       throw new Error(`${span.name} has no parent`);
     if (BigInt(span.endTimeUnixNano) < BigInt(span.startTimeUnixNano))
       throw new Error(`${span.name} ends before it begins`);
     for (const link of span.links)
-      if (!known.has(`${link.traceId}${link.spanId}`)) throw new Error(`${span.name} is linked to nobody`);
+      if (!known.has(`${link.traceId}${link.spanId}`)) throw new Error(`${span.name} is linked to an unknown span`);
   }
   const get = (attributes: readonly KeyValue[], key: string) =>
     Object.values(attributes.find((one) => one.key === key)?.value ?? {})[0] as string | undefined;

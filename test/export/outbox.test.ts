@@ -203,11 +203,11 @@ describe("flushing", () => {
       env: { ...COMPILED, ...traced() },
       stdio: ["pipe", "pipe", "pipe"],
     });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (words) => (said += String(words)));
+    let printed = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += String(chunk)));
     child.stdin.end(payload);
     const [code] = (await once(child, "exit")) as [number];
-    expect([code, said]).toEqual([0, ""]);
+    expect([code, printed]).toEqual([0, ""]);
     const calls = await callsOf();
     await until(() => llmRuns() === calls);
     await until(async () => (await outbox())[0]?.waiting === 0);

@@ -109,7 +109,7 @@ describe("spans that are read incrementally", () => {
     if (root === undefined) throw new Error("there is one thread");
     const facts = allFacts(library.store.facts([root], library.under)).toSorted(byTime);
     const board = new SpanBoard();
-    const told = new Map<string, Span[]>();
+    const streamed = new Map<string, Span[]>();
     let after: string | undefined;
     let sent = 0;
     const PIECES = 12;
@@ -122,17 +122,17 @@ describe("spans that are read incrementally", () => {
       const { items, next, whole } = board.spansSince(known, root, after);
       expect(whole).toBe(after === undefined);
       for (const { uri, first, removed, spans } of items) {
-        const list = told.get(uri) ?? [];
+        const list = streamed.get(uri) ?? [];
         expect(first + (removed ?? 0)).toBeLessThanOrEqual(list.length);
         list.splice(first, removed ?? list.length, ...spans);
-        told.set(uri, list);
+        streamed.set(uri, list);
         sent += spans.length;
       }
       after = next;
     }
     const all = link(facts, { now: NOW, liveness: () => "unknown" });
     const atOnce = new SpanBoard().spansSince(all, root, undefined);
-    for (const { uri, spans } of atOnce.items) expect(told.get(uri)).toEqual(spans);
+    for (const { uri, spans } of atOnce.items) expect(streamed.get(uri)).toEqual(spans);
     // Unchanged spans are not sent again.
     expect(sent).toBeLessThan(4 * atOnce.items.reduce((sum, item) => sum + item.spans.length, 0));
     expect(board.spansSince(all, root, board.spansSince(all, root, after).next).items).toEqual([]);

@@ -79,11 +79,11 @@ function spawning(...agents: readonly { readonly id: string; readonly records: R
   }
 }
 
-function working(id: string, answers: number): Records {
+function working(id: string, responses: number): Records {
   const agent = agentWriter(id);
   return [
     agent.user("do it"),
-    ...Array.from({ length: answers }, (_, i) => agent.assistant([text(`step ${i}`)], usage)),
+    ...Array.from({ length: responses }, (_, i) => agent.assistant([text(`step ${i}`)], usage)),
   ];
 }
 

@@ -73,7 +73,7 @@ function hooksOf(steps: readonly Written[]): Written[] {
     const agent = /agent-([0-9a-f]+)\.jsonl$/.exec(path)?.[1];
     const [first, last] = [lines[0]?.at, lines.at(-1)?.at];
     if (session === undefined || first === undefined || last === undefined) return [];
-    const said = (at: number, event: string, more: object) => ({
+    const hook = (at: number, event: string, more: object) => ({
       path: `data/recordings/claude/hooks/${session}.jsonl`,
       at,
       text: `${JSON.stringify({ at, raw: { session_id: session, transcript_path: `/nowhere/${session}.jsonl`, hook_event_name: event, ...more } })}\n`,
@@ -81,12 +81,12 @@ function hooksOf(steps: readonly Written[]): Written[] {
     });
     if (agent === undefined)
       return [
-        said(first - 50, "UserPromptSubmit", { prompt: "Begin." }),
-        said(last - 30, "Stop", { last_assistant_message: "Done." }),
+        hook(first - 50, "UserPromptSubmit", { prompt: "Begin." }),
+        hook(last - 30, "Stop", { last_assistant_message: "Done." }),
       ];
     return [
-      said(first - 40, "SubagentStart", { agent_id: agent, agent_type: "general-purpose" }),
-      said(last - 60, "SubagentStop", { agent_id: agent, last_assistant_message: "Done." }),
+      hook(first - 40, "SubagentStart", { agent_id: agent, agent_type: "general-purpose" }),
+      hook(last - 60, "SubagentStop", { agent_id: agent, last_assistant_message: "Done." }),
     ];
   });
 }

@@ -41,7 +41,7 @@ export function makeHome(home: string): void {
 /** The state for a process that opens the index now. */
 export async function stateOf(env: Environment): Promise<State> {
   const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
-  return told(library);
+  return stateIn(library);
 }
 
 /** The state without an index. */
@@ -49,12 +49,12 @@ export async function freshState(env: Environment): Promise<State> {
   const settings = await loadSettings(env);
   const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, notify: () => {} });
   indexed.close();
-  return told(
+  return stateIn(
     new Library({ env, store: new MemoryStore(), price: indexed.price, staleAfterMs: settings.values.stale_after }),
   );
 }
 
-async function told(library: Library): Promise<State> {
+async function stateIn(library: Library): Promise<State> {
   try {
     await library.refresh();
     const keys = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER }).map(({ key }) => key);

@@ -62,7 +62,7 @@ async function refreshed(): Promise<Library> {
 function settle() {
   for (const file of [path, `${path}-wal`]) utimesSync(file, new Date(), new Date(Date.now() - 60_000));
 }
-const answers = (library: Library) => Object.fromEntries([...library.threads({})].map((r) => [r.sessionId, r.result]));
+const results = (library: Library) => Object.fromEntries([...library.threads({})].map((r) => [r.sessionId, r.result]));
 const problemsOf = (library: Library) => library.problems.map((p) => [p.code, p.where.slice(folder.length + 1)]);
 const MANY = 1_000;
 const FEW = 120;
@@ -84,7 +84,7 @@ describe("work is proportional to what is new", () => {
 
   it("a second sync opens nothing, and one changed object of thousands costs its new rows", async () => {
     const first = await refreshed();
-    expect([first.counts.files, Object.keys(answers(first)).length]).toEqual([1, MANY]);
+    expect([first.counts.files, Object.keys(results(first)).length]).toEqual([1, MANY]);
     expect((await refreshed()).counts).toEqual(noReads());
     product.write("thing7", "new", "the newest answer");
     settle();
@@ -95,7 +95,7 @@ describe("work is proportional to what is new", () => {
       return project(p);
     };
     const second = await refreshed();
-    expect(answers(second).thing7).toBe("the newest answer");
+    expect(results(second).thing7).toBe("the newest answer");
     expect(projected).toEqual(["toy:thing7"]);
     // The schema and its version, the mark, deleted and changed objects, the extent: one or a few rows each; and the
     // new record.
@@ -106,24 +106,24 @@ describe("work is proportional to what is new", () => {
 
   it("a changed row replaces its own facts only", async () => {
     await refreshed();
-    product.write("thing7", "more49", "said otherwise");
+    product.write("thing7", "more49", "changed text");
     product.write("thing7", "one more", "…");
     settle();
     const library = await refreshed();
     const observations = allFacts(store.facts([threadKey("toy", "thing7")], library.under));
     expect(observations.filter((o) => o.type === "record").length).toBe(52);
     // It is unfinished, so it is read again although nothing indicates a change.
-    product.db.exec("UPDATE said SET text = 'finished', at = at + 1 WHERE text = '…'");
+    product.db.exec("UPDATE line SET text = 'finished', at = at + 1 WHERE text = '…'");
     settle();
     const last = await refreshed();
-    expect(answers(last).thing7).toBe("finished");
+    expect(results(last).thing7).toBe("finished");
     expect((await search(last, ["finished"], 5)).map((hit) => [hit.uri, hit.ref])).toEqual([
       ["toy://thing7", { path, row: "thing7-one more" }],
     ]);
     expect(await search(last, ["otherwise"], 5)).toHaveLength(1);
     expect((await search(last, ["more", "49"], 5)).map((hit) => hit.snippet)).toEqual([]);
     const events = await readEvents(last, last.forestOf([threadKey("toy", "thing7")]), [threadKey("toy", "thing7")]);
-    expect(events.filter((e) => e.kind === "assistant").map((e) => e.text)).toContain("said otherwise");
+    expect(events.filter((e) => e.kind === "assistant").map((e) => e.text)).toContain("changed text");
     expect(events.find((e) => e.text === "finished")).toMatchObject({
       id: `${path}#thing7:thing7-one more#8`,
       ref: { path, row: "thing7-one more" },
@@ -133,13 +133,13 @@ describe("work is proportional to what is new", () => {
   it("a deleted object stays known as deleted; facts of deleted records are retracted", async () => {
     await refreshed();
     product.forget("thing3");
-    product.db.exec("DELETE FROM said WHERE id = 'thing7-more49'");
+    product.db.exec("DELETE FROM line WHERE id = 'thing7-more49'");
     product.write("thing7", "more48", "the last one now");
     settle();
     const library = await refreshed();
-    expect([answers(library).thing3, ...warnings(library, ["thing3", "thing4"])]).toEqual(["answer 3", [DELETED], []]);
+    expect([results(library).thing3, ...warnings(library, ["thing3", "thing4"])]).toEqual(["answer 3", [DELETED], []]);
     expect(await search(library, ["more", "49"], 5)).toEqual([]);
-    expect(answers(library).thing7).toBe("the last one now");
+    expect(results(library).thing7).toBe("the last one now");
   });
 });
 
@@ -160,13 +160,13 @@ describe("the product is not affected", () => {
     product.close();
     expect(names()).toEqual(["things.db"]);
     const before = contents();
-    expect(answers(await refreshed())).toEqual({ a: "one" });
+    expect(results(await refreshed())).toEqual({ a: "one" });
     expect(contents()).toEqual(before);
     // As after a crash: everything is still in the log, and the shared-memory file is gone.
     writeFileSync(path, main);
     copyFileSync(log, `${path}-wal`);
     const crashed = contents();
-    expect(answers(await refreshed())).toEqual({ a: "one" });
+    expect(results(await refreshed())).toEqual({ a: "one" });
     expect(contents()).toEqual(crashed);
   });
 
@@ -174,10 +174,10 @@ describe("the product is not affected", () => {
     product.write("a", "1", "one");
     product.db.exec("BEGIN IMMEDIATE");
     product.write("a", "2", "two");
-    expect(answers(await refreshed())).toEqual({ a: "one" });
+    expect(results(await refreshed())).toEqual({ a: "one" });
     product.db.exec("COMMIT");
     product.db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
-    expect(answers(await refreshed())).toEqual({ a: "two" });
+    expect(results(await refreshed())).toEqual({ a: "two" });
   });
 
   it("and followers see at once what it writes to its log", async () => {
@@ -188,7 +188,7 @@ describe("the product is not affected", () => {
     for await (const { threads } of live(library, { signal: stop.signal })) {
       heard.push(...threads);
       if (heard.length === 0 && !stop.signal.aborted) product.write("a", "2", "two");
-      if (answers(library).a === "two") stop.abort();
+      if (results(library).a === "two") stop.abort();
     }
     expect(heard).toContain("toy:a");
   });
@@ -228,12 +228,12 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
       },
       "database-unknown",
     ],
-    ["has other tables", () => product.db.exec("ALTER TABLE said RENAME COLUMN thing TO things"), "database-unknown"],
+    ["has other tables", () => product.db.exec("ALTER TABLE line RENAME COLUMN thing TO things"), "database-unknown"],
   ])("that %s", async (_what, spoil, code) => {
     spoil();
     const library = await refreshed();
     expect(problemsOf(library)).toEqual([[code, "things.db"]]);
-    expect(answers(library)).toEqual({ other: "still there" });
+    expect(results(library)).toEqual({ other: "still there" });
     expect(problemsOf(await refreshed())).toEqual([[code, "things.db"]]);
   });
 
@@ -244,7 +244,7 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
     copyFileSync(join(scratch, "log"), `${path}-wal`);
     const library = await refreshed();
     expect(problemsOf(library)).toEqual([["log-without-database", "things.db-wal"]]);
-    expect(answers(library)).toEqual({ other: "still there" });
+    expect(results(library)).toEqual({ other: "still there" });
   });
 
   it("with some damaged pages: objects in the other pages are shown, and it is retried", async () => {
@@ -258,11 +258,11 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
       Buffer.concat([pages.subarray(0, page), Buffer.alloc(4096, 0xff), pages.subarray(page + 4096)]),
     );
     const library = await refreshed();
-    expect(Object.keys(answers(library)).length).toBeGreaterThan(FEW / 2);
+    expect(Object.keys(results(library)).length).toBeGreaterThan(FEW / 2);
     expect(new Set(library.problems.map((p) => p.code))).toEqual(new Set(["database-unreadable"]));
     writeFileSync(path, pages);
     const healed = await refreshed();
-    expect([Object.keys(answers(healed)).length, problemsOf(healed)]).toEqual([FEW + 1, []]);
+    expect([Object.keys(results(healed)).length, problemsOf(healed)]).toEqual([FEW + 1, []]);
   });
 
   it("that is deleted: its facts stay, marked as deleted", async () => {
@@ -279,9 +279,9 @@ describe("a database that cannot be read is reported, and the rest is shown", ()
     product.close();
     // Files written a moment ago would be read once more.
     utimesSync(path, 1, 1);
-    expect(Object.keys(answers(await refreshed())).length).toBe(FEW + 1);
+    expect(Object.keys(results(await refreshed())).length).toBe(FEW + 1);
     const writer = new DatabaseSync(path);
-    writer.exec("BEGIN EXCLUSIVE; UPDATE said SET text = 'x', at = 9999 WHERE thing = 'thing1'");
+    writer.exec("BEGIN EXCLUSIVE; UPDATE line SET text = 'x', at = 9999 WHERE thing = 'thing1'");
     expect(problemsOf(await refreshed())).toEqual([]);
     writer.exec("COMMIT");
     writer.close();

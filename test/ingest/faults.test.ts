@@ -195,14 +195,14 @@ describe("an index that is locked by a stopped process", () => {
     await until(() => follow.events.some(({ kind }) => kind === "status"));
     const holder = await holdLock();
     try {
-      appendFileSync(join(projectFolder(), `${THREAD}.jsonl`), record(THREAD, "said while it was locked"));
+      appendFileSync(join(projectFolder(), `${THREAD}.jsonl`), record(THREAD, "written while it was locked"));
       await until(() => follow.stderr !== "");
     } finally {
       holder.kill("SIGKILL");
     }
-    appendFileSync(join(projectFolder(), `${THREAD}.jsonl`), record(THREAD, "said afterwards"));
-    await until(() => follow.events.some(({ text }) => text === "said afterwards"));
-    expect(follow.events.filter(({ text }) => text === "said while it was locked").length).toBe(1);
+    appendFileSync(join(projectFolder(), `${THREAD}.jsonl`), record(THREAD, "written afterwards"));
+    await until(() => follow.events.some(({ text }) => text === "written afterwards"));
+    expect(follow.events.filter(({ text }) => text === "written while it was locked").length).toBe(1);
     expect(isBug(follow)).toBe(false);
   });
 });
@@ -350,7 +350,7 @@ describe("a damaged index", () => {
       const messages: string[] = [];
       const library = await openLibrary({ env, settings, notify: (text) => messages.push(text) });
       await library.refresh();
-      const answers = await library.ask(async () => {
+      const results = await library.ask(async () => {
         const records = [...library.threads({})];
         const forests = [...library.forests()].map(({ agents }) => [...agents.keys()]);
         const found = await search(library, ["done"], 10);
@@ -363,17 +363,17 @@ describe("a damaged index", () => {
         ]);
       });
       library.close();
-      return { answers, messages };
+      return { results, messages };
     };
-    const { answers: whole } = await look();
+    const { results: whole } = await look();
     const path = join(data, "index.sqlite");
     const good = readFileSync(path);
     let found = 0;
     for (let at = 0; at < good.length; at += PAGE) {
       writeFileSync(path, good);
       damage(path, at, PAGE);
-      const { answers, messages } = await look();
-      expect({ at, answers }).toEqual({ at, answers: whole });
+      const { results, messages } = await look();
+      expect({ at, results }).toEqual({ at, results: whole });
       if (messages.some((text) => text.startsWith("the index was damaged"))) found += 1;
     }
     expect(found).toBeGreaterThan(5);

@@ -247,12 +247,12 @@ it("connects only to its upstream", async () => {
   const raw = (text: string) =>
     new Promise<string>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.write(text));
-      let said = "";
+      let received = "";
       socket.on("data", (chunk) => {
-        said += chunk;
+        received += chunk;
         socket.end();
       });
-      socket.on("close", () => resolve(said));
+      socket.on("close", () => resolve(received));
     });
   expect(await raw("GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n")).toMatch(/^HTTP\/1.1 403/);
   expect(await raw(`GET http://example.org/ HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`)).toMatch(/^HTTP\/1.1 400/);

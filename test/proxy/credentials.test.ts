@@ -37,7 +37,7 @@ const header =
 const query =
   (parameters: (secret: string) => string) =>
   (secret: string): Sent => ({ path: `/v1/messages?beta=true&${parameters(secret)}` });
-const said =
+const prompt =
   (text: (secret: string) => string) =>
   (secret: string): Sent => ({ body: message({ messages: [{ role: "user", content: text(secret) }] }) });
 const event = (data: { readonly type: string; readonly [more: string]: unknown }) =>
@@ -119,7 +119,7 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "Copilot x-copilot-session-token": header("copilot-session-token"),
   "MCP x-mcp-proxy-auth": header("x-mcp-proxy-auth", (secret) => `Bearer ${secret}`),
   "MCP mcp-session-id": header("mcp-session-id"),
-  "a header that nobody knows": header("x-acme-gate"),
+  "an unknown header": header("x-acme-gate"),
   "a key in user-agent": header("user-agent", (secret) => `tool/1.0 (${githubKey(secret)})`),
   "a family's name with a token": header("x-claude-code-oauth-token"),
   "OpenRouter key in a known header": header("http-referer", (secret) => `https://ada:${secret}@example.com/`),
@@ -127,7 +127,7 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "?access_token=": query((secret) => `access_token=${secret}`),
   "?api_key=": query((secret) => `api_key=${secret}`),
   "?code= of OAuth": query((secret) => `code=${secret}&state=1`),
-  "a query that nobody knows": query((secret) => `gate=${secret}`),
+  "an unknown query parameter": query((secret) => `gate=${secret}`),
   "a query without a name": query((secret) => secret),
   "AWS SigV4 query": query((secret) => `X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=${secret}`),
   "AWS session token in a query": query((secret) => `X-Amz-Security-Token=${encodeURIComponent(`${secret}+/=`)}`),
@@ -159,8 +159,8 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
     path: "/v1/chat/completions",
     body: message({ aws_secret_access_key: secret }),
   }),
-  "a password in a prompt": said((secret) => `Use DB_PASSWORD=${secret} please`),
-  "a key in a prompt": said((secret) => `My token is ${githubKey(secret)}, use it`),
+  "a password in a prompt": prompt((secret) => `Use DB_PASSWORD=${secret} please`),
+  "a key in a prompt": prompt((secret) => `My token is ${githubKey(secret)}, use it`),
   "a key in a system prompt": (secret) => ({ body: message({ system: `Token: ${githubKey(secret)}` }) }),
   "a key in a tool's result": (secret) => ({
     body: message({

@@ -84,12 +84,12 @@ function ask(
   const asking = request(`${proxied.url}${path}`, { method: "POST", headers });
   const done = new Promise<string>((resolve) => {
     asking.on("response", (response) => {
-      let said = "";
+      let received = "";
       response.on("data", (chunk) => {
-        said += chunk;
+        received += chunk;
       });
       response.on("error", () => {});
-      response.on("close", () => resolve(said));
+      response.on("close", () => resolve(received));
     });
     asking.on("error", () => resolve("gone"));
   });
@@ -324,12 +324,12 @@ it("over its budget, a session gets an error in the API's format with the larges
     },
     { settings: { ...settings, values: { ...settings.values, budgets: { tokens: 20 } } } },
   );
-  const answers: string[] = [];
+  const bodies: string[] = [];
   await until(async () => {
-    answers.push(await ask(proxied, body("More"), { ...NAMED, "x-claude-code-agent-id": "a1234567" }).done);
-    return answers.at(-1)?.startsWith('{"type":"error"') === true;
+    bodies.push(await ask(proxied, body("More"), { ...NAMED, "x-claude-code-agent-id": "a1234567" }).done);
+    return bodies.at(-1)?.startsWith('{"type":"error"') === true;
   });
-  const { error } = JSON.parse(answers.at(-1) ?? "{}") as { error: { type: string; message: string } };
+  const { error } = JSON.parse(bodies.at(-1) ?? "{}") as { error: { type: string; message: string } };
   expect(error.type).toBe("permission_error");
   expect(error.message).toMatch(/20 tokens, is used up\. Spent: [\d,]+ tokens .* by agent a1234567 [\d,]+ tokens/);
   expect(
@@ -337,7 +337,7 @@ it("over its budget, a session gets an error in the API's format with the larges
       .done,
   ).toContain("message_start");
   await proxied.stop();
-  expect((await requestsIn(proxied)).filter(({ error: told }) => told === "a budget is used up")).toHaveLength(1);
+  expect((await requestsIn(proxied)).filter(({ error }) => error === "a budget is used up")).toHaveLength(1);
 });
 
 function run(
@@ -350,13 +350,13 @@ function run(
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   const url = new Promise<string>((resolve, reject) => {
-    let said = "";
+    let received = "";
     child.stdout?.on("data", (chunk) => {
-      said += chunk;
-      const line = /^(http:\/\/\S+)\n/.exec(said)?.[1];
+      received += chunk;
+      const line = /^(http:\/\/\S+)\n/.exec(received)?.[1];
       if (line !== undefined) resolve(line);
     });
-    child.once("exit", (code) => reject(new Error(`ended with ${code}: ${said}`)));
+    child.once("exit", (code) => reject(new Error(`ended with ${code}: ${received}`)));
   });
   return { child, url };
 }

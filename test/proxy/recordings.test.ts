@@ -200,7 +200,7 @@ describe("responses in fast mode", () => {
 it("events in both traffic and transcripts are returned once", async () => {
   const { home } = recordedHome("claude", "c-nested");
   const wire = trafficOf("claude/c-nested");
-  const told = async (machine: Machine) => {
+  const shownBy = async (machine: Machine) => {
     const events = await readEvents(machine.library, machine.forest, [...machine.forest.agents.keys()]);
     return events
       .flatMap(({ kind, text, tool }) =>
@@ -208,10 +208,10 @@ it("events in both traffic and transcripts are returned once", async () => {
       )
       .sort();
   };
-  const alone = await told(await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } }));
+  const alone = await shownBy(await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } }));
   const joined = await machineAfter(wire, {}, home);
-  expect(await told(joined)).toEqual(alone);
-  expect(await told(await machineAfter(wire))).toEqual(alone);
+  expect(await shownBy(joined)).toEqual(alone);
+  expect(await shownBy(await machineAfter(wire))).toEqual(alone);
 });
 
 it.each(casesOf("codex"))(

@@ -202,8 +202,8 @@ it("sub-tasks count the messages of their requests and responses", async () => {
     const { items } = await ask<Page<RequestRecord>>("/api/requests", `/api/requests?agent=${encodeURIComponent(uri)}`);
     const id = uri.slice(uri.lastIndexOf("/") + 1);
     const last = NESTED.findLast(({ headers }) => headers["x-claude-code-agent-id"] === id);
-    const said = ((last?.request?.messages ?? []) as { role: string }[]).filter(({ role }) => role !== "system");
-    expect({ uri, message_count }).toEqual({ uri, message_count: said.length + 1 });
+    const messages = ((last?.request?.messages ?? []) as { role: string }[]).filter(({ role }) => role !== "system");
+    expect({ uri, message_count }).toEqual({ uri, message_count: messages.length + 1 });
     expect(message_count).toBe(2 * items.length);
     const tree = await server.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
     expect(tree.counts.messages).toBe(message_count);

@@ -19,7 +19,7 @@ export interface ChatProduct {
 }
 
 const native = `${process.platform}-${process.arch}`;
-const told = (script: string) => ({ description: `Task ${script}`, prompt: `Do it. @@${script}` });
+const task = (script: string) => ({ description: `Task ${script}`, prompt: `Do it. @@${script}` });
 
 async function put(home: string, path: string, content: string | object): Promise<void> {
   const file = join(home, path);
@@ -74,7 +74,7 @@ const kilo: ChatProduct = {
       },
       (prompt, flags) => ["run", "--format", "json", "--auto", ...flags, prompt],
     ),
-  spawn: (script) => ({ name: "task", args: { ...told(script), subagent_type: "general" } }),
+  spawn: (script) => ({ name: "task", args: { ...task(script), subagent_type: "general" } }),
   work: { name: "bash", args: { command: "ls", description: "list" } },
   nests: true,
 };
@@ -103,7 +103,7 @@ const qwen: ChatProduct = {
     ),
   spawn: (script) => ({
     name: "agent",
-    args: { ...told(script), subagent_type: "general-purpose", run_in_background: false },
+    args: { ...task(script), subagent_type: "general-purpose", run_in_background: false },
   }),
   work: { name: "glob", args: { pattern: "*.txt" } },
   nests: true,
@@ -134,7 +134,7 @@ const kimi: ChatProduct = {
       },
       (prompt, flags) => [...flags, "--output-format", "stream-json", "-p", prompt],
     ),
-  spawn: (script) => ({ name: "Agent", args: { ...told(script), subagent_type: "coder" } }),
+  spawn: (script) => ({ name: "Agent", args: { ...task(script), subagent_type: "coder" } }),
   work: { name: "Bash", args: { command: "ls", description: "list" } },
   nests: false,
 };
@@ -177,7 +177,7 @@ const droid: ChatProduct = {
         prompt,
       ],
     ),
-  spawn: (script) => ({ name: "Task", args: { ...told(script), subagent_type: "worker", await: true } }),
+  spawn: (script) => ({ name: "Task", args: { ...task(script), subagent_type: "worker", await: true } }),
   work: { name: "LS", args: { directory_path: "." } },
   nests: false,
 };

@@ -35,7 +35,7 @@ const PATIENCE_MS = 120_000;
 export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> {
   const log: Served[] = [];
   const bodies: string[] = [];
-  let answers = 0;
+  let responses = 0;
   const server = createServer(async (incoming, outgoing) => {
     const [, method] = /models\/[^:]+:(\w+)/.exec(incoming.url ?? "") ?? [];
     const body = (await bodyOf(incoming)) as GeminiRequest;
@@ -52,8 +52,8 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
         error: { code: reply.error.status, message: reply.error.message, status: "INVALID_ARGUMENT" },
       });
     if ("afterMs" in reply && reply.afterMs) await sleep(reply.afterMs);
-    answers += 1;
-    const { usage, metadata } = costOf(answers);
+    responses += 1;
+    const { usage, metadata } = costOf(responses);
     const answer = {
       candidates: [{ index: 0, content: { role: "model", parts: partsOf(reply) }, finishReason: "STOP" }],
       usageMetadata: metadata,
@@ -73,7 +73,7 @@ export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> 
       const deadline = Date.now() + PATIENCE_MS;
       while (!log.some((one) => one.script === script && one.step === step)) {
         if (Date.now() > deadline)
-          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+          throw new Error(`step ${step} of ${script} was not requested within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },

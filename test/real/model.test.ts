@@ -22,7 +22,7 @@ async function model(scripts: Scripts) {
 
 it("responds by the last marker and the number of responses since then", async () => {
   const { started, ask } = await model({ A: [{ text: "first" }, { text: "second" }], B: [{ text: "other" }] });
-  for (const [texts, said] of [
+  for (const [texts, expected] of [
     [["Go. @@A"], "first"],
     [["Go. @@A", "first", "and?"], "second"],
     [["Go. @@A", "first", "Now @@B"], "other"],
@@ -33,7 +33,7 @@ it("responds by the last marker and the number of responses since then", async (
         .match(/"text_delta","text":"(.*?)"/g)
         ?.join("")
         .replaceAll(/"text_delta","text":"|"/g, ""),
-    ).toBe(said);
+    ).toBe(expected);
   }
   expect(started.exchanges.map(({ script, step, finished }) => [script, step, finished])).toEqual([
     ["A", 0, true],

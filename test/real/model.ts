@@ -33,9 +33,9 @@ const PING_MS = 200;
 
 export async function startModel(scripts: Scripts): Promise<Model> {
   const exchanges: Exchange[] = [];
-  let answers = 0;
+  let responses = 0;
   const makeAnswer = (request: MessagesRequest, blocks: Block[]): Answer => {
-    answers += 1;
+    responses += 1;
     const content = blocks.map(toContent);
     const stop_reason = content.some((block) => block.type === "tool_use") ? "tool_use" : "end_turn";
     return {
@@ -46,7 +46,7 @@ export async function startModel(scripts: Scripts): Promise<Model> {
       content,
       stop_reason,
       stop_sequence: null,
-      usage: inventedUsage(answers),
+      usage: inventedUsage(responses),
     };
   };
 
@@ -84,7 +84,7 @@ export async function startModel(scripts: Scripts): Promise<Model> {
       const deadline = Date.now() + PATIENCE_MS;
       while (!exchanges.some((exchange) => exchange.script === script && exchange.step === step)) {
         if (Date.now() > deadline)
-          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+          throw new Error(`step ${step} of ${script} was not requested within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },

@@ -117,7 +117,7 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
 
 it("a card stays open while a background agent runs", { timeout: SCENARIO_MS }, async () => {
   const { session, ask, prompt, card, tree } = await stage({
-    main: [{ tools: [task("A", { background: true })] }, { text: "launched" }, { text: "told" }],
+    main: [{ tools: [task("A", { background: true })] }, { text: "launched" }, { text: "notified" }],
     A: [{ tools: [bash("sleep 3")] }, { text: "a done" }],
   });
   await prompt("main");

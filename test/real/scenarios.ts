@@ -74,7 +74,7 @@ return { first, rest }
 
 export const scenarios: Scenario[] = [
   {
-    name: "one agent, in answers of several blocks",
+    name: "one agent, in responses of several blocks",
     versions: ALL,
     scripts: {
       main: [(asked) => [{ text: "I delegate." }, agent(asked, "A")], { text: "All done." }],

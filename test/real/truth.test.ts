@@ -5,7 +5,7 @@ import { inventedUsage } from "./usage.ts";
 import type { Answer, ContentBlock, MessagesRequest } from "./wire.ts";
 
 const SESSION = "0f0f0f0f-0000-4000-8000-000000000000";
-let answers = 0;
+let responses = 0;
 
 const text = (content: string): ContentBlock => ({ type: "text", text: content });
 const call = (id: string, script: string): ContentBlock => ({
@@ -41,17 +41,17 @@ function exchange(
   const position = { script, step: (turns.length - 1) / 2 };
   if (typeof content === "number")
     return { ...position, headers, request, status: content, answer: null, finished: true };
-  answers += 1;
+  responses += 1;
   const stop_reason: Answer["stop_reason"] = content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
   const answer: Answer = {
-    id: `msg_${answers}`,
+    id: `msg_${responses}`,
     type: "message",
     role: "assistant",
     model: "m",
     content,
     stop_reason,
     stop_sequence: null,
-    usage: inventedUsage(answers),
+    usage: inventedUsage(responses),
   };
   return { ...position, headers, request, status: 200, answer, finished: true };
 }

@@ -57,7 +57,7 @@ function threadTruth(
     const named = agent.headerId ?? /agentId: ([A-Za-z0-9_-]+)/.exec(call?.result?.text ?? "")?.[1];
     if (named !== undefined) return { agentId: named, agentIdNative: true };
     if (call) return { agentId: call.id, agentIdNative: false };
-    throw new Error(`an agent that nobody called: ${firstText(agent.exchanges[0] as Exchange).slice(0, 200)}`);
+    throw new Error(`an agent without a spawn call: ${firstText(agent.exchanges[0] as Exchange).slice(0, 200)}`);
   };
   const parentOf = (agent: Conversation): string | null => {
     if (agent.headerId !== null) return agent.headerParentId;

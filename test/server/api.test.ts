@@ -15,7 +15,7 @@ interface Page<T> {
 }
 
 const HOME = recordedHome("claude", "c3-nested-parallel").home;
-const NOBODY = "claude://00000000-0000-4000-8000-000000000000";
+const UNKNOWN = "claude://00000000-0000-4000-8000-000000000000";
 let server: TestServer;
 let document: ApiDocument;
 let thread: AgentTree;
@@ -62,7 +62,7 @@ describe("every route responds as documented:", () => {
     ["/api/threads", () => "/api/threads?colour=red", 400],
     ["/api/agents/{uri}", () => `/api/agents/${uri}`, 200],
     ["/api/agents/{uri}", () => "/api/agents/latest", 200],
-    ["/api/agents/{uri}", () => `/api/agents/${encodeURIComponent(NOBODY)}`, 404],
+    ["/api/agents/{uri}", () => `/api/agents/${encodeURIComponent(UNKNOWN)}`, 404],
     ["/api/agents/{uri}", () => "/api/agents/what%3F", 400],
     ["/api/agents/{uri}", () => `/api/agents/${encodeURIComponent("claude://../../etc/passwd")}`, 400],
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?limit=5`, 200],
@@ -70,22 +70,22 @@ describe("every route responds as documented:", () => {
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?limit=5000`, 400],
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?from=1&after=x`, 400],
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?after=00ff-3`, 410],
-    ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(NOBODY)}/events`, 404],
+    ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(UNKNOWN)}/events`, 404],
     ["/api/agents/{uri}/events/{id}", () => `/api/agents/${uri}/events/nothing`, 404],
     ["/api/agents/{uri}/messages", () => `/api/agents/${uri}/messages`, 200],
-    ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(NOBODY)}/messages`, 404],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(UNKNOWN)}/messages`, 404],
     ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans`, 200],
     [
       "/api/agents/{uri}/spans",
       () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`,
       200,
     ],
-    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(NOBODY)}/spans`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(UNKNOWN)}/spans`, 404],
     ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
-    ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
+    ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(UNKNOWN)}/why`, 404],
     ["/api/agents/{uri}/attach", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/attach`, 200],
-    ["/api/agents/{uri}/attach", () => `/api/agents/${encodeURIComponent(NOBODY)}/attach`, 404],
+    ["/api/agents/{uri}/attach", () => `/api/agents/${encodeURIComponent(UNKNOWN)}/attach`, 404],
     ["/api/search", () => "/api/search?q=leaf", 200],
     ["/api/search", () => "/api/search?q=%20!", 400],
     ["/api/search", () => "/api/search", 400],
@@ -97,7 +97,7 @@ describe("every route responds as documented:", () => {
     ["/api/stats/threads", () => "/api/stats/threads", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
-    ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
+    ["/api/live", () => `/api/live?tree=${encodeURIComponent(UNKNOWN)}`, 404],
     ["/api/live", () => "/api/live?colour=red", 400],
     ["/api/cards", () => "/api/cards", 200],
     ["/api/cards/{id}", () => "/api/cards/card_0", 404],
@@ -111,7 +111,7 @@ describe("every route responds as documented:", () => {
 
   it.each([
     [JSON.stringify({ child: "nobody" }), 400],
-    [JSON.stringify({ child: NOBODY, parent: NOBODY }), 404],
+    [JSON.stringify({ child: UNKNOWN, parent: UNKNOWN }), 404],
     ["{", 400],
     [JSON.stringify({ child: "x".repeat(100_000), parent: "y" }), 413],
   ])("POST /api/links, %#", async (body, status) => {
@@ -284,13 +284,13 @@ describe("every route responds as documented:", () => {
   });
 
   it("an unknown path is an error for every method", async () => {
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       server.get("/api/nope"),
       server.get("/api/threads", { method: "PUT" }),
       server.get("/api", {}),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
-    expect(await answers[0]?.json()).toEqual({
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect(await responses[0]?.json()).toEqual({
       error: { code: "not_found", message: "no route for GET /api/nope", next: "/api/openapi.json lists all routes" },
     });
   });

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Card } from "../../src/core/views/card.ts";
-import { FakeServer, type Followed, followed, recordedAnswers } from "../support/opencode-server.ts";
+import { FakeServer, type Followed, followed, recordedResponses } from "../support/opencode-server.ts";
 import { LiveReader, startServer, type TestServer, until } from "../support/server.ts";
 
 let server: FakeServer;
@@ -382,7 +382,7 @@ describe("a card", () => {
   it("keeps its log and activity, equal to those of the database, if connections are interrupted", async () => {
     const recording = followed("nested");
     const [{ root } = { root: "" }] = recording.threads;
-    server.answers = recordedAnswers(recording.rest);
+    server.respond = recordedResponses(recording.rest);
     await relay();
     const { id } = await cardOf(root);
     const look = async (of: TestServer, card: string) => {

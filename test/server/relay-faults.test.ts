@@ -21,7 +21,7 @@ import { MemoryStore } from "../../src/stores/memory.ts";
 import { retinueProcess } from "../support/cli.ts";
 import { filesBelow } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
-import { FakeServer, followed, recordedAnswers } from "../support/opencode-server.ts";
+import { FakeServer, followed, recordedResponses } from "../support/opencode-server.ts";
 import { startServer, until } from "../support/server.ts";
 
 const PACE = { firstMs: 1, longestMs: 20, catchUpMs: 30 };
@@ -82,8 +82,8 @@ const recorded = () => filesBelow(scratch).filter((path) => path.endsWith(".json
 describe("a server", () => {
   it("that fails for a while is asked until it responds", async () => {
     let failures = 0;
-    const right = recordedAnswers(recording.rest);
-    server.answers = (path) => {
+    const right = recordedResponses(recording.rest);
+    server.respond = (path) => {
       failures += 1;
       return failures < 40 ? { status: 500, body: { name: "UnknownError" } } : right(path);
     };
@@ -93,13 +93,13 @@ describe("a server", () => {
   });
 
   it("whose stream contains only heartbeats is not trusted", async () => {
-    let answers: FakeServer["answers"] = () => ({ status: 200, body: [] });
-    server.answers = (path) => answers(path);
+    let respond: FakeServer["respond"] = () => ({ status: 200, body: [] });
+    server.respond = (path) => respond(path);
     const relay = follow();
     await until(
       () => relay.view.state === "following" && server.requests.filter((path) => path === "/session").length > 1,
     );
-    answers = recordedAnswers(recording.rest);
+    respond = recordedResponses(recording.rest);
     const beating = setInterval(() => server.send('{"payload":{"type":"server.heartbeat","properties":{}}}'), 5);
     try {
       await until(async () => (await wrong()).length === 0);
@@ -128,7 +128,7 @@ describe("a server", () => {
 
   it("that responds with a web page is not followed", async () => {
     const page = new FakeServer();
-    page.answers = () => ({ status: 200, body: "hello" });
+    page.respond = () => ({ status: 200, body: "hello" });
     const relay = follow(PACE, `${await page.start()}below`);
     await until(() => relay.view.error !== null);
     expect(relay.view.error).toMatch(
@@ -152,7 +152,7 @@ describe("a server", () => {
     "that has only /event, and responds with %s to the rest, is followed, and unknown values are reported as unknown",
     async (_how, rest) => {
       server.stream = "/event";
-      server.answers = () => rest;
+      server.respond = () => rest;
       const relay = follow();
       await until(() => server.listeners > 0);
       for (const one of scoped()) server.send(one);
@@ -185,7 +185,7 @@ describe("a server", () => {
 
   it("that has only /event is asked for missed records after an interruption, and followed again", async () => {
     server.stream = "/event";
-    server.answers = recordedAnswers(recording.rest);
+    server.respond = recordedResponses(recording.rest);
     const relay = follow();
     await until(() => server.listeners > 0);
     for (const one of scoped().slice(0, 20)) server.send(one);
@@ -307,9 +307,9 @@ describe("a server", () => {
   });
 
   it("that is joined in the middle is asked for the parents of a session, up to the root", async () => {
-    const right = recordedAnswers(recording.rest);
+    const right = recordedResponses(recording.rest);
     // It lists no session, like a server with more sessions than it lists.
-    server.answers = (path) => (path === "/session" ? { status: 200, body: [] } : right(path));
+    server.respond = (path) => (path === "/session" ? { status: 200, body: [] } : right(path));
     follow();
     await until(() => server.listeners > 0);
     const deepest = thread?.agents.find(({ depth }) => depth === 3)?.agentId ?? "";
@@ -374,12 +374,12 @@ describe("a session without a known thread", () => {
     "is in no card unless guessing is enabled (%s), and then only until its parent is known",
     async (guess) => {
       const ours = { id: root, directory: "/x", time: { created: 1, updated: 1 } };
-      const answers: Record<string, unknown> = {
+      const responses: Record<string, unknown> = {
         "/session": [ours],
         "/session/status": { [root]: { type: "busy" } },
         "/permission": [],
       };
-      server.answers = (path) => (path in answers ? { status: 200, body: answers[path] } : null);
+      server.respond = (path) => (path in responses ? { status: 200, body: responses[path] } : null);
       const settings = await loadSettings({});
       const values = { ...settings.values, stale_after: Number.MAX_SAFE_INTEGER, "relay.single_card_guess": guess };
       const watching = await startServer(null, { settings: { ...settings, values } });
@@ -419,7 +419,7 @@ describe("a session without a known thread", () => {
         );
         expect((await card()).threads).toEqual([`opencode://${root}`]);
         await until(() => server.listeners > 0);
-        const info = { id: foreign, title: "Somebody's own", directory: "/x", time: { created: 1, updated: 2 } };
+        const info = { id: foreign, title: "A foreign session", directory: "/x", time: { created: 1, updated: 2 } };
         server.send(JSON.stringify({ payload: { type: "session.updated", properties: { sessionID: foreign, info } } }));
         await until(async () => (await parent()) === null);
         await until(async () => (await card()).inferred.length === 0);

@@ -17,7 +17,7 @@ import { treeOf } from "../../src/core/views/record.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
-import { FakeServer, type Followed, followed, recordedAnswers } from "../support/opencode-server.ts";
+import { FakeServer, type Followed, followed, recordedResponses } from "../support/opencode-server.ts";
 import { until } from "../support/server.ts";
 
 const CASES = [
@@ -158,7 +158,7 @@ describe("a server with interrupted connections", () => {
   it.each(CASES)(`%s, ${CUTS} times at any place`, async (name) => {
     const recording = followed(name);
     const random = randomFrom(name.length * 7919 + 1);
-    server.answers = recordedAnswers(recording.rest);
+    server.respond = recordedResponses(recording.rest);
     const url = await server.start();
     const relay = follow(url);
     for (let cuts = 0; cuts < CUTS; cuts += 1) {
@@ -218,7 +218,7 @@ describe("a server that was killed", () => {
     await server.stop();
     await until(() => relay.view.state === "waiting");
     server = new FakeServer();
-    server.answers = recordedAnswers(recording.rest, "restarted.");
+    server.respond = recordedResponses(recording.rest, "restarted.");
     await server.start(port);
     await until(async () => (await statuses()).every((status) => status === "shutdown"));
     await relay.stop();

@@ -30,7 +30,7 @@ export function brokenRules(run: SentRun): string[] {
     run.parent_run_id === undefined ? ids.length === 1 : ids.length >= 2 && ids.at(-2) === run.parent_run_id,
     "parent_run_id is not the last segment's but one",
   );
-  rule(new Set(ids).size === ids.length, "it stands below itself");
+  rule(new Set(ids).size === ids.length, "it is below itself");
   for (const [i, time] of times.entries())
     rule(
       i === 0 || time >= (times[i - 1] ?? ""),

@@ -114,7 +114,7 @@ export async function startLangSmith(): Promise<LangSmithServer> {
     );
     if (moved !== undefined) {
       contradictions.push(moved.run.id);
-      return { status: 400, body: `run ${moved.run.id} stands elsewhere` };
+      return { status: 400, body: `run ${moved.run.id} is in another place` };
     }
     const unknown = operations.find(({ is, run }) => is === "patch" && !runs.has(run.id));
     if (unknown !== undefined) return { status: 400, body: `no run ${unknown.run.id} to patch` };
@@ -152,7 +152,7 @@ export function operationsIn(
         part,
       ) ?? [];
     if (name === undefined || content === undefined) return `malformed part: ${part.slice(0, 120)}`;
-    if (content.length !== Number(length)) return `${name} has ${content.length} bytes and says ${length}`;
+    if (content.length !== Number(length)) return `${name} has ${content.length} bytes, but its length is ${length}`;
     const [, is, id, field] =
       /^(post|patch)\.([0-9a-f-]{36})(?:\.(inputs|outputs|events|extra|error|serialized))?$/.exec(name) ?? [];
     if (is === undefined || id === undefined) return `unknown part ${name}`;

@@ -116,7 +116,7 @@ export const parentNamed = (
   ...more,
 });
 
-export const answers = (agentOf: AgentKey, to: string, exclusive = true): Fact => ({
+export const spawnMatch = (agentOf: AgentKey, to: string, exclusive = true): Fact => ({
   type: "spawn-match",
   agent: agentOf,
   match: match(to),
@@ -135,7 +135,7 @@ export const lifecycle = (
   of,
   state,
   source: "parent_rollout",
-  says: `its parent says ${state}`,
+  says: `its parent reports ${state}`,
   result: null,
   ...more,
 });

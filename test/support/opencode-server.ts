@@ -36,7 +36,7 @@ export class FakeServer {
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
   /** Responses by path; a function may depend on the progress of the replay. A string is sent as a web page. */
-  answers: (path: string) => { status: number; body: unknown } | string | null = () => null;
+  respond: (path: string) => { status: number; body: unknown } | string | null = () => null;
   password: string | null = null;
   /** The path of the stream; all others are plain requests. */
   stream = "/global/event";
@@ -80,7 +80,7 @@ export class FakeServer {
       response.on("close", () => this.#streams.delete(response));
       return;
     }
-    const answer = this.answers(path);
+    const answer = this.respond(path);
     if (typeof answer === "string") {
       response.writeHead(200, { "Content-Type": "text/html" }).end(answer);
       return;
@@ -111,7 +111,7 @@ export class FakeServer {
 }
 
 /** The responses of a recording: the state at its end. */
-export function recordedAnswers(rest: Followed["rest"], prefix = ""): FakeServer["answers"] {
+export function recordedResponses(rest: Followed["rest"], prefix = ""): FakeServer["respond"] {
   const found = (name: string) => rest[`${prefix}${name}`];
   const sessions = (found("sessions") ?? []) as { id: string }[];
   const known = new Map(

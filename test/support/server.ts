@@ -84,7 +84,7 @@ export class LiveReader {
   async #read(url: URL, lastEventId?: string) {
     const headers: Record<string, string> = lastEventId === undefined ? {} : { "Last-Event-ID": lastEventId };
     const { body, status } = await fetch(url, { headers, signal: this.#abort.signal });
-    if (body === null || status !== 200) throw new Error(`the stream answers ${status}`);
+    if (body === null || status !== 200) throw new Error(`the stream responds with ${status}`);
     let rest = "";
     for await (const part of body.pipeThrough(new TextDecoderStream())) {
       const blocks = (rest + part).split("\n\n");

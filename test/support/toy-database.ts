@@ -8,15 +8,15 @@ import { asObject, asText, parseJson } from "../../src/core/tools/json.ts";
 const KEY = "toy";
 const number = (saved: unknown, name: string) => Number(asObject(saved)?.[name] ?? 0);
 const RECORD =
-  "SELECT id AS row, rowid AS position, json_object('id', id, 'thing', thing, 'at', at, 'text', text, 'of', (SELECT count(*) FROM said o WHERE o.thing = said.thing)) AS record FROM said WHERE thing = ?";
+  "SELECT id AS row, rowid AS position, json_object('id', id, 'thing', thing, 'at', at, 'text', text, 'of', (SELECT count(*) FROM line o WHERE o.thing = line.thing)) AS record FROM line WHERE thing = ?";
 
 const plan: DatabasePlan = {
   objects: { sql: "SELECT id AS object, revision FROM thing", values: [] },
   changes: {
-    mark: { sql: "SELECT (SELECT max(rowid) FROM said) AS said, (SELECT count(*) FROM thing) AS things", values: [] },
+    mark: { sql: "SELECT (SELECT max(rowid) FROM line) AS line, (SELECT count(*) FROM thing) AS things", values: [] },
     changed: (since) => ({
-      sql: "SELECT DISTINCT thing AS object FROM said WHERE rowid > ?",
-      values: [since.said ?? 0],
+      sql: "SELECT DISTINCT thing AS object FROM line WHERE rowid > ?",
+      values: [since.line ?? 0],
     }),
     lost: (since) => ({ sql: "SELECT count(*) < ? AS lost FROM thing", values: [since.things ?? 0] }),
     isOpen: (saved) => asObject(saved)?.open === true,
@@ -24,7 +24,7 @@ const plan: DatabasePlan = {
   rows: (object, saved) => ({ sql: `${RECORD} AND at > ?`, values: [object, number(saved, "seen")] }),
   row: (object, row) => ({ sql: `${RECORD} AND id = ?`, values: [object, row] }),
   extent: (object, saved) => ({
-    sql: "SELECT (SELECT sum(length(text)) FROM said WHERE thing = ?1) AS bytes, (SELECT count(*) FROM said WHERE thing = ?1) >= ?2 AS intact FROM thing WHERE id = ?1",
+    sql: "SELECT (SELECT sum(length(text)) FROM line WHERE thing = ?1) AS bytes, (SELECT count(*) FROM line WHERE thing = ?1) >= ?2 AS intact FROM thing WHERE id = ?1",
     values: [object, number(saved, "count")],
   }),
 };
@@ -99,7 +99,7 @@ export const toyProvider: Provider = {
       ? {
           shape: "database",
           plan: ({ tables }) =>
-            tables.get("said")?.includes("thing") === true
+            tables.get("line")?.includes("thing") === true
               ? plan
               : { unknown: `has the tables ${[...tables.keys()].join(", ") || "of none"}` },
           open: (file, saved) => parserOf(file.path, saved),
@@ -116,7 +116,7 @@ export class ToyProduct {
     this.db = new DatabaseSync(path);
     this.db.exec(
       `PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS thing (id TEXT PRIMARY KEY, revision INTEGER);
-       CREATE TABLE IF NOT EXISTS said (id TEXT PRIMARY KEY, thing TEXT, at INTEGER, text TEXT); CREATE INDEX IF NOT EXISTS said_of ON said (thing, at)`,
+       CREATE TABLE IF NOT EXISTS line (id TEXT PRIMARY KEY, thing TEXT, at INTEGER, text TEXT); CREATE INDEX IF NOT EXISTS line_of ON line (thing, at)`,
     );
   }
 
@@ -126,12 +126,12 @@ export class ToyProduct {
       .prepare("INSERT INTO thing VALUES (?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision")
       .run(thing, this.#at);
     this.db
-      .prepare("INSERT INTO said VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, text = excluded.text")
+      .prepare("INSERT INTO line VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, text = excluded.text")
       .run(`${thing}-${id}`, thing, this.#at, text);
   }
 
   forget(thing: string) {
-    this.db.prepare("DELETE FROM said WHERE thing = ?").run(thing);
+    this.db.prepare("DELETE FROM line WHERE thing = ?").run(thing);
     this.db.prepare("DELETE FROM thing WHERE id = ?").run(thing);
   }
 

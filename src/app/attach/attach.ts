@@ -32,7 +32,7 @@ export interface AttachOptions {
   readonly at: string | null;
   /** Where to run the product; null for the agent's own folder. */
   readonly folder: string | null;
-  /** The product runs in a terminal. Otherwise it answers the message and ends. */
+  /** The product runs in a terminal. Otherwise it responds to the message and ends. */
   readonly isInteractive: boolean;
   /** More arguments for the product. */
   readonly args: readonly string[];

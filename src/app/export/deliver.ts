@@ -126,7 +126,7 @@ async function post(
     timeoutMs,
     ...(signal === undefined ? {} : { signal }),
   });
-  log(`${url} answers: ${outcome.is === "accepted" ? outcome.status : outcome.reason} (${outcome.is})`);
+  log(`${url} responded: ${outcome.is === "accepted" ? outcome.status : outcome.reason} (${outcome.is})`);
   return outcome;
 }
 

@@ -35,7 +35,7 @@ export function logStory(story: Story, log: Log, library: Library): void {
     library,
     story.record.records.map(({ path }) => path),
   );
-  for (const { path, text: says } of files) log(`${story.record.uri}: file ${path} ${says}`);
+  for (const { path, text } of files) log(`${story.record.uri}: file ${path} ${text}`);
   for (const one of everyone(story)) {
     const { record, steps } = one;
     for (const child of one.children)

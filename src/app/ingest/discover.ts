@@ -230,7 +230,7 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
 }
 
 /**
- * The file as its parser gets it. The modification time of a copy or of a database says nothing about the content, so
+ * The file as its parser gets it. The modification time of a copy or of a database is independent of the content, so
  * it is omitted. On WSL, files on a Windows drive name Windows processes, which are not visible there.
  */
 export function asSource({ path, stamp, imported, object }: Found): SourceFile {

@@ -73,7 +73,7 @@ export class Index {
    * Why the memory store is used; null if the file is used. Other threads and processes see only the file.
    */
   get trouble(): string | null {
-    return this.#reason === null ? null : `cannot use the index (${this.#reason.message}); answers come from memory`;
+    return this.#reason === null ? null : `cannot use the index (${this.#reason.message}); results come from memory`;
   }
 
   /** How often the store was replaced. Results derived from an earlier one are invalid. */

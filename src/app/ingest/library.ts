@@ -104,7 +104,7 @@ export class Library {
 
   /**
    * Reads what is new on disk, and links and projects the changed threads.
-   * With a page, it may stop once the threads of that page are right; `reading` then says what is left, and `catchUp`
+   * With a page, it may stop once the threads of that page are right; `reading` then lists what is left, and `catchUp`
    * reads it.
    */
   refresh(page?: ThreadFilter): Promise<Changes> {

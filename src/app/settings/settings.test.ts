@@ -107,8 +107,8 @@ describe("the table", () => {
     }
   });
   it("describes every key", () => {
-    for (const { text: says, shown, kind } of Object.values(SETTINGS)) {
-      expect(says).toMatch(/^[A-Z].*\.$/);
+    for (const { text, shown, kind } of Object.values(SETTINGS)) {
+      expect(text).toMatch(/^[A-Z].*\.$/);
       expect([shown, kind.form].every((words) => words !== "")).toBe(true);
     }
   });

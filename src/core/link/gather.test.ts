@@ -135,7 +135,7 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 3 }, long(4, 9_999));
     const { calls, warnings } = gather(book.observations);
     expect([...calls].map((c) => c.counted)).toEqual([true, false, true]);
-    expect(warnings).toEqual([expect.stringContaining("1 of 3 answers have no final output count")]);
+    expect(warnings).toEqual([expect.stringContaining("1 of 3 responses have no final output count")]);
   });
 });
 

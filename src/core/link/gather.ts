@@ -225,7 +225,7 @@ function gatherOne(
       ...(uncounted === 0
         ? []
         : [
-            `${uncounted} of ${work.calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`,
+            `${uncounted} of ${work.calls.length} responses have no final output count (this version of the product does not record it): output tokens and cost are too low`,
           ]),
     ],
     ...work,

@@ -21,7 +21,7 @@ const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
  * What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it.
  */
 const PROPERTIES = {
-  "no agent is left behind": (linker, { observations, manual }) => {
+  "no agent is lost": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
     const holdersOf = Map.groupBy(
@@ -56,7 +56,7 @@ const PROPERTIES = {
         ]);
   },
 
-  "every record that several hold is one of its holders'": (linker, { observations, manual }) => {
+  "a record in several files belongs to one of their agents": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const holders = Map.groupBy(
       observations.flatMap((o) => o.keys.map((key) => ({ key, holder: o.speaker }))),
@@ -66,7 +66,7 @@ const PROPERTIES = {
       expect(claims.map(({ holder }) => forest.nameOf(holder))).toContain(forest.ownerOf(key));
   },
 
-  "no order and no repetition changes anything": (linker, { observations, manual }) => {
+  "order and repetition do not change the result": (linker, { observations, manual }) => {
     const options = { ...OPTIONS, manual };
     const want = plain(linker(observations, options));
     expect(plain(linker(observations.toReversed(), options))).toBe(want);
@@ -75,7 +75,7 @@ const PROPERTIES = {
     expect(plain(linker(byKind, options))).toBe(want);
   },
 
-  "one by one gives a sound forest at every step, and at last the same as all at once": (
+  "observations one by one give a valid forest at every step, and the same result as all at once": (
     linker,
     { observations, manual },
   ) => {
@@ -89,10 +89,10 @@ const PROPERTIES = {
     expect(plain(last)).toBe(plain(linker(observations, { ...OPTIONS, manual })));
   },
 
-  "it is always a forest": (linker, { observations, manual }) =>
+  "the result is a forest": (linker, { observations, manual }) =>
     expectForest(linker(observations, { ...OPTIONS, manual })),
 
-  "who is under somebody has evidence for it": (linker, { observations, manual }) => {
+  "every child has evidence for its parent": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     for (const root of forest.roots) {
       const below = [treeOf(forest, root, () => 0)];
@@ -105,7 +105,7 @@ const PROPERTIES = {
     for (const a of forest.agents.values()) if (a.parent !== null) expect(a.evidence.length).toBeGreaterThan(0);
   },
 
-  "a circle is cut, and said to be": (linker, { observations, manual }) => {
+  "a cycle is cut and reported": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const wanted = new Map([...forest.agents.values()].map((a) => [a.key, a.evidence[0]?.parent ?? null]));
     for (const key of wanted.keys())
@@ -149,7 +149,7 @@ describe("link", () => {
 const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; readonly linker: Linker }[] = [
   {
     fault: "agents without records are dropped",
-    caughtBy: "no agent is left behind",
+    caughtBy: "no agent is lost",
     linker: changed((agents) => agents.filter((a) => a.records > 0)),
   },
   {
@@ -174,8 +174,8 @@ const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; re
       ),
   },
   {
-    fault: "what is read twice counts twice",
-    caughtBy: "no order and no repetition changes anything",
+    fault: "observations that were read twice count twice",
+    caughtBy: "order and repetition do not change the result",
     linker: (observations, options) =>
       link(
         [...observations].map((o, i) => ({ ...o, id: observationId(o.id, i) })),
@@ -183,8 +183,8 @@ const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; re
       ),
   },
   {
-    fault: "the first word wins, whoever said it",
-    caughtBy: "no order and no repetition changes anything",
+    fault: "the first statement wins, whatever its time",
+    caughtBy: "order and repetition do not change the result",
     linker: (observations, options) =>
       link(
         [...observations].map((o, i) => ({ ...o, at: i })),
@@ -192,41 +192,41 @@ const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; re
       ),
   },
   {
-    fault: "nothing is taken in after the tenth observation",
-    caughtBy: "one by one gives a sound forest at every step, and at last the same as all at once",
+    fault: "observations after the tenth are ignored",
+    caughtBy: "observations one by one give a valid forest at every step, and the same result as all at once",
     linker: (observations, options) => link([...observations].slice(0, 10), options),
   },
   {
-    fault: "the youngest is shown under nobody",
-    caughtBy: "it is always a forest",
+    fault: "the youngest child is missing from its parent",
+    caughtBy: "the result is a forest",
     linker: changed((agents) => agents.map((a) => ({ ...a, children: a.children.slice(0, -1) }))),
   },
   {
     fault: "a child is shown twice",
-    caughtBy: "it is always a forest",
+    caughtBy: "the result is a forest",
     linker: changed((agents) => agents.map((a) => ({ ...a, children: [...a.children, ...a.children.slice(0, 1)] }))),
   },
   {
-    fault: "a link is stated without a reason",
-    caughtBy: "who is under somebody has evidence for it",
+    fault: "a link has no evidence",
+    caughtBy: "every child has evidence for its parent",
     linker: changed((agents) => agents.map((a) => ({ ...a, evidence: [] }))),
   },
   {
-    fault: "a circle is cut in silence",
-    caughtBy: "a circle is cut, and said to be",
+    fault: "a cycle is cut without a problem",
+    caughtBy: "a cycle is cut and reported",
     linker: (observations, options) => {
       const forest = link(observations, options);
       return { ...forest, problems: forest.problems.filter((p) => p.code !== "parent-cycle") };
     },
   },
   {
-    fault: "hands are overruled",
+    fault: "manual links are ignored",
     caughtBy: "a manual link wins over everything",
     linker: (observations, options) => link(observations, { ...options, manual: [] }),
   },
   {
-    fault: "a record belongs to nobody",
-    caughtBy: "every record that several hold is one of its holders'",
+    fault: "a record has no owner",
+    caughtBy: "a record in several files belongs to one of their agents",
     linker: (observations, options) => ({ ...link(observations, options), ownerOf: () => undefined }),
   },
 ];
@@ -236,7 +236,7 @@ describe("each property above", () => {
     expect(new Set(FAULTS.map(({ caughtBy }) => caughtBy))).toEqual(new Set(Object.keys(PROPERTIES)));
   });
 
-  it.each(FAULTS)("notice that $fault", ({ caughtBy, linker }) => {
+  it.each(FAULTS)("detects that $fault", ({ caughtBy, linker }) => {
     const verdict = fc.check(
       fc.property(history, (made) => PROPERTIES[caughtBy](linker, made)),
       { numRuns: RUNS, endOnFailure: true, seed: 1 },

@@ -26,7 +26,7 @@ const TOKENS = {
 };
 
 let number = 0;
-const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation => {
+const observed = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation => {
   number += 1;
   return { ...fact, id: observationId("f", number), at, speaker, keys: [], order: number, ...more } as Observation;
 };
@@ -57,10 +57,10 @@ const spawn: Fact = {
 describe("an agent that was first known by another name", () => {
   it("is one agent with the facts of both names, in any order", () => {
     const facts = [
-      says(THREAD, 1, spawn),
-      says(UNNAMED, 2, RECORD, { keys: [recordKey("toy", "m1")] }),
-      says(UNNAMED, 2, call("m1"), { keys: [recordKey("toy", "m1")] }),
-      says(THREAD, 3, {
+      observed(THREAD, 1, spawn),
+      observed(UNNAMED, 2, RECORD, { keys: [recordKey("toy", "m1")] }),
+      observed(UNNAMED, 2, call("m1"), { keys: [recordKey("toy", "m1")] }),
+      observed(THREAD, 3, {
         type: "call-spawned",
         call: CALL,
         child: NAMED,
@@ -68,7 +68,7 @@ describe("an agent that was first known by another name", () => {
         source: "parent_rollout",
         says: "names it",
       }),
-      says(THREAD, 3, { type: "agent-aliased", alias: UNNAMED, agent: NAMED }),
+      observed(THREAD, 3, { type: "agent-aliased", alias: UNNAMED, agent: NAMED }),
     ];
     for (const order of [facts, facts.toReversed()]) {
       const { agents } = linked(order);
@@ -87,10 +87,10 @@ describe("facts that mention an agent by an alias", () => {
 
   it("leave one agent at the end of a chain of aliases", () => {
     const facts = [
-      says(OTHER, 1, RECORD),
-      says(THREAD, 2, alias(OTHER, UNNAMED)),
-      says(THREAD, 2, alias(UNNAMED, NAMED)),
-      says(NAMED, 3, RECORD),
+      observed(OTHER, 1, RECORD),
+      observed(THREAD, 2, alias(OTHER, UNNAMED)),
+      observed(THREAD, 2, alias(UNNAMED, NAMED)),
+      observed(NAMED, 3, RECORD),
     ];
     expect(keysOf(facts)).toEqual([
       [THREAD, NAMED],
@@ -101,10 +101,10 @@ describe("facts that mention an agent by an alias", () => {
 
   it("leave one agent if two aliases refer to each other", () => {
     const facts = [
-      says(NAMED, 1, RECORD),
-      says(THREAD, 2, alias(NAMED, UNNAMED)),
-      says(THREAD, 2, alias(UNNAMED, NAMED)),
-      says(UNNAMED, 3, RECORD),
+      observed(NAMED, 1, RECORD),
+      observed(THREAD, 2, alias(NAMED, UNNAMED)),
+      observed(THREAD, 2, alias(UNNAMED, NAMED)),
+      observed(UNNAMED, 3, RECORD),
     ];
     expect(keysOf(facts)).toEqual([
       [THREAD, NAMED],
@@ -129,7 +129,7 @@ describe("facts that mention an agent by an alias", () => {
     },
   ];
   it.each(facts)("leave no second agent: $type", (fact) => {
-    const all = [says(NAMED, 1, RECORD), says(THREAD, 2, fact), says(THREAD, 3, alias(UNNAMED, NAMED))];
+    const all = [observed(NAMED, 1, RECORD), observed(THREAD, 2, fact), observed(THREAD, 3, alias(UNNAMED, NAMED))];
     expect(keysOf(all)).toEqual([
       [THREAD, NAMED],
       [THREAD, NAMED],
@@ -142,10 +142,10 @@ describe("observations of a witness", () => {
 
   it("do not decide who owns a record that the product keeps itself", () => {
     const facts = [
-      says(UNNAMED, 2, RECORD, { keys, origin: "proxy" }),
-      says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" }),
-      says(NAMED, 50, RECORD, { keys }),
-      says(NAMED, 50, call("m1"), { keys }),
+      observed(UNNAMED, 2, RECORD, { keys, origin: "proxy" }),
+      observed(UNNAMED, 2, call("m1"), { keys, origin: "proxy" }),
+      observed(NAMED, 50, RECORD, { keys }),
+      observed(NAMED, 50, call("m1"), { keys }),
     ];
     const { agents } = linked(facts);
     expect([...agents.keys()].sort()).toEqual([THREAD, NAMED]);
@@ -153,14 +153,14 @@ describe("observations of a witness", () => {
   });
 
   it("count if the product keeps no record", () => {
-    expect(linked([says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls).toHaveLength(
-      1,
-    );
+    expect(
+      linked([observed(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls,
+    ).toHaveLength(1);
   });
 
   it("of a response that the product knows by another name count once; a second response like it counts again", () => {
-    const own = says(THREAD, 1, call("total-1"));
-    const seen = (id: string) => says(THREAD, 1, call(id, { nameless: true } as Partial<Fact>));
+    const own = observed(THREAD, 1, call("total-1"));
+    const seen = (id: string) => observed(THREAD, 1, call(id, { nameless: true } as Partial<Fact>));
     expect(linked([own, seen("m1")]).agents.get(THREAD)?.calls).toHaveLength(1);
     expect(linked([own, seen("m1"), seen("m2")]).agents.get(THREAD)?.calls).toHaveLength(2);
   });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
   agent,
-  answers,
   call,
   callSpawned,
   match,
@@ -9,6 +8,7 @@ import {
   parentNamed,
   record,
   spawnCalled,
+  spawnMatch,
   thread,
 } from "../../../test/support/observations.ts";
 import type { AgentKey } from "../facts/ids.ts";
@@ -163,7 +163,7 @@ describe("agents and calls that do not name each other", () => {
   it("are paired by what they have in common", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", offer("Do it.")));
-    book.see({ by: leaf, at: 2 }, answers(leaf, "Do it."));
+    book.see({ by: leaf, at: 2 }, spawnMatch(leaf, "Do it."));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(worker);
     expect(decided.evidence.get(leaf)?.[0]).toMatchObject({
@@ -180,9 +180,9 @@ describe("agents and calls that do not name each other", () => {
     // worker  calls c2 at 2, with the same prompt
     // other   begins at 3, leaf at 4
     const book = notebook();
-    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    book.see({ by: leaf, at: 4 }, spawnMatch(leaf, "Do it."));
     book.see({ by: worker, at: 2 }, spawnCalled("c2", offer("Do it.")));
-    book.see({ by: other, at: 3 }, answers(other, "Do it."));
+    book.see({ by: other, at: 3 }, spawnMatch(other, "Do it."));
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     const decided = decide(book.observations);
     expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, worker]);
@@ -195,7 +195,7 @@ describe("agents and calls that do not name each other", () => {
   it("are paired by a key that only a later record of the agent states", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c"));
-    book.see({ by: leaf, at: 2 }, answers(leaf, "bob@team"));
+    book.see({ by: leaf, at: 2 }, spawnMatch(leaf, "bob@team"));
     book.see({ by: worker, at: 3 }, { type: "call-offers", call: call("c"), match: match("bob@team") });
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
@@ -204,7 +204,7 @@ describe("agents and calls that do not name each other", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", { offers: [match("p")] }));
     book.see({ by: leaf, at: 2 }, parentNamed(leaf, other));
-    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(other);
     expect(decided.unanswered).toEqual(new Set([agent("t", "c")]));
@@ -215,13 +215,13 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     book.see({ by: main, at: 2 }, callSpawned("c1", other));
     book.see({ by: worker, at: 3 }, spawnCalled("c2", offer("Do it.")));
-    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    book.see({ by: leaf, at: 4 }, spawnMatch(leaf, "Do it."));
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
 
   it("are not paired with a later call, nor an agent with its own call", () => {
     const book = notebook();
-    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    book.see({ by: leaf, at: 4 }, spawnMatch(leaf, "Do it."));
     book.see({ by: leaf, at: 3 }, spawnCalled("own", offer("Do it.")));
     book.see({ by: worker, at: 5 }, spawnCalled("later", offer("Do it.")));
     const decided = decide(book.observations);
@@ -232,8 +232,8 @@ describe("agents and calls that do not name each other", () => {
   it("are limited to one agent for each call if a call spawns one agent", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
-    book.see({ by: other, at: 2 }, answers(other, "Do it."));
-    book.see({ by: leaf, at: 3 }, answers(leaf, "Do it."));
+    book.see({ by: other, at: 2 }, spawnMatch(other, "Do it."));
+    book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "Do it."));
     const decided = decide(book.observations);
     expect([rules(decided, other), rules(decided, leaf)]).toEqual([["prompt", "thread"], ["thread"]]);
   });
@@ -241,8 +241,8 @@ describe("agents and calls that do not name each other", () => {
   it("may be paired with the newest call again if the key is reusable", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("bob")));
-    book.see({ by: other, at: 2 }, answers(other, "bob", false));
-    book.see({ by: leaf, at: 3 }, answers(leaf, "bob", false));
+    book.see({ by: other, at: 2 }, spawnMatch(other, "bob", false));
+    book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "bob", false));
     const decided = decide(book.observations);
     expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, main]);
   });
@@ -322,7 +322,7 @@ describe("a manual link to a call", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("guessed", { offers: [match("p")] }));
     book.see({ by: main, at: 2 }, spawnCalled("meant"));
-    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
     expect([...decide(book.observations).unanswered]).toEqual([agent("t", "meant")]);
     const decided = decide(book.observations, [byHand({ child: leaf, parent: main, at: 9, call: call("meant") })]);
     expect([...decided.unanswered]).toEqual([agent("t", "guessed")]);
@@ -340,7 +340,7 @@ describe("a manual link to a call", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("mains", { offers: [match("p")] }));
     book.see({ by: worker, at: 2 }, spawnCalled("workers", { offers: [match("p")] }));
-    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
     expect([...decide(book.observations).unanswered]).toEqual([agent("t", "workers")]);
     expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([
       agent("t", "mains"),

@@ -152,7 +152,7 @@ export function decideParents(
       agents.add(agent);
       unanswered.add(agent);
       unseenKinds.set(agent, kind);
-      const says = "the product says that the call spawned it, but none of its records were found";
+      const says = "the product reports that the call spawned it, but none of its records were found";
       add(agent, { parent, call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at, from: id });
     }
   }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
   agent,
-  answers,
   call,
   callSpawned,
   LATER,
@@ -11,6 +10,7 @@ import {
   parentNamed,
   record,
   spawnCalled,
+  spawnMatch,
   thread,
 } from "../../../test/support/observations.ts";
 import { type AgentKey, ANONYMOUS, agentKey, threadKey } from "../facts/ids.ts";
@@ -63,7 +63,7 @@ describe("the name of an agent", () => {
     const [called, uncalled] = [agent("t", `${ANONYMOUS}first`), agent("t", `${ANONYMOUS}second`)];
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["m"] }, spawnCalled("call-1", { offers: [match("Do it.")] }));
-    book.see({ by: called, at: 2, keys: ["c"] }, answers(called, "Do it."));
+    book.see({ by: called, at: 2, keys: ["c"] }, spawnMatch(called, "Do it."));
     book.see({ by: uncalled, at: 3, keys: ["u"] }, record());
     expect(uris(book.observations, called, uncalled)).toEqual(["toy://t/call-1", "toy://t/second"]);
   });

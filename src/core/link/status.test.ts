@@ -88,12 +88,12 @@ describe("an agent that ended", () => {
     ["completed", "completed"],
     ["errored", "errored"],
     ["shutdown", "shutdown"],
-  ] as const)("is %s when its parent says so", (state, status) => {
+  ] as const)("is %s when its parent reports it", (state, status) => {
     const verdict = ask({ own: own("open"), statements: reported({ state, at: 11_000 }), process: ALIVE });
     expect(verdict).toEqual({
       status,
       statusSource: "parent_rollout",
-      statusReason: `its parent says ${state}`,
+      statusReason: `its parent reports ${state}`,
       activity: null,
     });
   });
@@ -128,7 +128,7 @@ describe("an agent that ended", () => {
   it("is errored if its response is an API error, even if it was reported as completed", () => {
     const verdict = ask({ own: own("failed"), statements: reported({ state: "completed", at: 11_000 }) });
     expect(verdict).toMatchObject({ status: "errored", statusSource: "child_rollout" });
-    expect(verdict.statusReason).toContain("its parent says completed");
+    expect(verdict.statusReason).toContain("its parent reports completed");
   });
 
   it("keeps a reported error as its parent reported it", () => {
@@ -164,7 +164,7 @@ describe("an agent that continued after its end", () => {
     });
     expect(verdict).toMatchObject({
       status: "running",
-      statusReason: "its parent says revived, and its process (pid 42) is running",
+      statusReason: "its parent reports revived, and its process (pid 42) is running",
     });
   });
 

@@ -21,7 +21,7 @@ describe("the stage of a card", () => {
   it.each([
     ["has no thread", [], "queued"],
     ["waits for its thread to begin", [thread("pendingInit")], "queued"],
-    ["names a thread that nobody has seen", [thread("notFound")], "queued"],
+    ["names a thread without records", [thread("notFound")], "queued"],
     ["has a thread at work", [thread("completed"), thread("running")], "working"],
     ["has nothing left to do", [thread("completed", [agent("completed"), agent("errored")])], "done"],
     ["has an agent left in the background", [thread("completed", [agent("running")])], "working"],

@@ -73,7 +73,7 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
         named(
           key.thread(session),
           "meta.spawnDepth",
-          `its meta file says depth ${meta.spawnDepth} and names no parent agent`,
+          `its meta file has depth ${meta.spawnDepth} and names no parent agent`,
         );
       const call = asNonBlank(meta.toolUseId);
       if (call !== null)
@@ -91,7 +91,7 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           of: agent,
           state: "shutdown",
           source: "protocol",
-          says: "its meta file says that the user stopped it",
+          says: "its meta file records that the user stopped it",
           result: null,
         });
       if (meta.finished === true)
@@ -100,7 +100,7 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           of: agent,
           state: "completed",
           source: "protocol",
-          says: "its meta file says finished",
+          says: "its meta file has status finished",
           result: null,
         });
     },
@@ -200,7 +200,7 @@ function readWorkflowStates(out: FindingsOf, progress: unknown, session: string)
     const id = asNonBlank(agent?.agentId);
     const state = WORKFLOW_STATES.get(asText(agent?.state) ?? "");
     if (id === null || state === undefined) continue;
-    const says = `the workflow's own summary says ${asText(agent?.state)}`;
+    const says = `the workflow's own summary has state ${asText(agent?.state)}`;
     out.add({ type: "lifecycle", of: key.agent(session, id), state, source: "protocol", says, result: null });
   }
 }

@@ -38,7 +38,7 @@ export class ClaudeHooks extends HookReader {
         return readTool(out.part({ speaker }), payload, session);
       case "SubagentStop":
         return out.add(
-          turnEnded(speaker, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)),
+          turnEnded(speaker, "completed", "a hook reports that it stopped", asNonBlank(payload.last_assistant_message)),
         );
       case "Stop":
         readBackground(out, payload.background_tasks, session);
@@ -49,7 +49,7 @@ export class ClaudeHooks extends HookReader {
           turnEnded(
             speaker,
             "errored",
-            `a hook says that it failed: ${asNonBlank(payload.error) ?? "no reason is given"}`,
+            `a hook reports that it failed: ${asNonBlank(payload.error) ?? "no reason is given"}`,
           ),
         );
       case "SessionEnd":
@@ -123,6 +123,6 @@ function readBackground(out: FindingsOf, tasks: unknown, session: string) {
     });
     const state = STATES[asText(task.status) ?? ""];
     if (state === "completed" || state === "errored" || state === "shutdown")
-      out.add(turnEnded(agent, state, `a hook says ${asText(task.status)}`));
+      out.add(turnEnded(agent, state, `a hook reports ${asText(task.status)}`));
   }
 }

@@ -95,7 +95,7 @@ export class Introduction {
         out.addOfFile({
           type: "agent-described",
           agent: speaker,
-          internal: { why: "its name says that it is the product's own work", unlessSpawned: false },
+          internal: { why: "its name is that of the product's internal work", unlessSpawned: false },
         });
     }
     this.#surroundings(out, row, speaker, session);
@@ -266,7 +266,7 @@ export class Introduction {
       rule: "teamName+agentName",
       source: "child_rollout",
       exclusive: false,
-      says: `its records say it is ${name} of team ${team}`,
+      says: `its records name it ${name} of team ${team}`,
     });
   }
 }

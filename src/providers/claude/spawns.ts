@@ -90,8 +90,8 @@ export function readToolResult(
     spawned(child, "toolUseResult.agentId", `the result of its call names agent ${child}`);
     describeChild(out, details, child, session);
     if (status === "completed" || status === "forked")
-      lifecycle("completed", `the result of its call says ${status}`, finalReport(details, result));
-    else lifecycle("launched", `the result of its call says ${status ?? "launched"}`);
+      lifecycle("completed", `the result of its call has status ${status}`, finalReport(details, result));
+    else lifecycle("launched", `the result of its call has status ${status ?? "launched"}`);
     return;
   }
   if (details !== null && status === "teammate_spawned") {
@@ -103,7 +103,7 @@ export function readToolResult(
     const [, ofName, ofTeam] = /^(.+)@([^@]+)$/.exec(id ?? "") ?? [];
     const match = key.memberMatch(name ?? ofName ?? "", team ?? ofTeam ?? "");
     if (id !== null) out.add({ type: "call-offers", call, match, unseen: mateOf(id) });
-    lifecycle("launched", "the result of its call says teammate_spawned");
+    lifecycle("launched", "the result of its call has status teammate_spawned");
     return;
   }
   if (result.isError) {
@@ -117,7 +117,7 @@ export function readToolResult(
   // Agent files of -p runs have no toolUseResult; the text names the agent.
   const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
   if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
-  if (LAUNCHED.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
+  if (LAUNCHED.test(result.text)) lifecycle("launched", "the result of its call reports the launch");
   // An unknown status may be another way to launch an agent.
   else if (status === "completed" || (status === null && (named !== undefined || makes === "one")))
     lifecycle("completed", "its call has returned", finalReport(details, result));
@@ -198,7 +198,7 @@ function readNotification(out: FindingsOf, note: Notification, task: string, ses
     const { count, tokens } = note.agents;
     const agents = Array.from({ length: count }, (_, i) => key.agent(session, `${note.toolUse}.${i + 1}`));
     out.add({ type: "agents-stated", call: key.call(session, note.toolUse), agents, kind: "workflow", tokens });
-    const says = `a notification says how their workflow ended: ${JSON.stringify(firstLine(note.summary))}`;
+    const says = `a notification about the end of their workflow reads ${JSON.stringify(firstLine(note.summary))}`;
     for (const of of agents)
       if (note.state !== null)
         out.add({ type: "lifecycle", of, state: note.state, source: "parent_rollout", says, result: null });
@@ -209,7 +209,7 @@ function readNotification(out: FindingsOf, note: Notification, task: string, ses
       of: agent,
       state: note.state,
       source: "parent_rollout",
-      says: `a notification to its parent says ${JSON.stringify(firstLine(note.summary))}`,
+      says: `a notification to its parent reads ${JSON.stringify(firstLine(note.summary))}`,
       result: note.result,
     });
 }

@@ -17,7 +17,7 @@ describe("the state of an agent after a record", () => {
     ],
     ["an answer that calls a tool", assistant([text("Let me see."), call], { stop_reason: "tool_use" }), "open", true],
     [
-      "a row of an answer whose call stands in another row",
+      "one row of a response whose tool call is in another row",
       assistant([text("Let me see.")], { stop_reason: "tool_use" }),
       "open",
       true,

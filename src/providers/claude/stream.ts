@@ -167,7 +167,7 @@ export class ClaudeStream implements LiveReader {
         `the product names agent ${parent} as its parent`,
       );
     else if (line.spawn_depth === 1)
-      named(key.thread(session), "task_started.spawn_depth", "the product says depth 1 and names no parent agent");
+      named(key.thread(session), "task_started.spawn_depth", "the product reports depth 1 and names no parent agent");
     if (call === null) return;
     if (this.#messages.has(call) || (isKnown && this.#tasks.get(call) !== task))
       return out.add(lifecycle(agent, "revived", "a message set it to work again"));
@@ -192,7 +192,7 @@ export class ClaudeStream implements LiveReader {
     const result = state === "completed" && !/^Agent "/.test(summary ?? "") ? summary : null;
     const reported = reportedUsage(line.usage);
     out.add({
-      ...lifecycle(key.agent(session, task), state, `the product says that it ${line.status}`),
+      ...lifecycle(key.agent(session, task), state, `the product reports that it ${line.status}`),
       result,
       ...(reported === null ? {} : { reported }),
     });
@@ -265,7 +265,7 @@ function readUpdate(out: FindingsOf, line: JsonObject, session: string) {
   if (state !== undefined)
     out.addAt(
       asTime(patch.end_time),
-      lifecycle(agent, state, `the product says ${patch.status}${error === null ? "" : `: ${error}`}`),
+      lifecycle(agent, state, `the product reports ${patch.status}${error === null ? "" : `: ${error}`}`),
     );
 }
 

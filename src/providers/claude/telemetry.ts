@@ -120,11 +120,11 @@ function readItem(
     case "claude_code.api_request":
       return readCall(out, attributes, session);
     case "claude_code.subagent_completed":
-      return out.add(turnEnded(speaker, "completed", "its telemetry says that it completed"));
+      return out.add(turnEnded(speaker, "completed", "its telemetry reports that it completed"));
     case "claude_code.interaction":
       return out.addAt(
         nanoTime(item.endTimeUnixNano),
-        turnEnded(speaker, "completed", "its telemetry says that its turn is over"),
+        turnEnded(speaker, "completed", "its telemetry reports that its turn is over"),
       );
     case "claude_code.user_prompt": {
       const prompt = asNonBlank(attributes.prompt);

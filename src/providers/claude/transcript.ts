@@ -187,7 +187,7 @@ export class Transcript implements Parser {
     if (row.isSidechain === true && !isForeign) return null;
     if (!isUtf8 || (row.isSidechain === null && row.uuid === null)) {
       this.#introduction.damaged = true;
-      return problemAt(this.#file.path, line, "record-malformed", "it does not say whose it is");
+      return problemAt(this.#file.path, line, "record-malformed", "it does not name its agent");
     }
     if (row.isSidechain !== true) return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
     return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);

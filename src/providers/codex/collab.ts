@@ -209,7 +209,7 @@ export class Collab {
           id,
           thread,
           "SubAgentActivity",
-          `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`,
+          `an activity record of spawn_agent ${id} reports that ${whose} started as thread ${thread}`,
         );
       case "interrupted":
         return this.#lifecycle(
@@ -223,7 +223,7 @@ export class Collab {
           out,
           key.thread(thread),
           { state: "completed", result: null },
-          "its parent's records say that its turn completed",
+          "its parent's records show that its turn completed",
         );
     }
   }

@@ -55,7 +55,7 @@ function readStart(out: FindingsOf, payload: JsonObject, child: AgentKey, thread
 
 /** The transcript named besides the child's own is the direct parent's. */
 function readStop(out: FindingsOf, payload: JsonObject, child: AgentKey) {
-  out.add(turnEnded(child, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)));
+  out.add(turnEnded(child, "completed", "a hook reports that it stopped", asNonBlank(payload.last_assistant_message)));
   const parent = /rollout-[^/\\]{1,200}-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl/.exec(
     asText(payload.transcript_path) ?? "",
   )?.[1];

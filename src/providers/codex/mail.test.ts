@@ -22,7 +22,7 @@ const letter = (kind: string, ...parts: object[]) =>
 describe("a message from one agent to another", () => {
   it.each([
     ["a task", letter("NEW_TASK", { encrypted_content: "do it" }), { is: "task", text: "do it" }],
-    ["a task nobody can read", letter("NEW_TASK", { encrypted_content: CIPHER }), { is: "task", text: null }],
+    ["an encrypted task", letter("NEW_TASK", { encrypted_content: CIPHER }), { is: "task", text: null }],
     ["a message", letter("MESSAGE", { text: "a hint" }), { is: "message", text: "a hint" }],
     ["an answer", letter("FINAL_ANSWER", { text: "done" }), { is: "result", text: "done" }],
     [

@@ -112,7 +112,7 @@ function readThread(out: FindingsOf, json: JsonObject, id: string) {
       of: agent,
       state: "shutdown",
       source: "protocol",
-      says: "Codex's list of spawned threads says closed",
+      says: "Codex's list of spawned threads marks it as closed",
       result: null,
     });
   if (parent === null) readTitle(out, json, id);

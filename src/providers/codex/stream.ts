@@ -36,9 +36,9 @@ export class CodexStream implements LiveReader {
   read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
     if (line.type === "thread.started") out.add(AT_WORK);
     if (line.type === "turn.completed")
-      out.add(turnEnded(thread, "completed", "its stream says that its turn completed"));
+      out.add(turnEnded(thread, "completed", "its stream reports that its turn completed"));
     if (line.type === "turn.failed")
-      out.add(turnEnded(thread, "errored", `its stream says that its turn failed: ${errorText(line.error)}`));
+      out.add(turnEnded(thread, "errored", `its stream reports that its turn failed: ${errorText(line.error)}`));
     const item = asObject(line.item);
     if (item?.type === "collab_tool_call") readCollab(out, item);
   }
@@ -54,7 +54,7 @@ function readCollab(out: FindingsOf, item: JsonObject) {
   for (const id of item.tool === "spawn_agent" && sender !== null ? receivers : []) {
     const child = key.thread(id);
     out.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }) });
-    const says = `the stream of thread ${sender} says that it spawned it`;
+    const says = `the stream of thread ${sender} reports the spawn`;
     out.add({
       type: "parent-named",
       child,
@@ -76,7 +76,7 @@ function readCollab(out: FindingsOf, item: JsonObject) {
       turnEnded(
         key.thread(id),
         state,
-        `its parent's stream says ${agent?.status}${why}`,
+        `its parent's stream reports ${agent?.status}${why}`,
         state === "completed" ? message : null,
       ),
     );

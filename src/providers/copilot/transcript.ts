@@ -218,7 +218,7 @@ export class Transcript implements Parser {
     if (prompt !== null && this.#once(`prompt ${agent}`)) out.add({ type: "agent-described", agent, prompt });
     if (id === null || from === undefined || !this.#once(`from ${id}`)) return;
     const parent = from === this.#session ? key.thread(this.#session) : key.agent(this.#session, from);
-    const says = `its first message says that it is from ${from}`;
+    const says = `its first message is from ${from}`;
     out.add({
       type: "parent-named",
       child: agent,
@@ -304,7 +304,7 @@ export class Transcript implements Parser {
         parent: key.agent(this.#session, above),
         source: "protocol",
         confidence: 1,
-        says: `the product says that it began below agent ${above}`,
+        says: `the product reports that it began below agent ${above}`,
       });
     const call = asNonBlank(data.toolCallId);
     if (call === null) return;
@@ -315,7 +315,7 @@ export class Transcript implements Parser {
       rule: "subagent.started.toolCallId",
       source: "protocol",
     } as const;
-    out.add({ type: "call-spawned", ...made, says: `the product says that call ${call} made it` });
+    out.add({ type: "call-spawned", ...made, says: `the product reports that call ${call} spawned it` });
   }
 
   #ended(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
@@ -323,10 +323,13 @@ export class Transcript implements Parser {
     const error = asNonBlank(data.error);
     const end =
       type === "subagent.completed"
-        ? { state: "completed" as const, says: "the product says that it completed" }
+        ? { state: "completed" as const, says: "the product reports that it completed" }
         : /abort|cancel|interrupt/i.test(error ?? "")
-          ? { state: "shutdown" as const, says: `the product says that it was stopped: ${error}` }
-          : { state: "errored" as const, says: `the product says that it failed${error === null ? "" : `: ${error}`}` };
+          ? { state: "shutdown" as const, says: `the product reports that it was stopped: ${error}` }
+          : {
+              state: "errored" as const,
+              says: `the product reports that it failed${error === null ? "" : `: ${error}`}`,
+            };
     out.add({ type: "lifecycle", of: agent, source: "protocol", result: null, ...end });
   }
 

@@ -87,7 +87,7 @@ export function readNotice(out: FindingsOf, text: string): boolean {
     of: key.session(child),
     state,
     source: "parent_rollout",
-    says: `a notice to its parent says ${how}: ${firstLine(reason)}`,
+    says: `a notification to its parent reports ${how}: ${firstLine(reason)}`,
     result: null,
     yields: true,
   });

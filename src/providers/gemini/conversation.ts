@@ -132,7 +132,7 @@ export class Conversation {
         ...place,
         rule: "sessionId",
         source: "child_rollout",
-        says: `its file says that it is an agent's, and names session ${this.#scope}`,
+        says: `its file is marked as an agent's and names session ${this.#scope}`,
       });
   }
 

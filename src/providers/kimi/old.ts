@@ -246,7 +246,7 @@ export class OldMeta implements Parser {
         of: agent,
         state,
         source: "protocol",
-        says: `its meta file says ${asText(meta.status)}`,
+        says: `its meta file has status ${asText(meta.status)}`,
         result: null,
       });
     return out;

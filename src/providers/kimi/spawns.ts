@@ -96,7 +96,7 @@ export function readEnd(out: FindingsOf, session: string, type: string, json: Js
     of: key.agent(session, id),
     state,
     source: "protocol",
-    says: `its parent's transcript says ${type}${why === null ? "" : `: ${firstLine(why)}`}`,
+    says: `its parent's transcript has a ${type} record${why === null ? "" : `: ${firstLine(why)}`}`,
     result: state === "completed" ? asNonBlank(json.resultSummary) : null,
   });
 }

@@ -28,7 +28,12 @@ export abstract class HookReader implements LiveReader {
   protected stopped(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
     this.isPrompted = false;
     out.add(
-      turnEnded(thread, "completed", "a hook says that its turn is over", asNonBlank(payload.last_assistant_message)),
+      turnEnded(
+        thread,
+        "completed",
+        "a hook reports that its turn is over",
+        asNonBlank(payload.last_assistant_message),
+      ),
     );
   }
 
@@ -39,7 +44,7 @@ export abstract class HookReader implements LiveReader {
         turnEnded(
           thread,
           "shutdown",
-          `a hook says that the session ended: ${asNonBlank(payload.reason) ?? "no reason is given"}`,
+          `a hook reports that the session ended: ${asNonBlank(payload.reason) ?? "no reason is given"}`,
         ),
       );
     this.isPrompted = false;

@@ -157,7 +157,7 @@ export class PiConversation extends Conversation {
         { call },
         {
           state: "launched",
-          says: `the result of its call says that it runs in the background as ${launched}`,
+          says: `the result of its call shows that it runs in the background as ${launched}`,
           result: null,
         },
       );

@@ -98,9 +98,13 @@ function endOf(json: JsonObject): End | null {
   const error = asNonBlank(json.errorMessage) ?? asNonBlank(json.error) ?? asNonBlank(json.stderr);
   const why = error === null ? "" : `: ${error.trim().split("\n")[0]}`;
   if (stop === "aborted" || json.interrupted === true || json.aborted === true)
-    return { state: "shutdown", says: `its call says that it was aborted${why}`, result: null };
+    return { state: "shutdown", says: `the result of its call shows that it was aborted${why}`, result: null };
   if (stop === "error" || (code !== null && code > 0) || asNonBlank(json.error) !== null)
-    return { state: "errored", says: `its call says that it failed${why || ` with exit code ${code}`}`, result: null };
+    return {
+      state: "errored",
+      says: `the result of its call shows that it failed${why || ` with exit code ${code}`}`,
+      result: null,
+    };
   // Negative: it was still running when this was written.
   return code !== null && code < 0
     ? null
@@ -113,16 +117,16 @@ export function endByStatus(status: string | null, error: string | null, result:
   switch (status) {
     case "completed":
     case "steered":
-      return { state: "completed", says: `its parent's records say ${status}`, result };
+      return { state: "completed", says: `its parent's records have status ${status}`, result };
     case "error":
     case "failed":
-      return { state: "errored", says: `its parent's records say that it failed${why}`, result: null };
+      return { state: "errored", says: `its parent's records show that it failed${why}`, result: null };
     case "stopped":
     case "aborted":
     case "cancelled":
-      return { state: "shutdown", says: `its parent's records say ${status}${why}`, result: null };
+      return { state: "shutdown", says: `its parent's records have status ${status}${why}`, result: null };
     case "background":
-      return { state: "launched", says: "the result of its call says that it runs in the background", result: null };
+      return { state: "launched", says: "the result of its call shows that it runs in the background", result: null };
     default:
       return null;
   }

@@ -123,7 +123,7 @@ export class Transcript extends SessionFile<PiConversation> {
   #readTask(out: FindingsOf, json: JsonObject, context: Context) {
     const message = asObject(json.message);
     if (message === null || json.isSidechain !== true)
-      return out.problem("record-malformed", "it does not say whose it is");
+      return out.problem("record-malformed", "it does not name its agent");
     const cwd = asNonBlank(json.cwd);
     if (cwd !== null && this.conversation.once(`cwd ${cwd}`))
       out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });

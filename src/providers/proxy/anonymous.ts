@@ -134,7 +134,7 @@ function outcomeOf(isError: boolean, text: string): Omit<Lifecycle, "type" | "of
     return {
       state: "launched",
       source: "parent_rollout",
-      says: "the result of its call says that it runs in the background",
+      says: "the result of its call shows that it runs in the background",
       result: null,
     };
   // Most APIs do not mark failed results; the agent's own last response is more accurate.

@@ -45,7 +45,7 @@ export class QwenHooks extends HookReader {
               turnEnded(
                 speaker,
                 "completed",
-                "a hook says that it stopped",
+                "a hook reports that it stopped",
                 asNonBlank(payload.last_assistant_message),
               ),
             );

@@ -75,7 +75,7 @@ export class Meta implements Parser {
         of: agent,
         state,
         source: "protocol",
-        says: `its meta file says ${asText(meta.status)}`,
+        says: `its meta file has status ${asText(meta.status)}`,
         result: null,
       });
   }

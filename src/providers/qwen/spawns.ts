@@ -61,7 +61,7 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, te
     of: { call },
     state,
     source: "parent_rollout",
-    says: isBackground ? "its call launched it in the background" : `the result of its call says ${firstLine(why)}`,
+    says: isBackground ? "its call launched it in the background" : `the result of its call reports ${firstLine(why)}`,
     result: state === "completed" ? (asNonBlank(display?.result) ?? asNonBlank(text)) : null,
   });
 }
@@ -107,7 +107,7 @@ export function readNotices(out: FindingsOf, session: string, text: string): voi
       of: key.agent(session, agent),
       state,
       source: "parent_rollout",
-      says: `a notice to its parent says ${JSON.stringify(firstLine(summary))}`,
+      says: `a notification to its parent reads ${JSON.stringify(firstLine(summary))}`,
       result: state === "completed" ? result : null,
     });
   }

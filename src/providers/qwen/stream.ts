@@ -142,7 +142,7 @@ function readSystem(out: FindingsOf, line: JsonObject, thread: AgentKey, session
   const state = endOf(data.status);
   if (line.subtype === "task_notification" && state !== null && state !== "launched" && state !== "revived")
     out.add({
-      ...turnEnded(agent, state, `its stream says ${asText(data.status)}`),
+      ...turnEnded(agent, state, `its stream reports ${asText(data.status)}`),
       of: { call: key.call(session, call) },
     });
 }

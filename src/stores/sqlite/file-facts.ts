@@ -7,7 +7,7 @@ import type { Facts } from "../../core/ports/store.ts";
 /** About as much memory as a fact takes that is not folded. */
 export const FACT_BYTES = 1_000;
 
-/** What a file says that only ever grew: bulk facts folded by speaker, the others as they are. */
+/** The facts of an append-only file: bulk facts folded by speaker, the others as they are. */
 export class FileFacts implements Pick<Facts, "observations" | "folds"> {
   readonly observations: Observation[] = [];
   readonly #path: string;

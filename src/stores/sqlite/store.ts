@@ -307,9 +307,9 @@ class SqliteStore implements Store {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
           read.add(Number(id));
-          const said = this.#chunks.of(Number(id), path as string);
-          folds.push(...said.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
-          for (const o of said.observations)
+          const facts = this.#chunks.of(Number(id), path as string);
+          folds.push(...facts.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
+          for (const o of facts.observations)
             if (wanted.has(threadOf(o.speaker)))
               observations.push(asStored(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }

@@ -100,7 +100,7 @@ export class Texts {
   }
 
   add(file: number, { speaker, at, record, place, text }: IndexedText): void {
-    const said = this.#sql(
+    const added = this.#sql(
       "INSERT INTO said (file, speaker, at, record, line, offset, place) VALUES (?, ?, ?, ?, ?, ?, ?)",
     ).run(
       file,
@@ -111,7 +111,7 @@ export class Texts {
       "row" in place ? 0 : place.offset,
       "row" in place ? place.row : null,
     );
-    this.#sql("INSERT INTO words (rowid, text) VALUES (?, ?)").run(said.lastInsertRowid, text);
+    this.#sql("INSERT INTO words (rowid, text) VALUES (?, ?)").run(added.lastInsertRowid, text);
   }
 
   retract(file: number): void {

@@ -23,14 +23,14 @@ function fixture(name: string): string {
 const printed = (stdout: string, more: Partial<Printed> = {}): Printed => ({ code: 0, stdout, stderr: "", ...more });
 
 /** Returns recorded output for every call of a tool, and counts the calls. */
-function recorded(answers: (tool: Tool) => Printed | null) {
+function recorded(print: (tool: Tool) => Printed | null) {
   const calls: { readonly kind: "now" | "later"; readonly tool: Tool; readonly answer: () => void }[] = [];
   const runner: Runner = {
     now: (tool) => {
       calls.push({ kind: "now", tool, answer: () => {} });
-      return answers(tool);
+      return print(tool);
     },
-    later: (tool, done) => void calls.push({ kind: "later", tool, answer: () => done(answers(tool)) }),
+    later: (tool, done) => void calls.push({ kind: "later", tool, answer: () => done(print(tool)) }),
   };
   return { runner, calls };
 }

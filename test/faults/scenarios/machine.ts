@@ -72,9 +72,9 @@ async function disturbed(
     losses = [`the server does not answer: ${error.message}`];
     return false;
   });
-  if (!isCaughtUp) tally.losses.push(...losses, `it says: ${server.stderr.slice(0, 600)}`);
+  if (!isCaughtUp) tally.losses.push(...losses, `its messages: ${server.stderr.slice(0, 600)}`);
   if (/bug in retinue|no longer watching/.test(server.stderr))
-    tally.losses.push(`it says: ${server.stderr.slice(0, 600)}`);
+    tally.losses.push(`its messages: ${server.stderr.slice(0, 600)}`);
   const code = await Promise.race([
     server.kill("SIGTERM").then(() => server.ended),
     wait(30_000).then(() => "nothing"),

@@ -9,7 +9,7 @@ import { subtreeOf } from "../../../src/core/link/link.ts";
 import { treeOf } from "../../../src/core/views/record.ts";
 import { MemoryStore } from "../../../src/stores/memory.ts";
 import { differences, type TreeNode } from "../../support/judge.ts";
-import { FakeServer, followed, recordedAnswers } from "../../support/opencode-server.ts";
+import { FakeServer, followed, recordedResponses } from "../../support/opencode-server.ts";
 import { comesAbout, type Environment, environment, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";
@@ -33,7 +33,7 @@ export const relaying: Scenario = {
     while (tally.faults < times) {
       rmSync(data, { recursive: true, force: true });
       const server = new FakeServer();
-      server.answers = recordedAnswers(rest);
+      server.respond = recordedResponses(rest);
       const follow = ["relay", "opencode", "--url", await server.start()];
       let sent = 0;
       for (let n = 0; n < ROUND && tally.faults < times; n += 1) {
@@ -81,7 +81,7 @@ async function toldOf(env: Environment, root: string): Promise<{ tree: TreeNode;
   const repeated: string[] = [];
   for (const { uri, kind, text, tool } of await readEvents(library, forest, subtreeOf(forest, key))) {
     const event = JSON.stringify([uri, kind, text, tool]);
-    if (seen.has(event)) repeated.push(`told twice: ${event.slice(0, 200)}`);
+    if (seen.has(event)) repeated.push(`reported twice: ${event.slice(0, 200)}`);
     seen.add(event);
   }
   return { tree: treeOf(forest, key, library.price) as unknown as TreeNode, repeated };

@@ -134,16 +134,16 @@ export const hookTarget: Target = {
         const text = input.toString();
         await hook(env, () => text);
         requireSame(readdirSync(folder), ["home"], "a hook writes into its own folder alone");
-        const said = asObject(parseJson(text)?.value);
+        const payload = asObject(parseJson(text)?.value);
         const files = filesBelow(env.RETINUE_HOME).filter((path) => path.endsWith(".jsonl"));
         for (const path of files) {
           require(/^recordings\/\w+\/hooks\/[\w-]{1,80}\.jsonl$/.test(path), "the path of a recording", path);
           const lines = readFileSync(join(env.RETINUE_HOME, path), "utf8").trimEnd().split("\n");
           requireSame(lines.length, 1, "a payload is one line");
-          if (said !== null)
-            requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, said, "a payload is kept as it came");
+          if (payload !== null)
+            requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, payload, "a payload is kept as it came");
         }
-        if (said !== null) requirePlain(statusRequestIn(said), "what a status line asks for");
+        if (payload !== null) requirePlain(statusRequestIn(payload), "what a status line asks for");
       },
     };
   }),

@@ -136,9 +136,10 @@ export const namesTarget: Target = {
         provider.isAgentPath?.(text);
         provider.wrap?.(text.split(" "));
         provider.entry?.(input);
-        const said = provider.asSentence?.(text) ?? null;
-        require(said === null || said.length <= text.length * 2 + 200, "a sentence that is longer than the markup", {
-          said: said?.length,
+        const sentence = provider.asSentence?.(text) ?? null;
+        require(sentence === null ||
+          sentence.length <= text.length * 2 + 200, "a sentence that is longer than the markup", {
+          sentence: sentence?.length,
           text: text.length,
         });
         const found = provider.portable?.recognise(text.slice(0, 40), input) ?? null;

@@ -41,11 +41,11 @@ export const relayTarget: Target = {
       check: (input) => {
         const follower = relay?.follow();
         require(follower !== undefined, "a relay");
-        const answers: RelayResponse[] = [];
+        const responses: RelayResponse[] = [];
         for (const line of input.toString().split("\n")) {
           const [, status, body = ""] = /^(\d{3}) (.*)$/s.exec(line) ?? [];
           if (status === undefined) checkName(follower.received(parseJson(line)?.value));
-          else answers.push({ status: Number(status), body: parseJson(body)?.value, asked: 1 });
+          else responses.push({ status: Number(status), body: parseJson(body)?.value, asked: 1 });
         }
         for (const gap of [true, false]) {
           let asked = 0;
@@ -55,7 +55,7 @@ export const relayTarget: Target = {
             const step = next.value;
             if ("ask" in step) {
               require(step.ask.startsWith("/") && !/[\s\p{Cc}]/u.test(step.ask), "a path to ask for", step.ask);
-              next = steps.next(answers[asked++ % Math.max(1, answers.length)] ?? null);
+              next = steps.next(responses[asked++ % Math.max(1, responses.length)] ?? null);
             } else {
               // It is written as JSON: a number that is too large for it becomes null.
               requirePlain(JSON.parse(JSON.stringify(step.keep)), "what is kept");

@@ -153,7 +153,7 @@ export const settingsTarget: Target = {
       for (const fault of faults) {
         onLine(fault.line, fault.wrong);
         require(fault.right !== "" &&
-          fault.wrong.length < 2_000 + 4 * text.length, "a fault says what is wrong and what would be right", fault);
+          fault.wrong.length < 2_000 + 4 * text.length, "a fault names the wrong value and the accepted ones", fault);
       }
       require(Object.getPrototypeOf(values) === Object.prototype, "settings have a prototype of their own");
     },

@@ -81,7 +81,7 @@ export async function startModel(scripts: Scripts): Promise<Model> {
       const deadline = Date.now() + PATIENCE_MS;
       while (!exchanges.some((exchange) => exchange.script === script && exchange.step === step)) {
         if (Date.now() > deadline)
-          throw new Error(`nobody asked for step ${step} of ${script} within ${PATIENCE_MS} ms`);
+          throw new Error(`step ${step} of ${script} was not requested within ${PATIENCE_MS} ms`);
         await sleep(20);
       }
     },

@@ -17,8 +17,8 @@ export type Scripts = Record<string, Step[]>;
 const MARKER = /@@([A-Za-z0-9_-]+)/g;
 
 export function scriptOf({ input }: ResponsesRequest): string | null {
-  const told = input.filter((item) => item.type === "agent_message" || item.role === "user" || isLetter(item));
-  return told.flatMap((item) => [...textOf(item).matchAll(MARKER)]).at(-1)?.[1] ?? null;
+  const inputs = input.filter((item) => item.type === "agent_message" || item.role === "user" || isLetter(item));
+  return inputs.flatMap((item) => [...textOf(item).matchAll(MARKER)]).at(-1)?.[1] ?? null;
 }
 
 /** Up to 0.135, messages of agents are passed to the model as its own text. */

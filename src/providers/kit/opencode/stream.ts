@@ -56,7 +56,7 @@ export class OpencodeStream implements LiveReader {
   read(out: FindingsOf, line: JsonObject, thread: AgentKey, at: number | null) {
     if (!this.#isBegun) out.add(AT_WORK);
     this.#isBegun = true;
-    if (line.type === "error") out.add(turnEnded(thread, "errored", `its stream says ${errorIn(line)}`));
+    if (line.type === "error") out.add(turnEnded(thread, "errored", `its stream reports an error: ${errorIn(line)}`));
     const part = partIn(line);
     if (part === null) return;
     const session = partsOf(thread).thread;
@@ -89,7 +89,7 @@ export class OpencodeStream implements LiveReader {
     };
     out.add({ type: "model-call", ...call, ...(costUsd === null ? {} : { costUsd }) });
     if (asText(step.reason) === "stop")
-      out.add(turnEnded(thread, "completed", "its stream says that its last response is complete"));
+      out.add(turnEnded(thread, "completed", "its stream reports that its last response is complete"));
   }
 }
 

@@ -81,7 +81,9 @@ export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart,
   if (state === null) return;
   const outcome =
     tool.error === null
-      ? `says ${state === "launched" ? "it was launched in the background" : tool.status}`
+      ? state === "launched"
+        ? "launched it in the background"
+        : `has status ${tool.status}`
       : `failed: ${firstLine(tool.error)}`;
   const says = `its ${tool.tool} call ${outcome}`;
   const result = state === "completed" ? resultIn(tool.output ?? "") : null;
@@ -133,7 +135,7 @@ const STATES: Readonly<Record<string, LifecycleState>> = {
 export function readNotices(key: Keys, out: FindingsOf, text: string): void {
   for (const [, child, state, summary, rest] of text.matchAll(NOTICE)) {
     if (child === undefined || state === undefined) continue;
-    const says = `a notice to its parent says ${JSON.stringify(firstLine(summary ?? state))}`;
+    const says = `a notification to its parent reads ${JSON.stringify(firstLine(summary ?? state))}`;
     const result = state === "completed" ? resultIn(rest ?? "") : null;
     out.add({
       type: "lifecycle",

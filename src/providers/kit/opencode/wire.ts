@@ -98,7 +98,7 @@ class OpencodeInterpreter implements Interpreter {
         const [result, says] =
           state === "completed"
             ? [resultIn(text), "its call has returned"]
-            : [null, `the result of its call says ${state}`];
+            : [null, `the result of its call has state ${state}`];
         out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result, yields: true });
       }
     }
