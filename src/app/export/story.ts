@@ -2,7 +2,7 @@ import { type AgentKey, nativeCall, partsOf, type RecordKey, recordIn } from "..
 import { isReport } from "../../core/facts/origin.ts";
 import type { ModelCall } from "../../core/link/gather.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
-import { UNANSWERED_RULE } from "../../core/link/parents.ts";
+import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
 import { type WorkTimes, workTimes } from "../../core/views/spans.ts";
@@ -66,7 +66,7 @@ const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === parts
 const isPlaced = ({ evidence: [decided], spawnCall }: LinkedAgent) =>
   decided !== undefined &&
   decided.confidence === 1 &&
-  decided.rule !== UNANSWERED_RULE &&
+  decided.rule !== SPAWN_CALL_RULE &&
   spawnCall !== undefined &&
   !isReport(spawnCall);
 

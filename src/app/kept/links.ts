@@ -1,6 +1,6 @@
 import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
-import { UNANSWERED_RULE } from "../../core/link/parents.ts";
+import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
@@ -57,12 +57,12 @@ interface OpenCall {
   readonly prompt: string | null;
 }
 
-const isUnanswered = ({ evidence }: LinkedAgent) => evidence[0]?.rule === UNANSWERED_RULE;
+const isUnseen = ({ evidence }: LinkedAgent) => evidence[0]?.rule === SPAWN_CALL_RULE;
 
 function openCalls(forest: Forest, parent: LinkedAgent): readonly OpenCall[] {
   return parent.children.flatMap((key) => {
     const child = agentOf(forest, key);
-    return isUnanswered(child) && child.spawnCall !== undefined ? [child.spawnCall] : [];
+    return isUnseen(child) && child.spawnCall !== undefined ? [child.spawnCall] : [];
   });
 }
 
@@ -73,7 +73,7 @@ function openCalls(forest: Forest, parent: LinkedAgent): readonly OpenCall[] {
 function callFor(child: LinkedAgent, calls: readonly OpenCall[], forest: Forest, isNamed: boolean): CallKey | null {
   const owners = Map.groupBy(forest.agents.values(), ({ spawnCall }) => spawnCall?.call);
   const own = calls.find(({ call }) => owners.get(call)?.some(({ key }) => key === child.key));
-  const free = calls.filter(({ call }) => owners.get(call)?.every(isUnanswered) ?? true);
+  const free = calls.filter(({ call }) => owners.get(call)?.every(isUnseen) ?? true);
   const prompt = (child.prompt ?? "").trim();
   const withPrompt = free.filter((one) => one.prompt !== null && one.prompt.trim() !== "");
   const found =

@@ -3,7 +3,7 @@ import { isOutside } from "../../core/facts/origin.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
 import { closedIn } from "../../core/link/call-list.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts";
-import { UNANSWERED_RULE } from "../../core/link/parents.ts";
+import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
 import type { Parser } from "../../core/ports/provider.ts";
 import type { RecordPlace } from "../../core/ports/store.ts";
 import { hashOf, NameTable } from "../../core/tools/name-table.ts";
@@ -439,7 +439,7 @@ const NAMING_MS = 1_000;
  * refer to an agent that no longer exists.
  */
 function isUnnamedYet({ evidence: [decided], verdict, statements }: LinkedAgent, more: More, now: number): boolean {
-  if (more === "no" || decided?.rule !== UNANSWERED_RULE) return false;
+  if (more === "no" || decided?.rule !== SPAWN_CALL_RULE) return false;
   return more === "surely" || verdict.status === "pendingInit" || now - (statements.at(-1)?.at ?? 0) < NAMING_MS;
 }
 

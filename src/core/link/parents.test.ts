@@ -143,7 +143,7 @@ describe("a spawn call without an agent", () => {
     book.see({ by: worker, at: 1 }, spawnCalled("c"));
     const decided = decide(book.observations);
     const asked = agent("t", "c");
-    expect([...decided.unanswered]).toEqual([asked]);
+    expect([...decided.unseen.keys()]).toEqual([asked]);
     expect(decided.parents.get(asked)).toBe(worker);
     expect(decided.evidence.get(asked)).toMatchObject([
       { rule: "spawn-call", source: "parent_rollout", confidence: 1, call: call("c") },
@@ -153,7 +153,7 @@ describe("a spawn call without an agent", () => {
   it("is ignored if such calls spawn agents only sometimes", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c", { makes: "maybe" }));
-    expect(decide(book.observations).unanswered.size).toBe(0);
+    expect(decide(book.observations).unseen.size).toBe(0);
   });
 });
 
@@ -172,7 +172,7 @@ describe("agents and calls that do not name each other", () => {
       confidence: 0.9,
       says: "the prompts are equal",
     });
-    expect(decided.unanswered.size).toBe(0);
+    expect(decided.unseen.size).toBe(0);
   });
 
   it("are paired in order of time if several match, and are marked as such", () => {
@@ -207,7 +207,7 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(other);
-    expect(decided.unanswered).toEqual(new Set([agent("t", "c")]));
+    expect([...decided.unseen.keys()]).toEqual([agent("t", "c")]);
   });
 
   it("leave existing pairs unchanged", () => {
@@ -226,7 +226,7 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: worker, at: 5 }, spawnCalled("later", offer("Do it.")));
     const decided = decide(book.observations);
     expect(rules(decided, leaf)).toEqual(["thread"]);
-    expect(decided.unanswered.size).toBe(2);
+    expect(decided.unseen.size).toBe(2);
   });
 
   it("are limited to one agent for each call if a call spawns one agent", () => {
@@ -313,7 +313,7 @@ describe("a call that was rejected", () => {
     book.see({ by: main, at: 1 }, spawnCalled("refused"));
     book.see({ by: main, at: 2 }, spawnCalled("lost"));
     book.see({ by: main, at: 3 }, { type: "call-refused", call: call("refused") });
-    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "lost")]);
+    expect([...decide(book.observations).unseen.keys()]).toEqual([agent("t", "lost")]);
   });
 });
 
@@ -323,9 +323,9 @@ describe("a manual link to a call", () => {
     book.see({ by: main, at: 1 }, spawnCalled("guessed", { offers: [match("p")] }));
     book.see({ by: main, at: 2 }, spawnCalled("meant"));
     book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
-    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "meant")]);
+    expect([...decide(book.observations).unseen.keys()]).toEqual([agent("t", "meant")]);
     const decided = decide(book.observations, [byHand({ child: leaf, parent: main, at: 9, call: call("meant") })]);
-    expect([...decided.unanswered]).toEqual([agent("t", "guessed")]);
+    expect([...decided.unseen.keys()]).toEqual([agent("t", "guessed")]);
     expect(decided.agentsOfCall(call("meant"))).toEqual([leaf]);
   });
 
@@ -333,7 +333,7 @@ describe("a manual link to a call", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("made"));
     book.see({ by: main, at: 2 }, callSpawned("made", leaf));
-    expect([...decide(book.observations, [byHand({ child: leaf, parent: other, at: 9 })]).unanswered]).toEqual([]);
+    expect([...decide(book.observations, [byHand({ child: leaf, parent: other, at: 9 })]).unseen.keys()]).toEqual([]);
   });
 
   it("without a call is matched only with the calls of that parent", () => {
@@ -341,8 +341,8 @@ describe("a manual link to a call", () => {
     book.see({ by: main, at: 1 }, spawnCalled("mains", { offers: [match("p")] }));
     book.see({ by: worker, at: 2 }, spawnCalled("workers", { offers: [match("p")] }));
     book.see({ by: leaf, at: 3 }, spawnMatch(leaf, "p"));
-    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "workers")]);
-    expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([
+    expect([...decide(book.observations).unseen.keys()]).toEqual([agent("t", "workers")]);
+    expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unseen.keys()]).toEqual([
       agent("t", "mains"),
     ]);
   });
@@ -356,19 +356,19 @@ describe("agents that a call is recorded to have spawned", () => {
     kind: "workflow",
     tokens: 5,
   } as const;
-  const unanswered = (...more: readonly Parameters<ReturnType<typeof notebook>["see"]>[1][]) => {
+  const unseen = (...more: readonly Parameters<ReturnType<typeof notebook>["see"]>[1][]) => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("w", { makes: "maybe" }));
     for (const fact of more) book.see({ by: worker, at: 2 }, fact);
     book.see({ by: main, at: 3 }, stated);
-    return decide(book.observations).unanswered;
+    return [...decide(book.observations).unseen.keys()];
   };
 
   it("are shown if none of them left a record", () => {
-    expect([...unanswered()]).toEqual(stated.agents);
+    expect([...unseen()]).toEqual(stated.agents);
   });
 
   it("are not shown in addition to agents of that type that a proxy observed without their spawn call", () => {
-    expect([...unanswered({ type: "agent-described", agent: worker, kind: "workflow" })]).toEqual([]);
+    expect([...unseen({ type: "agent-described", agent: worker, kind: "workflow" })]).toEqual([]);
   });
 });

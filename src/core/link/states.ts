@@ -57,7 +57,7 @@ interface StateOptions {
 /** Decides the status of every agent: first by itself, then by the agents below it and by the process of its thread. */
 export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE_AFTER_MS }: StateOptions): States {
   const { facts, order, infoOf, names, parentage, copiedFrom, lastActivity } = known;
-  const { spawnCall, unanswered } = parentage;
+  const { spawnCall, unseen } = parentage;
   const processes = processViews(facts, infoOf, liveness);
   const statementsOf = statementsByAgent(facts, parentage, copiedFrom);
   const label = (key: AgentKey) =>
@@ -72,7 +72,7 @@ export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE
       process,
       lastActivity: lastActivity.get(key) ?? spawnCall(key)?.at ?? null,
       doing: doing(info, children, label),
-      missing: missingText(info, unanswered.has(key), copiedFrom.get(key), depth === 0),
+      missing: missingText(info, unseen.has(key), copiedFrom.get(key), depth === 0),
       now,
       staleAfterMs,
     });
@@ -192,11 +192,11 @@ function withProcessWaits(states: States, infoOf: InfoOf, processes: Processes):
 
 function missingText(
   info: GatheredAgent,
-  unanswered: boolean,
+  isUnseen: boolean,
   copiedFrom: AgentKey | undefined,
   isRoot: boolean,
 ): string {
-  if (unanswered) return "its parent spawned it, but none of its records were found";
+  if (isUnseen) return "its parent spawned it, but none of its records were found";
   if (copiedFrom !== undefined) return "all its records are copies of another thread's";
   if (info.files.length > 0) return "its transcript is empty";
   return isRoot

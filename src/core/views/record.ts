@@ -2,7 +2,7 @@ import { type AgentKey, nativeCall, partsOf, placeOf } from "../facts/ids.ts";
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import type { GatheredAgent, ModelCall } from "../link/gather.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
-import { UNANSWERED_RULE } from "../link/parents.ts";
+import { SPAWN_CALL_RULE } from "../link/evidence.ts";
 import { namesOf } from "../link/shape.ts";
 import type { Status } from "../link/status.ts";
 import { MOST } from "../tools/json.ts";
@@ -153,7 +153,7 @@ function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, n
 /** A refused spawn never had a transcript. */
 function missingTranscript(agent: LinkedAgent): string[] {
   const refused =
-    agent.evidence[0]?.rule === UNANSWERED_RULE &&
+    agent.evidence[0]?.rule === SPAWN_CALL_RULE &&
     (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
   return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["its transcript was not found"];
 }

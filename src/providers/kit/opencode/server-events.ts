@@ -1,5 +1,5 @@
 import { threadKey } from "../../../core/facts/ids.ts";
-import { UNASSIGNED_RULE } from "../../../core/link/parents.ts";
+import { UNASSIGNED_RULE } from "../../../core/link/evidence.ts";
 import { FindingsOf, problemAt } from "../../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../../core/ports/provider.ts";
 import { readRecorded } from "../../../core/ports/recording.ts";

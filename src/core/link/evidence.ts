@@ -1,0 +1,82 @@
+import { type AgentKey, type CallKey, type ObservationId, threadOf } from "../facts/ids.ts";
+import { SOURCES, type Source } from "../facts/observation.ts";
+
+/** A piece of evidence that `parent` spawned the agent. */
+export interface ParentEvidence {
+  readonly parent: AgentKey;
+  readonly call: CallKey | null;
+  readonly rule: string;
+  readonly source: Source;
+  readonly confidence: number;
+  readonly says: string;
+  readonly at: number | null;
+  /** The id of the observation, which breaks ties independently of the order of arrival; null if no record states it. */
+  readonly from: ObservationId | null;
+  /** The proxied request that a manual link names as the parent. */
+  readonly request?: string;
+}
+
+/** The rule for an agent that is only known from its spawn call. */
+export const SPAWN_CALL_RULE = "spawn-call";
+
+/** The rule for an agent without a known thread. */
+export const UNASSIGNED_RULE = "unassigned";
+
+/**
+ * Manual links first, then by confidence, then by the order of SOURCES; a named parent before one found through a call;
+ * then the earlier statement; then its place.
+ */
+export function stronger(a: ParentEvidence, b: ParentEvidence): number {
+  return (
+    Number(b.source === "manual") - Number(a.source === "manual") ||
+    b.confidence - a.confidence ||
+    SOURCES.indexOf(a.source) - SOURCES.indexOf(b.source) ||
+    Number(a.call !== null) - Number(b.call !== null) ||
+    (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY) ||
+    ((a.from ?? "") < (b.from ?? "") ? -1 : 1)
+  );
+}
+
+/** The evidence for the parent of each agent. */
+export class Evidence {
+  readonly byChild = new Map<AgentKey, ParentEvidence[]>();
+
+  add(child: AgentKey, piece: ParentEvidence): void {
+    const list = this.byChild.get(child);
+    if (list === undefined) this.byChild.set(child, [piece]);
+    else list.push(piece);
+  }
+
+  has(child: AgentKey): boolean {
+    return this.byChild.has(child);
+  }
+
+  of(child: AgentKey): readonly ParentEvidence[] {
+    return this.byChild.get(child) ?? [];
+  }
+
+  /** The spawn calls that some evidence names. */
+  calls(): Set<CallKey> {
+    return new Set([...this.byChild.values()].flatMap((list) => list.flatMap((piece) => piece.call ?? [])));
+  }
+
+  /** Strongest first. */
+  sort(): void {
+    for (const list of this.byChild.values()) list.sort(stronger);
+  }
+}
+
+/** The key names its thread: without other evidence the agent is placed there. */
+export function inItsThread(agent: AgentKey, why: string): ParentEvidence {
+  const says = `${why}; its id belongs to this thread`;
+  return {
+    parent: threadOf(agent),
+    call: null,
+    rule: "thread",
+    source: "inferred",
+    confidence: 0.1,
+    says,
+    at: null,
+    from: null,
+  };
+}
