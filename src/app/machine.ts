@@ -1,5 +1,5 @@
 import type { Problem } from "../core/facts/problem.ts";
-import type { Forest } from "../core/link/link.ts";
+import type { Forest } from "../core/link/forest.ts";
 import { PROVIDERS } from "../providers/loaded.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import type { ReadCounts } from "../transports/files.ts";

@@ -1,4 +1,4 @@
-import { agentOf, subtreeOf } from "../core/link/link.ts";
+import { agentOf, subtreeOf } from "../core/link/forest.ts";
 import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
 import type { AgentEvent } from "../core/views/event.ts";
 import { treeOf } from "../core/views/record.ts";

@@ -7,7 +7,7 @@ import { troubleLine, troubleOf } from "../app/query/trouble.ts";
 import { loadSettings, type SettingsFile } from "../app/settings/settings.ts";
 import type { AgentKey } from "../core/facts/ids.ts";
 import type { Problem } from "../core/facts/problem.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../core/link/forest.ts";
 import { ago, bytes, plural } from "../core/tools/format.ts";
 import type { AgentTree } from "../core/views/agent.ts";
 import { treeOf } from "../core/views/record.ts";

@@ -1,6 +1,6 @@
 import type { CardAgents, Cards } from "../app/cards/cards.ts";
 import type { AgentKey } from "../core/facts/ids.ts";
-import type { Forest } from "../core/link/link.ts";
+import type { Forest } from "../core/link/forest.ts";
 import type { Change } from "./journal.ts";
 
 /** Remembers the last published state of each card, to publish only changes. */

@@ -3,7 +3,7 @@ import type { Changes } from "../app/ingest/changes.ts";
 import type { Library } from "../app/ingest/library.ts";
 import { EventLog, type LogSpan, MergedLog } from "../app/query/event-log.ts";
 import { type AgentKey, threadOf } from "../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link/forest.ts";
 import { hash } from "../core/tools/hash.ts";
 import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
 import type { AgentEvent } from "../core/views/event.ts";

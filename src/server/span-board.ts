@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/facts/ids.ts";
-import { agentOf, type Forest, subtreeOf } from "../core/link/link.ts";
+import { agentOf, type Forest, subtreeOf } from "../core/link/forest.ts";
 import { isSame, type Span } from "../core/views/span.ts";
 import type { SpanEdit } from "../core/views/span-list.ts";
 import { Timeline } from "../core/views/spans.ts";

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type AttachOptions, type AttachPlan, planAttach } from "../../src/app/attach/attach.ts";
 import { openLibrary } from "../../src/app/open.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
-import type { Forest, LinkedAgent } from "../../src/core/link/link.ts";
+import type { Forest, LinkedAgent } from "../../src/core/link/forest.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { caseNames, homeEnv, recordedHome } from "../support/fixtures.ts";

@@ -10,7 +10,7 @@ import { openLibrary } from "../../src/app/open.ts";
 import { resolve } from "../../src/app/query/resolve.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { partsOf } from "../../src/core/facts/ids.ts";
-import { type Forest, type LinkedAgent, subtreeOf } from "../../src/core/link/link.ts";
+import { type Forest, type LinkedAgent, subtreeOf } from "../../src/core/link/forest.ts";
 import { retinue } from "../support/cli.ts";
 import { homeEnv, recordedHome } from "../support/fixtures.ts";
 

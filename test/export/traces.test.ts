@@ -9,7 +9,7 @@ import { hook } from "../../src/app/hooks/hook.ts";
 import { keep } from "../../src/app/kept/kept-file.ts";
 import { readMachine } from "../../src/app/machine.ts";
 import type { AgentKey } from "../../src/core/facts/ids.ts";
-import { agentOf, subtreeOf } from "../../src/core/link/link.ts";
+import { agentOf, subtreeOf } from "../../src/core/link/forest.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
 import type { Story } from "../../src/core/views/story.ts";
 import { runsOf } from "../../src/exporters/langsmith/runs.ts";

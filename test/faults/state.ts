@@ -5,7 +5,7 @@ import { Library } from "../../src/app/ingest/library.ts";
 import { openLibrary } from "../../src/app/open.ts";
 import { readEvents } from "../../src/app/query/events.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
-import { subtreeOf } from "../../src/core/link/link.ts";
+import { subtreeOf } from "../../src/core/link/forest.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { GROUPS, statsBy } from "../../src/core/views/stats.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";

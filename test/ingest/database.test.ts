@@ -20,7 +20,7 @@ import { live } from "../../src/app/live/live.ts";
 import { readEvents } from "../../src/app/query/events.ts";
 import { search } from "../../src/app/query/search.ts";
 import { threadKey } from "../../src/core/facts/ids.ts";
-import { agentOf } from "../../src/core/link/link.ts";
+import { agentOf } from "../../src/core/link/forest.ts";
 import { allFacts, type Store } from "../../src/core/ports/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { noReads } from "../../src/transports/files.ts";

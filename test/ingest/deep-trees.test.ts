@@ -13,7 +13,7 @@ import { loadSettings, redactionOf } from "../../src/app/settings/settings.ts";
 import { renderTree, walk } from "../../src/cli/render/tree.ts";
 import { openTerminal } from "../../src/cli/terminal.ts";
 import { rowsOf } from "../../src/cli/watch/rows.ts";
-import { agentOf, type Forest } from "../../src/core/link/link.ts";
+import { agentOf, type Forest } from "../../src/core/link/forest.ts";
 import { redacted } from "../../src/core/redaction/redact-story.ts";
 import { Redactor } from "../../src/core/redaction/redaction.ts";
 import { printJson } from "../../src/core/tools/json.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import { readEvents } from "../../src/app/query/events.ts";
-import { subtreeOf } from "../../src/core/link/link.ts";
+import { subtreeOf } from "../../src/core/link/forest.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { FIXTURES, homeEnv } from "../support/fixtures.ts";

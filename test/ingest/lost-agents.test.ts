@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
-import { agentOf, type Forest } from "../../src/core/link/link.ts";
+import { agentOf, type Forest } from "../../src/core/link/forest.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { homeEnv, recordedHome } from "../support/fixtures.ts";
 

@@ -10,7 +10,7 @@ import { readEvents } from "../../src/app/query/events.ts";
 import { type Cell, table } from "../../src/cli/render/table.ts";
 import { renderTree, walk } from "../../src/cli/render/tree.ts";
 import { openTerminal } from "../../src/cli/terminal.ts";
-import { agentOf, subtreeOf } from "../../src/core/link/link.ts";
+import { agentOf, subtreeOf } from "../../src/core/link/forest.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import * as key from "../../src/providers/claude/keys.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";

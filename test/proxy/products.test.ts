@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import { listPrice } from "../../src/app/query/prices.ts";
 import { Requests } from "../../src/app/query/requests.ts";
-import type { Forest } from "../../src/core/link/link.ts";
+import type { Forest } from "../../src/core/link/forest.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { caseNames, FIXTURES, homeEnv, type RecordedThread, recordedHome } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";

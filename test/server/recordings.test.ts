@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import { readEvents } from "../../src/app/query/events.ts";
-import { agentOf, subtreeOf } from "../../src/core/link/link.ts";
+import { agentOf, subtreeOf } from "../../src/core/link/forest.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { caseNames, RECORDED, recordedHome } from "../support/fixtures.ts";

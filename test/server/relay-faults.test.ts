@@ -12,7 +12,7 @@ import { resolve } from "../../src/app/query/resolve.ts";
 import { ServerRelay } from "../../src/app/relay/relay.ts";
 import { relayedProvider, serverAddress } from "../../src/app/relay/relayed.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
-import { subtreeOf } from "../../src/core/link/link.ts";
+import { subtreeOf } from "../../src/core/link/forest.ts";
 import { allFacts } from "../../src/core/ports/store.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { Card } from "../../src/core/views/card.ts";

@@ -11,7 +11,7 @@ import { readEvents } from "../../src/app/query/events.ts";
 import { resolve } from "../../src/app/query/resolve.ts";
 import { ServerRelay } from "../../src/app/relay/relay.ts";
 import { relayedProvider, serverAddress } from "../../src/app/relay/relayed.ts";
-import { subtreeOf } from "../../src/core/link/link.ts";
+import { subtreeOf } from "../../src/core/link/forest.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";

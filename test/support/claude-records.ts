@@ -2,7 +2,8 @@
 
 import type { Observation } from "../../src/core/facts/observation.ts";
 import type { Problem } from "../../src/core/facts/problem.ts";
-import { type Forest, link } from "../../src/core/link/link.ts";
+import type { Forest } from "../../src/core/link/forest.ts";
+import { link } from "../../src/core/link/link.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import * as key from "../../src/providers/claude/keys.ts";
 import { provider as claude } from "../../src/providers/claude/provider.ts";

@@ -2,7 +2,8 @@
 
 import type { ModelCalled, ModelCallMissing, TotalStated } from "../../src/core/facts/observation.ts";
 import { NO_AMOUNTS, NO_TOKENS } from "../../src/core/facts/usage.ts";
-import { type Forest, link } from "../../src/core/link/link.ts";
+import type { Forest } from "../../src/core/link/forest.ts";
+import { link } from "../../src/core/link/link.ts";
 import { type Verification, verifyThreadOf } from "../../src/core/views/verify.ts";
 import { agent, LATER, notebook, parentNamed, record, row, thread } from "./observations.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { partsOf } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../../core/link/forest.ts";
 import {
   type Attach,
   type AttachedAgent,

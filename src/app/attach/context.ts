@@ -1,5 +1,5 @@
 import { continuedLine } from "../../core/facts/continued.ts";
-import type { LinkedAgent } from "../../core/link/link.ts";
+import type { LinkedAgent } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { type AgentEvent, shownText } from "../../core/views/event.ts";
 

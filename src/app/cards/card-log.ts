@@ -1,6 +1,6 @@
 import { typeName } from "../../core/facts/display-name.ts";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../../core/link/forest.ts";
 import { namesOf } from "../../core/link/shape.ts";
 import type { Status } from "../../core/link/status.ts";
 import { type AgentEvent, shownText } from "../../core/views/event.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { displayName } from "../../core/facts/display-name.ts";
 import { type AgentKey, partsOf, threadKey, threadOf } from "../../core/facts/ids.ts";
 import { formatUri, parseTarget } from "../../core/facts/uri.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import { namesOf } from "../../core/link/shape.ts";
 import type { Kept, KeptCard } from "../../core/ports/kept.ts";
 import {

@@ -1,6 +1,6 @@
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import { isRecorded } from "../../core/facts/origin.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import type { Library } from "../ingest/library.ts";
 
 /** An agent whose records did not change for this long is taken to be complete. */

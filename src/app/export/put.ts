@@ -1,5 +1,5 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest } from "../../core/link/link.ts";
+import { agentOf, type Forest } from "../../core/link/forest.ts";
 import type { FindPosted, Outbox, Parcel } from "../../core/ports/outbox.ts";
 import { redacted } from "../../core/redaction/redact-story.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../core/redaction/redaction.ts";

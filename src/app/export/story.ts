@@ -1,8 +1,8 @@
 import { type AgentKey, nativeCall, partsOf, type RecordKey, recordIn } from "../../core/facts/ids.ts";
 import { isReport } from "../../core/facts/origin.ts";
-import type { ModelCall } from "../../core/link/gather.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
 import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
+import type { ModelCall } from "../../core/link/gather.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
 import { type WorkTimes, workTimes } from "../../core/views/spans.ts";

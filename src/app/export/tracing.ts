@@ -1,5 +1,5 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import type { Outbox } from "../../core/ports/outbox.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import type { Env } from "../home.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, subtreeOf } from "../../core/link/forest.ts";
 import type { Outbox } from "../../core/ports/outbox.ts";
 import { deliver, hold, release, stateOf } from "../export/deliver.ts";
 import type { Destination } from "../export/destination.ts";

@@ -1,5 +1,5 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
-import type { Forest } from "../../core/link/link.ts";
+import type { Forest } from "../../core/link/forest.ts";
 import type { ManualLink } from "../../core/link/parents.ts";
 import { boundHeap } from "../../stores/heap.ts";
 

@@ -1,6 +1,6 @@
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import type { Problem } from "../../core/facts/problem.ts";
-import { type Forest, together } from "../../core/link/link.ts";
+import { type Forest, together } from "../../core/link/forest.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
 import { isWithin } from "../../core/tools/recorded-path.ts";

@@ -1,5 +1,6 @@
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkOptions, link } from "../../core/link/link.ts";
+import { agentOf, type Forest } from "../../core/link/forest.ts";
+import { type LinkOptions, link } from "../../core/link/link.ts";
 import type { ManualLink } from "../../core/link/parents.ts";
 import type { AgentRow, Facts, Projection, RootRow, Store } from "../../core/ports/store.ts";
 import type { AgentTree } from "../../core/views/agent.ts";

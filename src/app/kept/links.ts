@@ -1,6 +1,6 @@
 import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
 import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";

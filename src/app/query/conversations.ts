@@ -1,6 +1,6 @@
 import type { RecordedExchange } from "../../core/facts/exchange.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
-import { agentOf, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, subtreeOf } from "../../core/link/forest.ts";
 import type { ConversationMessage, Subtask } from "../../core/views/request.ts";
 import { Failure } from "../failure.ts";
 import type { Library } from "../ingest/library.ts";

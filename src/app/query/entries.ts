@@ -1,6 +1,6 @@
 import { partsOf } from "../../core/facts/ids.ts";
 import { formatUri, parseTarget } from "../../core/facts/uri.ts";
-import type { LinkedAgent } from "../../core/link/link.ts";
+import type { LinkedAgent } from "../../core/link/forest.ts";
 import type { Entry, Provider } from "../../core/ports/provider.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { noReads } from "../../transports/files.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest } from "../../core/link/link.ts";
+import { agentOf, type Forest } from "../../core/link/forest.ts";
 import { NumberRows } from "../../core/tools/columns.ts";
 import type { AgentEvent, EventDraft } from "../../core/views/event.ts";
 import type { Library } from "../ingest/library.ts";

@@ -2,8 +2,8 @@ import { type AgentKey, type CallKey, messageIn, nativeCall, type RecordKey } fr
 import { isOutside } from "../../core/facts/origin.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
 import { closedIn } from "../../core/link/call-list.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../../core/link/link.ts";
 import { SPAWN_CALL_RULE } from "../../core/link/evidence.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../../core/link/forest.ts";
 import type { Parser } from "../../core/ports/provider.ts";
 import type { RecordPlace } from "../../core/ports/store.ts";
 import { hashOf, NameTable } from "../../core/tools/name-table.ts";

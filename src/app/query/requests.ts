@@ -1,6 +1,6 @@
 import type { ExchangeFilter, Invocation, RecordedExchange } from "../../core/facts/exchange.ts";
 import { type AgentKey, type CallKey, partsOf, threadOf } from "../../core/facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import type { Status } from "../../core/link/status.ts";
 import { treeOf } from "../../core/views/record.ts";
 import type { RequestRecord, Subtask } from "../../core/views/request.ts";

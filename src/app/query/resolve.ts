@@ -1,6 +1,6 @@
 import { partsOf } from "../../core/facts/ids.ts";
 import { parseTarget, type Target } from "../../core/facts/uri.ts";
-import { subtreeOf } from "../../core/link/link.ts";
+import { subtreeOf } from "../../core/link/forest.ts";
 import type { AgentRow } from "../../core/ports/store.ts";
 import { plural } from "../../core/tools/format.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";

@@ -1,6 +1,6 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import { PROBLEMS, type Problem } from "../../core/facts/problem.ts";
-import { agentOf, type Forest, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
 import type { Library } from "../ingest/library.ts";
 
 /** Problems of whole files or databases. */

@@ -1,6 +1,6 @@
 import { nativeCall, placeOf } from "../../core/facts/ids.ts";
-import type { Forest, LinkedAgent } from "../../core/link/link.ts";
 import type { ParentEvidence } from "../../core/link/evidence.ts";
+import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
 
 /** All evidence for an agent's parent and status, and what decided. */
 export function explain(forest: Forest, agent: LinkedAgent) {

@@ -1,5 +1,5 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { Library } from "../ingest/library.ts";
 import { live } from "../live/live.ts";

@@ -4,7 +4,7 @@ import { endAs, perform } from "../../app/attach/perform.ts";
 import { Failure } from "../../app/failure.ts";
 import type { Library } from "../../app/ingest/library.ts";
 import { resolve } from "../../app/query/resolve.ts";
-import { agentOf } from "../../core/link/link.ts";
+import { agentOf } from "../../core/link/forest.ts";
 import { plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { shellCommand } from "../../core/tools/shell.ts";

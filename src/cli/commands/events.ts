@@ -3,7 +3,7 @@ import { persistently } from "../../app/live/retry.ts";
 import { Troubles } from "../../app/live/troubles.ts";
 import { EventReader } from "../../app/query/events.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
-import { type Forest, subtreeOf } from "../../core/link/link.ts";
+import { type Forest, subtreeOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { stopSignal } from "../output.ts";

@@ -1,4 +1,4 @@
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { criticalPath, lifeOf, withLast } from "../../core/views/critical-path.ts";
 import { spansOf } from "../../core/views/spans.ts";

@@ -5,7 +5,8 @@ import { answer, notebook, parentNamed, record, thread } from "../../../test/sup
 import { type AgentKey, observationId, type RecordKey, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { treeOf } from "../views/record.ts";
-import { type Forest, type LinkedAgent, type LinkOptions, link } from "./link.ts";
+import type { Forest, LinkedAgent } from "./forest.ts";
+import { type LinkOptions, link } from "./link.ts";
 
 type Linker = typeof link;
 const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };

@@ -90,8 +90,7 @@ function* statedParents(
       yield [o.child, { ...o, call: null, from: o.id }];
     if (o.type !== "call-spawned") continue;
     const parent = calls.callerOf(o.call);
-    if (parent !== undefined)
-      yield [o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id }];
+    if (parent !== undefined) yield [o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id }];
   }
 }
 

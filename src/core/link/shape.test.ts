@@ -15,7 +15,8 @@ import {
 } from "../../../test/support/observations.ts";
 import { type AgentKey, ANONYMOUS, agentKey, threadKey } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
-import { agentOf, type LinkOptions, link } from "./link.ts";
+import { agentOf } from "./forest.ts";
+import { type LinkOptions, link } from "./link.ts";
 
 const main = thread("t");
 const uris = (observations: readonly Observation[], ...keys: readonly AgentKey[]) => {

@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey } from "../facts/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 
 /** A message from one agent to another. */
 export interface Message {

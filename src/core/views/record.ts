@@ -1,8 +1,8 @@
 import { type AgentKey, nativeCall, partsOf, placeOf } from "../facts/ids.ts";
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
-import type { GatheredAgent, ModelCall } from "../link/gather.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
 import { SPAWN_CALL_RULE } from "../link/evidence.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
+import type { GatheredAgent, ModelCall } from "../link/gather.ts";
 import { namesOf } from "../link/shape.ts";
 import type { Status } from "../link/status.ts";
 import { MOST } from "../tools/json.ts";

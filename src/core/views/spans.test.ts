@@ -12,7 +12,8 @@ import {
   spawnCalled,
   thread,
 } from "../../../test/support/observations.ts";
-import { agentOf, link } from "../link/link.ts";
+import { agentOf } from "../link/forest.ts";
+import { link } from "../link/link.ts";
 import { type CriticalPart, criticalPath, withLast } from "./critical-path.ts";
 import { busyMs, type Span } from "./span.ts";
 import { spansOf } from "./spans.ts";

@@ -1,7 +1,7 @@
 import type { AgentKey, RecordKey } from "../facts/ids.ts";
 import { byTime, type ObservationOf } from "../facts/observation.ts";
 import { closedIn } from "../link/call-list.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import { callsOf } from "./messages.ts";
 import { ModelTimes } from "./model-times.ts";
 import { Pauses } from "./pauses.ts";

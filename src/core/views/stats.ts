@@ -1,6 +1,6 @@
 import type { AgentKey } from "../facts/ids.ts";
 import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
-import { agentOf, type Forest, subtreeOf } from "../link/link.ts";
+import { agentOf, type Forest, subtreeOf } from "../link/forest.ts";
 import type { Status } from "../link/status.ts";
 import type { AgentTree } from "./agent.ts";
 import type { Price } from "./record.ts";

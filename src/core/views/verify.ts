@@ -9,8 +9,8 @@ import {
   subtractAmounts,
 } from "../facts/usage.ts";
 import type { Explained, OfModel } from "../link/account.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../link/forest.ts";
 import type { ModelCall } from "../link/gather.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../link/link.ts";
 import type { ReconciledTotals, Reconciliation } from "../link/reconcile.ts";
 import type { StatedTotal } from "../link/totals.ts";
 import { exactMoney, plural } from "../tools/format.ts";

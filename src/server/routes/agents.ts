@@ -7,7 +7,7 @@ import { resolve } from "../../app/query/resolve.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import { explain } from "../../app/query/why.ts";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf } from "../../core/link/link.ts";
+import { agentOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { shellCommand } from "../../core/tools/shell.ts";
 import { attachCommand } from "../../core/views/attach-command.ts";

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { activityOf, logEntry, mappingsOf } from "../../app/cards/card-log.ts";
 import { Failure } from "../../app/failure.ts";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, subtreeOf } from "../../core/link/link.ts";
+import { agentOf, subtreeOf } from "../../core/link/forest.ts";
 import { Activity, Card, CardChange, CardList, CardLog, CardLogQuery, NewCard, Removed } from "../card-schemas.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened } from "../cut.ts";

@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Library } from "../../../src/app/ingest/library.ts";
 import { readEvents } from "../../../src/app/query/events.ts";
 import { resolve } from "../../../src/app/query/resolve.ts";
-import { subtreeOf } from "../../../src/core/link/link.ts";
+import { subtreeOf } from "../../../src/core/link/forest.ts";
 import { treeOf } from "../../../src/core/views/record.ts";
 import { MemoryStore } from "../../../src/stores/memory.ts";
 import { differences, type TreeNode } from "../../support/judge.ts";
