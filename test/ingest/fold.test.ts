@@ -68,7 +68,7 @@ function compare(facts: readonly Observation[], pieces: number, options: LinkOpt
     expect(plain(folded)).toBe(plain(whole));
     expect(spansIn(folded)).toBe(spansIn(whole));
     const keys = [...new Set(facts.slice(0, from + size).flatMap((o) => o.keys))];
-    expect(keys.map(folded.ownerOf)).toEqual(keys.map(whole.ownerOf));
+    expect(keys.map((key) => folded.ownerOf(key))).toEqual(keys.map((key) => whole.ownerOf(key)));
   }
   return growing.folded.size;
 }

@@ -32,7 +32,8 @@ export class EventReader {
   readonly #shown = new NameTable();
   readonly #returned = new Map<string, string>();
   readonly #rows = new NameTable();
-  /** The records that were read from each file. */
+  /** All records that were read, and those that were read from each file. */
+  readonly #records = new NameTable();
   readonly #seen = new Map<string, NameTable>();
   readonly #ahead = new NameTable();
   readonly #counters = new Map<string, number>();
@@ -94,9 +95,9 @@ export class EventReader {
   /** Several roots may contain the same file. Each record is read from one of them. */
   #isFirstSource({ keys: [record], ref: { path } }: Placed): boolean {
     if (record === undefined) return true;
-    for (const [other, seen] of this.#seen) if (other !== path && seen.has(record, SEEN)) return false;
     const seen = this.#seen.get(path) ?? new NameTable();
     this.#seen.set(path, seen);
+    if (!this.#records.add(record, SEEN)) return seen.has(record, SEEN);
     seen.add(record, SEEN);
     return true;
   }
@@ -361,7 +362,7 @@ function inOrder(a: Unnumbered, b: Unnumbered): number {
 
 function isOwn(forest: Forest, draft: EventDraft): boolean {
   const message = messageIn(draft);
-  return message === undefined || (forest.ownerOf(message) ?? draft.speaker) === draft.speaker;
+  return message === undefined || (forest.ownerOf(message, draft.speaker) ?? draft.speaker) === draft.speaker;
 }
 
 /** Events that no single record states: spawns and statuses. Those that may still change are held back. */

@@ -126,12 +126,12 @@ describe("agents that share a record", () => {
     };
     let visited = 0;
     for (const fold of folds) {
-      const keys = fold.keys.bind(fold);
+      const hashes = fold.hashes.bind(fold);
       Object.assign(fold, {
-        *keys() {
-          for (const key of keys()) {
+        *hashes(mark: Parameters<Fold["hashes"]>[0]) {
+          for (const hashed of hashes(mark)) {
             visited += 1;
-            yield key;
+            yield hashed;
           }
         },
       });

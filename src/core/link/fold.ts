@@ -113,9 +113,9 @@ export class Fold {
     return this.#names.count;
   }
 
-  /** The hashes of all keys of its records that other sources may use. */
-  keys(): Iterable<number> {
-    return this.#names.hashes(NAME.key);
+  /** The hashes of all names of this kind. `NAME.key`: keys of its records that other sources may use. */
+  hashes(mark: NameMark): Iterable<number> {
+    return this.#names.hashes(mark);
   }
 
   get keyCount(): number {

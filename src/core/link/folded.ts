@@ -55,21 +55,29 @@ function sharingCalls(
     for (const { call } of o.calls) note(made, call, o.speaker);
     for (const { call } of o.results) note(got, call, o.speaker);
   }
-  const sharing = new Set<AgentKey>();
-  for (const call of new Set([...rare.flatMap(callsNamed), ...manual.flatMap((link) => link.call ?? [])])) {
-    const hashed = hashOf(call);
-    for (const [by, mark] of [
-      [made, NAME.call],
-      [got, NAME.result],
-    ] as const) {
-      const agents = new Set([
-        ...(by.get(call) ?? []),
-        ...folds.flatMap((fold) => (fold.names(hashed, mark) ? [fold.speaker] : [])),
-      ]);
-      if (agents.size > 1) for (const agent of agents) sharing.add(agent);
-    }
+  const calls = new Set([...rare.flatMap(callsNamed), ...manual.flatMap((link) => link.call ?? [])]);
+  const hashed = new Map([...calls].map((call) => [hashOf(call), call]));
+  for (const fold of folds) {
+    for (const call of namedIn(fold, hashed, NAME.call)) note(made, call, fold.speaker);
+    for (const call of namedIn(fold, hashed, NAME.result)) note(got, call, fold.speaker);
   }
+  const sharing = new Set<AgentKey>();
+  for (const call of calls)
+    for (const agents of [made.get(call), got.get(call)])
+      if (agents !== undefined && agents.size > 1) for (const agent of agents) sharing.add(agent);
   return sharing;
+}
+
+/** Those of the calls that a fold names. Visits the fewer of its names and the calls. */
+function* namedIn(fold: Fold, calls: ReadonlyMap<number, CallKey>, mark: NameMark): Generator<CallKey> {
+  if (fold.nameCount > calls.size) {
+    for (const [hashed, call] of calls) if (fold.names(hashed, mark)) yield call;
+    return;
+  }
+  for (const hashed of fold.hashes(mark)) {
+    const call = calls.get(hashed);
+    if (call !== undefined) yield call;
+  }
 }
 
 function callsNamed(o: Observation): readonly CallKey[] {
@@ -99,10 +107,16 @@ function withSpawned(threads: Set<AgentKey>, rare: readonly Observation[]): Read
   return threads;
 }
 
-/** The agent whose folded records have this name. */
-export function folderOf(folded: ReadonlyMap<AgentKey, Fold>, name: string, mark: NameMark): AgentKey | undefined {
+/** The agent whose folded records have this name. The `likely` one is looked at first. */
+export function folderOf(
+  folded: ReadonlyMap<AgentKey, Fold>,
+  name: string,
+  mark: NameMark,
+  likely?: AgentKey,
+): AgentKey | undefined {
   if (folded.size === 0) return undefined;
   const hashed = hashOf(name);
+  if (likely !== undefined && folded.get(likely)?.names(hashed, mark)) return likely;
   for (const [agent, fold] of folded) if (fold.names(hashed, mark)) return agent;
   return undefined;
 }

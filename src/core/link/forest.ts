@@ -1,8 +1,9 @@
-import type { AgentKey, RecordKey } from "../facts/ids.ts";
+import type { AgentKey } from "../facts/ids.ts";
 import type { Problem } from "../facts/problem.ts";
 import type { SpawnCall } from "./call-book.ts";
 import type { ParentEvidence } from "./evidence.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
+import type { OwnerOf } from "./originals.ts";
 import type { TotalsOf } from "./reconcile.ts";
 import type { AgentState } from "./states.ts";
 
@@ -35,7 +36,7 @@ export interface Forest {
   readonly roots: readonly AgentKey[];
   readonly problems: readonly Problem[];
   /** The owner of a record that several agents contain. */
-  readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  readonly ownerOf: OwnerOf;
   /** The key of an agent in `agents`, if a copy of its thread names it differently. */
   readonly nameOf: (agent: AgentKey) => AgentKey;
   /** The product's totals of a thread, compared with its model calls; computed on request. */
@@ -59,7 +60,7 @@ export function together(forests: readonly Forest[]): Forest {
     agents,
     roots: forests.flatMap(({ roots }) => roots).sort(newestFirst((key) => agents.get(key)?.lastActivity)),
     problems: forests.flatMap(({ problems }) => problems),
-    ownerOf: (record) => first((forest) => forest.ownerOf(record)),
+    ownerOf: (record, likely) => first((forest) => forest.ownerOf(record, likely)),
     nameOf: (agent) => first((forest) => (forest.nameOf(agent) === agent ? undefined : forest.nameOf(agent))) ?? agent,
     totalsOf: (thread) => forests.find((forest) => forest.agents.has(thread))?.totalsOf(thread) ?? null,
     facts: forests.reduce((sum, forest) => sum + forest.facts, 0),

@@ -8,13 +8,16 @@ import { agentsOfCopies, aliasesIn, renameAll, withoutRecordedTraffic } from "./
 import { decideOwnership } from "./ownership.ts";
 import type { ManualLink } from "./parents.ts";
 
+/** `likely`: an agent that is looked at before all others, for speed. */
+export type OwnerOf = (record: RecordKey, likely?: AgentKey) => AgentKey | undefined;
+
 /** The observations without repeats: every fact once, under the final key of every agent. */
 export interface Originals {
   readonly facts: readonly Observation[];
   /** Agents whose bulk facts are not among `facts`. */
   readonly folded: ReadonlyMap<AgentKey, Fold>;
   /** The owner of a record that several agents contain. */
-  readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  readonly ownerOf: OwnerOf;
   readonly nameOf: (agent: AgentKey) => AgentKey;
   /** For an agent with copies of another agent's records: the other one. */
   readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
@@ -39,8 +42,8 @@ export function originalsIn(
     const name = aliases.get(key) ?? key;
     return homes.get(name) ?? name;
   };
-  const ownerOf = (record: RecordKey) => {
-    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
+  const ownerOf: OwnerOf = (record, likely) => {
+    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key, likely);
     return owner === undefined ? undefined : nameOf(owner);
   };
   // After the aliases are known, because a refused file concerns all names of its agent.

@@ -36,7 +36,7 @@ function freshIn(folds: readonly Fold[]): Fresh | null {
   let [count, all] = [0, 0];
   for (const fold of folds) {
     const known = before.counts.get(fold);
-    const more = known === undefined ? [...fold.keys()] : fold.keysSince(known);
+    const more = known === undefined ? [...fold.hashes(NAME.key)] : fold.keysSince(known);
     if (more === null) return null;
     if (more.length > 0) keys.set(fold, more);
     count += more.length;
@@ -91,7 +91,7 @@ function compareAll(rare: readonly Observation[], folds: readonly Fold[]): Reado
   };
   for (const [i, o] of rare.entries())
     for (const name of names[i] ?? []) hold(hashOf(name), numbers.get(o.speaker) ?? 0);
-  for (const fold of others) for (const hashed of fold.keys()) hold(hashed, numbers.get(fold.speaker) ?? 0);
+  for (const fold of others) for (const hashed of fold.hashes(NAME.key)) hold(hashed, numbers.get(fold.speaker) ?? 0);
   const found = new Set([...sharing].map((number) => agents[number] as AgentKey));
   remember(folds, {
     counts: new Map(folds.map((fold) => [fold, fold.keyCount])),
