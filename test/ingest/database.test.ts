@@ -120,7 +120,7 @@ describe("work is proportional to what is new", () => {
     expect((await search(last, ["finished"], 5)).map((hit) => [hit.uri, hit.ref])).toEqual([
       ["toy://thing7", { path, row: "thing7-one more" }],
     ]);
-    expect(await search(last, ["otherwise"], 5)).toHaveLength(1);
+    expect(await search(last, ["changed"], 5)).toHaveLength(1);
     expect((await search(last, ["more", "49"], 5)).map((hit) => hit.snippet)).toEqual([]);
     const events = await readEvents(last, last.forestOf([threadKey("toy", "thing7")]), [threadKey("toy", "thing7")]);
     expect(events.filter((e) => e.kind === "assistant").map((e) => e.text)).toContain("changed text");

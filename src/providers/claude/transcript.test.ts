@@ -201,7 +201,7 @@ describe("a damaged file", () => {
   it("of an agent is not rejected for a record without an agent id", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [{ type: "user" }, first, second] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
-    expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it does not say whose it is`]);
+    expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it does not name its agent`]);
   });
 
   it("of a working agent whose call is lost is still an agent's: a warm-up would have ended with its response", () => {
