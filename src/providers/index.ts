@@ -11,6 +11,7 @@ export { gemini } from "./gemini/manifest.ts";
 export { kilo } from "./kilo/manifest.ts";
 export { kimi } from "./kimi/manifest.ts";
 export { letta } from "./letta/manifest.ts";
+export { omp } from "./omp/manifest.ts";
 export { opencode } from "./opencode/manifest.ts";
 export { pi } from "./pi/manifest.ts";
 export { qwen } from "./qwen/manifest.ts";

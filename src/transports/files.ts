@@ -214,6 +214,22 @@ export function readIfThere(path: string): Uint8Array | null {
   }
 }
 
+/** The first bytes of a file; none if it cannot be read. */
+export function headOf(path: string, length: number): Uint8Array {
+  const buffer = Buffer.alloc(length);
+  try {
+    const file = openRegular(path);
+    try {
+      return buffer.subarray(0, readSync(file, buffer, 0, length, 0));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Deleted in the meantime, or not readable: reading it reports the reason.
+    return buffer.subarray(0, 0);
+  }
+}
+
 /** Identifies a version of a file without opening it. */
 export interface FileStamp {
   readonly identity: string;

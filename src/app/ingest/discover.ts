@@ -8,6 +8,7 @@ import { databaseStamp, LOG_SUFFIX } from "../../transports/database.ts";
 import {
   type FileStamp,
   foldersLike,
+  headOf,
   newFolders,
   type OtherEntry,
   ROOT_ITSELF,
@@ -44,6 +45,8 @@ export interface RootSeen {
   readonly recorded: boolean;
   /** In a folder that is not a root folder of the product: the transcripts to read there; null for a root folder. */
   readonly loose: readonly LooseTranscript[] | null;
+  /** Several products may use it; the content of a file then shows whose it is. */
+  readonly isShared: boolean;
   readonly exists: boolean;
   /** The folders to search below it. A folder that several roots link to is searched once. */
   readonly folders: readonly string[];
@@ -86,7 +89,7 @@ export async function discover(
     problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
   const left = new Set(sealed.keys());
-  for (const { provider, root, imported, recorded, loose } of rootsOf(env, providers, others)) {
+  for (const { provider, root, imported, recorded, loose, isShared } of rootsOf(env, providers, others)) {
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
@@ -101,7 +104,7 @@ export async function discover(
     const statFile = (full: string, path: string): Found | null => {
       const stream = streamAt(path);
       if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
-      if (stream === null) return null;
+      if (stream === null || isOthers({ provider, isShared }, full)) return null;
       try {
         return { provider, stream, root, path: full, stamp: stampFor(stream, full), imported };
       } catch (error) {
@@ -122,7 +125,8 @@ export async function discover(
       const key = folderKey(provider.name, join(root, folder));
       if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
     }
-    roots.push({ provider, path: root, imported, recorded, loose, exists: existsSync(root), folders, files, bytes });
+    const exists = existsSync(root);
+    roots.push({ provider, path: root, imported, recorded, loose, isShared, exists, folders, files, bytes });
   }
   // Deleted folders below the searched roots.
   const isBelow = (key: FolderKey) =>
@@ -163,12 +167,19 @@ export function streamIn(
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
 }
 
+/** Bytes at the beginning of a file that show whose it is. */
+const HEAD_BYTES = 64;
+
+/** Whether a file in a shared root is another product's. */
+const isOthers = ({ provider, isShared }: Pick<RootSeen, "provider" | "isShared">, path: string) =>
+  isShared && provider.isOwn?.(headOf(path, HEAD_BYTES)) === false;
+
 /** Normalises a changed path: a change of a database's WAL is a change of the database. */
 export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
 /** The file at `path`, if it exists and belongs to a provider. */
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
-  for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
+  for (const { provider, path: root, imported, recorded, loose, isShared, folders } of roots) {
     const inside = path === root ? basename(root) : insideOf(root, path);
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT ||
@@ -177,7 +188,7 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
       inside !== null && (path === root || folders.some(isLookedAt))
         ? streamIn({ provider, recorded, imported, loose }, inside)
         : null;
-    if (stream === null) continue;
+    if (stream === null || isOthers({ provider, isShared }, path)) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
     } catch {
@@ -209,6 +220,12 @@ function foldersIn({
 }
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
+  const all = allRootsOf(env, providers, others);
+  const counts = Map.groupBy(all, ({ root }) => root);
+  return all.map((one) => ({ ...one, isShared: (counts.get(one.root)?.length ?? 0) > 1 }));
+}
+
+function allRootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
     const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).map(normal).flatMap(foldersLike);
     const followed = followedPlaces(env, provider, usual);

@@ -63,7 +63,14 @@ export function withoutRecordedTraffic(observations: readonly Observation[]): {
     const owner = twice.get(o.speaker);
     if (owner !== undefined && o.type === "model-call") owners.set(o.response, owner);
   }
-  return { left: observations.filter((o) => !isOutside(o) || !twice.has(o.speaker)), owners };
+  const left = observations.flatMap((o) => {
+    const owner = isOutside(o) ? twice.get(o.speaker) : undefined;
+    if (owner === undefined) return [o];
+    // Internal requests beside the conversation, which the product does not record.
+    const isBeside = o.type === "parent-named" && o.parent === o.speaker && !twice.has(o.child);
+    return isBeside ? [{ ...o, speaker: owner, parent: owner }] : [];
+  });
+  return { left, owners };
 }
 
 /**

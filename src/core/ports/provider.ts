@@ -31,6 +31,11 @@ export interface Provider {
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** The same as text, for the documentation. */
   readonly rootsForm?: string;
+  /**
+   * If another product may use the same root: whether a file that begins like this is this product's. False while the
+   * first line is incomplete.
+   */
+  isOwn?(head: Uint8Array): boolean;
   /** The stream of a file, by its path relative to a root (with `/`); null for other files. */
   stream(path: string): Stream | null;
   /**

@@ -1,19 +1,13 @@
-import {
-  type Attach,
-  type AttachRequest,
-  asArgument,
-  isBefore,
-  type Resuming,
-  type TranscriptRecord,
-} from "../../core/ports/attach.ts";
-import { asNonBlank, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import { type Attach, isBefore, type Resuming } from "../../core/ports/attach.ts";
+import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { beginOf, forkOf, forkOfCopy, jsonOf } from "../kit/pi/attach.ts";
 import { readMessage } from "../kit/pi/message.ts";
 import { outcomesIn } from "./spawns.ts";
 
 /** The version of session files that `pi` has written since 0.60. */
 const VERSION = 3;
 const ENTRY_DIGITS = 8;
-const decoder = new TextDecoder();
+const PROGRAM = "pi";
 
 /**
  * `pi --fork` copies any session file into a new session. Agents of pi-subagents have one; those of the other
@@ -31,8 +25,9 @@ export const attach: Attach = {
       const isSession = asObject(records[0])?.type === "session";
       const isLog = path.endsWith(".output");
       if (isSession && (agent.agent === null || !agent.above.includes(path))) {
-        if (until === null) return { command: commandOf(["--fork", path], ask), copies: [], limits: [] };
-        return copied(
+        if (until === null) return forkOf(PROGRAM, path, ask);
+        return forkOfCopy(
+          PROGRAM,
           records.filter((record) => record !== null),
           ask,
         );
@@ -44,29 +39,12 @@ export const attach: Attach = {
       if (messages.some((json) => readMessage(json)?.answer?.response === null))
         return { unable: "its responses have no ids" };
       const head = records.find((record) => record?.type === "session") ?? null;
-      return copied(sessionOf(messages, asText(head?.cwd), ask.id), ask);
+      return forkOfCopy(PROGRAM, sessionOf(messages, asText(head?.cwd), ask.id), ask);
     }
     return { unable: "its transcript no longer exists" };
   },
-  begin: (message, { model, vendor }, ask) =>
-    commandOf(model === null || vendor === null ? [] : ["--model", `${vendor}/${model}`], { ...ask, message }),
+  begin: (message, agent, ask) => beginOf(PROGRAM, message, agent, ask),
 };
-
-function copied(records: readonly JsonObject[], ask: AttachRequest) {
-  const path = ask.copyAt(`${ask.id}.jsonl`);
-  const copies = [{ path, records: records.map((record) => JSON.stringify(record)) }];
-  return { command: commandOf(["--fork", path], ask), copies, limits: [] };
-}
-
-const commandOf = (options: readonly string[], { message, isInteractive, args }: AttachRequest) => [
-  "pi",
-  ...(isInteractive ? [] : ["-p"]),
-  ...options,
-  ...args,
-  ...(message === null ? [] : asArgument(message)),
-];
-
-const jsonOf = ({ bytes }: TranscriptRecord) => asObject(parseJson(decoder.decode(bytes))?.value);
 
 const messagesIn = (records: readonly (JsonObject | null)[]) =>
   records.map((record) => asObject(record?.message)).filter((message) => message !== null);

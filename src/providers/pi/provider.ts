@@ -1,13 +1,16 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { entryIn } from "../kit/pi/entry.ts";
+import { isUntitled } from "../kit/pi/head.ts";
+import { wrapOf } from "../kit/pi/stream.ts";
 import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { pi } from "./manifest.ts";
-import { isPrinted, PiStream, wrap } from "./stream.ts";
+import { isPrinted, PiStream } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
+const PROGRAMS = ["pi", "@mariozechner/pi-coding-agent", "@earendil-works/pi-coding-agent"];
 const STREAM = { open: (saved?: unknown) => new PiStream(saved), promptIn: () => null };
 const LIVE = { run: liveStream("stream", STREAM) };
 
@@ -33,12 +36,14 @@ export const provider: Provider = {
     // One extension keeps its agents' records in the temp folder.
     return [...own, `${(env.TMPDIR || env.TMP || env.TEMP || "/tmp").replace(/[\\/]+$/, "")}/pi-subagents-*`];
   },
+  // oh-my-pi may use the same folder; its files begin with a title.
+  isOwn: isUntitled,
   stream(path) {
     const found = locate(path);
     return found === null ? null : { shape: "lines", open: (file, saved) => new Transcript(found, file, saved) };
   },
   recorded: (path) => liveAt(LIVE, path),
-  wrap,
+  wrap: (command) => wrapOf(PROGRAMS, command),
   printed: { form: "pi --mode json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),

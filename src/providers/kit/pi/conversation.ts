@@ -17,6 +17,10 @@ export interface Context {
   readonly depth: number;
 }
 
+export interface StateAfter extends Pick<Message, "state" | "text"> {
+  readonly error?: string;
+}
+
 /** Reads the messages of a session. Products differ in how they spawn agents. */
 export abstract class Conversation {
   protected readonly key: Keys;
@@ -48,6 +52,7 @@ export abstract class Conversation {
     const alias = answer?.response == null ? null : this.key.responseById(answer.response);
     const keys = [context.record, alias, response].filter((one) => one !== null);
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
+    const { state, text, error } = this.stateAfter(message);
     part.add({
       type: "record",
       role:
@@ -56,13 +61,14 @@ export abstract class Conversation {
           : message.role === "user" || message.role === "toolResult"
             ? "user"
             : "other",
-      state: this.stateAfter(message),
+      state,
       certain: true,
       calls: message.calls.map(({ id, name }) => ({ call: this.key.call(this.session, id), name })),
       results:
         resultOf === null ? [] : [{ call: this.key.call(this.session, resultOf.call), isError: resultOf.isError }],
-      text: message.state === "answered" && message.text.trim() !== "" ? message.text : null,
+      text: state === "answered" && text.trim() !== "" ? text : null,
       message: message.role === "assistant" || message.role === "user",
+      ...(error === undefined ? {} : { error }),
     });
     if (answer !== null)
       part.add({
@@ -78,9 +84,9 @@ export abstract class Conversation {
     this.#addDrafts(message, context, keys, response);
   }
 
-  /** The state of the agent after a message. */
-  protected stateAfter(message: Message): Message["state"] {
-    return message.state;
+  /** The state of the agent after a message, and its response if that is final. */
+  protected stateAfter({ state, text }: Message): StateAfter {
+    return { state, text };
   }
 
   /** Internal model calls of the product or of a tool. */
