@@ -1,5 +1,5 @@
 /**
- * The real Kilo, Qwen Code, Kimi Code and Droid with a scripted model: `retinue tree` must show what the model
+ * The real Kilo, Qwen Code, Kimi Code, Droid and Cline with a scripted model: `retinue tree` must show what the model
  * served, agent by agent.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";

@@ -182,4 +182,35 @@ const droid: ChatProduct = {
   nests: false,
 };
 
-export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid];
+const cline: ChatProduct = {
+  name: "Cline CLI 3.0.65",
+  install: () => {
+    const name = `@cline/cli-${native}`;
+    return install({ package: name, version: "3.0.65", programs: [`${name}/bin/cline`] });
+  },
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        const provider = "openai-compatible";
+        const settings = { provider, apiKey: "not-a-key", model: "mock-1", baseUrl: modelUrl };
+        await put(home, ".cline/data/settings/providers.json", {
+          version: 1,
+          lastUsedProvider: provider,
+          modes: {},
+          providers: { [provider]: { settings, updatedAt: new Date(0).toISOString(), tokenSource: "manual" } },
+        });
+        const off = { CLINE_NO_AUTO_UPDATE: "1", CLINE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" };
+        // Otherwise it starts a server that outlives it.
+        return { command, env: { ...off, CLINE_SESSION_BACKEND_MODE: "local" } };
+      },
+      (prompt, flags) => ["--json", ...flags, prompt],
+    ),
+  spawn: (script) => ({
+    name: "spawn_agent",
+    args: { systemPrompt: "You do what you are told.", task: `Do it. @@${script}` },
+  }),
+  work: { name: "run_commands", args: { commands: ["ls"] } },
+  nests: true,
+};
+
+export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid, cline];
