@@ -66,7 +66,7 @@ export class SessionRow implements Parser {
     this.#describe(out, json, session, agent);
     if (agent !== null) readParent(out, json, session, agent, isMate);
     out.add(AT_WORK);
-    const end = endOf(json);
+    const end = endOf(json, agent !== null && !isMate);
     if (end !== null)
       out.addAt(asTime(json.ended_at) ?? asTime(json.updated_at), {
         type: "lifecycle",
@@ -83,7 +83,7 @@ export class SessionRow implements Parser {
   #describe(out: FindingsOf, json: JsonObject, session: string, agent: string | null) {
     const { path, bytes, bornMs = null, isForeign } = this.#file;
     const described = { type: "agent-described", agent: key.agent(session, agent) } as const;
-    const meta = asObject(json.metadata) ?? asObject(parseJson(asNonBlank(json.metadata_json) ?? "")?.value);
+    const meta = metadataIn(json);
     const [cwd, prompt, title] = [asNonBlank(json.cwd), asNonBlank(json.prompt), asNonBlank(meta?.title)];
     const version = asNonBlank(asObject(meta?.sessionHistoryOrigin)?.version);
     out.add({
@@ -150,11 +150,24 @@ const STATES: Readonly<Record<string, LifecycleState>> = {
   cancelled: "shutdown",
 };
 
-/** `running` stays there after a kill. */
-function endOf(json: JsonObject): { readonly state: LifecycleState; readonly says: string } | null {
+/**
+ * `running` stays there after a kill, until Cline notices that the process is gone. A sub-agent that fails is
+ * `completed`: `failed` and `cancelled` are those of its session, which ended before it did.
+ */
+function endOf(
+  json: JsonObject,
+  isSubAgent: boolean,
+): { readonly state: LifecycleState; readonly says: string } | null {
   const status = asNonBlank(json.status) ?? "";
   const code = asNumber(json.exit_code);
   const state = Object.hasOwn(STATES, status) ? STATES[status] : undefined;
   if (state === undefined) return null;
-  return { state, says: `its row says ${status}${code === null ? "" : `, exit code ${code}`}` };
+  const gone = asNonBlank(metadataIn(json)?.terminal_marker);
+  const isCut = gone !== null || (isSubAgent && state !== "completed");
+  const why = gone ?? (code === null ? null : `exit code ${code}`);
+  return { state: isCut ? "shutdown" : state, says: `its row says ${status}${why === null ? "" : `, ${why}`}` };
 }
+
+/** A document in the file of a session, a text in its row. */
+const metadataIn = (json: JsonObject) =>
+  asObject(json.metadata) ?? asObject(parseJson(asNonBlank(json.metadata_json) ?? "")?.value);
