@@ -1,17 +1,12 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { commandOf } from "../kit/command.ts";
 import { outputOnly } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { cline } from "./manifest.ts";
 import { planFor, SessionRow } from "./sessions.ts";
 import { Transcript } from "./transcript.ts";
-
-const listIn = (value: string | undefined) =>
-  (value ?? "")
-    .split(",")
-    .map((dir) => dir.trim())
-    .filter((dir) => dir !== "");
 
 export const provider: Provider = {
   ...cline,

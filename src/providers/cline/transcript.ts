@@ -1,5 +1,4 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import type { RecordRead } from "../../core/facts/observation.ts";
 import { NO_TOKENS } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
@@ -18,6 +17,7 @@ import {
 import type { EventDraft } from "../../core/views/event.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { type OpenSpawn, readSpawn, readSpawnResult, type Speaker } from "./spawns.ts";
 
@@ -234,14 +234,3 @@ const FRAME = /^<user_input(?: [^>]*)?>([\s\S]*)<\/user_input>\s*$/;
 
 /** What the user typed. */
 const withoutFrame = (text: string) => FRAME.exec(text)?.[1] ?? text;
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};

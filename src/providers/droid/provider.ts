@@ -1,6 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { DroidHooks } from "./hooks.ts";
 import { droid } from "./manifest.ts";
 import { Settings } from "./settings.ts";
@@ -17,8 +18,7 @@ export const provider: Provider = {
   idForm: "a session id is a UUID such as 4e52fa34-9866-4bcb-a63d-6bdd7097bd79",
   rootsForm: "`FACTORY_HOME_OVERRIDE` + `/.factory`, else `~/.factory`",
   roots(env, home) {
-    const given = (env.FACTORY_HOME_OVERRIDE ?? "").split(",").map((dir) => dir.trim());
-    const dirs = given.filter((dir) => dir !== "");
+    const dirs = listIn(env.FACTORY_HOME_OVERRIDE);
     return (dirs.length > 0 ? dirs : [home]).map((dir) => `${dir}/.factory`);
   },
   stream(path) {

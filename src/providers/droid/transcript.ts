@@ -1,11 +1,11 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import type { RecordRead } from "../../core/facts/observation.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { firstLine, readNotice, readTask, readTaskResult, resumedIn, stateOf, TASK, taskIn } from "./tasks.ts";
 
@@ -310,15 +310,4 @@ const NO_TOKENS = {
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
-};
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
 };

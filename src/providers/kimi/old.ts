@@ -1,6 +1,5 @@
 /** The older Kimi CLI (Python, `~/.kimi`), from its sources: docs/formats/kimi.md. */
 import { type AgentKey, ANONYMOUS } from "../../core/facts/ids.ts";
-import type { RecordRead } from "../../core/facts/observation.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import type { EventDraft } from "../../core/views/event.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { endOf } from "./spawns.ts";
 import { tokensOf } from "./tokens.ts";
@@ -278,14 +278,3 @@ const textOf = (value: unknown): string =>
     : asList(value)
         .map((part) => asText(asObject(part)?.text) ?? "")
         .join("");
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};

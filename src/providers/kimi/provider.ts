@@ -1,5 +1,6 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { KimiHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
@@ -9,11 +10,6 @@ import { asSentence } from "./spawns.ts";
 import { State } from "./state.ts";
 import { Wire } from "./wire.ts";
 
-const listIn = (value: string | undefined) =>
-  (value ?? "")
-    .split(",")
-    .map((dir) => dir.trim())
-    .filter((dir) => dir !== "");
 const orElse = (given: readonly string[], usual: string) => (given.length > 0 ? given : [usual]);
 
 const LIVE = { hooks: liveStream("hook", { open: (saved) => new KimiHooks(saved), promptIn: () => null }) };

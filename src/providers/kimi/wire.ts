@@ -1,5 +1,5 @@
 import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
-import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
 import { fingerprintOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
@@ -7,6 +7,7 @@ import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObjec
 import type { EventDraft } from "../../core/views/event.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { NAME } from "./manifest.ts";
 import { firstLine, isSpawn, readEnd, readSpawn, readSpawned, readTask } from "./spawns.ts";
@@ -329,14 +330,3 @@ const textOf = (parts: unknown): string =>
     : asList(parts)
         .map((part) => asText(asObject(part)?.text) ?? "")
         .join("");
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};

@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { ConversationFile, TaskLog } from "./documents.ts";
 import { locate } from "./locate.ts";
@@ -20,8 +21,7 @@ export const provider: Provider = {
     "a conversation id looks like local-conv-1, an agent id like agent-local-6a5da03d-8730-414b-b9b8-34089d0ca325",
   rootsForm: "`LETTA_LOCAL_BACKEND_DIR`, else `~/.letta/lc-local-backend`; also `$TMPDIR/letta-background-*`",
   roots(env, home) {
-    const given = (env.LETTA_LOCAL_BACKEND_DIR ?? "").split(",").map((dir) => dir.trim());
-    const own = given.filter((dir) => dir !== "");
+    const own = listIn(env.LETTA_LOCAL_BACKEND_DIR);
     const temp = (env.TMPDIR || env.TMP || env.TEMP || "/tmp").replace(/[\\/]+$/, "");
     return [...(own.length > 0 ? own : [`${home}/.letta/lc-local-backend`]), `${temp}/letta-background-*`];
   },

@@ -3,6 +3,7 @@ import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { entryIn } from "../kit/pi/entry.ts";
 import { isUntitled } from "../kit/pi/head.ts";
 import { wrapOf } from "../kit/pi/stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { pi } from "./manifest.ts";
@@ -22,13 +23,8 @@ export const provider: Provider = {
   rootsForm:
     "`PI_CODING_AGENT_SESSION_DIR`, else `PI_CODING_AGENT_DIR` + `/sessions`, else `~/.pi/agent/sessions`; also `$TMPDIR/pi-subagents-*`",
   roots(env, home) {
-    const list = (value: string | undefined) =>
-      (value ?? "")
-        .split(",")
-        .map((dir) => dir.trim())
-        .filter((dir) => dir !== "");
-    const sessions = list(env.PI_CODING_AGENT_SESSION_DIR);
-    const agents = list(env.PI_CODING_AGENT_DIR);
+    const sessions = listIn(env.PI_CODING_AGENT_SESSION_DIR);
+    const agents = listIn(env.PI_CODING_AGENT_DIR);
     const own =
       sessions.length > 0
         ? sessions

@@ -1,7 +1,7 @@
 import type { Exchange } from "../../core/facts/exchange.ts";
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
 import { threadKey } from "../../core/facts/ids.ts";
-import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
 import type {
   BlockRow,
   EndedRow,
@@ -18,6 +18,7 @@ import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core
 import { readRecorded } from "../../core/ports/recording.ts";
 import { type JsonObject, jsonText } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { RECORD } from "../kit/record.ts";
 import { NAME } from "./anonymous.ts";
 import { partOf } from "./blocks.ts";
 import { type CallerInfo, Callers } from "./callers.ts";
@@ -55,17 +56,6 @@ const SOON_MS = 10 * 60_000;
 
 /** The thread of requests without a known agent. */
 const NOBODY = threadKey(NAME, "other");
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};
 
 /** Reads recorded API traffic: the agent of each request, what it states about other agents, and its usage. */
 export class Traffic implements Parser {

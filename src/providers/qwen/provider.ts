@@ -1,6 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { QwenHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { qwen } from "./manifest.ts";
@@ -22,14 +23,9 @@ export const provider: Provider = {
   idForm: "a session id is a UUID such as 5c26e3ea-c8f2-4441-9451-f3e08486fb6f",
   rootsForm: "`QWEN_HOME`, else `~/.qwen`; also `QWEN_RUNTIME_DIR`",
   roots(env, home) {
-    const list = (value: string | undefined) =>
-      (value ?? "")
-        .split(",")
-        .map((dir) => dir.trim())
-        .filter((dir) => dir !== "");
-    const homes = list(env.QWEN_HOME);
+    const homes = listIn(env.QWEN_HOME);
     // QWEN_RUNTIME_DIR moves the records alone; the settings stay.
-    return [...(homes.length > 0 ? homes : [`${home}/.qwen`]), ...list(env.QWEN_RUNTIME_DIR)];
+    return [...(homes.length > 0 ? homes : [`${home}/.qwen`]), ...listIn(env.QWEN_RUNTIME_DIR)];
   },
   stream(path) {
     const found = locate(path);

@@ -1,5 +1,4 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import type { RecordRead } from "../../core/facts/observation.ts";
 import { fingerprintOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
@@ -8,6 +7,7 @@ import type { EventDraft } from "../../core/views/event.ts";
 import { callsIn, responsesIn, textIn, thoughtsIn } from "../kit/gemini-parts.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import type { QwenFile } from "./locate.ts";
 import { isSpawn, readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
@@ -269,14 +269,3 @@ export class Transcript implements Parser {
     return { speaker: this.#agent, keys, at: asTime(json.timestamp), kind, text, tool: null, response: null };
   }
 }
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};

@@ -1,6 +1,7 @@
 import type { Manifest } from "../../../core/ports/manifest.ts";
 import type { FileStream, Provider, Stream } from "../../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../live-stream.ts";
+import { listIn } from "../roots.ts";
 import { attachOf } from "./attach.ts";
 import { keysOf } from "./keys.ts";
 import { planFor } from "./plan.ts";
@@ -88,9 +89,3 @@ export function opencodeLike(manifest: Manifest, { vendor, programs, variable, v
     portable: portableOf(name, versions),
   };
 }
-
-const listIn = (value: string | undefined) =>
-  (value ?? "")
-    .split(",")
-    .map((dir) => dir.trim())
-    .filter((dir) => dir !== "");
