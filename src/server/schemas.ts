@@ -199,6 +199,7 @@ export const Why = v.pipe(
     parent: text,
     forkedFrom: text,
     parentEvidence: v.array(evidence),
+    undecided: v.array(v.string()),
     status: v.object({ status, statusSource: source, statusReason: v.string(), activity: text }),
     statusEvidence: v.array(v.object({ at: time, says: v.string(), source: v.string(), from: text })),
   }),

@@ -1,7 +1,7 @@
 /**
  * Generated histories with many conflicts: several threads, forks with copies of other threads' records, equal prompts,
  * contradictory parents, cycles, orphans, threads without records, ends of unknown agents, refused files, and internal
- * work of the product. Few names are used, so that they collide often.
+ * work of the product, and shell commands that may have started threads. Few names are used, so that they collide often.
  */
 import fc from "fast-check";
 import {
@@ -15,6 +15,7 @@ import {
   type RecordKey,
   recordKey,
   threadKey,
+  threadOf,
 } from "../../src/core/facts/ids.ts";
 import type { Fact, Observation, RecordState } from "../../src/core/facts/observation.ts";
 import { ORIGINS, type Origin } from "../../src/core/facts/origin.ts";
@@ -103,6 +104,37 @@ const ending: fc.Arbitrary<Saying> = fc
 const offering: fc.Arbitrary<Saying> = fc
   .record({ call: anyCall, match: anyMatch })
   .map((offer) => () => ({ type: "call-offers", ...offer }));
+const FOLDER = "/work";
+const anyPrompt = fc.constantFrom("review the first file", "review the second file");
+const anyAnswer = fc.constantFrom("everything is fine", "nothing is fine");
+/** A shell command that starts the product, or a script. */
+const shelling: fc.Arbitrary<Saying> = fc
+  .record({
+    call: anyCall,
+    prompt: anyPrompt,
+    open: fc.boolean(),
+    background: fc.boolean(),
+    times: fc.constantFrom(1, 2, null),
+    isScript: fc.boolean(),
+    thread: fc.option(anyThread, { freq: 2 }),
+  })
+  .map(({ call, prompt, isScript, ...launch }) => () => ({
+    type: "shell-called",
+    call,
+    command: "toy run",
+    folders: [FOLDER],
+    launches: isScript ? [] : [{ ...launch, provider: TOY, prompts: [[prompt]], headless: true }],
+    ...(launch.background ? { background: true as const } : {}),
+  }));
+const returning: fc.Arbitrary<Saying> = fc
+  .record({ call: anyCall, calledAt: time, printed: fc.array(anyThread, { maxLength: 2 }), output: anyAnswer })
+  .map((result) => () => ({ type: "shell-returned", folders: [FOLDER], ...result }));
+const beginning: fc.Arbitrary<Saying> = fc.constantFrom(true, false, undefined).map((interactive) => (holder) => ({
+  type: "thread-began",
+  thread: threadOf(holder),
+  cwd: FOLDER,
+  ...(interactive === undefined ? {} : { interactive }),
+}));
 const hiding: fc.Arbitrary<Saying> = fc
   .record({
     what: fc.constantFrom("compaction", "title"),
@@ -122,6 +154,7 @@ interface Exchange {
     readonly at: number | null;
     readonly state: RecordState | null;
     readonly calls: readonly CallKey[];
+    readonly text: string | null;
     readonly sayings: readonly Saying[];
   }[];
 }
@@ -145,7 +178,11 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
       at: time,
       state: fc.constantFrom<(RecordState | null)[]>("answered", "failed", "interrupted", "open", null),
       calls: fc.uniqueArray(anyCall, { maxLength: 2 }),
-      sayings: fc.array(fc.oneof(spawning, naming, answering, ending, offering, hiding), { maxLength: 2 }),
+      text: fc.option(anyAnswer, { freq: 2 }),
+      sayings: fc.array(
+        fc.oneof(spawning, naming, answering, ending, offering, hiding, shelling, returning, beginning),
+        { maxLength: 2 },
+      ),
     }),
     { minLength: 1, maxLength: 3 },
   ),
@@ -175,6 +212,14 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
         says: "it names its parent",
       }),
     ),
+  fc.tuple(anyone, anyPrompt).map(([agent, prompt]): Fact => ({ type: "agent-described", agent, prompt, cwd: FOLDER })),
+  fc.tuple(anyThread, fc.array(fc.tuple(anyone, fc.boolean(), fc.option(anyCall)), { maxLength: 2 })).map(
+    ([thread, starters]): Fact => ({
+      type: "starter-seen",
+      thread,
+      starters: starters.map(([agent, exact, call]) => ({ agent, exact, call, says: "names an agent" })),
+    }),
+  ),
   fc
     .tuple(anyThread, fc.integer({ min: 0, max: 2 }))
     .map(([of, rank]): Fact => ({ type: "thread-titled", of, title: `title ${rank}`, rank })),
@@ -273,7 +318,7 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
     ...echoes.map((echo) => (echo.origin === "proxy" ? echo : { ...echo, holder: owner })),
   ];
   return holders.flatMap(({ holder, rows: held, origin }) =>
-    rows.slice(0, held).flatMap(({ at, state, calls, sayings }, rowNumber) => {
+    rows.slice(0, held).flatMap(({ at, state, calls, text, sayings }, rowNumber) => {
       const keys: RecordKey[] = [
         recordKey(TOY, `row ${exchangeNumber}.${rowNumber}`),
         ...(response ? [responseKey] : []),
@@ -286,7 +331,7 @@ function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchang
           certain: true,
           calls: calls.map((call) => ({ call, name: "Spawn" })),
           results: [],
-          text: null,
+          text,
           message: true,
         },
         ...(response ? [modelCall(responseKey, rowNumber)] : []),

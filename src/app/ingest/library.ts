@@ -19,6 +19,7 @@ import { type Discovery, type Found, knownAs, lookAt, objectPath, type RootSeen 
 import { readPage } from "./first-page.ts";
 import { Forests } from "./forests.ts";
 import { toRead } from "./groups.ts";
+import { homesOf } from "./homes.ts";
 import { Index, indexPath } from "./index-file.ts";
 import type { LibraryOptions, ThreadFilter, ThreadRow } from "./library-options.ts";
 import { lookAround, miss } from "./look.ts";
@@ -39,6 +40,7 @@ const IGNORES_CASE = process.platform === "darwin" || process.platform === "win3
 /** The records of all agents on this machine, as of the last `refresh`. */
 export class Library {
   readonly #options: LibraryOptions;
+  readonly #homeOf: NonNullable<LinkContext["homeOf"]>;
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
@@ -54,6 +56,7 @@ export class Library {
 
   constructor(options: LibraryOptions) {
     this.#options = options;
+    this.#homeOf = homesOf(options.env, options.providers ?? PROVIDERS);
     this.index = options.store instanceof Index ? options.store : Index.of(options.store);
   }
 
@@ -325,6 +328,7 @@ export class Library {
       staleAfterMs,
       manual,
       under,
+      homeOf: this.#homeOf,
       onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest),
     };
   }

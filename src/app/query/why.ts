@@ -1,6 +1,7 @@
-import { nativeCall, placeOf } from "../../core/facts/ids.ts";
+import { type AgentKey, nativeCall, placeOf } from "../../core/facts/ids.ts";
 import type { ParentEvidence } from "../../core/link/evidence.ts";
 import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
+import type { Undecided } from "../../core/link/start-matching.ts";
 
 /** All evidence for an agent's parent and status, and what decided. */
 export function explain(forest: Forest, agent: LinkedAgent) {
@@ -22,6 +23,7 @@ export function explain(forest: Forest, agent: LinkedAgent) {
     parent: uriOf(agent.parent),
     forkedFrom: uriOf(agent.forkedFrom),
     parentEvidence: agent.parent === null ? [] : agent.evidence.map(piece),
+    undecided: agent.undecided === null ? [] : undecidedText(agent.undecided, (key) => uriOf(key) ?? key),
     status: { status, statusSource, statusReason, activity },
     statusEvidence: [
       ...agent.statements.map((s) => ({
@@ -42,6 +44,15 @@ export function explain(forest: Forest, agent: LinkedAgent) {
           ]),
     ],
   };
+}
+
+/** Who may have started the thread, one sentence each. */
+function undecidedText({ commands, agents, rivals }: Undecided, nameOf: (key: AgentKey) => string): readonly string[] {
+  return [
+    ...commands.map(({ agent, name }) => `${nameOf(agent)} may have started it with ${name}`),
+    ...agents.map((agent) => `${nameOf(agent)} may have started it: its process belongs to that session`),
+    ...rivals.map((rival) => `the same command may have started ${nameOf(rival)} instead`),
+  ];
 }
 
 const OWN_STATES = {

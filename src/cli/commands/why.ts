@@ -16,6 +16,8 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
   if (found.parent === null) {
     lines.push("parent: none; this is a top-level thread");
     if (found.forkedFrom !== null) lines.push(`it began as a copy of ${found.forkedFrom}`);
+    if (found.undecided.length > 0) lines.push(colors.yellow("undecided: an agent may have started it"));
+    for (const text of found.undecided) lines.push(`  open     ${oneLine(text)}`);
   } else {
     lines.push(`parent: ${found.parent}`);
     for (const e of found.parentEvidence) {

@@ -45,7 +45,11 @@ export type Fact =
   | MessageSent
   | ProcessSeen
   | Waits
-  | PlanStated;
+  | PlanStated
+  | ThreadBegan
+  | ShellCalled
+  | ShellReturned
+  | StarterSeen;
 
 /** Strongest first: statements of the provider itself override what is read from records; inference is the weakest. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
@@ -402,6 +406,84 @@ export interface PidMark {
   /** The machine or container of the pid. */
   readonly domain: string | null;
   readonly startedAt: number | null;
+}
+
+/** A top-level thread began, at the time of the observation. Threads of sub-agents need no such fact. */
+export interface ThreadBegan {
+  readonly type: "thread-began";
+  readonly thread: AgentKey;
+  readonly cwd: string;
+  /** A person can type into it; omitted if the product does not record it. */
+  readonly interactive?: boolean;
+}
+
+/** A tool call runs a shell command that starts an agent's product, or a script that may start one. */
+export interface ShellCalled {
+  readonly type: "shell-called";
+  readonly call: CallKey;
+  /** The beginning of the command. */
+  readonly command: string;
+  /** The folders in which it may start agents; null if unknown. */
+  readonly folders: readonly string[] | null;
+  /** Empty for a script whose content is unknown. */
+  readonly launches: readonly Launch[];
+  /** Parts of it may run after it has returned. */
+  readonly background?: true;
+  /** Agents may begin long after it has returned. */
+  readonly delayed?: true;
+}
+
+/** A start of a product by a shell command. */
+export interface Launch {
+  readonly provider: string;
+  /**
+   * The arguments of which one is the prompt. Each is a list of literal pieces; between two of them is text that only
+   * the shell knew.
+   */
+  readonly prompts: readonly (readonly string[])[];
+  /** The prompt may be something that the command does not contain. */
+  readonly open: boolean;
+  /** The thread, if the command names its id. */
+  readonly thread: AgentKey | null;
+  /** How often it is started; null if unknown. */
+  readonly times: number | null;
+  /** The command may return before it ends. */
+  readonly background: boolean;
+  readonly headless: boolean;
+}
+
+/** The result of such a call. */
+export interface ShellReturned {
+  readonly type: "shell-returned";
+  readonly call: CallKey;
+  readonly calledAt: number | null;
+  readonly folders: readonly string[] | null;
+  /** Threads that the started product named in its output, in this order. */
+  readonly printed: readonly AgentKey[];
+  /** The end of the output, without formatting. */
+  readonly output: string;
+  /** The command continues in the background. */
+  readonly continues?: true;
+}
+
+/**
+ * Agents that the process of a thread names: in its environment, or as its ancestors. At the time when the process
+ * started, because a later process of the same thread only continued it.
+ */
+export interface StarterSeen {
+  readonly type: "starter-seen";
+  readonly thread: AgentKey;
+  /** Empty if it is known that no agent started it. */
+  readonly starters: readonly Starter[];
+}
+
+export interface Starter {
+  /** The agent; if `exact` is false its thread: then any agent of that thread, or of one below it, may be meant. */
+  readonly agent: AgentKey;
+  readonly exact: boolean;
+  readonly call: CallKey | null;
+  /** Continues the sentence "its process …". */
+  readonly says: string;
 }
 
 type Of<T extends Fact["type"]> = Extract<Observation, { type: T }>;

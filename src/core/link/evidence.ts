@@ -14,6 +14,8 @@ export interface ParentEvidence {
   readonly from: ObservationId | null;
   /** The proxied request that a manual link names as the parent. */
   readonly request?: string;
+  /** A shell command of the parent started it as a thread of its own. */
+  readonly external?: true;
 }
 
 /** The rule for an agent that is only known from its spawn call. */

@@ -87,6 +87,8 @@ function callsNamed(o: Observation): readonly CallKey[] {
     case "call-offers":
     case "call-refused":
     case "agents-stated":
+    case "shell-called":
+    case "shell-returned":
       return [o.call];
     case "call-aliased":
       return [o.alias, o.call];

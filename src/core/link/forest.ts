@@ -5,6 +5,7 @@ import type { ParentEvidence } from "./evidence.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import type { OwnerOf } from "./originals.ts";
 import type { TotalsOf } from "./reconcile.ts";
+import type { Undecided } from "./start-matching.ts";
 import type { AgentState } from "./states.ts";
 
 export interface LinkedAgent extends GatheredAgent, AgentState {
@@ -27,6 +28,8 @@ export interface LinkedAgent extends GatheredAgent, AgentState {
   readonly revealed: readonly ModelCall[];
   /** Usage that only a total states, for all agents of the thread together. */
   readonly undivided: readonly ModelCall[];
+  /** An agent may have started the thread; null if that is decided, or if nothing suggests it. */
+  readonly undecided: Undecided | null;
 }
 
 export interface Forest {

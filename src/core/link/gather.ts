@@ -133,8 +133,7 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased")
-      mention(fact.speaker);
+    if (!CREATES_NO_AGENT.has(fact.type)) mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -179,6 +178,11 @@ export function gatherAgents(
       case "agents-stated":
       case "agent-aliased":
       case "file-refused":
+      // An id in the output of a command may be no agent at all.
+      case "thread-began":
+      case "shell-called":
+      case "shell-returned":
+      case "starter-seen":
         break;
       default:
         fact satisfies never;
@@ -188,6 +192,14 @@ export function gatherAgents(
   const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
+
+/** Facts that do not show that their speaker is an agent. */
+const CREATES_NO_AGENT: ReadonlySet<Observation["type"]> = new Set([
+  "process-seen",
+  "file-refused",
+  "agent-aliased",
+  "starter-seen",
+] as const);
 
 function gatherOne(
   key: AgentKey,

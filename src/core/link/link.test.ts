@@ -270,6 +270,7 @@ function mentionedIn(o: Observation): AgentKey[] {
     case "process-seen":
     case "file-refused":
     case "agent-aliased":
+    case "starter-seen":
       return [];
     default:
       return [o.speaker];

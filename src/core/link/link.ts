@@ -11,6 +11,7 @@ import { withoutOwnWork } from "./own-work.ts";
 import { decideParents, type ManualLink } from "./parents.ts";
 import { totalsIn, usageFromTotals } from "./reconcile.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
+import { type HomeOf, startedThreads } from "./shell-runs.ts";
 import { decideStates } from "./states.ts";
 
 export interface LinkOptions {
@@ -18,6 +19,8 @@ export interface LinkOptions {
   readonly liveness: Liveness;
   readonly manual?: readonly ManualLink[];
   readonly staleAfterMs?: number;
+  /** Without it all files have the same home. */
+  readonly homeOf?: HomeOf;
 }
 
 /**
@@ -31,12 +34,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
   const { facts, folded, ownerOf, nameOf, copiedFrom, looked } = originalsIn([...observations], folds, manual);
   // What is known of each agent, and its parent. Internal work of the product is not an agent.
   const gathered = gatherAgents(facts, ownerOf, [], folded);
-  const parentage = decideParents(facts, withThreads(gathered.keys()), manual, folded);
+  const known = startedThreads(facts, gathered, options.homeOf);
+  const parentage = decideParents(facts, withThreads(gathered.keys()), manual, folded, known);
   const { agents, parentOf, infoOf, ownBehalf } = withoutOwnWork(facts, gathered, parentage);
   // The tree, parents before children, and the names in it.
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
   const lastActivity = subtreeActivity(order, infoOf);
-  const names = nameAll(order, parentOf, parentage.spawnCall);
+  const names = nameAll(order, parentOf, parentage.spawnCall, parentage.isExternal);
   // Usage that only totals contain, and the status of each agent.
   const totalsOf = totalsIn(gathered, copiedFrom);
   const { revealed, undivided } = usageFromTotals(gathered, totalsOf);
@@ -44,11 +48,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
 
   const linked = ({ key, depth, children }: Place): LinkedAgent => {
     const [info, parent] = [infoOf(key), parentOf(key)];
+    const isExternal = parentage.isExternal(key);
     return {
       ...info,
       ...of(names, key),
       ...of(states, key),
-      kind: info.kind ?? parentage.unseen.get(key) ?? null,
+      kind: isExternal ? "external" : (info.kind ?? parentage.unseen.get(key) ?? null),
       warnings: [...info.warnings, ...(parentage.lost.get(key) ?? [])],
       parent,
       depth,
@@ -56,10 +61,11 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
       evidence: parentage.evidence.get(key) ?? [],
       spawnCall: parentage.spawnCall(key),
       lastActivity: lastActivity.get(key) ?? null,
-      forkedFrom: parent === null ? (info.statedFork ?? copiedFrom.get(key) ?? null) : null,
+      forkedFrom: parent === null || isExternal ? (info.statedFork ?? copiedFrom.get(key) ?? null) : null,
       ownBehalf: ownBehalf.get(key) ?? [],
       revealed: revealed.get(key) ?? [],
       undivided: undivided.get(key) ?? [],
+      undecided: parent === null ? (parentage.undecided.get(key) ?? null) : null,
     };
   };
   const roots = order.filter(({ depth }) => depth === 0).map(({ key }) => key);

@@ -1,5 +1,6 @@
 import { type AgentKey, recordIn, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
+import { lineageKeys } from "./lineage-keys.ts";
 
 /**
  * The observation with every agent that it mentions replaced.
@@ -27,7 +28,23 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
     case "thread-titled":
       return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
     case "process-seen":
+    case "thread-began":
       return { ...mapped, thread: map(mapped.thread) };
+    case "starter-seen":
+      return {
+        ...mapped,
+        thread: map(mapped.thread),
+        starters: mapped.starters.map((starter) => ({ ...starter, agent: map(starter.agent) })),
+      };
+    case "shell-called":
+      return {
+        ...mapped,
+        launches: mapped.launches.map((launch) =>
+          launch.thread === null ? launch : { ...launch, thread: map(launch.thread) },
+        ),
+      };
+    case "shell-returned":
+      return { ...mapped, printed: mapped.printed.map(map) };
     case "agent-aliased":
       return { ...mapped, alias: map(mapped.alias), agent: map(mapped.agent) };
     case "agents-stated":
@@ -56,7 +73,7 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
 export function crossKeys(o: Observation): readonly string[] {
   switch (o.type) {
     case "record":
-      return [recordIn(o)].filter((key) => key !== undefined);
+      return [recordIn(o), ...(o.text === null ? [] : lineageKeys(o))].filter((key) => key !== undefined);
     case "model-call":
       return [o.alias, o.fingerprint].filter((key) => key !== undefined);
     case "spawn-match":
@@ -66,6 +83,11 @@ export function crossKeys(o: Observation): readonly string[] {
       return o.offers;
     case "thread-titled":
       return typeof o.of === "string" ? otherThreads(o) : [o.of.record];
+    case "agent-described":
+    case "thread-began":
+    case "shell-called":
+    case "shell-returned":
+      return [...otherThreads(o), ...lineageKeys(o)];
     default:
       return otherThreads(o);
   }

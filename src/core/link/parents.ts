@@ -4,8 +4,11 @@ import type { Problem } from "../facts/problem.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
 import { cutCycles } from "./cycles.ts";
 import { Evidence, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
+import { decideStarts } from "./external.ts";
 import type { Fold } from "./fold.ts";
+import type { StartedThread } from "./shell-runs.ts";
 import { matchCalls } from "./spawn-matching.ts";
+import type { Undecided } from "./start-matching.ts";
 import { unseenAgents } from "./unseen-agents.ts";
 
 export interface ManualLink {
@@ -31,6 +34,10 @@ export interface Parentage {
   /** Warnings for agents whose sub-agents are only known by number. */
   readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
+  /** Whether a shell command of its parent started it. */
+  readonly isExternal: (agent: AgentKey) => boolean;
+  /** Threads that an agent may have started, between what it cannot be decided. */
+  readonly undecided: ReadonlyMap<AgentKey, Undecided>;
   readonly problems: readonly Problem[];
 }
 
@@ -40,6 +47,7 @@ export function decideParents(
   mentioned: Iterable<AgentKey>,
   manual: readonly ManualLink[],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
+  known: readonly StartedThread[] = [],
 ): Parentage {
   const agents = new Set(mentioned);
   const calls = new CallBook(facts, folded);
@@ -54,6 +62,9 @@ export function decideParents(
   for (const link of early) evidence.add(link.child, byHand(link, calls));
   const matched = evidence.calls();
   for (const match of matchCalls(facts, calls, evidence, matched)) evidence.add(match.child, match.evidence);
+  const isFree = (thread: AgentKey) => evidence.of(thread).every(({ source }) => source === "manual");
+  const starts = decideStarts({ facts, agents: known, isFree, resolve: calls.resolve });
+  for (const { child, ...piece } of starts.evidence) evidence.add(child, { ...piece, external: true });
   const unseen = unseenAgents(facts, calls, matched);
   for (const { agent, evidence: piece } of unseen.agents) {
     agents.add(agent);
@@ -73,6 +84,8 @@ export function decideParents(
     parents,
     unseen: new Map(unseen.agents.map(({ agent, kind }) => [agent, kind])),
     lost: unseen.warnings,
+    isExternal: (agent) => evidence.of(agent).find((e) => e.parent === parents.get(agent))?.external === true,
+    undecided: starts.undecided,
     problems: [...unknown.map(unknownLink), ...conflicting, ...cycles],
     ...callsOfAgents(agents, evidence, calls),
   };
@@ -137,7 +150,9 @@ function callsOfAgents(
   evidence: Evidence,
   calls: CallBook,
 ): Pick<Parentage, "spawnCall" | "agentsOfCall"> {
-  const callOf = (agent: AgentKey) => evidence.of(agent).find((e) => e.call !== null)?.call ?? undefined;
+  // The result of a shell command says nothing about the state of the agents that it started.
+  const callOf = (agent: AgentKey) =>
+    evidence.of(agent).find((e) => e.call !== null && e.external !== true)?.call ?? undefined;
   const byCall = Map.groupBy(agents, callOf);
   return {
     spawnCall: (agent) => {

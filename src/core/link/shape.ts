@@ -53,18 +53,22 @@ export interface AgentNames {
   readonly provider: string;
 }
 
-/** An agent's URI is its top-level thread and its own id; a thread of another product keeps its own. */
+/**
+ * An agent's URI is its top-level thread and its own id. A thread of another product, or one that a shell command
+ * started, keeps its own.
+ */
 export function nameAll(
   order: readonly Place[],
   parentOf: (key: AgentKey) => AgentKey | null,
   callOf: (key: AgentKey) => SpawnCall | undefined,
+  isExternal: (key: AgentKey) => boolean = () => false,
 ) {
   const names = new Map<AgentKey, AgentNames>();
   for (const { key } of order) {
     const { provider, thread, agent } = partsOf(key);
     const parent = parentOf(key);
     const above = parent === null ? undefined : names.get(parent);
-    const isRoot = above === undefined || above.provider !== provider;
+    const isRoot = above === undefined || above.provider !== provider || isExternal(key);
     const sessionId = isRoot ? thread : above.sessionId;
     const call = callOf(key);
     const own = agent !== null && call !== undefined && isAnonymous(agent) ? nativeCall(call.call) : agent;

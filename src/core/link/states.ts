@@ -84,7 +84,7 @@ export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE
       process: process.is,
     });
   }
-  return withProcessWaits(withBackgroundWaits(alone, order), infoOf, processes);
+  return withProcessWaits(withBackgroundWaits(alone, order, parentage), infoOf, processes);
 }
 
 /**
@@ -208,7 +208,7 @@ function missingText(
  * An agent whose own response is complete is still running while its live process waits for agents below it, since they
  * will revive it. Not after its end was reported to its parent: they then report to the thread instead.
  */
-function withBackgroundWaits(states: States, order: readonly Place[]): States {
+function withBackgroundWaits(states: States, order: readonly Place[], { isExternal }: Parentage): States {
   const after = new Map(states);
   const running = new Map<AgentKey, number>();
   for (const { key, children } of order.toReversed()) {
@@ -220,7 +220,8 @@ function withBackgroundWaits(states: States, order: readonly Place[]): States {
       state.verdict.statusSource !== "parent_rollout" &&
       state.process === "alive";
     if (waits) after.set(key, { ...state, verdict: waiting(below), ending: null });
-    running.set(key, below + (waits || state.verdict.status === "running" ? 1 : 0));
+    // An agent in a process of its own revives nobody.
+    running.set(key, isExternal(key) ? 0 : below + (waits || state.verdict.status === "running" ? 1 : 0));
   }
   return after;
 }

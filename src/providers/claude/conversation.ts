@@ -3,6 +3,7 @@ import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation
 import { isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
@@ -14,6 +15,7 @@ export interface ConversationMemory {
   readonly spawns: readonly (readonly [string, SpawnCalled["makes"]])[];
   readonly modelTools: readonly (readonly [string, ModelCallMissing])[];
   readonly ended: string;
+  readonly shells: ShellMemory;
 }
 
 /** Reads messages and tool calls row by row; the same for rows of a transcript and of the output stream. */
@@ -23,15 +25,22 @@ export class Conversation {
   readonly #modelTools: Map<string, ModelCallMissing>;
   /** The last model call reported. */
   #ended: string;
+  readonly #shells: ShellCalls;
 
   constructor(memory?: ConversationMemory) {
     this.#spawns = new Map(memory?.spawns);
     this.#modelTools = new Map(memory?.modelTools);
     this.#ended = memory?.ended ?? "";
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): ConversationMemory {
-    return { spawns: [...this.#spawns], modelTools: [...this.#modelTools], ended: this.#ended };
+    return {
+      spawns: [...this.#spawns],
+      modelTools: [...this.#modelTools],
+      ended: this.#ended,
+      shells: this.#shells.save(),
+    };
   }
 
   /** `askedAt`: when the request was sent that this row responds to, if recorded. */
@@ -71,11 +80,26 @@ export class Conversation {
         if (to !== null) out.add({ type: "message-sent", to: LEADS.has(to) ? key.thread(session) : { named: to } });
         const missing = MODEL_TOOLS.get(block.name);
         if (missing !== undefined) this.#modelTools.set(block.id, missing);
+        if (block.name === SHELL)
+          this.#shells.called(
+            out,
+            key.call(session, block.id),
+            commandIn(block.input, "command"),
+            asNonBlank(row.json.cwd),
+            row.at,
+            asObject(block.input)?.run_in_background === true,
+          );
       }
       if (block.is === "tool-result") {
         readToolResult(out, block, row, session, this.#spawns.get(block.id) ?? null);
         const missing = this.#modelTools.get(block.id);
         if (missing !== undefined && !block.isError) out.add(missing);
+        this.#shells.returned(out, key.call(session, block.id), {
+          text: block.text,
+          at: row.at,
+          continues:
+            asNonBlank(asObject(row.json.toolUseResult)?.backgroundTaskId) !== null || IN_BACKGROUND.test(block.text),
+        });
       }
     }
   }
@@ -103,6 +127,10 @@ export class Conversation {
     out.add({ type: "model-call", ...call, chars: isFinal ? 0 : writtenChars(row) });
   }
 }
+
+const SHELL = "Bash";
+/** Agent files contain only the text of the result. */
+const IN_BACKGROUND = /^Command (?:running in background|was manually backgrounded)/;
 
 /** Names that team members use for the thread they work for. */
 const LEADS = new Set(["main", "team-lead"]);

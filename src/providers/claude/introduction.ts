@@ -41,6 +41,7 @@ export interface IntroductionMemory {
   readonly begun: boolean;
   readonly damaged: boolean;
   readonly lacksBeginning: boolean;
+  readonly isBeginStated: boolean;
 }
 
 /**
@@ -58,6 +59,7 @@ export class Introduction {
   /** A record before that could not be read. */
   damaged: boolean;
   #lacksBeginning: boolean;
+  #isBeginStated: boolean;
 
   constructor(of: TranscriptOf, file: SourceFile, memory?: IntroductionMemory) {
     this.#of = of;
@@ -68,6 +70,7 @@ export class Introduction {
     this.begun = memory?.begun ?? false;
     this.damaged = memory?.damaged ?? false;
     this.#lacksBeginning = memory?.lacksBeginning ?? false;
+    this.#isBeginStated = memory?.isBeginStated ?? false;
   }
 
   save(): IntroductionMemory {
@@ -78,6 +81,7 @@ export class Introduction {
       begun: this.begun,
       damaged: this.damaged,
       lacksBeginning: this.#lacksBeginning,
+      isBeginStated: this.#isBeginStated,
     };
   }
 
@@ -146,6 +150,7 @@ export class Introduction {
     )
       return;
     this.#last = { speaker, cwd, gitBranch, version };
+    this.#stateBegin(out, row, speaker, session);
     const [folder, branch, productVersion] = [asNonBlank(cwd), asNonBlank(gitBranch), asNonBlank(version)];
     const described: AgentDescribed = {
       type: "agent-described",
@@ -162,6 +167,16 @@ export class Introduction {
       atLeast(productVersion, MARKS_PROCESS_SINCE)
     )
       this.#describe(out, { type: "agent-described", agent: key.thread(session), marksProcess: true }, session);
+  }
+
+  /** States once when and where the thread began. */
+  #stateBegin(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    const cwd = asNonBlank(row.json.cwd);
+    if (this.#isBeginStated || cwd === null || row.at === null || session === null || speaker !== key.thread(session))
+      return;
+    this.#isBeginStated = true;
+    const interactive = row.json.entrypoint === "cli" ? { interactive: true } : {};
+    out.add({ type: "thread-began", thread: speaker, cwd, ...interactive });
   }
 
   /** Places the agent in its thread, as a fallback. */

@@ -44,6 +44,9 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
       ? { marksProcess: true as const }
       : {}),
   });
+  const cwd = asNonBlank(meta.cwd);
+  if (parent === null && cwd !== null)
+    out.add({ type: "thread-began", thread: agent, cwd, ...(meta.source === "cli" ? { interactive: true } : {}) });
   if (parent === null || parent === id) return origin;
   const says = `the first line of its file names thread ${parent} as its parent`;
   out.add({

@@ -3,6 +3,8 @@ export type CodexFile =
   /** `name` stays the same if the file is archived or packed. */
   | { readonly is: "rollout"; readonly thread: string; readonly name: string; readonly packed: boolean }
   | { readonly is: "lock"; readonly thread: string }
+  /** The environment of a process, at the time when it was written. */
+  | { readonly is: "snapshot"; readonly thread: string; readonly at: number }
   /** Codex's own list of threads; the number increases with its schema. */
   | { readonly is: "state" };
 
@@ -13,6 +15,7 @@ const ROLLOUT = new RegExp(
   "i",
 );
 const LOCK = new RegExp(`^thread-writer-locks/(${UUID})\\.lock$`, "i");
+const SNAPSHOT = new RegExp(`^shell_snapshots/(${UUID})\\.(\\d{13,19})\\.sh$`, "i");
 
 const STATE = /^state(?:_\d+)?\.sqlite$/;
 
@@ -21,6 +24,9 @@ export function locate(path: string): CodexFile | null {
   const [, name, thread, packed] = ROLLOUT.exec(path) ?? [];
   if (name !== undefined && thread !== undefined)
     return { is: "rollout", thread: thread.toLowerCase(), name, packed: packed !== undefined };
+  const [, seen, nanoseconds] = SNAPSHOT.exec(path) ?? [];
+  if (seen !== undefined && nanoseconds !== undefined)
+    return { is: "snapshot", thread: seen.toLowerCase(), at: Number(nanoseconds.slice(0, 13)) };
   const [, locked] = LOCK.exec(path) ?? [];
   return locked === undefined ? null : { is: "lock", thread: locked.toLowerCase() };
 }

@@ -7,6 +7,7 @@ import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { codex } from "./manifest.ts";
 import { Rollout } from "./rollout.ts";
+import { shellSnapshot } from "./snapshot.ts";
 import { STATE_STREAM } from "./state.ts";
 import { CodexStream, isPrinted, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
@@ -23,7 +24,7 @@ export const provider: Provider = {
   tracedAs: "openai-codex",
   vendor: "openai",
   rootFiles: true,
-  folders: ["sessions", "archived_sessions", "thread-writer-locks"],
+  folders: ["sessions", "archived_sessions", "thread-writer-locks", "shell_snapshots"],
   idForm:
     "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
   rootsForm: "`CODEX_HOME`, else `~/.codex`",
@@ -38,6 +39,8 @@ export const provider: Provider = {
     if (found.is === "state") return STATE_STREAM;
     if (found.is === "lock")
       return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
+    if (found.is === "snapshot")
+      return { shape: "document", open: (file) => shellSnapshot(found.thread, found.at, file) };
     return {
       shape: "lines",
       elsewhere: placesOf(found).filter((place) => place !== path),

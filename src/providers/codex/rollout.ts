@@ -3,6 +3,7 @@ import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
 import { awaits, Collab } from "./collab.ts";
 import { eventsOf } from "./events.ts";
@@ -14,7 +15,7 @@ import { type Mail, mailIn } from "./mail.ts";
 import { itemOf, type Row, readRow, textOf } from "./rows.ts";
 import { errorText } from "./status.ts";
 import { type Counted, TokenCounter } from "./tokens.ts";
-import { type ToolUse, toolUseIn } from "./tools.ts";
+import { readShell, type ToolUse, toolUseIn } from "./tools.ts";
 
 /** The parts of a rollout's path. */
 export interface RolloutOf {
@@ -40,6 +41,8 @@ interface Memory {
   readonly history: unknown;
   readonly tokens: unknown;
   readonly collab: unknown;
+  readonly cwd: string | null;
+  readonly shells: ShellMemory;
 }
 
 /** Large records that are not needed; skipped by their first bytes. */
@@ -78,6 +81,9 @@ export class Rollout implements Parser {
   readonly #history: History;
   readonly #tokens: TokenCounter;
   readonly #collab: Collab;
+  readonly #shells: ShellCalls;
+  /** The folder of the current turn. */
+  #cwd: string | null;
   #last: { readonly line: number; readonly row: Row } | null = null;
   /** The current record: its line, and its offset if another record precedes it. */
   #record = "";
@@ -104,6 +110,8 @@ export class Rollout implements Parser {
     this.#history = new History(this.#thread, memory?.history);
     this.#tokens = new TokenCounter(this.#thread, memory?.tokens);
     this.#collab = new Collab(this.#thread, memory?.collab);
+    this.#shells = new ShellCalls(memory?.shells);
+    this.#cwd = memory?.cwd ?? null;
   }
 
   save(): Memory {
@@ -124,6 +132,8 @@ export class Rollout implements Parser {
       history: this.#history.save(),
       tokens: this.#tokens.save(),
       collab: this.#collab.save(),
+      cwd: this.#cwd,
+      shells: this.#shells.save(),
     };
   }
 
@@ -209,6 +219,7 @@ export class Rollout implements Parser {
     const { path, parent } = introduce(out, row.payload, this.#thread, this.#file);
     this.#path = path;
     this.#parent = parent;
+    this.#cwd = asNonBlank(row.payload.cwd);
     return out;
   }
 
@@ -242,6 +253,7 @@ export class Rollout implements Parser {
     switch (type) {
       case "turn_context":
         this.#model = asNonBlank(payload.model) ?? this.#model;
+        this.#cwd = asNonBlank(payload.cwd) ?? this.#cwd;
         return;
       case "event_msg/task_started":
         return this.#began(out);
@@ -305,7 +317,10 @@ export class Rollout implements Parser {
     this.#isEncryptionStated = true;
   }
 
-  #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, input, text, isError }: ToolUse) {
+  #readTool(out: FindingsOf, row: Row, use: ToolUse) {
+    const { payload, type } = row;
+    const { is, call, name, input, text, isError } = use;
+    readShell(this.#shells, out, row, use, this.#cwd);
     if (is === "call") {
       statePlan(out, input);
       out.add({

@@ -1,4 +1,5 @@
 import type { CallKey } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
 import {
   asList,
   asNonBlank,
@@ -9,6 +10,7 @@ import {
   type JsonObject,
   parseJson,
 } from "../../core/tools/json.ts";
+import { commandIn as commandText, type ShellCalls } from "../kit/launch/shell-calls.ts";
 import * as key from "./keys.ts";
 import { argumentsOf, isCiphertext, itemOf, outputText, type Row } from "./rows.ts";
 
@@ -60,6 +62,33 @@ export function toolUseIn(row: Row, thread: string): ToolUse | null {
     default:
       return commandIn(row, thread);
   }
+}
+
+const SHELLS = new Set(["exec_command", "shell", "shell_command", "local_shell", "container.exec"]);
+/** The command still runs; its later output is in the results of other calls. */
+const STILL_RUNNING = /^(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?Process running with session ID/;
+
+/** States shell commands that start agents. `cwd` is the folder of the turn. */
+export function readShell(shells: ShellCalls, out: FindingsOf, row: Row, use: ToolUse, cwd: string | null): void {
+  const { is, call, name, text } = use;
+  const input = asObject(use.input);
+  if (is !== "result" && name !== null && SHELLS.has(name)) {
+    const seconds = is === "both" ? durationOf(row) : null;
+    const at = row.at !== null && seconds !== null ? row.at - seconds * 1_000 : row.at;
+    // Since 0.166 a URL.
+    const recorded = asNonBlank(itemOf(row)?.json.cwd)?.replace(/^file:\/\//, "");
+    const folder = asNonBlank(input?.workdir) ?? recorded ?? cwd;
+    shells.called(out, call, commandText(input, "cmd", "command"), folder, at);
+  }
+  if (is !== "call")
+    shells.returned(out, call, { text: text ?? "", at: row.at, continues: STILL_RUNNING.test(text ?? "") });
+}
+
+/** How long the command of a record ran, in seconds. */
+function durationOf(row: Row): number | null {
+  const duration = asObject(itemOf(row)?.json.duration);
+  const [secs, nanos] = [asNumber(duration?.secs), asNumber(duration?.nanos)];
+  return secs === null ? null : secs + (nanos ?? 0) / 1e9;
 }
 
 /** In code mode commands run inside JavaScript, and only this record names them. Otherwise it repeats a call. */

@@ -83,6 +83,7 @@ export interface Why {
     readonly says: string;
     readonly from: string | null;
   }[];
+  readonly undecided: readonly string[];
   readonly status: {
     readonly status: Status;
     readonly statusSource: StatusSource;

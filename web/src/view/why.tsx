@@ -39,6 +39,10 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                         </>
                       )}
                     </Show>
+                    <Show when={why().undecided.length > 0}>
+                      {" "}
+                      An agent may have started it; the records do not decide:
+                    </Show>
                   </p>
                 }
               >
@@ -47,6 +51,11 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                     <a href={formatRoute({ page: "agent", uri: parent() })}>{parent()}</a>
                   </p>
                 )}
+              </Show>
+              <Show when={why().undecided.length > 0}>
+                <ul class="undecided">
+                  <For each={why().undecided}>{(text) => <li>{visible(text)}</li>}</For>
+                </ul>
               </Show>
               <ol class="evidence">
                 <For each={why().parentEvidence}>

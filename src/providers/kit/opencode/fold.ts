@@ -1,5 +1,8 @@
 import { asCount, asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
+import { NAMES_PRODUCT } from "../launch/products.ts";
+import { commandIn } from "../launch/shell-calls.ts";
 import { planIn } from "../plan.ts";
+import { SHELL } from "./message.ts";
 import { isDone, type Message, messageOf, partOf, toolOf } from "./shapes.ts";
 import { isSpawn } from "./task.ts";
 
@@ -190,6 +193,7 @@ const INFO = [
   "id",
   "sessionID",
   "role",
+  "path",
   "time",
   "agent",
   "mode",
@@ -209,13 +213,16 @@ function slimInfo(info: JsonObject): JsonObject {
   return info.summary === true ? { ...picked, summary: true } : picked;
 }
 
+/** A shell command that may start an agent. */
+const namesProduct = (input: unknown) => NAMES_PRODUCT.test(commandIn(input, "command") ?? "");
+
 /** Drops tool inputs and outputs, which are most of the bytes, unless they spawn agents or contain plans. */
 function slimPart(json: JsonObject): JsonObject {
   const part = partOf(json);
   const tool = part === null ? null : toolOf(part);
   if (part === null) return json;
   if (part.type === "file") return { id: part.id, type: part.type };
-  if (tool === null || isSpawn(tool)) return json;
+  if (tool === null || isSpawn(tool) || (tool.tool === SHELL && namesProduct(tool.input))) return json;
   const state = asObject(json.state);
   const kept = {
     status: tool.status,

@@ -2,6 +2,7 @@ import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
 import type { RecordRead, RecordState, ToolCalled, ToolResult } from "../../../core/facts/observation.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
+import { commandIn, ShellCalls } from "../launch/shell-calls.ts";
 import { statePlan } from "../plan.ts";
 import type { Keys } from "./keys.ts";
 import {
@@ -127,8 +128,21 @@ function readAssistant(key: Keys, out: FindingsOf, message: Message) {
   for (const { part, tool } of tools) {
     statePlan(out.part({ at: part.start ?? message.created }), tool.input);
     if (isSpawn(tool)) readTask(key, out, part, tool, message.session);
+    readShell(key, out, part, tool, message);
   }
 }
+
+/** A shell command that starts an agent: the call and its result are in one part. */
+function readShell(key: Keys, out: FindingsOf, { start, end }: Part, tool: ToolPart, message: Message) {
+  if (tool.tool !== SHELL) return;
+  const shell = new ShellCalls();
+  const call = key.call(message.session, tool.callId);
+  const cwd = asNonBlank(asObject(tool.input)?.workdir) ?? asNonBlank(asObject(message.info.path)?.cwd);
+  shell.called(out, call, commandIn(tool.input, "command"), cwd, start ?? message.created);
+  if (isDone(tool)) shell.returned(out, call, { text: tool.error ?? tool.output ?? "", at: end });
+}
+
+export const SHELL = "bash";
 
 function calledIn(key: Keys, { start }: Part, tool: ToolPart, session: string): ToolCalled {
   return {

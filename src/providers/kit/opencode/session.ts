@@ -31,6 +31,8 @@ export function readSession(
     ...(info.agent === null ? {} : { agentType: info.agent }),
     ...(tools === null ? {} : { tools }),
   });
+  if (info.parent === null && info.directory !== null && info.created !== null)
+    out.addAt(info.created, { type: "thread-began", thread: agent, cwd: info.directory });
   // Shows activity; a child has been given a task.
   const state = info.parent === null ? null : ("open" as const);
   out.add({ type: "record", role: "other", state, certain: true, calls: [], results: [], text: null, message: false });

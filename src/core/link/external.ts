@@ -1,0 +1,233 @@
+import { type AgentKey, type CallKey, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
+import type { Observation, ObservationOf, Source, Starter } from "../facts/observation.ts";
+import { type ShellRun, type Shells, type StartedThread, shellsIn } from "./shell-runs.ts";
+import { type Candidate, decideCandidates, type Undecided } from "./start-matching.ts";
+
+/** Evidence that an agent's shell command started a thread. */
+export interface StartEvidence {
+  readonly child: AgentKey;
+  readonly parent: AgentKey;
+  readonly call: CallKey | null;
+  readonly rule: StartRule;
+  readonly source: Source;
+  readonly confidence: number;
+  readonly says: string;
+  readonly at: number | null;
+  readonly from: ObservationId;
+}
+
+/** Strongest first. */
+export type StartRule = "environment" | "command names it" | "printed id" | "shell command" | "script output";
+
+export interface Starts {
+  readonly evidence: readonly StartEvidence[];
+  /** Threads that an agent may have started, and why that cannot be decided. */
+  readonly undecided: ReadonlyMap<AgentKey, Undecided>;
+}
+
+const NO_STARTS: Starts = { evidence: [], undecided: new Map() };
+
+export interface StartsOf {
+  readonly facts: readonly Observation[];
+  /** All agents; only threads without a parent can have been started by a command. */
+  readonly agents: readonly StartedThread[];
+  readonly isFree: (thread: AgentKey) => boolean;
+  /** The final name of a call. */
+  readonly resolve: (call: CallKey) => CallKey;
+}
+
+/**
+ * Which threads were started by shell commands of other agents. Only evidence that excludes all other explanations
+ * decides; the order of calls and threads is none.
+ */
+export function decideStarts({ facts, agents, isFree, resolve }: StartsOf): Starts {
+  const shells = shellsIn(facts, agents, isFree, resolve);
+  if (shells === null) return NO_STARTS;
+  const evidence: StartEvidence[] = [];
+  const undecided = new Map<AgentKey, Undecided>();
+  const decided = new Set<AgentKey>();
+  const decide = (piece: StartEvidence, run: ShellRun | null, child: StartedThread) => {
+    evidence.push(piece);
+    decided.add(piece.child);
+    run?.take(child);
+  };
+  const starters = startersOf(facts, shells);
+
+  for (const child of shells.threads) {
+    const stated = starters.get(child.key);
+    const [only] = stated?.starters ?? [];
+    if (stated === undefined || only === undefined || stated.starters.length > 1 || !only.exact) continue;
+    const runs = shells.runs.filter((run) => run.speaker === only.agent && run.mayStart(child) !== null);
+    const named = only.call === null ? undefined : resolve(only.call);
+    const run = runs.find(({ call }) => call === named) ?? (runs.length === 1 ? runs[0] : undefined);
+    decide(byEnvironment(child, only.agent, named ?? run?.call ?? null, only.says, stated), run ?? null, child);
+  }
+  for (const { run, child, piece } of namedInCommandOrOutput(shells, decided)) decide(piece, run, child);
+
+  // No agent started a thread whose process names none.
+  const open = shells.threads.filter(({ key }) => !decided.has(key) && (starters.get(key)?.starters.length ?? 1) > 0);
+  const isOfStarter = (child: StartedThread, run: ShellRun) =>
+    starters.get(child.key)?.starters.some(({ agent, exact }) => {
+      return agent === run.speaker || (!exact && isWithin(threadOf(run.speaker), threadOf(agent), evidence, starters));
+    }) ?? true;
+  // A thread whose process names an agent has that agent's command, before threads that only fit.
+  for (const isStated of [true, false]) {
+    const children = open.filter(({ key }) => starters.has(key) === isStated);
+    const launched = shells.candidates(children).filter(({ child, run }) => isOfStarter(child, run));
+    const named = new Set(launched.map(({ child }) => child));
+    // If its process names the session, a script that ran then may have started it.
+    const inScript = isStated ? shells.anyScripts(children).filter(({ child, run }) => isOfStarter(child, run)) : [];
+    const candidates = [...launched, ...inScript.filter(({ child }) => !named.has(child))];
+    for (const { child, outcome } of decideCandidates(candidates)) {
+      const stated = starters.get(child.key);
+      const says = stated?.starters[0]?.says;
+      if (outcome.is === "undecided") undecided.set(child.key, outcome.between);
+      else if (stated === undefined || says === undefined)
+        decide(byCommand(outcome.by, outcome.call), outcome.by.run, child);
+      else decide(byEnvironment(child, outcome.by.run.speaker, outcome.call, says, stated), outcome.by.run, child);
+    }
+  }
+  const inScripts = shells.scripts(open.filter(({ key }) => !decided.has(key) && !undecided.has(key)));
+  for (const { child, outcome } of decideCandidates(inScripts))
+    if (outcome.is === "decided") decide(byScript(outcome.by, outcome.call), null, child);
+    else undecided.set(child.key, outcome.between);
+  return { evidence, undecided };
+}
+
+type Seen = ObservationOf<"starter-seen">;
+
+/** The agents that the processes of threads name; without those that are only above the nearest one. */
+function startersOf(facts: readonly Observation[], { threads }: Shells): ReadonlyMap<AgentKey, Seen> {
+  const began = new Map(threads.map((thread) => [thread.key, thread.began]));
+  const seen = new Map<AgentKey, Seen>();
+  for (const o of facts) {
+    if (o.type !== "starter-seen") continue;
+    const start = began.get(o.thread);
+    // A later process continued the thread.
+    if (start !== undefined && o.at !== null && o.at > start + CLOCK_MS) continue;
+    const known = seen.get(o.thread);
+    if (
+      known === undefined ||
+      o.starters.length > known.starters.length ||
+      (o.starters.length === known.starters.length && o.id < known.id)
+    )
+      seen.set(o.thread, o);
+  }
+  const isAbove = (above: Starter, below: Starter) =>
+    above !== below &&
+    (seen.get(threadOf(below.agent))?.starters.some(({ agent }) => threadOf(agent) === threadOf(above.agent)) ?? false);
+  return new Map(
+    [...seen].map(([key, o]) => [
+      key,
+      { ...o, starters: o.starters.filter((starter) => !o.starters.some((other) => isAbove(starter, other))) },
+    ]),
+  );
+}
+
+/** Whether a thread is the session, or was started below it, as far as that is known. */
+function isWithin(
+  thread: AgentKey,
+  session: AgentKey,
+  evidence: readonly StartEvidence[],
+  starters: ReadonlyMap<AgentKey, Seen>,
+): boolean {
+  const seen = new Set<AgentKey>();
+  for (let at: AgentKey | undefined = thread; at !== undefined && !seen.has(at); ) {
+    if (at === session) return true;
+    seen.add(at);
+    if (starters.get(at)?.starters.some(({ agent }) => threadOf(agent) === session)) return true;
+    const parent = evidence.find(({ child }) => child === at)?.parent;
+    at = parent === undefined ? undefined : threadOf(parent);
+  }
+  return false;
+}
+
+/** Products create their thread shortly after the process starts. */
+const CLOCK_MS = 1_000;
+
+/** Threads whose id is in the command or in its output. An id proves nothing if the command starts no product. */
+function* namedInCommandOrOutput({ runs, threads }: Shells, decided: ReadonlySet<AgentKey>) {
+  const byKey = new Map(threads.map((thread) => [thread.key, thread]));
+  const found: { readonly run: ShellRun; readonly child: StartedThread; readonly rule: StartRule }[] = [];
+  for (const run of runs)
+    for (const { key, rule } of run.named()) {
+      const child = byKey.get(key);
+      if (child !== undefined && run.fitsInTime(child)) found.push({ run, child, rule });
+    }
+  for (const [child, all] of Map.groupBy(found, (one) => one.child)) {
+    // The output of a command contains that of the commands below it.
+    const inner = all.filter((one) => !all.some((other) => other !== one && one.run.isAround(other.run, byKey)));
+    const [first] = inner;
+    if (decided.has(child.key) || first === undefined || inner.some(({ run }) => run.speaker !== first.run.speaker))
+      continue;
+    const { run, rule } = first;
+    const says =
+      rule === "printed id"
+        ? `the output of the command ${run.name} names it`
+        : `the command ${run.name} gives it its id`;
+    const at = run.at;
+    const piece: StartEvidence = {
+      child: child.key,
+      parent: run.speaker,
+      call: inner.every((one) => one.run.call === run.call) ? run.call : null,
+      rule,
+      source: "parent_rollout",
+      confidence: 1,
+      says,
+      at,
+      from: run.from,
+    };
+    yield { run, child, piece };
+  }
+}
+
+const byEnvironment = (
+  child: StartedThread,
+  parent: AgentKey,
+  call: CallKey | null,
+  says: string,
+  { at, id }: Seen,
+): StartEvidence => ({
+  child: child.key,
+  parent,
+  call,
+  rule: "environment",
+  source: "protocol",
+  confidence: 1,
+  says: `its process ${says}`,
+  at,
+  from: id,
+});
+
+function byCommand({ child, run, fit }: Candidate, call: CallKey | null): StartEvidence {
+  const parts = [
+    fit.prompt ? "contains its prompt" : null,
+    fit.answer ? "printed its answer" : null,
+    fit.folder ? "ran in its folder" : null,
+    run.ends === null ? "was called before it began" : "ran while it did",
+  ].filter((part) => part !== null);
+  const strength = fit.prompt ? 0.9 : fit.answer ? 0.8 : 0.7;
+  return {
+    child: child.key,
+    parent: run.speaker,
+    call,
+    rule: "shell command",
+    source: "inferred",
+    confidence: strength,
+    says: `the command ${run.name} starts ${partsOf(child.key).provider}, ${parts.join(", ")}; no other thread and no other call fits`,
+    at: run.at,
+    from: run.from,
+  };
+}
+
+const byScript = ({ child, run }: Candidate, call: CallKey | null): StartEvidence => ({
+  child: child.key,
+  parent: run.speaker,
+  call,
+  rule: "script output",
+  source: "inferred",
+  confidence: 0.7,
+  says: `the command ${run.name} printed its answer, ran in its folder, and it began and ended within the call; no other call fits`,
+  at: run.at,
+  from: run.from,
+});

@@ -1,0 +1,80 @@
+import { partsOf } from "../facts/ids.ts";
+import type { Observation, ObservationOf } from "../facts/observation.ts";
+
+/**
+ * Keys that a shell call and a thread that it started have in common, although neither names the other: a folder and a
+ * time, the first line of a prompt, the last line of an answer. They only make both threads part of one component;
+ * `external.ts` decides.
+ */
+export function lineageKeys(o: Observation): readonly string[] {
+  switch (o.type) {
+    case "thread-began":
+      return o.at === null ? [] : [startKey(o.cwd, Math.floor(o.at / WINDOW_MS))];
+    case "agent-described":
+      return o.prompt === undefined || o.at === null || !isThread(o) ? [] : promptKeys(o.prompt, o.at, o.at);
+    case "record":
+      return o.text === null || o.at === null || !isThread(o) ? [] : answerKeys(o.text, 1, o.at, o.at);
+    case "shell-called":
+      return o.at === null ? [] : keysOfCall(o, o.at);
+    case "shell-returned":
+      return o.at === null ? [] : keysOfReturn(o, o.at);
+    default:
+      return [];
+  }
+}
+
+/** Threads that began this close to each other in one folder are linked together, if a shell call did so, too. */
+const WINDOW_MS = 32_000;
+const MAX_WINDOWS = 120;
+const HOUR_MS = 3_600_000;
+const MAX_HOURS = 3;
+/** Shorter texts are too common. */
+export const DISTINCTIVE = 12;
+/** An answer may be followed by other output of the script. */
+const LAST_LINES = 3;
+
+const isThread = (o: Observation) => partsOf(o.speaker).agent === null;
+const startKey = (folder: string, window: number) => `start:${folder}:${window}`;
+
+function keysOfCall(o: ObservationOf<"shell-called">, at: number): readonly string[] {
+  if (o.launches.length === 0) return [];
+  const first = Math.floor(at / WINDOW_MS);
+  const starts = (o.folders ?? []).flatMap((folder) => [startKey(folder, first), startKey(folder, first + 1)]);
+  const prompts = o.launches.flatMap((launch) =>
+    launch.prompts.flatMap(([text = "", ...more]) =>
+      more.length > 0 && !text.includes("\n") ? [] : promptKeys(text, at, at + HOUR_MS),
+    ),
+  );
+  return [...starts, ...prompts];
+}
+
+function keysOfReturn(o: ObservationOf<"shell-returned">, at: number): readonly string[] {
+  const from = o.calledAt ?? at;
+  if (o.folders === null) return answerKeys(o.output, LAST_LINES, from, at);
+  const [first, last] = [Math.floor(from / WINDOW_MS), Math.floor(at / WINDOW_MS) + 1];
+  const windows = Array.from({ length: Math.min(last - first + 1, MAX_WINDOWS) }, (_, i) => first + i);
+  return o.folders.flatMap((folder) => windows.map((window) => startKey(folder, window)));
+}
+
+function promptKeys(prompt: string, from: number, to: number): readonly string[] {
+  const line = plainText(prompt.trimStart().split("\n", 1)[0] ?? "").replace(/^["']|["']$/g, "");
+  return line.length < DISTINCTIVE ? [] : hours(from, to).map((hour) => `asked:${hour}:${line}`);
+}
+
+function answerKeys(text: string, count: number, from: number, to: number): readonly string[] {
+  const lines = text
+    .slice(-2_000)
+    .split("\n")
+    .map(plainText)
+    .filter((line) => line.length >= DISTINCTIVE)
+    .slice(-count);
+  return lines.flatMap((line) => hours(from, to).map((hour) => `answered:${hour}:${line}`));
+}
+
+function hours(from: number, to: number): readonly number[] {
+  const [first, last] = [Math.floor(from / HOUR_MS), Math.floor(to / HOUR_MS)];
+  return Array.from({ length: Math.min(last - first + 1, MAX_HOURS) }, (_, i) => first + i);
+}
+
+/** With single spaces. */
+export const plainText = (text: string) => text.replace(/\s+/g, " ").trim();

@@ -1,0 +1,245 @@
+import { NAMES_PRODUCT, type ProductCommand, productOf, startIn } from "./products.ts";
+import { literal, type SimpleCommand, simpleCommands, type Word } from "./shell-script.ts";
+
+/** A start of an agent's product in a shell command. */
+export interface LaunchedProduct {
+  readonly provider: string;
+  /** The words of which one is the prompt, each with its literal pieces. */
+  readonly prompts: readonly Word[];
+  /** The prompt may be something that the command does not contain. */
+  readonly open: boolean;
+  /** The id of the new thread, if the command names it. */
+  readonly id: string | null;
+  /** How often it is started; null if unknown. */
+  readonly times: number | null;
+  /** The command returns before it ends. */
+  readonly background: boolean;
+  /** It runs without a terminal. */
+  readonly headless: boolean;
+}
+
+/** What a shell command may have started. */
+export interface Launches {
+  readonly launches: readonly LaunchedProduct[];
+  /** The folders in which it may have started them, absolute; null if only the shell knows. */
+  readonly folders: readonly string[] | null;
+  /** It runs a script or a task whose content is unknown, which may start agents. */
+  readonly wraps: boolean;
+  /** A part of it runs in the background. */
+  readonly background: boolean;
+  /** It may start them long after it returned. */
+  readonly delayed: boolean;
+}
+
+const NONE: Launches = { launches: [], folders: [], wraps: false, background: false, delayed: false };
+
+/** Programs that run scripts or tasks from files. Tested before the command is parsed. */
+const MAY_WRAP =
+  /(?:^|[\s;&|("'])(?:\.{0,2}\/|~\/|(?:ba|z|da)?sh\s|source\s|make\b|just\b|task\b|rake\b|npm\s|npx\s|pnpm\s|yarn\s|bunx?\s|tmux\s|screen\s|python[\d.]*\s|node\s|deno\s|ruby\s|perl\s|uv\s)/;
+
+/** What the command starts, run in the folder `cwd`. */
+export function launchesIn(command: string, cwd: string | null): Launches {
+  const names = NAMES_PRODUCT.test(command);
+  if (!names && !MAY_WRAP.test(command)) return NONE;
+  const found = new Found(cwd);
+  for (const simple of simpleCommands(command)) found.add(simple, false, 0);
+  return found;
+}
+
+/** Programs that run the command in their arguments. The number of arguments before it, apart from options. */
+const PREFIXES = new Map<string, number>(
+  Object.entries({
+    builtin: 0,
+    caffeinate: 0,
+    chronic: 0,
+    command: 0,
+    env: 0,
+    exec: 0,
+    ionice: 0,
+    nice: 0,
+    nohup: 0,
+    setsid: 0,
+    stdbuf: 0,
+    strace: 0,
+    time: 0,
+    unbuffer: 0,
+    flock: 1,
+    timeout: 1,
+    gtimeout: 1,
+  }),
+);
+/** Their options that take a value. */
+const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
+const SHELLS = new Set(["bash", "sh", "zsh", "dash", "ksh", "fish"]);
+const PACKAGE_RUNNERS = new Set(["npx", "bunx", "pnpx"]);
+const PACKAGE_MANAGERS = new Map<string, ReadonlySet<string>>([
+  ["npm", new Set(["exec", "x"])],
+  ["pnpm", new Set(["dlx", "exec"])],
+  ["yarn", new Set(["dlx", "exec"])],
+  ["bun", new Set(["x"])],
+]);
+const TERMINALS = new Set(["tmux", "screen", "zellij"]);
+const INTERPRETERS = /^(?:node|deno|bun|tsx|ruby|perl|python[\d.]*)$/;
+const TASKS = new Set(["make", "gmake", "just", "task", "rake", "npm", "pnpm", "yarn", "bun", "uv", "source", "."]);
+/** They run commands as another user or on another machine, whose agents are not this agent's. */
+const ELSEWHERE = new Set(["ssh", "mosh", "docker", "podman", "kubectl", "sudo", "su", "doas", "chroot", "lxc"]);
+const MAX_LAUNCHES = 16;
+const MAX_FOLDERS = 4;
+
+class Found implements Launches {
+  readonly launches: LaunchedProduct[] = [];
+  #folders: string[] | null;
+  wraps = false;
+  background = false;
+  delayed = false;
+
+  constructor(cwd: string | null) {
+    this.#folders = cwd === null ? null : [cwd];
+  }
+
+  get folders(): readonly string[] | null {
+    return this.#folders;
+  }
+
+  add(simple: SimpleCommand, detached: boolean, depth: number): void {
+    const { words, isDetached, times } = withoutPrefixes(simple.words);
+    const background = simple.background || isDetached || detached;
+    this.background ||= background;
+    const [first, ...args] = words;
+    const program = literal(first);
+    if (program === null || ELSEWHERE.has(baseName(program))) return;
+    const name = baseName(program);
+    const command = { ...simple, background, times: times === undefined ? simple.times : times };
+    const split = args.findIndex((word) => literal(word) === "--");
+    const [product, rest] = productIn(name, args);
+    if (name === "cd" || name === "pushd") this.#enter(args[0]);
+    else if (SHELLS.has(name) || name === "eval") this.#shell(command, name, args, depth);
+    else if (TERMINALS.has(name)) this.#terminal(args, depth);
+    else if (name === "retinue" && literal(args[0]) === "run" && split >= 0)
+      this.add({ ...command, words: args.slice(split + 1) }, background, depth);
+    else if (product !== undefined) this.#launch(product, rest, command);
+    else if (program.includes("/") || TASKS.has(name) || INTERPRETERS.test(name)) this.wraps = true;
+    if (name === "sleep" || name === "at") this.delayed = true;
+  }
+
+  #launch(product: ProductCommand, args: readonly Word[], { input, background, times }: SimpleCommand) {
+    const start = startIn(product, args);
+    if (start === null || this.launches.length >= MAX_LAUNCHES) return;
+    const plain = args.filter((word) => literal(word)?.startsWith("-") !== true);
+    const folder = folderOption(args);
+    if (folder !== undefined) this.#enter(folder);
+    this.launches.push({
+      provider: product.provider,
+      prompts: [...plain, ...joined(plain), ...(input == null ? [] : [input])],
+      // Standard input without a known text, or a word that may be anything.
+      open:
+        input === null ||
+        plain.some(isOpen) ||
+        (input === undefined && plain.length <= (product.runs === null ? 0 : 1)),
+      id: start.id,
+      times,
+      background,
+      headless:
+        product.runs !== null ? plain.some((word) => product.runs?.has(literal(word) ?? "")) : args.some(isPrint),
+    });
+  }
+
+  /** Another folder for the commands that follow. */
+  #enter(target: Word | undefined) {
+    const path = literal(target);
+    const base = this.#folders?.at(-1);
+    if (path === null || base === undefined || path.startsWith("~") || path === "-") this.#folders = null;
+    else if (this.#folders !== null && this.#folders.length < MAX_FOLDERS) this.#folders.push(resolved(base, path));
+  }
+
+  /** `bash -c "script"`, `eval "script"`, or a script from a file. */
+  #shell(command: SimpleCommand, name: string, args: readonly Word[], depth: number) {
+    const option = args.findIndex((word) => /^-[a-z]*c$/.test(literal(word) ?? ""));
+    if (name !== "eval" && option < 0) {
+      this.wraps ||= args.some((word) => literal(word)?.startsWith("-") !== true) || command.input !== undefined;
+      return;
+    }
+    const script = name === "eval" ? args.flat().join(" ") : (literal(args[option + 1]) ?? "");
+    this.#inner(script, command.background, depth);
+  }
+
+  /** Every argument of a terminal multiplexer may be a command that it runs in a new window. */
+  #terminal(args: readonly Word[], depth: number) {
+    this.wraps = true;
+    this.background = true;
+    const texts = args.flatMap((word) => literal(word) ?? []);
+    if (texts.some((text) => /\s/.test(text))) {
+      for (const text of texts) if (/\s/.test(text)) this.#inner(text, true, depth);
+      return;
+    }
+    const at = args.findIndex((word) => productOf(baseName(literal(word) ?? "")) !== undefined);
+    if (at >= 0) this.add({ words: args.slice(at), input: undefined, background: true, times: 1 }, true, depth);
+  }
+
+  #inner(script: string, background: boolean, depth: number) {
+    if (depth >= 3) return;
+    for (const simple of simpleCommands(script)) this.add(simple, background, depth + 1);
+  }
+}
+
+const isPrint = (word: Word) => ["-p", "--print", "--prompt", "-n"].includes(literal(word)?.split("=", 1)[0] ?? "");
+
+/** A word of which nothing is known. */
+const isOpen = (word: Word) => word.length > 1 && word.join("").trim().length < 3;
+
+/** Some products join their arguments to a prompt. */
+const joined = (plain: readonly Word[]): readonly Word[] => {
+  const texts = plain.slice(1).map(literal);
+  return texts.length < 2 || texts.includes(null) ? [] : [[texts.join(" ")], [plain.map(literal).join(" ")]];
+};
+
+function folderOption(args: readonly Word[]): Word | undefined {
+  const at = args.findIndex((word) => ["-C", "--cd", "--cwd", "--dir"].includes(literal(word) ?? ""));
+  if (at >= 0) return args[at + 1];
+  const given = args.find((word) => /^--(?:cd|cwd|dir)=/.test(word[0] ?? ""));
+  return given === undefined ? undefined : [(given[0] ?? "").replace(/^[^=]*=/, ""), ...given.slice(1)];
+}
+
+/** The product that a program starts, and its arguments: directly, or as a package. */
+function productIn(name: string, args: readonly Word[]): readonly [ProductCommand | undefined, readonly Word[]] {
+  const runs = PACKAGE_MANAGERS.get(name)?.has(literal(args[0]) ?? "");
+  if (!PACKAGE_RUNNERS.has(name) && runs !== true && !INTERPRETERS.test(name)) return [productOf(name), args];
+  const rest = runs === true ? args.slice(1) : args;
+  const at = rest.findIndex((word) => literal(word)?.startsWith("-") !== true);
+  const program = literal(rest[at]) ?? "";
+  const bare = program.startsWith("@") ? program.replace(/(?<=.)@.*$/, "") : baseName(program).replace(/@.*$/, "");
+  return [productOf(bare), rest.slice(at + 1)];
+}
+
+/** The command without variables and programs that only change how it runs. */
+function withoutPrefixes(words: readonly Word[]) {
+  let rest = words;
+  let isDetached = false;
+  let times: number | null | undefined;
+  for (;;) {
+    while (/^[A-Za-z_]\w*\+?=/.test(rest[0]?.[0] ?? "")) rest = rest.slice(1);
+    const name = baseName(literal(rest[0]) ?? "");
+    const skipped = name === "xargs" || name === "parallel" ? 0 : PREFIXES.get(name);
+    if (skipped === undefined) return { words: rest, isDetached, times };
+    if (name === "setsid") isDetached = true;
+    if (name === "xargs" || name === "parallel") times = null;
+    rest = rest.slice(1);
+    while (literal(rest[0])?.startsWith("-")) {
+      const option = literal(rest[0]) ?? "";
+      const takes = PREFIX_VALUES.has(option) || (name === "xargs" && /^-[nPLId]$/.test(option));
+      rest = rest.slice(takes ? 2 : 1);
+    }
+    rest = rest.slice(skipped);
+  }
+}
+
+const baseName = (path: string) => (path.split(/[\\/]/).at(-1) ?? "").replace(/\.(?:exe|cmd|c?js|mjs)$/i, "");
+
+function resolved(base: string, path: string): string {
+  const parts = path.startsWith("/") ? [] : base.split("/");
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return path.startsWith("/") ? `/${parts.join("/")}` : parts.join("/") || "/";
+}

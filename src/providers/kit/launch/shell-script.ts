@@ -1,0 +1,294 @@
+/**
+ * A word of a shell script: its literal pieces. Between two pieces is something that only the shell knows, such as the
+ * value of a variable. A word without expansions has one piece.
+ */
+export type Word = readonly string[];
+
+/** A simple command of a script: a program with its arguments. */
+export interface SimpleCommand {
+  readonly words: readonly Word[];
+  /** Text that it reads from stdin, if the script contains it; null if it reads another input, undefined if none. */
+  readonly input: Word | null | undefined;
+  /** The script does not wait for it. */
+  readonly background: boolean;
+  /** How often a loop runs it; null if unknown. */
+  readonly times: number | null;
+}
+
+/** Deeper nesting and longer scripts are not followed. */
+const MAX_DEPTH = 4;
+const MAX_LENGTH = 50_000;
+
+/**
+ * The simple commands of a POSIX shell script, including those in substitutions, sub-shells and loops. An approximation:
+ * which branch runs is unknown, and functions are not followed.
+ */
+export function simpleCommands(script: string, depth = 0): readonly SimpleCommand[] {
+  if (depth > MAX_DEPTH || script.length > MAX_LENGTH) return [];
+  return new ScriptReader(script, depth).read();
+}
+
+/** The text of a word without expansions; null for others. */
+export const literal = (word: Word | undefined): string | null => (word?.length === 1 ? (word[0] ?? null) : null);
+
+const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!", "while", "until"]);
+const BLANK = /[ \t\r]/;
+const EXPANDS = /[$`]/;
+/** In the body of a heredoc; it is not known there whether the shell expands it. */
+const EXPANSION = /\$\{[^}\n]*\}|\$\([^)\n]*\)|\$\w+|`[^`\n]*`/;
+
+class ScriptReader {
+  readonly #text: string;
+  readonly #depth: number;
+  #at = 0;
+  readonly #found: SimpleCommand[] = [];
+  /** The current command. */
+  #words: Word[] = [];
+  #input: Word | null | undefined = undefined;
+  /** The output of the last command is the input of the current one. */
+  #isPiped = false;
+  /** Number of runs of each loop around the current command. */
+  readonly #loops: (number | null)[] = [];
+  /** Heredocs whose bodies follow the current line. */
+  #heredocs: { readonly end: string; readonly take: (body: Word) => void }[] = [];
+
+  constructor(text: string, depth: number) {
+    this.#text = text;
+    this.#depth = depth;
+  }
+
+  read(): readonly SimpleCommand[] {
+    while (this.#at < this.#text.length) this.#step();
+    this.#end(false);
+    return this.#found;
+  }
+
+  #step() {
+    const rest = this.#text[this.#at] ?? "";
+    if (BLANK.test(rest)) this.#at += 1;
+    else if (rest === "\\" && this.#text[this.#at + 1] === "\n") this.#at += 2;
+    else if (rest === "#") this.#at = this.#lineEnd();
+    else if (rest === "\n") {
+      this.#end(false);
+      this.#at += 1;
+      this.#readBodies();
+    } else if (rest === ";" || rest === "(" || rest === ")") {
+      this.#end(false);
+      this.#at += 1;
+    } else if (rest === "&" && /^&>/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
+    else if (rest === "&" || rest === "|") this.#operator(rest);
+    else if (rest === "<" || rest === ">" || /^\d[<>]/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
+    else this.#word();
+  }
+
+  #operator(sign: string) {
+    const isDouble = this.#text[this.#at + 1] === sign;
+    this.#end(sign === "&" && !isDouble);
+    this.#isPiped = sign === "|" && !isDouble;
+    this.#at += isDouble || this.#text.startsWith("|&", this.#at) ? 2 : 1;
+  }
+
+  #word() {
+    const word = this.#readWord();
+    const text = literal(word);
+    if (this.#words.length === 0 && text !== null) {
+      if (text === "for") return this.#forLoop();
+      if (text === "done" || text === "esac") return void this.#loops.pop();
+      if (text === "case") this.#loops.push(1);
+      if (text === "while" || text === "until") this.#loops.push(null);
+      if (KEYWORDS.has(text)) return;
+    }
+    this.#words.push(word);
+  }
+
+  /** `for name in words; do`: the number of words, if all are literal. */
+  #forLoop() {
+    const words: Word[] = [];
+    this.#skipBlanks();
+    while (this.#at < this.#text.length && !/[;\n(]/.test(this.#text[this.#at] ?? "")) {
+      words.push(this.#readWord());
+      this.#skipBlanks();
+    }
+    const values = literal(words[1]) === "in" ? words.slice(2) : [];
+    const counts = values.map(countOf);
+    this.#loops.push(
+      values.length === 0 || counts.includes(null) ? null : counts.reduce<number>((sum, n) => sum + (n ?? 0), 0),
+    );
+  }
+
+  #skipBlanks() {
+    while (BLANK.test(this.#text[this.#at] ?? "")) this.#at += 1;
+  }
+
+  #lineEnd(): number {
+    const end = this.#text.indexOf("\n", this.#at);
+    return end < 0 ? this.#text.length : end;
+  }
+
+  #end(background: boolean) {
+    if (this.#words.length > 0) {
+      const times = this.#loops.reduce<number | null>((all, n) => (all === null || n === null ? null : all * n), 1);
+      const input = this.#input === undefined && this.#isPiped ? null : this.#input;
+      this.#found.push({ words: this.#words, input, background, times });
+    }
+    this.#words = [];
+    this.#input = undefined;
+    this.#isPiped = false;
+  }
+
+  #redirect() {
+    const sign =
+      /^(?:\d|&)?(?:<<<|<<-?|<\(|>\(|<>|>>|>\||[<>]&?)/.exec(this.#text.slice(this.#at, this.#at + 5))?.[0] ?? "<";
+    this.#at += sign.length;
+    if (sign.endsWith("(")) {
+      this.#inner(this.#untilParenthesis());
+      return;
+    }
+    this.#skipBlanks();
+    const target = this.#readWord();
+    if (sign.endsWith("<<<")) this.#input = target;
+    else if (/<<-?$/.test(sign)) {
+      const index = this.#found.length;
+      const words = this.#words;
+      this.#input = null;
+      this.#heredocs.push({
+        end: literal(target) ?? "",
+        take: (body) => {
+          // The command may have ended before the body was read.
+          if (this.#words === words && this.#found.length === index) this.#input = body;
+          else {
+            const command = this.#found.findIndex((one) => one.words === words);
+            const known = this.#found[command];
+            if (known !== undefined) this.#found[command] = { ...known, input: body };
+          }
+        },
+      });
+    } else if (sign.includes("<")) this.#input = null;
+  }
+
+  #readBodies() {
+    for (const { end, take } of this.#heredocs) {
+      const lines: string[] = [];
+      while (this.#at < this.#text.length) {
+        const line = this.#text.slice(this.#at, this.#lineEnd());
+        this.#at = this.#lineEnd() + 1;
+        if (line.trim() === end) break;
+        lines.push(line);
+      }
+      take(lines.join("\n").split(EXPANSION));
+    }
+    this.#heredocs = [];
+  }
+
+  #inner(script: string) {
+    for (const command of simpleCommands(script, this.#depth + 1)) this.#found.push(command);
+  }
+
+  #readWord(): Word {
+    const pieces = [""];
+    const add = (text: string) => {
+      pieces[pieces.length - 1] += text;
+    };
+    while (this.#at < this.#text.length) {
+      const sign = this.#text[this.#at] ?? "";
+      if (/[\s;&|()<>]/.test(sign)) break;
+      if (sign === "'") add(this.#until("'"));
+      else if (sign === '"') this.#readQuoted(pieces);
+      else if (sign === "\\") {
+        if (this.#text[this.#at + 1] !== "\n") add(this.#text[this.#at + 1] ?? "");
+        this.#at += 2;
+      } else if (EXPANDS.test(sign)) this.#expand(pieces);
+      else {
+        add(sign);
+        this.#at += 1;
+      }
+    }
+    return pieces;
+  }
+
+  #readQuoted(pieces: string[]) {
+    this.#at += 1;
+    while (this.#at < this.#text.length && this.#text[this.#at] !== '"') {
+      const sign = this.#text[this.#at] ?? "";
+      const next = this.#text[this.#at + 1] ?? "";
+      if (sign === "\\" && '"\\$`\n'.includes(next)) {
+        if (next !== "\n") pieces[pieces.length - 1] += next;
+        this.#at += 2;
+      } else if (EXPANDS.test(sign)) this.#expand(pieces);
+      else {
+        pieces[pieces.length - 1] += sign;
+        this.#at += 1;
+      }
+    }
+    this.#at += 1;
+  }
+
+  /** The text up to the closing sign, which follows the current position; continues behind it. */
+  #until(sign: string): string {
+    const start = this.#at + 1;
+    const end = this.#text.indexOf(sign, start);
+    this.#at = end < 0 ? this.#text.length : end + 1;
+    return this.#text.slice(start, end < 0 ? undefined : end);
+  }
+
+  #expand(pieces: string[]) {
+    const next = this.#text[this.#at + 1] ?? "";
+    if (this.#text[this.#at] === "`") this.#inner(this.#until("`"));
+    else if (next === "'") {
+      this.#at += 1;
+      pieces[pieces.length - 1] += unescaped(this.#until("'"));
+      return;
+    } else if (next === "(") {
+      this.#at += 2;
+      this.#inner(this.#untilParenthesis());
+    } else if (next === "{") {
+      this.#at += 1;
+      this.#until("}");
+    } else {
+      const name = /^\$(?:\w+|[@*#?$!-])/.exec(this.#text.slice(this.#at, this.#at + 100))?.[0];
+      this.#at += name?.length ?? 1;
+      if (name === undefined) {
+        pieces[pieces.length - 1] += this.#text[this.#at - 1] ?? "";
+        return;
+      }
+    }
+    pieces.push("");
+  }
+
+  /** The script up to the matching parenthesis; quotes are skipped. */
+  #untilParenthesis(): string {
+    const start = this.#at;
+    let open = 1;
+    while (this.#at < this.#text.length) {
+      const sign = this.#text[this.#at] ?? "";
+      if (sign === "'") this.#until("'");
+      else if (sign === '"') this.#skipQuoted();
+      else {
+        if (sign === "\\") this.#at += 1;
+        if (sign === "(") open += 1;
+        if (sign === ")") open -= 1;
+        this.#at += 1;
+        if (open === 0) return this.#text.slice(start, this.#at - 1);
+      }
+    }
+    return this.#text.slice(start);
+  }
+
+  #skipQuoted() {
+    this.#at += 1;
+    while (this.#at < this.#text.length && this.#text[this.#at] !== '"')
+      this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
+    this.#at += 1;
+  }
+}
+
+/** The number of words that a word of a loop stands for; null if only the shell knows. */
+function countOf(word: Word): number | null {
+  const text = literal(word);
+  const [, from, to] = /^\{(\d{1,4})\.\.(\d{1,4})\}$/.exec(text ?? "") ?? [];
+  if (from !== undefined && to !== undefined) return Math.abs(Number(to) - Number(from)) + 1;
+  return text === null || /[*?[{]/.test(text) ? null : 1;
+}
+
+const unescaped = (text: string) =>
+  text.replace(/\\([nt\\'"])/g, (_, sign: string) => ({ n: "\n", t: "\t" })[sign] ?? sign);

@@ -1,0 +1,177 @@
+/** What the products are made to do when agents start agents. A script is named by the marker in the prompt. */
+import type { LineageHome, LineageScripts } from "./lineage.ts";
+import { claudeCommand } from "./lineage.ts";
+
+export interface LineageScenario {
+  readonly name: string;
+  readonly scripts: LineageScripts;
+  /** Files of the project, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** What the user does; the default is `claude -p` with the script `main`. */
+  readonly act?: (home: LineageHome) => Promise<void>;
+  /** The parent of every thread and agent, by script; null for a root. */
+  readonly tree: Readonly<Record<string, string | null>>;
+  /** Scripts of threads that the records cannot place, although an agent started one of them. */
+  readonly undecided?: readonly string[];
+}
+
+const bash = (command: string, more: object = {}) => ({
+  tool: "Bash",
+  input: { command, description: "Run it", ...more },
+});
+const agent = (marker: string) => ({
+  tool: "Agent",
+  input: { description: `Task ${marker}`, prompt: `Do it. @@${marker}`, subagent_type: "general-purpose" },
+});
+const shell = (cmd: string) => ({ tool: "exec_command", input: { cmd, yield_time_ms: 30_000 } });
+const codex = (marker: string, rest = "") => `codex exec "Review a.txt for me. @@${marker}"${rest}`;
+const claude = (marker: string, rest = "") => `claude -p "What is in a.txt, exactly? @@${marker}"${rest}`;
+const fine = [shell("cat a.txt"), { text: "a.txt is fine: one line, nothing to change." }];
+const looked = [{ tool: "Read", input: { file_path: "a.txt" } }, { text: "a.txt has one word, alpha." }];
+const done = { text: "All done." };
+
+export const LINEAGE: readonly LineageScenario[] = [
+  {
+    name: "Claude starts Codex, which prints its id",
+    scripts: { claude: { main: [bash(codex("review", " --json")), done] }, codex: { review: fine } },
+    tree: { main: null, review: "main" },
+  },
+  {
+    name: "two sub-agents of Claude start Codex at the same time",
+    scripts: {
+      claude: {
+        main: [[agent("A"), agent("B")], done],
+        A: [bash(codex("one", " 2>/dev/null")), done],
+        B: [bash(codex("two", " 2>/dev/null")), done],
+      },
+      codex: { one: fine, two: fine },
+    },
+    tree: { main: null, A: "main", B: "main", one: "A", two: "B" },
+  },
+  {
+    name: "two sub-agents of Claude start Codex with the same prompt, and nothing tells which is whose",
+    scripts: {
+      claude: {
+        main: [[agent("A"), agent("B")], done],
+        A: [bash(codex("same", " 2>/dev/null")), done],
+        B: [bash(codex("same", " 2>/dev/null")), done],
+      },
+      codex: { same: [{ blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: 2_500 }] },
+    },
+    tree: { main: null, A: "main", B: "main", same: null },
+    undecided: ["same"],
+  },
+  {
+    name: "Claude starts OpenCode, which has a child of its own",
+    scripts: {
+      claude: { main: [bash('opencode run "Look into it, please. @@look"', { timeout: 300_000 }), done] },
+      opencode: {
+        look: [
+          {
+            tools: [
+              { name: "task", args: { description: "Inner", prompt: "Do it. @@inner", subagent_type: "general" } },
+            ],
+          },
+          { text: "the inner agent looked into it" },
+        ],
+        inner: [{ text: "looked" }],
+      },
+    },
+    tree: { main: null, look: "main", inner: "look" },
+  },
+  {
+    name: "Codex starts Claude, which prints only its answer",
+    scripts: { codex: { root: [shell(claude("inner")), done] }, claude: { inner: looked } },
+    act: ({ run }) => run(["codex", "exec", "Have Claude look. @@root"]),
+    tree: { root: null, inner: "root" },
+  },
+  {
+    name: "Claude starts Claude in the background, twice",
+    scripts: {
+      claude: {
+        main: [
+          bash(claude("first", " > $TMPDIR/first.txt 2>&1 &")),
+          bash(claude("second"), { run_in_background: true }),
+          bash("while [ ! -s $TMPDIR/first.txt ]; do sleep 0.1; done; sleep 3; cat $TMPDIR/first.txt"),
+          done,
+        ],
+        first: looked,
+        second: looked,
+      },
+    },
+    tree: { main: null, first: "main", second: "main" },
+  },
+  {
+    name: "a detached process and a window of tmux",
+    scripts: {
+      claude: {
+        main: [
+          bash(`setsid -f ${codex("detached", " > /dev/null 2>&1")}`),
+          bash(`tmux -L retinue-lineage new-session -d '${codex("window", " > $TMPDIR/window.txt 2>&1")}'`),
+          bash("while [ ! -s $TMPDIR/window.txt ]; do sleep 0.1; done; sleep 4; echo waited"),
+          done,
+        ],
+      },
+      codex: { detached: fine, window: fine },
+    },
+    tree: { main: null, detached: "main", window: "main" },
+  },
+  {
+    name: "a script starts Codex, and neither its command nor its output names Codex",
+    files: { "scripts/review.sh": `#!/bin/sh\ncodex exec "Review $1 in one line. @@review" 2>/dev/null\n` },
+    scripts: { claude: { main: [bash("sh ./scripts/review.sh a.txt"), done] }, codex: { review: fine } },
+    tree: { main: null, review: "main" },
+  },
+  {
+    name: "a Makefile starts Codex",
+    files: { Makefile: `review:\n\t@codex exec "Review a.txt in one line. @@review" 2>/dev/null\n` },
+    scripts: { claude: { main: [bash("make -s review"), done] }, codex: { review: fine } },
+    tree: { main: null, review: "main" },
+  },
+  {
+    name: "three deep: Claude, Codex, Claude",
+    scripts: {
+      claude: { main: [bash(codex("middle", " --json")), done], inner: looked },
+      codex: { middle: [shell(claude("inner")), done] },
+    },
+    tree: { main: null, middle: "main", inner: "middle" },
+  },
+  {
+    name: "a user runs Codex while Claude waits for something else",
+    scripts: { claude: { main: [bash("sleep 3; ls -R ~/.codex/sessions"), done] }, codex: { review: fine } },
+    act: async ({ start, run, reached }) => {
+      const outer = start(claudeCommand("Wait a moment. @@main"));
+      await reached("main", 0);
+      await run(["codex", "exec", "Review a.txt for me. @@review"]);
+      await outer.ended;
+    },
+    tree: { main: null, review: null },
+  },
+  {
+    name: "a user runs the same Codex command as Claude, at the same time",
+    scripts: {
+      claude: { main: [bash(codex("same", " 2>/dev/null")), done] },
+      codex: { same: [{ blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: 2_500 }] },
+    },
+    act: async ({ start, run, reached }) => {
+      const outer = start(claudeCommand("Ask Codex. @@main"));
+      await reached("same", 0);
+      await run(["codex", "exec", "Review a.txt for me. @@same"]);
+      await outer.ended;
+    },
+    // The user's thread ends after the call, because it began later.
+    tree: { main: null, same: "main" },
+  },
+  {
+    name: "Claude continues a thread of the user's",
+    scripts: {
+      claude: { main: [bash('codex exec resume --last "And again, please. @@again"'), done] },
+      codex: { own: fine, again: [{ text: "still fine" }] },
+    },
+    act: async ({ run }) => {
+      await run(["codex", "exec", "Review a.txt for me. @@own"]);
+      await run(claudeCommand("Go on. @@main"));
+    },
+    tree: { main: null, own: null },
+  },
+];

@@ -1,0 +1,61 @@
+/** Real agents that start other real agents with shell commands: one tree, with the right parents and sums. */
+import { cpSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { claudeCommand, type Installed, installAll, openLineage } from "./lineage.ts";
+import { LINEAGE } from "./lineage-scenarios.ts";
+import { type AgentRecord, everyone, threads, tree } from "./retinue.ts";
+
+const INSTALL_MS = 600_000;
+const SCENARIO_MS = 300_000;
+
+let installed: Installed;
+beforeAll(async () => {
+  installed = await installAll();
+}, INSTALL_MS);
+
+/** The script of an agent, by the marker in its prompt. */
+const scriptOf = ({ prompt }: { prompt?: string | null }) => /@@([A-Za-z0-9_-]+)/.exec(prompt ?? "")?.[1] ?? "";
+
+describe("agents that start agents", () => {
+  it.each(LINEAGE.map((one) => [one.name, one] as const))(
+    "%s",
+    async (_, { scripts, files = {}, act, tree: expected, undecided = [] }) => {
+      const home = await openLineage(installed, scripts);
+      onTestFinished(() => home.dispose());
+      for (const [path, text] of Object.entries(files)) {
+        await mkdir(dirname(join(home.project, path)), { recursive: true });
+        await writeFile(join(home.project, path), text);
+      }
+      await (act ?? (({ run }) => run(claudeCommand("Begin. @@main"))))(home);
+      // For making fixtures.
+      const keep = process.env.RETINUE_KEEP_LINEAGE;
+      if (keep !== undefined) cpSync(home.folder, join(keep, _.replaceAll(/\W+/g, "-")), { recursive: true });
+
+      const roots: AgentRecord[] = [];
+      for (const id of await threads(home.home)) roots.push(await tree(id, home.home));
+      const agents = roots.flatMap(everyone);
+      const byUri = new Map(agents.map((record) => [record.uri, record]));
+      const found = agents.map((record) => [scriptOf(record), parentOf(record, byUri)] as const);
+      for (const [script, parent] of Object.entries(expected)) {
+        const parents = found.filter(([own]) => own === script).map(([, its]) => its);
+        expect([script, ...parents]).toContain(script);
+        // Without a link, or if they happen to end at different times, one for each agent.
+        if (undecided.includes(script))
+          expect(parents.every((one) => one === null) || new Set(parents).size === parents.length).toBe(true);
+        else expect([script, parents.includes(parent)]).toEqual([script, true]);
+      }
+      expect(found.map(([script]) => script).filter((script) => !(script in expected))).toEqual([]);
+      // Every response that a model served is counted once.
+      const served = [...home.served().values()].reduce((sum, calls) => sum + calls, 0);
+      expect(agents.reduce((sum, { usage }) => sum + usage.own.calls, 0)).toBe(served);
+    },
+    SCENARIO_MS,
+  );
+});
+
+const parentOf = (record: AgentRecord, byUri: ReadonlyMap<string, AgentRecord>) => {
+  const parent = (record as unknown as { parent: string | null }).parent;
+  return parent === null ? null : scriptOf(byUri.get(parent) ?? {});
+};
