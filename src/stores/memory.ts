@@ -2,6 +2,7 @@ import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/facts/e
 import { type AgentKey, type CallKey, placeName, placeOf, threadOf } from "../core/facts/ids.ts";
 import type { Observation } from "../core/facts/observation.ts";
 import type { Problem } from "../core/facts/problem.ts";
+import { OFFERED, SOUGHT } from "../core/link/lineage-keys.ts";
 import { crossKeys, threadsIn } from "../core/link/mentions.ts";
 import {
   type AgentRow,
@@ -163,7 +164,7 @@ export class MemoryStore implements Store {
     for (const thread of found)
       for (const { held } of this.#files.values())
         for (const key of held.get(thread) ?? [])
-          for (const other of this.#holders.get(key)?.keys() ?? []) found.add(other);
+          for (const name of joinedBy(key)) for (const other of this.#holders.get(name)?.keys() ?? []) found.add(other);
     return [...found];
   }
 
@@ -364,4 +365,10 @@ function newestFirst(a: Pick<RootRow, "lastActivity" | "key">, b: Pick<RootRow, 
 
 function latestFirst(a: Pick<Exchange, "at" | "id">, b: Pick<Exchange, "at" | "id">): number {
   return b.at - a.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
+
+/** The keys whose threads are joined to those with this key. */
+function joinedBy(key: string): readonly string[] {
+  if (key.startsWith(SOUGHT)) return [`${OFFERED}${key.slice(SOUGHT.length)}`];
+  return key.startsWith(OFFERED) ? [key, `${SOUGHT}${key.slice(OFFERED.length)}`] : [key];
 }

@@ -34,7 +34,7 @@ export function openSandbox(
 }
 
 /** No traffic except to the model. */
-function offline(temp: string, modelUrl: string): Record<string, string> {
+export function offline(temp: string, modelUrl: string): Record<string, string> {
   return {
     CLAUDE_CODE_TMPDIR: temp,
     ANTHROPIC_BASE_URL: modelUrl,

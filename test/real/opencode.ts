@@ -38,14 +38,8 @@ export function installOpenCode(version: string): Promise<string[]> {
 export async function openOpenCode(command: string[], modelUrl: string, extra: object): Promise<OpenCode> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
   const [home, project] = [join(folder, "home"), join(folder, "project")];
-  const settings = join(home, ".config", "opencode");
   await mkdir(project, { recursive: true });
-  // At start it would install one of its packages, unless that exists already.
-  const own = { dependencies: { "@opencode-ai/plugin": "*" } };
-  await mkdir(join(settings, "node_modules"), { recursive: true });
-  await writeFile(join(settings, "package.json"), JSON.stringify(own));
-  await writeFile(join(settings, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": own } }));
-  await writeFile(join(settings, "opencode.json"), JSON.stringify({ ...configuration(modelUrl), ...extra }));
+  await writeSettings(home, { ...configuration(modelUrl), ...extra });
   await writeFile(join(project, "a.txt"), "alpha\n");
   execFileSync("git", ["init", "-q", "-b", "main"], {
     cwd: project,
@@ -101,6 +95,16 @@ export async function openOpenCode(command: string[], modelUrl: string, extra: o
   };
 }
 
+/** Settings without which it would install one of its packages at start. */
+export async function writeSettings(home: string, settings: object): Promise<void> {
+  const folder = join(home, ".config", "opencode");
+  const own = { dependencies: { "@opencode-ai/plugin": "*" } };
+  await mkdir(join(folder, "node_modules"), { recursive: true });
+  await writeFile(join(folder, "package.json"), JSON.stringify(own));
+  await writeFile(join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": own } }));
+  await writeFile(join(folder, "opencode.json"), JSON.stringify(settings));
+}
+
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -110,7 +114,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function configuration(baseURL: string) {
+export function configuration(baseURL: string) {
   const model = {
     name: "Scripted",
     tool_call: true,
@@ -141,7 +145,7 @@ function configuration(baseURL: string) {
 }
 
 /** None of the caller's own settings; no traffic except to the model. */
-function environment(home: string): Record<string, string> {
+export function environment(home: string): Record<string, string> {
   const off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS", "CLAUDE_CODE"].map(
     (name) => [`OPENCODE_DISABLE_${name}`, "1"],
   );

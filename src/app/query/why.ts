@@ -47,10 +47,9 @@ export function explain(forest: Forest, agent: LinkedAgent) {
 }
 
 /** Who may have started the thread, one sentence each. */
-function undecidedText({ commands, agents, rivals }: Undecided, nameOf: (key: AgentKey) => string): readonly string[] {
+function undecidedText({ commands, rivals }: Undecided, nameOf: (key: AgentKey) => string): readonly string[] {
   return [
     ...commands.map(({ agent, name }) => `${nameOf(agent)} may have started it with ${name}`),
-    ...agents.map((agent) => `${nameOf(agent)} may have started it: its process belongs to that session`),
     ...rivals.map((rival) => `the same command may have started ${nameOf(rival)} instead`),
   ];
 }

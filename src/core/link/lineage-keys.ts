@@ -4,9 +4,19 @@ import type { Observation, ObservationOf } from "../facts/observation.ts";
 /**
  * Keys that a shell call and a thread that it started have in common, although neither names the other: a folder and a
  * time, the first line of a prompt, the last line of an answer. They only make both threads part of one component;
- * `external.ts` decides.
+ * `external.ts` decides. Threads seek what calls offer: two threads with the same key have nothing to do with each other.
  */
 export function lineageKeys(o: Observation): readonly string[] {
+  const keys = keysIn(o);
+  const mark = o.type === "shell-called" || o.type === "shell-returned" ? OFFERED : SOUGHT;
+  return keys.map((key) => `${mark}${key}`);
+}
+
+/** Marks a key that only threads with the same sought key are joined by, and such a sought key. */
+export const OFFERED = "!";
+export const SOUGHT = "?";
+
+function keysIn(o: Observation): readonly string[] {
   switch (o.type) {
     case "thread-began":
       return o.at === null ? [] : [startKey(o.cwd, Math.floor(o.at / WINDOW_MS))];

@@ -23,8 +23,6 @@ export interface Candidate {
 export interface Undecided {
   /** Commands that may have started it, and the agents that ran them. */
   readonly commands: readonly { readonly agent: AgentKey; readonly name: string }[];
-  /** Agents that may have started it by an unknown command. */
-  readonly agents: readonly AgentKey[];
   /** Other threads that one of the commands may have started instead. */
   readonly rivals: readonly AgentKey[];
 }
@@ -77,7 +75,6 @@ function betweenWhat(child: StartedThread, own: readonly Candidate[], group: rea
   const commands = [...runs].map((run) => ({ agent: run.speaker, name: run.name }));
   return {
     commands: commands.sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, MOST_NAMED),
-    agents: [],
     rivals: [...rivals].sort().slice(0, MOST_NAMED),
   };
 }

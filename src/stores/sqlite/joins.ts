@@ -1,17 +1,19 @@
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import type { Observation } from "../../core/facts/observation.ts";
+import { OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
 import { hash } from "../../core/tools/hash.ts";
 import type { Statements } from "./statements.ts";
 
 /**
  * Which threads must be linked together because they share keys. Every key is stored once, as a hash, with the first
- * thread that has it; later threads with the same key are joined to that one. A hash collision only joins threads
+ * thread that has it; later threads with the same key are joined to that one. A sought key joins its threads only to
+ * those that offer it. A hash collision only joins threads
  * unnecessarily.
  */
 export class Joins {
   readonly #sql: Statements;
-  readonly #waiting = new Map<number, Set<number>>();
+  readonly #waiting = new Map<number, Waiting>();
 
   constructor(sql: Statements) {
     this.#sql = sql;
@@ -19,9 +21,12 @@ export class Joins {
 
   /** Written by `flush`: files of one thread are mostly read together. */
   add(keys: Iterable<string>, thread: number): void {
-    const hashes = this.#waiting.get(thread) ?? new Set();
-    this.#waiting.set(thread, hashes);
-    for (const key of keys) hashes.add(hash(key));
+    const waiting = this.#waiting.get(thread) ?? { held: new Set(), offered: new Set(), sought: new Set() };
+    this.#waiting.set(thread, waiting);
+    for (const key of keys)
+      if (key.startsWith(SOUGHT)) waiting.sought.add(hash(key.slice(SOUGHT.length)));
+      else if (key.startsWith(OFFERED)) waiting.offered.add(hash(key.slice(OFFERED.length)));
+      else waiting.held.add(hash(key));
   }
 
   /** Discards what `flush` has not written. */
@@ -31,22 +36,34 @@ export class Joins {
 
   /** To be called at the end of the transaction. */
   flush(): void {
-    for (const [thread, hashes] of this.#waiting) this.#write(hashes, thread);
+    for (const [thread, { held, offered, sought }] of this.#waiting) {
+      this.#write(held.union(offered), thread);
+      if (offered.size > 0) this.#joinAll("seeker", listOf(offered), thread);
+      if (sought.size > 0) this.#seek(listOf(sought), thread);
+    }
     this.#waiting.clear();
   }
 
+  /** Many threads may seek the same key; they are joined only to those that offer it. */
+  #seek(list: string, thread: number) {
+    this.#sql("INSERT OR IGNORE INTO seeker (hash, thread) SELECT value, ?2 FROM json_each(?1)").run(list, thread);
+    this.#joinAll("holder", list, thread);
+  }
+
+  #joinAll(table: "holder" | "seeker", list: string, thread: number) {
+    const others = this.#sql(
+      `SELECT DISTINCT thread FROM ${table} WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?`,
+    ).all(list, thread);
+    for (const other of others) this.#join(thread, Number(other.thread));
+  }
+
   #write(hashes: ReadonlySet<number>, thread: number) {
-    // Sorted, so that neighbouring keys of the table are written together; in one statement, because one per key takes
-    // twice as long.
-    const list = JSON.stringify([...hashes].sort((x, y) => x - y));
+    const list = listOf(hashes);
     const { changes } = this.#sql(
       "INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING",
     ).run(list, thread);
     if (Number(changes) === hashes.size) return;
-    const others = this.#sql(
-      "SELECT DISTINCT thread FROM holder WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?",
-    ).all(list, thread);
-    for (const other of others) this.#join(thread, Number(other.thread));
+    this.#joinAll("holder", list, thread);
   }
 
   /** The projection of the other thread is outdated now. */
@@ -65,6 +82,18 @@ export class Joins {
     return found;
   }
 }
+
+interface Waiting {
+  readonly held: Set<number>;
+  readonly offered: Set<number>;
+  readonly sought: Set<number>;
+}
+
+/**
+ * Sorted, so that neighbouring keys of the table are written together; as one parameter, because a statement per key
+ * takes twice as long.
+ */
+const listOf = (hashes: ReadonlySet<number>) => JSON.stringify([...hashes].sort((x, y) => x - y));
 
 /** The keys of each thread that other threads may share. */
 export function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {

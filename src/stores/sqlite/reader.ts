@@ -8,6 +8,7 @@ const TABLES = [
   "thread",
   "file_thread",
   "holder",
+  "seeker",
   "joined",
   "problem",
   "root",

@@ -226,4 +226,10 @@ export const MIGRATIONS: readonly string[] = [
    CREATE INDEX chunk_in_pack ON chunk (pack) WHERE pack IS NOT NULL;
    ALTER TABLE root ADD COLUMN pack INTEGER;
    CREATE INDEX root_in_pack ON root (pack) WHERE pack IS NOT NULL;`,
+  `-- Keys that join threads only to those that offer them in "holder"; many threads may seek the same.
+   CREATE TABLE seeker (
+     hash INTEGER NOT NULL,
+     thread INTEGER NOT NULL,
+     PRIMARY KEY (hash, thread)
+   ) STRICT, WITHOUT ROWID;`,
 ];

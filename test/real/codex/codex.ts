@@ -71,7 +71,7 @@ export async function openSandbox(
 }
 
 /** No account, no network except the model, and no questions to a person. */
-const settings = (modelUrl: string, model: string, features: string) => `model = "${model}"
+export const settings = (modelUrl: string, model: string, features: string) => `model = "${model}"
 model_provider = "scripted"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
