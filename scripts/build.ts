@@ -41,7 +41,10 @@ if (!onlyMissing) {
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
-        { name: "manifests", test: /\/providers\/(?:index|\w+\/(?:manifest|hook-payload|statusline))\.ts$/ },
+        {
+          name: "manifests",
+          test: /\/providers\/(?:index|\w+\/(?:manifest|hook-payload|hook-guard|hook-output|statusline))\.ts$/,
+        },
         { name: "loaded", test: /\/providers\/loaded\.ts$/ },
         { name: "providers", test: /\/providers\// },
       ],

@@ -33,7 +33,8 @@ const CORE_BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   link: ["tools", "facts"],
   views: ["tools", "facts", "link"],
   redaction: ["tools", "facts", "link", "views"],
-  ports: ["tools", "facts", "link", "views"],
+  guard: ["tools"],
+  ports: ["tools", "facts", "link", "views", "guard"],
 };
 
 /** The only file of `app` that names the implementation of the stores. */

@@ -16,6 +16,7 @@ import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
 import type { ExportOptions } from "./commands/export.ts";
+import type { GuardOptions } from "./commands/guard.ts";
 import type { HookOptions } from "./commands/hook.ts";
 import { type HooksOptions, hooks } from "./commands/hooks.ts";
 import { importTranscript } from "./commands/import.ts";
@@ -36,6 +37,7 @@ import { watch } from "./commands/watch.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { EXPORT_HELP } from "./export-help.ts";
+import { collectLimit, LIMIT_FORM, LIMIT_HELP } from "./limit-option.ts";
 import { settingsHelp } from "./settings-help.ts";
 import type { Host } from "./terminal.ts";
 
@@ -123,6 +125,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
         "events: all events; spawned: only SubAgentSpawned lines (agent_id, session_id, …)",
       ).choices(EVENT_FORMATS),
     )
+    .option(`--limit ${LIMIT_FORM}`, LIMIT_HELP, collectLimit)
     .passThroughOptions()
     .action((argv: string[], options: RunOptions, command: Command) => run(open(command), argv, options));
   common(program.command("hooks"))
@@ -204,6 +207,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .option("--timeout <time>", "maximum time without data from the upstream", "10m")
     .option("--token", "require a token, which the printed address contains; always required on non-loopback addresses")
     .option("--redact", "apply the redaction settings before recording")
+    .option(`--limit ${LIMIT_FORM}`, LIMIT_HELP, collectLimit)
     .action(async (options: ProxyOptions, command: Command) =>
       (await import("./commands/proxy.ts")).proxy(open(command), options),
     );
@@ -259,6 +263,12 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .addHelpText("after", TOKEN_HELP)
     .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) =>
       token(open(command), action, options),
+    );
+  common(program.command("guard"))
+    .description("the limits in force, how much of them running threads have used, and what was refused and why")
+    .option("--limit <n>", "how many refusals and warnings", "20")
+    .action(async (options: GuardOptions, command: Command) =>
+      (await import("./commands/guard.ts")).guard(open(command), options),
     );
   common(program.command("doctor"))
     .description("report root folders, what was found and what could not be read")

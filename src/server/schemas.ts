@@ -30,6 +30,7 @@ export const Usage = v.pipe(
   v.metadata({ ref: "Usage" }),
 );
 
+const refusal = { toolCallId: v.string(), at: time, type: text, description: text, reason: v.string() };
 const record = {
   schema: v.literal("retinue/agent@1"),
   uri: v.string(),
@@ -76,9 +77,11 @@ const record = {
     toolCalls: count,
     toolErrors: count,
     spawned: count,
+    refused: count,
     descendants: count,
     byStatus: statusCounts,
   }),
+  refused: v.array(v.object(refusal)),
   result: text,
   records: v.array(v.object({ path: v.string(), bytes: count })),
   warnings: v.array(v.string()),
@@ -200,6 +203,7 @@ export const Why = v.pipe(
     forkedFrom: text,
     parentEvidence: v.array(evidence),
     undecided: v.array(v.string()),
+    refused: v.array(v.object({ ...refusal, tool: v.string() })),
     status: v.object({ status, statusSource: source, statusReason: v.string(), activity: text }),
     statusEvidence: v.array(v.object({ at: time, says: v.string(), source: v.string(), from: text })),
   }),

@@ -1,7 +1,8 @@
-import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../../core/ports/provider.ts";
 import { MAX_SETTINGS } from "../../core/tools/limits.ts";
+import * as products from "../../providers/index.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { readText } from "../../transports/regular.ts";
@@ -82,6 +83,42 @@ function settingsOf(name: string, env: Env): { readonly settings: HookSettings; 
 /** Settings are often a symbolic link: changes the target and keeps the link. */
 function resolvedPath(path: string): string {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
+}
+
+/** Whether retinue's hooks are in the settings of a product. */
+export interface HookState {
+  readonly provider: string;
+  readonly product: string;
+  readonly path: string;
+  /** The installed commands; empty if there are none. */
+  readonly commands: readonly string[];
+  /** Whether they can refuse spawns. */
+  readonly canRefuse: boolean;
+}
+
+/** Products without a settings folder are not listed. */
+export function hookStates(env: Env): readonly HookState[] {
+  const guarding = new Set(
+    Object.values(products).flatMap(({ name, hookPayload }) => (hookPayload?.guard === undefined ? [] : [name])),
+  );
+  return PROVIDERS.flatMap((provider) => {
+    const { name, product, hooks } = provider;
+    const [root] = hooks === undefined ? [] : provider.roots(env, userHome(env));
+    if (hooks === undefined || root === undefined || !existsSync(root)) return [];
+    const path = join(root, hooks.file);
+    const text = readable(path);
+    const commands = text === null ? [] : [...new Set(hooks.commands(text).filter(isOwnHook))];
+    return [{ provider: name, product, path, commands, canRefuse: guarding.has(name) }];
+  });
+}
+
+function readable(path: string): string | null {
+  try {
+    return textAt(path);
+  } catch {
+    // Reported when hooks are installed.
+    return null;
+  }
 }
 
 const hasOurs = (settings: HookSettings, text: string | null) =>

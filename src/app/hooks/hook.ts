@@ -1,10 +1,12 @@
 /**
- * `retinue hook`: records a hook's payload and notifies the server. A separate entry point that loads little, because
- * the agent waits for it. Prints nothing and never fails, so that it cannot disturb the agent.
+ * `retinue hook`: records a hook's payload, notifies the server, and refuses a spawn that exceeds a limit. A separate
+ * entry point that loads little, because the agent waits for it. Prints nothing else and never fails, so that it cannot
+ * disturb the agent.
  */
 
 import { realpathSync } from "node:fs";
 import { type PayloadField, specificFirst } from "../../core/ports/manifest.ts";
+import { refusalNote } from "../../core/ports/refusal-note.ts";
 import { MAX_RECORD } from "../../core/tools/limits.ts";
 import * as products from "../../providers/index.ts";
 import { readInput } from "../../transports/bounded.ts";
@@ -13,6 +15,7 @@ import { Recorder } from "../../transports/recorder.ts";
 import { readText } from "../../transports/regular.ts";
 import { basename, dirname, join, normal, resolve } from "../../transports/system/paths.ts";
 import { DESTINATIONS } from "../export/destinations/index.ts";
+import { guardHook, type HookDecision } from "../guard/hook.ts";
 import { closeHome, type Env, type FollowedPlace, followedRoots, recordingsRoot } from "../home.ts";
 import { type Instance, notedInstance } from "../instance-note.ts";
 
@@ -27,13 +30,20 @@ const PAYLOADS = specificFirst(
   ),
 );
 
-export async function hook(env: Env, input: () => string | null = readInput): Promise<void> {
+export async function hook(
+  env: Env,
+  input: () => string | null = readInput,
+  print: (text: string) => void = (text) => process.stdout.write(text),
+): Promise<void> {
   try {
     const payload = input();
     if (payload === null) return;
     closeHome(env);
-    const recording = keep(payload, env);
-    if (recording === null) return;
+    const found = sessionIn(payload);
+    if (found === null) return;
+    const decision = await decided(payload, found, env);
+    if (decision !== null) print(decision.output);
+    const recording = keep(payload, found, decision, env);
     const server = notedInstance(env);
     const traced = server !== null && (await wake(recording, server)) ? server.traces : [];
     if (wantsFlush(payload, env, traced)) await flush(env);
@@ -42,14 +52,33 @@ export async function hook(env: Env, input: () => string | null = readInput): Pr
   }
 }
 
-/** Appends the payload to the recording of its session; null if it is not a known product's. */
-function keep(payload: string, env: Env): string | null {
+interface Session {
+  readonly product: (typeof PAYLOADS)[number];
+  readonly session: string;
+  readonly field: PayloadField;
+}
+
+/** The product and its session; null if the payload is not a known product's. */
+function sessionIn(payload: string): Session | null {
   const field = fieldsOf(payload);
   const product = PAYLOADS.find(({ isHook }) => isHook(field));
   const session = field("session_id");
-  if (product === undefined || session === null || !/^[\w-]{1,80}$/.test(session)) return null;
+  return product === undefined || session === null || !/^[\w-]{1,80}$/.test(session)
+    ? null
+    : { product, session, field };
+}
+
+/** Null if the product's hooks cannot refuse, or nothing is to be refused. */
+async function decided(payload: string, { product, session }: Session, env: Env): Promise<HookDecision | null> {
+  const { guard, provider } = product;
+  return guard === undefined ? null : guardHook(payload, { provider, session, guard }, env);
+}
+
+/** Appends the payload to the recording of its session. A refusal precedes the call, so that no agent is shown for it. */
+function keep(payload: string, { product, session, field }: Session, decision: HookDecision | null, env: Env): string {
   const recording = join(recordingsRoot(env, product.provider), "hooks", `${session}.jsonl`);
   const recorder = new Recorder(recording);
+  if (decision?.action === "deny") recorder.note(refusalNote({ session, ...decision }));
   recorder.line(payload);
   recorder.close();
   const transcript = pathOf(field("transcript_path"), field("cwd"));

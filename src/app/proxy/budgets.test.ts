@@ -11,7 +11,7 @@ const HEAD = {
 
 /** A session with one response that costs 4 dollars at the standard price, and a budget of 6. */
 function isRefusedAfter(usage: { readonly speed?: string }): boolean {
-  const budgets = new Budgets({ usd: 6 }, new Map());
+  const budgets = new Budgets({ budgets: { usd: 6 }, prices: new Map() });
   const request = "r1";
   budgets.count(readRequest({ ...HEAD, request, windowMs: null, process: null }, null, 0, null).row);
   budgets.count({ is: "opened", request, response: "msg_1", model: "claude-opus-5-5", usage: null });

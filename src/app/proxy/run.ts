@@ -1,13 +1,17 @@
+import type { Limits } from "../../core/guard/limits.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import { ownUpstream } from "../../providers/proxy/upstreams.ts";
 import { startProxy } from "../../transports/proxy.ts";
 import { Access, type Clients, keptToken } from "../access.ts";
 import { Failure } from "../failure.ts";
-import { type Env, recordingsRoot } from "../home.ts";
+import { addToLedger } from "../guard/ledger-file.ts";
+import { withGiven } from "../guard/limits-file.ts";
+import { noteTrouble } from "../guard/trouble.ts";
+import { type Env, recordingsRoot, userHome } from "../home.ts";
 import { isLoopback } from "../own-names.ts";
 import type { SettingsFile } from "../settings/settings.ts";
 import { admission, withToken } from "./admission.ts";
-import { Budgets } from "./budgets.ts";
+import { Budgets, type ExceededLimit } from "./budgets.ts";
 import { type Kept, keepWithin } from "./retention.ts";
 import { TrafficRecorder } from "./traffic-recorder.ts";
 
@@ -24,6 +28,8 @@ export interface ProxyRun {
   readonly redaction: RedactionRules | null;
   /** Requires the token from every client, including this user's own processes. */
   readonly requiresToken?: boolean;
+  /** Limits of the command line. */
+  readonly limits?: Limits | null;
   readonly notify: (text: string) => void;
   /** Replaces the lookup of client processes in the operating system. */
   readonly clients?: Clients;
@@ -50,7 +56,13 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const limits = { ageMs: settings.values["retention.age"], bytes: settings.values["retention.bytes"] };
   const tidy = () => keepWithin(folder, limits, Date.now());
   const kept = tidy();
-  const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
+  const budgets = new Budgets({
+    budgets: settings.values.budgets,
+    limits: withGiven(settings.values.limits, run.limits ?? null),
+    prices: settings.values["prices.<model>"],
+    home: userHome(env),
+    onExceeded: (exceeded) => reportExceeded(env, exceeded, notify),
+  });
   const notifyOfTrouble = notifyOnce(notify);
   const access = new Access(keptToken(env, "proxy-token"), run.clients);
   const requiresToken = run.requiresToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
@@ -106,6 +118,27 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
       await recorder.close();
     },
   };
+}
+
+/** Notes what was refused or warned about, for `retinue guard`. */
+function reportExceeded(
+  env: Env,
+  { product, session, agent, verdict }: ExceededLimit,
+  notify: (text: string) => void,
+): void {
+  if (verdict.exceeded === null) return;
+  notify(`${product} ${session}: ${verdict.exceeded.text}`);
+  try {
+    const call = agent ?? session;
+    const { action, exceeded } = verdict;
+    addToLedger(
+      env,
+      { provider: product, thread: session },
+      { at: Date.now(), is: "decided", call, via: "proxy", action, exceeded },
+    );
+  } catch (error) {
+    noteTrouble(env, error as Error);
+  }
 }
 
 /** Reports each problem once. */

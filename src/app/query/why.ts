@@ -24,6 +24,14 @@ export function explain(forest: Forest, agent: LinkedAgent) {
     forkedFrom: uriOf(agent.forkedFrom),
     parentEvidence: agent.parent === null ? [] : agent.evidence.map(piece),
     undecided: agent.undecided === null ? [] : undecidedText(agent.undecided, (key) => uriOf(key) ?? key),
+    refused: agent.refused.map(({ call, tool, agentType, description, at, says }) => ({
+      toolCallId: nativeCall(call),
+      tool,
+      type: agentType,
+      description,
+      at: iso(at),
+      reason: says,
+    })),
     status: { status, statusSource, statusReason, activity },
     statusEvidence: [
       ...agent.statements.map((s) => ({

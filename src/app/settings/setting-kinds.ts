@@ -60,10 +60,16 @@ export const sizeOr = (none: string) => limit("a number of bytes, or a size such
 
 const positive = (value: unknown) =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
+export const amountOr = (none: string) => limit("a number greater than 0", none, positive);
 export const amount = plain("a number greater than 0", positive);
 export const wholeAmount = plain("a positive integer", (value) =>
   Number.isSafeInteger(value) ? positive(value) : undefined,
 );
+export const wholeOrNone = plain("an integer, 0 or more", (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined,
+);
+export const addressOr = (none: string): Kind<string | null> =>
+  plain(`a URL, such as https://host/path, or ${none}`, (value) => (value === none ? null : asAddress(value)));
 export const dollars = plain("a number of US dollars", (value) =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined,
 );
@@ -95,10 +101,12 @@ export const patterns = listOf("a regular expression", (value) => {
   }
 });
 
-export const addresses = listOf("a URL, such as http://host:4096", (value) => {
-  const text = nonEmpty(value);
-  return text !== undefined && /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text : undefined;
-});
+export const addresses = listOf("a URL, such as http://host:4096", asAddress);
+
+function asAddress(value: unknown): string | undefined {
+  const text = typeof value === "string" ? value.trim() : "";
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text : undefined;
+}
 
 /** `~` is kept; the caller expands it. */
 const FOLDER_FORM = "a path that begins with / or ~/";

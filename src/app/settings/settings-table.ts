@@ -1,6 +1,9 @@
+import { NO_LIMITS } from "../../core/guard/limits.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
 import { DEFAULT_REDACTION, REDACTION_LEVELS } from "../../core/redaction/redaction.ts";
 import { durationText } from "../../core/tools/duration.ts";
+import * as products from "../../providers/index.ts";
+import { limitsKind } from "./limit-kinds.ts";
 import {
   addresses,
   amount,
@@ -143,6 +146,12 @@ export const SETTINGS = {
     {},
     "none",
     "Limits of one session with all its agents; the proxy rejects further requests.",
+  ),
+  limits: setting(
+    limitsKind(Object.values(products).map(({ name }) => name)),
+    NO_LIMITS,
+    "none",
+    "Limits against runaway agents, per thread: agents, agents at once, depth, cost, tokens and minutes, with what happens beyond them; also by agent type, project and product. See docs/guard.md.",
   ),
   "proxy.token": setting(
     flag,

@@ -6,8 +6,11 @@ import { readText } from "../../transports/regular.ts";
 import { Failure } from "../failure.ts";
 import { type Env, userHome } from "../home.ts";
 import { type Fault, type Report, unknownKey } from "./setting-kinds.ts";
+import { settingsPath } from "./settings-path.ts";
 import { SETTINGS, type SettingKey, type Settings } from "./settings-table.ts";
 import type { Entry, Pair } from "./yaml.ts";
+
+export { settingsPath } from "./settings-path.ts";
 
 /** The effective settings and the settings file. */
 export interface SettingsFile {
@@ -27,10 +30,6 @@ export function basisOf({ values, set }: SettingsFile): string {
 /** The redaction rules. */
 export function redactionOf({ values }: SettingsFile): RedactionRules {
   return { level: values["redaction.level"], patterns: values["redaction.patterns"], paths: values["redaction.paths"] };
-}
-
-export function settingsPath(env: Env): string {
-  return env.RETINUE_CONFIG || join(env.XDG_CONFIG_HOME || join(userHome(env), ".config"), "retinue", "config.yaml");
 }
 
 /** A missing file sets nothing. Throws a `Failure` that lists all errors of the file. */

@@ -4,6 +4,7 @@ import { parseDuration } from "../../core/tools/duration.ts";
 import { bytes } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
+import { limitsGiven } from "../limit-option.ts";
 import { portOf } from "./serve.ts";
 
 export interface ProxyOptions {
@@ -14,6 +15,7 @@ export interface ProxyOptions {
   readonly timeout: string;
   readonly redact?: boolean;
   readonly token?: boolean;
+  readonly limit?: readonly string[];
 }
 
 const PORT = 4748;
@@ -47,6 +49,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
     requiresToken: options.token === true,
+    limits: limitsGiven(options.limit),
     notify: terminal.notify,
   });
   const { url, folder, kept } = running;

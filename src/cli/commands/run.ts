@@ -2,6 +2,7 @@ import { Failure } from "../../app/failure.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { spawnedLine } from "../../core/views/spawned.ts";
 import type { Context } from "../context.ts";
+import { limitsGiven } from "../limit-option.ts";
 
 /** `events`: retinue/event@1. `spawned`: one line per spawned agent, in the shape of `SubAgentSpawned`. */
 export const EVENT_FORMATS = ["events", "spawned"] as const;
@@ -9,6 +10,7 @@ export const EVENT_FORMATS = ["events", "spawned"] as const;
 export interface RunOptions {
   readonly events?: boolean;
   readonly format?: (typeof EVENT_FORMATS)[number];
+  readonly limit?: readonly string[];
 }
 
 /**
@@ -17,7 +19,9 @@ export interface RunOptions {
  */
 export async function run(context: Context, command: readonly string[], options: RunOptions): Promise<void> {
   const { env, terminal } = context;
-  const { endAs, forwardSignals, launchOf, withJsonOutput, start } = await import("../../app/runs/run.ts");
+  const given = limitsGiven(options.limit);
+  const { endAs, forwardSignals, launchOf, withJsonOutput } = await import("../../app/runs/run.ts");
+  const { startGuarded } = await import("../../app/guard/start.ts");
   const printsEvents = options.events === true || context.json;
   if (options.format !== undefined && !printsEvents)
     throw new Failure("usage", "--format needs --events", ["write retinue run --events --format spawned -- <command>"]);
@@ -26,13 +30,17 @@ export async function run(context: Context, command: readonly string[], options:
   const library = printsEvents ? await openLibrary(context) : null;
   // If the reader of stdout goes away, the command gets the error, as it would without retinue.
   process.stdout.removeAllListeners("error");
-  const running = await start(launch, { env, output: printsEvents ? null : process.stdout }).catch(
-    (error: NodeJS.ErrnoException) => {
-      process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
-      terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
-      return null;
-    },
-  );
+  const running = await startGuarded(launch, {
+    env,
+    output: printsEvents ? null : process.stdout,
+    stdin: process.stdin.isTTY ? null : process.stdin,
+    given,
+    notify: terminal.notify,
+  }).catch((error: NodeJS.ErrnoException) => {
+    process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
+    terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
+    return null;
+  });
   if (running === null) return library?.close();
   const stop = forwardSignals(running);
   try {

@@ -1,5 +1,5 @@
 import { explain } from "../../app/query/why.ts";
-import { percent } from "../../core/tools/format.ts";
+import { percent, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
@@ -39,5 +39,12 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
     lines.push(`${colors.dim("  known    ")}${s.at ?? "no time"} · ${s.source} · ${oneLine(s.says)}`);
     if (s.from !== null) lines.push(colors.dim(`             ${oneLine(s.from)}`));
   }
+  if (found.refused.length > 0)
+    lines.push("", `refused: ${plural(found.refused.length, "spawn call")}; no agent exists for them`);
+  for (const { at, toolCallId, type, description, reason } of found.refused)
+    lines.push(
+      `${colors.red("⊘ ")}${oneLine([description, type].filter((word) => word !== null).join(" · ") || toolCallId)}  ${colors.dim(`${at ?? "no time"} · ${toolCallId}`)}`,
+      `             ${oneLine(reason)}`,
+    );
   return lines.join("\n");
 }

@@ -1,4 +1,5 @@
 import { type Argument, type Command, Help, type Option } from "commander";
+import { LIMIT_NAMES } from "../../core/guard/limits.ts";
 
 /** The values that may be completed at one position, without reading any record. */
 export type Values =
@@ -24,7 +25,7 @@ export interface CommandModel {
 }
 
 /** What to complete for each placeholder in a command's usage. A test requires an entry for every placeholder. */
-export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" | "nothing">> = {
+export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" | "limit" | "nothing">> = {
   file: "files",
   folder: "folders",
   uri: "uri",
@@ -40,6 +41,7 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   args: "nothing",
   message: "nothing",
   event: "nothing",
+  limit: "limit",
 };
 
 /** Derived from the program itself, so that no command or option is missing. */
@@ -50,7 +52,8 @@ export function modelOf(program: Command, providers: readonly string[]): Command
   const valuesOf = (name: string, choices: readonly string[] | undefined): Values => {
     if (choices !== undefined) return { is: "words", words: choices };
     const is = PLACEHOLDERS[name] ?? "nothing";
-    return is === "uri" ? { is: "words", words: uris } : { is };
+    if (is === "uri") return { is: "words", words: uris };
+    return is === "limit" ? { is: "words", words: LIMIT_NAMES.map((limit) => `${limit}=`) } : { is };
   };
   const optionOf = (option: Option): OptionModel => {
     const name = placeholderOf(option);

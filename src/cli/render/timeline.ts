@@ -5,7 +5,7 @@ import type { Span, SpanKind } from "../../core/views/span.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
 import { cells, clip } from "./table.ts";
-import { labelOf, type Row, rowsOf } from "./tree.ts";
+import { type AgentRow, labelOf, rowsOf } from "./tree.ts";
 
 type Colors = Terminal["colors"];
 
@@ -34,7 +34,7 @@ export function renderTimeline(
 ): string {
   const { colors } = terminal;
   const width = terminal.width ?? WIDTH;
-  const rows = [...rowsOf(tree, all)];
+  const rows = [...rowsOf(tree, all, false)].filter((row): row is AgentRow => row.is !== "refused");
   const extent = extentOf(rows, timeline);
   const title = clip(tree.uri, width);
   if (extent === null) return [colors.bold(title), "", "none of its records has a time"].join("\n");
@@ -74,7 +74,10 @@ interface Chart {
   readonly hasNumbers: boolean;
 }
 
-function extentOf(rows: readonly Row[], { livesAs }: Timeline): { readonly from: number; readonly to: number } | null {
+function extentOf(
+  rows: readonly AgentRow[],
+  { livesAs }: Timeline,
+): { readonly from: number; readonly to: number } | null {
   const lives = rows.flatMap((row) =>
     (row.is === "folded" ? row.agents : [row.agent]).flatMap(({ uri }) => livesAs(uri) ?? []),
   );
@@ -83,11 +86,11 @@ function extentOf(rows: readonly Row[], { livesAs }: Timeline): { readonly from:
   return { from, to: lives.reduce((most, life) => Math.max(most, life.to), from + 1) };
 }
 
-const nameIn = (row: Row) =>
+const nameIn = (row: AgentRow) =>
   row.is === "folded" ? `${row.branch}… ${plural(row.agents.length, "more agent")}` : row.branch + labelOf(row.agent);
 
 function rowLine(
-  row: Row,
+  row: AgentRow,
   chart: Chart,
   { livesAs }: Timeline,
   shares: ReadonlyMap<string, number>,

@@ -2,7 +2,7 @@ import { displayName } from "../../core/facts/display-name.ts";
 import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/facts/usage.ts";
 import type { Status } from "../../core/link/status.ts";
 import { count, duration, exact, money, plural, UNKNOWN } from "../../core/tools/format.ts";
-import type { AgentRecord, AgentTree } from "../../core/views/agent.ts";
+import type { AgentRecord, AgentTree, RefusedRecord } from "../../core/views/agent.ts";
 import { STATUS_MARKS } from "../../core/views/agent.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
@@ -17,7 +17,7 @@ export function renderTree(
   options: { readonly all: boolean },
 ): string {
   const { colors, width } = terminal;
-  const rows = [...rowsOf(tree, options.all)];
+  const rows = [...rowsOf(tree, options.all, true)];
   const ids = shortIds(tree);
   const lines = table(
     COLUMNS,
@@ -52,33 +52,54 @@ const COLUMNS: readonly Column[] = [
   { title: "ΣCOST", align: "right", drop: 2 },
 ];
 
-export type Row =
+export type AgentRow =
   | { readonly is: "agent"; readonly branch: string; readonly agent: AgentTree }
   | { readonly is: "folded"; readonly branch: string; readonly agents: readonly AgentTree[] };
 
+type Row =
+  | AgentRow
+  /** Spawn calls that were refused. They are not agents. */
+  | {
+      readonly is: "refused";
+      readonly branch: string;
+      readonly calls: readonly RefusedRecord[];
+      readonly depth: number;
+    };
+
 const MANY_SIBLINGS = 12;
 const SHOWN_SIBLINGS = 8;
+const SHOWN_REFUSED = 3;
 
 /** Depth first. Of many siblings, shows the first ones and all that did not complete. */
-export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
+export function* rowsOf(root: AgentTree, all: boolean, withRefused: boolean): Generator<Row> {
   const stack: { row: Row; indent: string }[] = [{ row: { is: "agent", branch: "", agent: root }, indent: "" }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next.row;
-    if (next.row.is === "folded") continue;
+    if (next.row.is !== "agent") continue;
     const { children } = next.row.agent;
     const quiet = (a: AgentTree, i: number) =>
       i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
     const hidden = new Set(all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet));
     const shown: Row[] = children.filter((c) => !hidden.has(c)).map((agent) => ({ is: "agent", branch: "", agent }));
     if (hidden.size > 0) shown.push({ is: "folded", branch: "", agents: [...hidden] });
+    if (withRefused) shown.push(...refusedRows(next.row.agent, all));
     const indent = next.indent;
     const placed = shown.map((row, i) => {
-      const [first] = row.is === "folded" ? row.agents : [row.agent];
-      const below = branchBelow(indent, i === shown.length - 1, first?.depth ?? 0);
+      const below = branchBelow(indent, i === shown.length - 1, depthOf(row));
       return { row: { ...row, branch: below.branch }, indent: below.indent };
     });
     for (const place of placed.reverse()) stack.push(place);
   }
+}
+
+const depthOf = (row: Row) =>
+  row.is === "refused" ? row.depth : ((row.is === "folded" ? row.agents[0] : row.agent)?.depth ?? 0);
+
+/** One row per refused call, or one row for all of them if there are many. */
+function refusedRows({ refused, depth }: AgentTree, all: boolean): Row[] {
+  const row = (calls: readonly RefusedRecord[]): Row => ({ is: "refused", branch: "", calls, depth: depth + 1 });
+  if (refused.length === 0) return [];
+  return all || refused.length <= SHOWN_REFUSED ? refused.map((call) => row([call])) : [row(refused)];
 }
 
 const LEVEL = "│  ".length;
@@ -113,6 +134,7 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
       ...usageCells(sum),
     ];
   }
+  if (row.is === "refused") return refusedCells(row, colors);
   const { agent, branch } = row;
   const own = agent.usage.own;
   const reported = reportedOnly(agent.usage);
@@ -125,6 +147,24 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
     ...(reported === null ? usageCells(own) : [{ text: UNKNOWN }, { text: `${count(reported)}*` }, { text: UNKNOWN }]),
     { text: duration(agent.durationMs) },
     ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
+  ];
+}
+
+export const REFUSED_MARK = "⊘";
+
+function refusedCells({ branch, calls }: Extract<Row, { is: "refused" }>, colors: Colors): Cell[] {
+  const [first] = calls;
+  const names = [...new Set(calls.flatMap(({ description }) => description ?? []))];
+  const text =
+    calls.length === 1
+      ? (names[0] ?? "a spawn call")
+      : `${plural(calls.length, "spawn call")}${names.length === 0 ? "" : `: ${names.join(", ")}`}`;
+  const types = new Set(calls.map(({ type }) => type ?? ""));
+  return [
+    { text: branch + clip(oneLine(text), 60) },
+    { text: "" },
+    { text: types.size === 1 ? (first?.type ?? "") : "", paint: colors.dim },
+    { text: `${REFUSED_MARK} refused`, paint: colors.yellow },
   ];
 }
 
@@ -187,11 +227,13 @@ function summaryOf(tree: AgentTree): string {
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${exact(n)} ${status}`);
   const agents =
     counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
+  const refused = counts.refused === 0 ? [] : [`${plural(counts.refused, "spawn")} refused`];
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
   const state = tree.activity === null ? tree.status : `${tree.status}: ${oneLine(tree.activity)}`;
   return [
     state,
     agents,
+    ...refused,
     plural(usage.subtree.calls, "model call"),
     tokens,
     usage.subtree.costUsd === null ? "cost unknown" : money(usage.subtree.costUsd),
@@ -214,8 +256,15 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
       reportedOnly(agent.usage) === null
         ? []
         : [{ name, mark: "*", text: "tokens as reported by the product, not in the sums", paint: colors.dim }];
+    const refused = agent.refused.map(({ reason }) => ({
+      name,
+      mark: REFUSED_MARK,
+      text: oneLine(reason),
+      paint: colors.yellow,
+    }));
     return [
       ...status,
+      ...uniqueTexts(refused),
       ...reported,
       ...agent.warnings.map((warning) => ({ name, mark: "!", text: oneLine(warning), paint: colors.yellow })),
     ];
@@ -228,6 +277,10 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
     yield first.paint(toWidth(`${first.mark} ${names}: ${first.text}`));
   }
   if (same.length > MAX_NOTES) yield colors.dim(`… and ${same.length - MAX_NOTES} more notes; --json has them all`);
+}
+
+function uniqueTexts<T extends { readonly text: string }>(notes: readonly T[]): readonly T[] {
+  return [...new Map(notes.map((note) => [note.text, note])).values()];
 }
 
 export function* walk(tree: AgentTree): Generator<AgentTree> {

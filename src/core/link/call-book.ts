@@ -14,7 +14,7 @@ export class CallBook {
   readonly #spawns = new Map<CallKey, SpawnCall>();
   readonly #aliases = new Map<CallKey, CallKey>();
   readonly #offers = new Map<CallKey, Set<MatchKey>>();
-  readonly #refused = new Set<CallKey>();
+  readonly #refused = new Map<CallKey, ObservationOf<"call-refused">>();
   readonly #unseen = new Map<CallKey, Unseen>();
 
   readonly #folded: ReadonlyMap<AgentKey, Fold>;
@@ -24,7 +24,10 @@ export class CallBook {
     this.#folded = folded;
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
-      if (o.type === "call-refused") this.#refused.add(o.call);
+      if (o.type === "call-refused") {
+        const known = this.#refused.get(o.call);
+        if (known === undefined || isBetterKnown(o, known)) this.#refused.set(o.call, o);
+      }
       if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
       if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
       if (o.type === "record") {
@@ -39,7 +42,7 @@ export class CallBook {
     }
   }
 
-  isRefused = (call: CallKey) => this.#refused.has(call);
+  refusalOf = (call: CallKey): ObservationOf<"call-refused"> | undefined => this.#refused.get(call);
   /** From the result of the call, else from the call itself. */
   unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
@@ -55,7 +58,7 @@ export class CallBook {
 }
 
 /** The product's record has the time of the call; a live source has only the time of arrival. */
-const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
+const isBetterKnown = (a: Observation, b: Observation) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
 
 interface Caller {
   readonly agent: AgentKey;

@@ -7,6 +7,7 @@ import type { OwnerOf } from "./originals.ts";
 import type { TotalsOf } from "./reconcile.ts";
 import type { Undecided } from "./start-matching.ts";
 import type { AgentState } from "./states.ts";
+import type { RefusedSpawn } from "./unseen-agents.ts";
 
 export interface LinkedAgent extends GatheredAgent, AgentState {
   readonly uri: string;
@@ -19,6 +20,8 @@ export interface LinkedAgent extends GatheredAgent, AgentState {
   /** Strongest first; the first one decided, unless a cycle had to be cut. */
   readonly evidence: readonly ParentEvidence[];
   readonly spawnCall: SpawnCall | undefined;
+  /** Its spawn calls that were refused, oldest first. */
+  readonly refused: readonly RefusedSpawn[];
   readonly forkedFrom: AgentKey | null;
   /** Last activity of the agent or its subtree. */
   readonly lastActivity: number | null;

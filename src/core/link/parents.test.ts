@@ -312,8 +312,10 @@ describe("a call that was rejected", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("refused"));
     book.see({ by: main, at: 2 }, spawnCalled("lost"));
-    book.see({ by: main, at: 3 }, { type: "call-refused", call: call("refused") });
-    expect([...decide(book.observations).unseen.keys()]).toEqual([agent("t", "lost")]);
+    book.see({ by: main, at: 3 }, { type: "call-refused", call: call("refused"), says: "too deep" });
+    const { unseen, refused } = decide(book.observations);
+    expect([...unseen.keys()]).toEqual([agent("t", "lost")]);
+    expect([...refused]).toMatchObject([[main, [{ call: call("refused"), says: "too deep" }]]]);
   });
 });
 

@@ -9,7 +9,7 @@ import type { Fold } from "./fold.ts";
 import type { StartedThread } from "./shell-runs.ts";
 import { matchCalls } from "./spawn-matching.ts";
 import type { Undecided } from "./start-matching.ts";
-import { unseenAgents } from "./unseen-agents.ts";
+import { type RefusedSpawn, unseenAgents } from "./unseen-agents.ts";
 
 export interface ManualLink {
   readonly child: AgentKey;
@@ -31,6 +31,8 @@ export interface Parentage {
   readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
   /** Agents created for spawn calls without an agent, with their kinds, if the product states them. */
   readonly unseen: ReadonlyMap<AgentKey, AgentKind | undefined>;
+  /** Spawn calls of each agent that were refused, oldest first. */
+  readonly refused: ReadonlyMap<AgentKey, readonly RefusedSpawn[]>;
   /** Warnings for agents whose sub-agents are only known by number. */
   readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
@@ -83,6 +85,7 @@ export function decideParents(
     evidence: evidence.byChild,
     parents,
     unseen: new Map(unseen.agents.map(({ agent, kind }) => [agent, kind])),
+    refused: unseen.refused,
     lost: unseen.warnings,
     isExternal: (agent) => evidence.of(agent).find((e) => e.parent === parents.get(agent))?.external === true,
     undecided: starts.undecided,

@@ -1,7 +1,7 @@
 import { type AgentKey, agentKey, type CallKey, nativeCall, partsOf, threadOf } from "../facts/ids.ts";
 import { type AgentKind, byTime, type Observation } from "../facts/observation.ts";
 import { plural } from "../tools/format.ts";
-import type { CallBook } from "./call-book.ts";
+import type { CallBook, SpawnCall } from "./call-book.ts";
 import { type ParentEvidence, SPAWN_CALL_RULE } from "./evidence.ts";
 
 /** An agent that is only known from its spawn call. */
@@ -12,8 +12,16 @@ export interface UnseenAgent {
   readonly evidence: ParentEvidence;
 }
 
+/** A spawn call that was refused: no agent exists for it. */
+export interface RefusedSpawn extends Pick<SpawnCall, "call" | "tool" | "agentType" | "description" | "at"> {
+  /** The reason, as the model was told. */
+  readonly says: string;
+}
+
 export interface UnseenAgents {
   readonly agents: readonly UnseenAgent[];
+  /** Spawn calls of each agent that were refused, oldest first. */
+  readonly refused: ReadonlyMap<AgentKey, readonly RefusedSpawn[]>;
   /** Warnings for agents whose sub-agents are only known by number. */
   readonly warnings: ReadonlyMap<AgentKey, readonly string[]>;
 }
@@ -25,10 +33,21 @@ export function unseenAgents(
   matched: ReadonlySet<CallKey>,
 ): UnseenAgents {
   const agents: UnseenAgent[] = [];
+  const refused = new Map<AgentKey, readonly RefusedSpawn[]>();
   const bySpawnCall = { rule: SPAWN_CALL_RULE, source: "parent_rollout", confidence: 1 } as const;
   for (const spawn of calls.spawns()) {
     const { call, speaker, tool, makes, at, id } = spawn;
-    if (makes !== "one" || matched.has(call) || calls.isRefused(call)) continue;
+    if (makes !== "one" || matched.has(call)) continue;
+    const refusal = calls.refusalOf(call);
+    if (refusal !== undefined) {
+      const parent = calls.callerOf(call) ?? speaker;
+      const { agentType, description } = spawn;
+      refused.set(parent, [
+        ...(refused.get(parent) ?? []),
+        { call, tool, agentType, description, at, says: refusal.says },
+      ]);
+      continue;
+    }
     const { provider, thread } = partsOf(speaker);
     const named = calls.unseen(spawn);
     const says = `the ${tool} call ${nativeCall(call)} spawned it, but none of its records were found`;
@@ -45,7 +64,7 @@ export function unseenAgents(
     for (const agent of missing)
       agents.push({ agent, kind, evidence: { ...bySpawnCall, parent, call, says, at, from: id } });
   }
-  return { agents, warnings };
+  return { agents, refused, warnings };
 }
 
 /** Agents that a call spawned according to the product, but that have no records; the first statement per call counts. */

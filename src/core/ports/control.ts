@@ -1,3 +1,4 @@
+import type { LedgerNotice } from "../guard/ledger.ts";
 import type { JsonObject } from "../tools/json.ts";
 
 /** Messages for the stdin of a running product. Methods are omitted if unsupported. */
@@ -51,6 +52,16 @@ export interface Interception {
   announcedIn(line: string): AnnouncedCall | null;
   /** The line that answers an announcement. */
   answer(request: string, decision: ToolDecision): string;
+  /** What limits depend on; omitted if they cannot be enforced. */
+  readonly guard?: RunGuard;
+}
+
+/** How limits are enforced on a wrapped command. */
+export interface RunGuard {
+  /** The agent that a spawn call would start. */
+  spawnOf(call: ToolCall): { readonly type: string | null; readonly description: string | null };
+  /** What a printed line states about agents of a thread; null if nothing. */
+  noticesIn(line: string): { readonly thread: string; readonly notices: readonly LedgerNotice[] } | null;
 }
 
 export interface AnnouncedCall {

@@ -1,3 +1,5 @@
+import type { LedgerNotice, SpawnAsked } from "../guard/ledger.ts";
+import type { LimitAction } from "../guard/limits.ts";
 import type { JsonObject } from "../tools/json.ts";
 import type { Provider } from "./provider.ts";
 
@@ -21,9 +23,24 @@ export interface HookPayload {
   isHook(field: PayloadField): boolean;
   /** The root of a transcript that the payload names; null if the path does not show it. */
   rootOf(transcript: string): string | null;
+  /** What its hooks state about spawns, and how a hook refuses one; omitted if they cannot. */
+  readonly guard?: HookGuard;
   /** The payload has nothing that is unique to this product: products with unique payloads are tried first. */
   readonly isGeneric?: true;
 }
+
+/** How limits are enforced by a product's hooks. */
+export interface HookGuard {
+  /** What a payload states; null if nothing that limits depend on. Never throws. */
+  read(payload: JsonObject, env: Readonly<Record<string, string | undefined>>): GuardNotice | null;
+  /** The depth of the calling agent, in the beginning of `callerFile`; null if it is not there. */
+  depthIn?(text: string): number | null;
+  /** What the hook prints to refuse the call, or to warn about it. */
+  output(action: LimitAction, text: string): string;
+}
+
+/** A line for the ledger of the thread; a spawn names the file with the depth of its caller. */
+export type GuardNotice = LedgerNotice | (Omit<SpawnAsked, "callerDepth"> & { readonly callerFile: string | null });
 
 export interface StatusLine {
   /** Null if the input is not this product's. */

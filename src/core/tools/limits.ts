@@ -32,6 +32,9 @@ export const MAX_SETTINGS = 4 << 20;
 /** A small file that retinue writes for itself: the address of its server, its token. */
 export const MAX_NOTE = 64 << 10;
 
+/** The ledger of one thread, which a hook reads as a whole: about 30,000 spawns and ends. */
+export const MAX_LEDGER = 4 << 20;
+
 /** The response of a destination: an empty object, or a sentence. */
 export const MAX_RECEIPT = 1 << 20;
 

@@ -21,6 +21,16 @@ export interface LinkRecord {
   readonly evidence: readonly [string, ...string[]];
 }
 
+/** A spawn call that was refused: there is no agent. */
+export interface RefusedRecord {
+  readonly toolCallId: string;
+  readonly at: string | null;
+  readonly type: string | null;
+  readonly description: string | null;
+  /** As the model was told. */
+  readonly reason: string;
+}
+
 /** The public record of one agent, `retinue/agent@1`. Unknown values are null, never omitted. */
 export interface AgentRecord extends StatusVerdict {
   readonly schema: "retinue/agent@1";
@@ -61,9 +71,13 @@ export interface AgentRecord extends StatusVerdict {
     readonly toolCalls: number;
     readonly toolErrors: number;
     readonly spawned: number;
+    /** Spawn calls that were refused. */
+    readonly refused: number;
     readonly descendants: number;
     readonly byStatus: Partial<Record<Status, number>>;
   };
+  /** Spawn calls of this agent that were refused, oldest first; at most the last 100. */
+  readonly refused: readonly RefusedRecord[];
   readonly result: string | null;
   readonly records: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];

@@ -5,8 +5,9 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/fores
 import type { GatheredAgent, ModelCall } from "../link/gather.ts";
 import { namesOf } from "../link/shape.ts";
 import type { Status } from "../link/status.ts";
+import type { RefusedSpawn } from "../link/unseen-agents.ts";
 import { MOST } from "../tools/json.ts";
-import type { AgentRecord, AgentTree, LinkRecord } from "./agent.ts";
+import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "./agent.ts";
 import { spendingOf } from "./spending.ts";
 
 /** US dollars for one model call; null if the model has no known price. */
@@ -83,9 +84,11 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       toolCalls: agent.toolCalls,
       toolErrors: agent.toolErrors,
       spawned: children.length,
+      refused: agent.refused.length,
       descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
       byStatus: countStatuses(children),
     },
+    refused: agent.refused.slice(-SHOWN_REFUSALS).map(refusedRecord),
     result:
       agent.verdict.status === "completed"
         ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null)
@@ -99,6 +102,16 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     ],
   };
 }
+
+const SHOWN_REFUSALS = 100;
+
+const refusedRecord = ({ call, at, agentType, description, says }: RefusedSpawn): RefusedRecord => ({
+  toolCallId: nativeCall(call),
+  at: iso(at),
+  type: agentType,
+  description,
+  reason: says,
+});
 
 const UNDIVIDED =
   "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";

@@ -7,6 +7,7 @@ import type {
   Turns,
 } from "../../core/ports/control.ts";
 import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import { runGuard } from "./run-guard.ts";
 import { AGENT_TOOLS } from "./spawns.ts";
 
 /** The output format of the given command: what the user expects on stdout. */
@@ -117,6 +118,7 @@ const interceptionBy = (request: (body: object) => ControlMessage): Interception
     }),
   end: () => request({ subtype: "initialize", hooks: {} }),
   announcedIn,
+  guard: runGuard,
   answer: (id, decision) => responseLine(id, answerOf(decision)),
 });
 

@@ -1,5 +1,6 @@
-/** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
+/** Recognises hook payloads without parsing them. Imports little, because the hook must return at once. */
 import type { HookPayload, PayloadField } from "../../core/ports/manifest.ts";
+import { guard } from "./hook-guard.ts";
 
 /**
  * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same
@@ -36,4 +37,4 @@ const rootOf = (transcript: string) =>
   /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;
 
 /** Several products copied the format, so those are tried first. */
-export const hookPayload: HookPayload = { isHook, rootOf, isGeneric: true };
+export const hookPayload: HookPayload = { isHook, rootOf, guard, isGeneric: true };

@@ -1,6 +1,7 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { RefusalNote } from "../../core/ports/refusal-note.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { HookReader } from "../kit/hook-reader.ts";
 import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
@@ -22,6 +23,8 @@ export class ClaudeHooks extends HookReader {
   override threadIn(payload: JsonObject): AgentKey | null {
     return hookPayload.isHook((field) => asText(payload[field])) ? super.threadIn(payload) : null;
   }
+
+  refusedIn = ({ session, call }: RefusalNote) => ({ thread: key.thread(session), call: key.call(session, call) });
 
   read(out: FindingsOf, payload: JsonObject, thread: AgentKey) {
     const [session, agent] = [asNonBlank(payload.session_id), asNonBlank(payload.agent_id)];

@@ -106,6 +106,10 @@ export function readToolResult(
     lifecycle("launched", "the result of its call has status teammate_spawned");
     return;
   }
+  if (result.isError && isRefused(result, row)) {
+    out.add({ type: "call-refused", call, says: result.text.replace(BY_HOOK, "") });
+    return;
+  }
   if (result.isError) {
     const shutdown =
       row.json.toolDenialKind !== undefined ||
@@ -122,6 +126,13 @@ export function readToolResult(
   else if (status === "completed" || (status === null && (named !== undefined || makes === "one")))
     lifecycle("completed", "its call has returned", finalReport(details, result));
 }
+
+/** What Claude Code writes before the reason of a hook (2.1.325). */
+const BY_HOOK = /^PreToolUse:\w+ hook error: /;
+
+/** A hook or a permission rule refused the call: no agent was started. */
+const isRefused = ({ text }: ToolResult, { json }: Row) =>
+  BY_HOOK.test(text) || json.toolDenialKind === "permission-rule";
 
 function describeChild(out: FindingsOf, details: JsonObject, child: string, session: string) {
   const status = asText(details.status);

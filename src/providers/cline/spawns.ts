@@ -41,7 +41,7 @@ export function readSpawnResult(out: FindingsOf, of: OpenSpawn, text: string, is
   const json = asObject(parseJson(text)?.value);
   // An error instead of a result: the tool did not start an agent.
   if (isError && json === null) {
-    if (typeof of !== "string") out.add({ type: "call-refused", call: of.call });
+    if (typeof of !== "string") out.add({ type: "call-refused", call: of.call, says: text });
     return;
   }
   // A team mate that has no task yet, or whose task is in the background.

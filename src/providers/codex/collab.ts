@@ -56,6 +56,9 @@ interface Noted {
   readonly prompt: string | null;
 }
 
+/** What Codex 0.166 writes around the reason of a hook. */
+const BY_HOOK = /^Tool call blocked by PreToolUse hook: ([\s\S]*?)\.? Tool: \S+$/;
+
 /** Reads what a thread's records state about its children: spawn calls, ids, ends. */
 export class Collab {
   readonly #thread: string;
@@ -128,7 +131,7 @@ export class Collab {
     if (open === undefined) return;
     this.#open.delete(id);
     const json = asObject(parseJson(text)?.value);
-    if (open.tool === "spawn_agent") this.#spawned(out, id, json);
+    if (open.tool === "spawn_agent") this.#spawned(out, id, json, text);
     else if (this.#recorded.delete(id)) return;
     else if (open.tool === "wait" || open.tool === "wait_agent")
       for (const [thread, status] of Object.entries(asObject(json?.status) ?? {}))
@@ -138,7 +141,7 @@ export class Collab {
       this.#revived(out, open.target, open.tool);
   }
 
-  #spawned(out: FindingsOf, id: string, json: JsonObject | null) {
+  #spawned(out: FindingsOf, id: string, json: JsonObject | null, text: string) {
     const [thread, path] = [asThread(json?.agent_id), asNonBlank(json?.task_name)];
     if (thread !== null)
       return this.#made(
@@ -156,8 +159,8 @@ export class Collab {
         match: key.pathMatch(this.#thread, path),
       });
     }
-    // Too deep, too many, no such tool: an error text instead of an agent.
-    out.add({ type: "call-refused", call: key.call(this.#thread, id) });
+    // Too deep, too many, no such tool, refused by a hook: an error text instead of an agent.
+    out.add({ type: "call-refused", call: key.call(this.#thread, id), says: text.replace(BY_HOOK, "$1") });
   }
 
   #made(out: FindingsOf, id: string, thread: string, rule: string, says: string) {

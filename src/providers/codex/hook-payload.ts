@@ -1,5 +1,6 @@
-/** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
+/** Recognises hook payloads without parsing them. Imports little, because the hook must return at once. */
 import type { HookPayload } from "../../core/ports/manifest.ts";
+import { guard } from "./hook-guard.ts";
 
 export const hookPayload: HookPayload = {
   /** Codex calls its transcripts rollouts. */
@@ -11,4 +12,5 @@ export const hookPayload: HookPayload = {
   /** The home of a rollout: `<root>/sessions/<year>/<month>/<day>/rollout-….jsonl`. */
   rootOf: (transcript) =>
     /^([\s\S]+)[\\/](?:archived_)?sessions[\\/](?:\d+[\\/]){0,3}rollout-[^\\/]+$/.exec(transcript)?.[1] ?? null,
+  guard,
 };

@@ -1,11 +1,22 @@
 import { tomlHookSettings } from "../kit/toml-hook-settings.ts";
+import { SPAWNERS } from "./hook-guard.ts";
 
-const EVENTS = ["UserPromptSubmit", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"];
+/** Tool hooks match only tools that spawn agents, so that no other call is delayed. */
+const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] = [
+  { event: "UserPromptSubmit" },
+  { event: "PreToolUse", matcher: SPAWNERS },
+  { event: "PostToolUse", matcher: SPAWNERS },
+  { event: "SubagentStart" },
+  { event: "SubagentStop" },
+  { event: "Stop" },
+  { event: "SessionEnd" },
+];
 
 export const hookSettings = tomlHookSettings({
   next: "Codex asks whether it may run them: start it once and trust the hooks",
   tables: (command) =>
-    EVENTS.map(
-      (event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${command}\n`,
-    ).join(""),
+    EVENTS.map(({ event, matcher }) => {
+      const only = matcher === undefined ? "" : `matcher = "${matcher}"\n`;
+      return `[[hooks.${event}]]\n${only}[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${command}\n`;
+    }).join(""),
 });

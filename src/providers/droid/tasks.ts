@@ -39,7 +39,7 @@ const REFUSED = /^(?:Error: )?(?:Tool \S+ is registered but is not available|Too
 export function readTaskResult(out: FindingsOf, session: string, id: string, text: string, isError: boolean): void {
   const call = key.call(session, id);
   if (isError && REFUSED.test(text)) {
-    out.add({ type: "call-refused", call });
+    out.add({ type: "call-refused", call, says: text });
     return;
   }
   const child = CHILD.exec(text)?.[1];

@@ -292,9 +292,9 @@ export class Wire implements Parser {
     const result = asObject(event.result);
     const [call, isError] = [key.call(this.#session, id), result?.isError === true];
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
-    // Agents have no tool to spawn others, but models call it anyway.
-    if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call });
     const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
+    // Agents have no tool to spawn others, but models call it anyway.
+    if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call, says: text });
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];
   }
 

@@ -1,4 +1,4 @@
-import type { AgentKey } from "../../core/facts/ids.ts";
+import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
 import type { Origin } from "../../core/facts/origin.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type Wrapping,
 } from "../../core/ports/provider.ts";
 import { type Recorded, readRecorded } from "../../core/ports/recording.ts";
+import { type RefusalNote, refusalIn } from "../../core/ports/refusal-note.ts";
 import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
@@ -25,6 +26,8 @@ export interface LiveReader {
   /** `at` is null if neither the line nor any before it has a time. */
   read(out: FindingsOf, json: JsonObject, thread: AgentKey, at: number | null): void;
   events(json: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[];
+  /** The call that retinue refused, and its thread. Omitted if the lines do not report the call itself. */
+  refusedIn?(note: RefusalNote): { readonly thread: AgentKey; readonly call: CallKey };
   save(): unknown;
 }
 
@@ -110,6 +113,8 @@ class LiveStream implements Parser {
     const recorded = this.#of.readLine(record);
     if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     if ("note" in recorded) this.#began = beganIn(recorded.note) ?? this.#began;
+    const refusal = "note" in recorded ? refusalIn(recorded.note) : null;
+    if (refusal !== null) return this.#refused(refusal, line, recorded.at);
     // Lines that are not JSON, such as warnings, are ignored.
     const json = "raw" in recorded ? asObject(recorded.raw) : null;
     if (json === null) return NOTHING;
@@ -123,6 +128,16 @@ class LiveStream implements Parser {
     this.#reader.read(out, json, thread, at);
     for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : []))))
       this.#place(out, speaker);
+    return out;
+  }
+
+  /** A spawn that retinue itself refused. */
+  #refused(note: RefusalNote, line: number, at: number | null): Findings {
+    const refused = this.#reader.refusedIn?.(note) ?? null;
+    if (refused === null) return NOTHING;
+    const { thread: speaker, call } = refused;
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker, keys: [], origin: this.#of.origin });
+    out.add({ type: "call-refused", call, says: note.text });
     return out;
   }
 

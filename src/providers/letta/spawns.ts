@@ -47,7 +47,7 @@ const field = (text: string, name: string) => new RegExp(`^${name}: (\\S+)$`, "m
 export function readSpawnResult(out: FindingsOf, call: CallKey, text: string): Launched | null {
   if (!LAUNCHED.test(text)) {
     // Refused: agents have no such tool, and a launch may fail. Neither is marked as an error.
-    out.add({ type: "call-refused", call });
+    out.add({ type: "call-refused", call, says: text });
     return null;
   }
   const [agent, conversation] = [field(text, "Agent ID"), field(text, "Conversation ID")];

@@ -16,18 +16,18 @@ const family: AgentRecord[] = [
   sampleAgent("r", null, { startedAt: at(0) }),
   sampleAgent("a", "r", {
     startedAt: at(1),
-    counts: { messages: 0, toolCalls: 2, toolErrors: 1, spawned: 1, descendants: 1, byStatus: {} },
+    counts: { messages: 0, toolCalls: 2, toolErrors: 1, spawned: 1, refused: 0, descendants: 1, byStatus: {} },
   }),
   sampleAgent("a1", "a", {
     startedAt: at(2),
     endedAt: at(9),
     status: "errored",
-    counts: { messages: 0, toolCalls: 3, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} },
+    counts: { messages: 0, toolCalls: 3, toolErrors: 0, spawned: 0, refused: 0, descendants: 0, byStatus: {} },
   }),
   sampleAgent("b", "r", {
     startedAt: at(3),
     endedAt: at(5),
-    counts: { messages: 0, toolCalls: 7, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} },
+    counts: { messages: 0, toolCalls: 7, toolErrors: 0, spawned: 0, refused: 0, descendants: 0, byStatus: {} },
   }),
   sampleAgent("never", "r"),
 ];

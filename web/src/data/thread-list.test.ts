@@ -8,6 +8,7 @@ const counts = (byStatus: Record<string, number>) => ({
   messages: 0,
   toolCalls: 0,
   toolErrors: 0,
+  refused: 0,
   spawned: 0,
   descendants: 0,
   byStatus,

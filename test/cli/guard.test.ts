@@ -1,0 +1,216 @@
+/** Limits by hooks, in processes as an agent starts them, and `retinue guard`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { GuardReport } from "../../src/app/guard/report.ts";
+import { hook } from "../../src/app/hooks/hook.ts";
+import { COMPILED, MAIN, retinue, retinueJson } from "../support/cli.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "retinue-guard-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+let homes = 0;
+
+function homeWith(settings: string): { readonly HOME: string; readonly RETINUE_HOME: string } {
+  const home = join(scratch, `home-${homes++}`);
+  mkdirSync(join(home, ".config/retinue"), { recursive: true });
+  writeFileSync(join(home, ".config/retinue/config.yaml"), settings);
+  return { HOME: home, RETINUE_HOME: join(home, "data") };
+}
+
+const SESSION = "b7ee73a5-27dd-4edd-9153-75b0a97a7d14";
+const spawnPayload = (call: string, more: object = {}) =>
+  JSON.stringify({
+    session_id: SESSION,
+    transcript_path: `/nowhere/projects/-tmp/${SESSION}.jsonl`,
+    cwd: "/home/dev/shop",
+    hook_event_name: "PreToolUse",
+    tool_name: "Agent",
+    tool_input: { description: `Task ${call}`, prompt: "Do it.", subagent_type: "Explore" },
+    tool_use_id: call,
+    ...more,
+  });
+const rollout = `/nowhere/sessions/2026/11/17/rollout-2026-11-17T10-00-00-${SESSION}.jsonl`;
+
+interface Printed {
+  readonly systemMessage?: string;
+  readonly hookSpecificOutput: { readonly permissionDecision?: string; readonly permissionDecisionReason?: string };
+}
+
+/** What a hook prints; null for nothing. */
+async function inProcess(env: Readonly<Record<string, string>>, payload: string): Promise<Printed | null> {
+  let printed = "";
+  await hook(
+    env,
+    () => payload,
+    (text) => {
+      printed += text;
+    },
+  );
+  return printed === "" ? null : (JSON.parse(printed) as Printed);
+}
+
+async function asProcess(env: Readonly<Record<string, string>>, payload: string): Promise<string> {
+  const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...COMPILED, ...env } });
+  let output = "";
+  child.stdout.on("data", (part: Buffer) => {
+    output += part;
+  });
+  child.stdin.end(payload);
+  const [code] = (await once(child, "close")) as [number];
+  expect(code).toBe(0);
+  return output;
+}
+
+const THREE = "limits:\n  agents: { max: 3, action: deny }\n";
+const isDenied = (printed: Printed | null) => printed?.hookSpecificOutput.permissionDecision === "deny";
+
+describe("retinue hook with limits", () => {
+  it("starts exactly three of ten agents that ten processes ask for at once, also if each call is repeated", async () => {
+    const env = homeWith(THREE);
+    const calls = Array.from({ length: 10 }, (_, i) => `toolu_${i}`);
+    const first = await Promise.all(calls.map((call) => asProcess(env, spawnPayload(call))));
+    const second = await Promise.all(calls.map((call) => asProcess(env, spawnPayload(call))));
+    const denied = first.map((output) => output.includes('"deny"'));
+    expect(denied.filter((one) => one)).toHaveLength(7);
+    expect(second.map((output) => output.includes('"deny"'))).toEqual(denied);
+  });
+
+  it("says why, and what the model may do instead", async () => {
+    const env = homeWith("limits:\n  agents: { max: 0 }\n");
+    expect(await inProcess(env, spawnPayload("a"))).toEqual({
+      hookSpecificOutput: {
+        hookEventName: "PreToolUse",
+        permissionDecision: "deny",
+        permissionDecisionReason: expect.stringMatching(/^retinue: this agent was not started, because .* yourself/),
+      },
+    });
+  });
+
+  it("warns, and the call is made", async () => {
+    const env = homeWith("limits:\n  agents: { max: 0, action: warn }\n");
+    const printed = await inProcess(env, spawnPayload("a"));
+    expect(printed?.systemMessage).toMatch(/a limit is exceeded/);
+    expect(isDenied(printed)).toBe(false);
+  });
+
+  it("refuses in Codex, too", async () => {
+    const env = homeWith("limits:\n  by_product:\n    codex:\n      agents: { max: 1 }\n");
+    const payload = (call: string) =>
+      spawnPayload(call, { transcript_path: rollout, tool_name: "collaborationspawn_agent" });
+    expect(isDenied(await inProcess(env, payload("call_1")))).toBe(false);
+    expect(isDenied(await inProcess(env, payload("call_2")))).toBe(true);
+    expect(isDenied(await inProcess(env, spawnPayload("toolu_1")))).toBe(false);
+  });
+
+  it("knows the depth of the caller from the product's own files", async () => {
+    const env = homeWith("limits:\n  depth: { max: 2 }\n");
+    const folder = join(env.HOME, "projects/-tmp", SESSION, "subagents");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "agent-a1.meta.json"), '{"spawnDepth":1}');
+    writeFileSync(join(folder, "agent-a2.meta.json"), '{"spawnDepth":2}');
+    const transcript_path = join(env.HOME, `projects/-tmp/${SESSION}.jsonl`);
+    const by = (agent_id: string) => spawnPayload(agent_id, { transcript_path, agent_id });
+    expect(isDenied(await inProcess(env, by("a1")))).toBe(false);
+    expect(isDenied(await inProcess(env, by("a2")))).toBe(true);
+  });
+
+  it.each([
+    ["are not YAML", "limits: [what"],
+    ["have an unknown limit", "limits:\n  agent: { max: 0 }\n"],
+    ["have no limits", "stale_after: 1h\n"],
+    ["have limits of another project only", "limits:\n  by_project:\n    /srv: { agents: { max: 0 } }\n"],
+  ])("prints nothing if the settings %s", async (_, settings) => {
+    expect(await inProcess(homeWith(settings), spawnPayload("a"))).toBeNull();
+  });
+
+  it("follows changed settings", async () => {
+    const env = homeWith(THREE);
+    expect(await inProcess(env, spawnPayload("a"))).toBeNull();
+    writeFileSync(join(env.HOME, ".config/retinue/config.yaml"), "limits:\n  agents: { max: 1, action: deny }\n");
+    expect(isDenied(await inProcess(env, spawnPayload("b")))).toBe(true);
+    rmSync(join(env.HOME, ".config/retinue/config.yaml"));
+    expect(await inProcess(env, spawnPayload("c"))).toBeNull();
+  });
+
+  it.each([
+    ["a folder", (path: string) => void mkdirSync(path, { recursive: true })],
+    ["too large", (path: string) => writeFileSync(path, " ".repeat(5 << 20))],
+  ])("lets the call be made if its ledger is %s, and guard reports it", async (_, make) => {
+    const env = homeWith("limits:\n  agents: { max: 0 }\n");
+    mkdirSync(join(env.RETINUE_HOME, "guard/claude"), { recursive: true });
+    make(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`));
+    expect(await inProcess(env, spawnPayload("a"))).toBeNull();
+    expect((await retinue(env.HOME, ["guard"], env)).stdout).toMatch(/limits were not enforced: /);
+  });
+});
+
+describe("a refused spawn", () => {
+  it("is shown on the agent that made the call, and is no agent", async () => {
+    const env = homeWith("limits:\n  agents: { max: 1 }\n");
+    await inProcess(
+      env,
+      JSON.stringify({ session_id: SESSION, hook_event_name: "UserPromptSubmit", prompt: "Begin." }),
+    );
+    for (const call of ["toolu_1", "toolu_2"]) await inProcess(env, spawnPayload(call));
+    const uri = `claude://${SESSION}`;
+    const tree = (await retinueJson(env.HOME, ["tree", uri], env)) as {
+      children: unknown[];
+      refused: { toolCallId: string; type: string; description: string; reason: string }[];
+      counts: { refused: number };
+    };
+    expect(tree.children).toHaveLength(1);
+    expect(tree.counts.refused).toBe(1);
+    expect(tree.refused).toMatchObject([{ toolCallId: "toolu_2", type: "Explore", description: "Task toolu_2" }]);
+    expect((await retinue(env.HOME, ["tree", uri], env)).stdout).toMatch(/Task toolu_2 .*⊘ refused/);
+    const why = (await retinue(env.HOME, ["why", uri], env)).stdout;
+    expect(why).toMatch(/refused: 1 spawn call/);
+    expect(why).toMatch(/this thread already has 1 agent, and its limit is 1/);
+  });
+});
+
+describe("retinue guard", () => {
+  it("lists limits, usage and refusals", async () => {
+    const env = homeWith(`${THREE}  by_type:\n    Explore:\n      concurrent: { max: 9, action: warn }\n`);
+    await inProcess(
+      env,
+      JSON.stringify({ session_id: SESSION, hook_event_name: "UserPromptSubmit", prompt: "Begin." }),
+    );
+    for (const call of ["a", "b", "c", "d"]) await inProcess(env, spawnPayload(call));
+    const report = (await retinueJson(env.HOME, ["guard"], env)) as GuardReport;
+    expect(report.limits).toEqual([
+      { scope: "all", name: null, limit: "agents", max: 3, action: "deny" },
+      { scope: "type", name: "Explore", limit: "concurrent", max: 9, action: "warn" },
+    ]);
+    expect(report.threads).toMatchObject([
+      {
+        uri: `claude://${SESSION}`,
+        uses: [
+          { limit: "agents", used: 3, max: 3, share: 1 },
+          { limit: "concurrent", whose: "Explore", used: 3, max: 9 },
+        ],
+      },
+    ]);
+    expect(report.denied).toMatchObject([
+      { uri: `claude://${SESSION}`, limit: "agents", id: "d", description: "Task d", via: "hook" },
+    ]);
+    const { stdout } = await retinue(env.HOME, ["guard"], env);
+    expect(stdout).toMatch(/every thread +agents +3 +deny/);
+    expect(stdout).toMatch(/agents +3 +of 3 +100 %/);
+    expect(stdout).toMatch(/⊘ refused .*by hook\n +Task d\n/);
+  });
+
+  it("says that there are no limits", async () => {
+    const env = homeWith("");
+    expect((await retinue(env.HOME, ["guard"], env)).stdout).toMatch(/^Limits\n {2}none;/);
+  });
+});
+
+it("a refusal is recorded before the call, so that no agent is shown for it meanwhile", async () => {
+  const env = homeWith("limits:\n  agents: { max: 0 }\n");
+  await inProcess(env, spawnPayload("a"));
+  const lines = readFileSync(join(env.RETINUE_HOME, `recordings/claude/hooks/${SESSION}.jsonl`), "utf8").trim();
+  expect(lines.split("\n").map((line) => Object.keys(JSON.parse(line) as object)[1])).toEqual(["note", "raw"]);
+});
