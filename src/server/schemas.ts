@@ -30,7 +30,7 @@ export const Usage = v.pipe(
   v.metadata({ ref: "Usage" }),
 );
 
-const refusal = { toolCallId: v.string(), at: time, type: text, description: text, reason: v.string() };
+const refusal = { toolCallId: v.string(), at: time, type: text, description: text, reason: text };
 const record = {
   schema: v.literal("retinue/agent@1"),
   uri: v.string(),

@@ -157,7 +157,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${name}; printf '%s\\n' "\${COMPREPL
     ["commands", ["tr"], ["tree"]],
     ["commands with a common prefix", ["un"], ["unlink"]],
     ["a thread as an argument", ["la"], ["latest"]],
-    ["providers", ["cl"], ["claude://"]],
+    ["providers", ["cla"], ["claude://"]],
     ["options", ["--h"], ["--head", "--help", "--host"]],
     ["options of a command", ["ls", "--r"], ["--running"]],
     ["no option of another command", ["tree", "--r"], []],

@@ -44,7 +44,7 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
   for (const { at, toolCallId, type, description, reason } of found.refused)
     lines.push(
       `${colors.red("⊘ ")}${oneLine([description, type].filter((word) => word !== null).join(" · ") || toolCallId)}  ${colors.dim(`${at ?? "no time"} · ${toolCallId}`)}`,
-      `             ${oneLine(reason)}`,
+      `             ${oneLine(reason ?? "no reason is recorded")}`,
     );
   return lines.join("\n");
 }

@@ -259,7 +259,7 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
     const refused = agent.refused.map(({ reason }) => ({
       name,
       mark: REFUSED_MARK,
-      text: oneLine(reason),
+      text: oneLine(reason ?? "a spawn call was refused; no reason is recorded"),
       paint: colors.yellow,
     }));
     return [

@@ -278,8 +278,8 @@ export interface CallOffers {
 export interface CallRefused {
   readonly type: "call-refused";
   readonly call: CallKey;
-  /** The reason, as the model was told. */
-  readonly says: string;
+  /** The reason as the model received it, if recorded. */
+  readonly says?: string;
 }
 
 /**

@@ -14,8 +14,8 @@ export interface UnseenAgent {
 
 /** A spawn call that was refused: no agent exists for it. */
 export interface RefusedSpawn extends Pick<SpawnCall, "call" | "tool" | "agentType" | "description" | "at"> {
-  /** The reason, as the model was told. */
-  readonly says: string;
+  /** The reason as the model received it; null if it is not recorded. */
+  readonly says: string | null;
 }
 
 export interface UnseenAgents {
@@ -44,7 +44,7 @@ export function unseenAgents(
       const { agentType, description } = spawn;
       refused.set(parent, [
         ...(refused.get(parent) ?? []),
-        { call, tool, agentType, description, at, says: refusal.says },
+        { call, tool, agentType, description, at, says: refusal.says ?? null },
       ]);
       continue;
     }

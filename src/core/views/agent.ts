@@ -27,8 +27,8 @@ export interface RefusedRecord {
   readonly at: string | null;
   readonly type: string | null;
   readonly description: string | null;
-  /** As the model was told. */
-  readonly reason: string;
+  /** As the model received it; null if it is not recorded. */
+  readonly reason: string | null;
 }
 
 /** The public record of one agent, `retinue/agent@1`. Unknown values are null, never omitted. */
