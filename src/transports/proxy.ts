@@ -80,11 +80,13 @@ export interface RunningProxy {
 /** Hop-by-hop headers. */
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "host"]);
 const IDLE_CLIENT_MS = 75_000;
+/** Bytes that may wait for a client before the upstream is paused: several reads of a socket. */
+const MAX_UNSENT = 256 << 10;
 
 /** A reverse proxy: forwards every request and response unchanged. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const receive = (incoming: IncomingMessage, outgoing: ServerResponse) => void admit(incoming, outgoing, options);
-  const server = createServer(receive);
+  const server = createServer({ highWaterMark: MAX_UNSENT }, receive);
   server.on("checkContinue", receive);
   server.on("connect", (_, socket) => socket.end("HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n"));
   server.on("upgrade", (_, socket) =>
@@ -276,12 +278,20 @@ function relay(
   // The first bytes may take long.
   outgoing.flushHeaders();
   observer.responseHead({ status, headers: response.rawHeaders });
+  let chunks: Buffer[] = [];
+  const forward = () => {
+    const gathered = chunks;
+    chunks = [];
+    if (!writeTogether(outgoing, gathered)) response.pause();
+    for (const chunk of gathered) observer.responseChunk(chunk);
+  };
   response.on("data", (chunk: Buffer) => {
-    if (!outgoing.write(chunk)) response.pause();
-    observer.responseChunk(chunk);
+    // One read of the upstream's socket may contain many chunks; they are forwarded together, in the same tick.
+    if (chunks.push(chunk) === 1) process.nextTick(forward);
   });
   outgoing.on("drain", () => response.resume());
   response.on("end", () => {
+    forward();
     if (response.rawTrailers.length > 0) outgoing.addTrailers(pairs(response.rawTrailers));
     outgoing.end();
   });
@@ -292,6 +302,21 @@ function relay(
   });
   // A truncated response ends with `close`.
   response.on("error", () => {});
+}
+
+/**
+ * Writes chunks with one system call, all but the last one as one chunk: only a write outside of `cork` reports whether
+ * the client keeps up. Returns false if the client must read first; `drain` follows.
+ */
+function writeTogether(outgoing: ServerResponse, chunks: readonly Buffer[]): boolean {
+  const { socket } = outgoing;
+  socket?.cork();
+  outgoing.cork();
+  for (const chunk of chunks.slice(0, -1)) outgoing.write(chunk);
+  outgoing.uncork();
+  const isRead = chunks.slice(-1).every((chunk) => outgoing.write(chunk));
+  socket?.uncork();
+  return isRead;
 }
 
 function refuse(
