@@ -20,15 +20,17 @@ export interface Sample {
 /** Kernel clock ticks per second, on every Linux. */
 const TICKS = 100;
 
-export function cpuOf(pid: number): number {
+/** Seconds of CPU of a process, or of its main thread only. */
+export function cpuOf(pid: number, of: "process" | "main thread" = "process"): number {
   // The command name may contain spaces and parentheses.
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+  const fields = readFileSync(of === "process" ? `/proc/${pid}/stat` : `/proc/${pid}/task/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
     .split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-const rssOf = (pid: number) => 1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+export const rssOf = (pid: number) =>
+  1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 export const peakOf = (pid: number) =>
   1_024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 

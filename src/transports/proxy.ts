@@ -274,29 +274,37 @@ function relay(
 ): void {
   const status = response.statusCode ?? 502;
   outgoing.sendDate = false;
-  outgoing.writeHead(status, response.statusMessage ?? "", endToEnd(response.rawHeaders) as string[]);
-  // The first bytes may take long.
-  outgoing.flushHeaders();
+  outgoing.writeHead(status, response.statusMessage ?? "", endToEnd(response.rawHeaders));
   observer.responseHead({ status, headers: response.rawHeaders });
   let chunks: Buffer[] = [];
+  let isPlanned = false;
   const forward = () => {
     const gathered = chunks;
-    chunks = [];
-    if (!writeTogether(outgoing, gathered)) response.pause();
+    [chunks, isPlanned] = [[], false];
+    // The first chunk may take long.
+    if (gathered.length === 0 && !outgoing.writableEnded) outgoing.flushHeaders();
+    if (gathered.length > 0 && !writeTogether(outgoing, gathered)) response.pause();
     for (const chunk of gathered) observer.responseChunk(chunk);
   };
+  // The head and the chunks that are read in one turn of the event loop are forwarded together.
+  const plan = () => {
+    if (!isPlanned) setImmediate(forward);
+    isPlanned = true;
+  };
   response.on("data", (chunk: Buffer) => {
-    // One read of the upstream's socket may contain many chunks; they are forwarded together, in the same tick.
-    if (chunks.push(chunk) === 1) process.nextTick(forward);
+    chunks.push(chunk);
+    plan();
   });
+  plan();
   outgoing.on("drain", () => response.resume());
   response.on("end", () => {
-    forward();
+    if (chunks.length > 0) forward();
     if (response.rawTrailers.length > 0) outgoing.addTrailers(pairs(response.rawTrailers));
     outgoing.end();
   });
   response.on("close", () => {
     if (response.complete) return;
+    if (chunks.length > 0) forward();
     end({ how: "failed", error: "the upstream closed the connection during its response" });
     outgoing.destroy();
   });
@@ -305,8 +313,8 @@ function relay(
 }
 
 /**
- * Writes chunks with one system call, all but the last one as one chunk: only a write outside of `cork` reports whether
- * the client keeps up. Returns false if the client must read first; `drain` follows.
+ * Writes chunks with one system call. All but the last one become one chunk, because only a write outside of `cork`
+ * reports whether the client keeps up. Returns false if the client must read first; `drain` follows.
  */
 function writeTogether(outgoing: ServerResponse, chunks: readonly Buffer[]): boolean {
   const { socket } = outgoing;
@@ -362,5 +370,12 @@ function guarded(observer: ExchangeObserver, onTrouble: (error: Error) => void):
 
 const pairs = (raw: RawHeaders): [string, string][] =>
   raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ""] as [string, string]] : []));
-const endToEnd = (raw: RawHeaders): RawHeaders =>
-  pairs(raw).flatMap(([name, value]) => (HOP_BY_HOP.has(name.toLowerCase()) ? [] : [name, value]));
+
+function endToEnd(raw: RawHeaders): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const [name, value] = [raw[i] ?? "", raw[i + 1] ?? ""];
+    if (!HOP_BY_HOP.has(name.toLowerCase())) kept.push(name, value);
+  }
+  return kept;
+}

@@ -150,6 +150,31 @@ it.each([500, 529, 401, 404, 204, 304])("forwards status %d", async (status) => 
   expect([received.status, received.headers.includes("retry-after")]).toEqual([status, true]);
 });
 
+it("forwards the chunks of one read together, unchanged", async () => {
+  const [count, events] = [2_000, Buffer.from('data: {"type":"ping"}\n\n'.repeat(4))];
+  const { proxied } = await between(({ outgoing }) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    for (let i = 0; i < count; i += 1) outgoing.write(events);
+    outgoing.end();
+  });
+  const { host, hostname, port } = new URL(proxied.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    ["POST /v1/messages HTTP/1.1", `host: ${host}`, "content-length: 2", "connection: close", "", "{}"].join("\r\n"),
+  );
+  const parts: Buffer[] = [];
+  for await (const part of socket) parts.push(part as Buffer);
+  const [head = "", ...rest] = Buffer.concat(parts).toString().split("\r\n\r\n");
+  expect(head).toMatch(/^HTTP\/1.1 200 OK/);
+  const chunks = rest
+    .join("\r\n\r\n")
+    .split(/(?:^|\r\n)[0-9a-f]+\r\n/)
+    .slice(1);
+  expect(chunks.join("").trimEnd()).toBe(events.toString().repeat(count).trimEnd());
+  // The upstream wrote 2,000 chunks. Each read of them has at most two, and the last chunk is empty.
+  expect(chunks.length).toBeLessThan(count / 4);
+});
+
 it("ends the response where the upstream does, even in the middle of gzip data", async () => {
   const packed = gzipSync(randomBytes(100_000));
   const { proxied } = await between(({ outgoing }) => {

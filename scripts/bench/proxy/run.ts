@@ -3,29 +3,38 @@
  * docs/benchmarks.md.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cpuOf, rssOf } from "../../soak/sample.ts";
 import { bytes, held, markdownTable, ratio, thousands } from "../format.ts";
+import { Recorded } from "./recorded.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PARTS = join(import.meta.dirname, "parts.ts");
 const STREAMS = 50;
 const RUNS = 5;
-/** Short and alternating, so that other load on the machine affects all variants equally. */
-const SLICES = 30;
-const SLICE = { streams: 4, bytes: 3e6 };
-/** Number of memory samples. */
-const SAMPLES = 10;
+/**
+ * Short and alternating, so that other load on the machine affects all variants equally. A slice fits into the memory
+ * in which the proxy passes data to its recorder.
+ */
+const SLICES = 10;
+const SLICE = { streams: 4, bytes: 6e6 };
+/** Requests after which memory is measured. */
+const MARKS = [1_000, 10_000, 50_000, 100_000];
+/** Requests after which heaps and compiled code have their final size. */
+const WARM = 10_000;
 /** Minimum rate in every run, relative to the plain pipe. */
 const RATE_LIMIT = 0.9;
-/** Maximum growth of memory from the first half of the requests to the second. */
+/** Maximum growth of memory after `WARM` requests. */
 const GROWTH_LIMIT = 1.1;
 const requests = Number(process.argv[2] ?? 100_000);
 const data = mkdtempSync(join(tmpdir(), "retinue-bench-proxy-"));
 const children: ChildProcess[] = [];
 let sent = 0;
+/** Responses of each server so far. */
+const received = new Map<string, { responses: number; bytes: number }>();
 process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
   rmSync(data, { recursive: true, force: true });
@@ -35,14 +44,13 @@ const upstream = await start([PARTS, "upstream"]);
 const variants = [
   { name: "no proxy", ...upstream },
   { name: "a bare pipe", ...(await start([PARTS, "pipe", upstream.url])) },
-  {
-    name: "`retinue proxy`",
-    ...(await start([join(ROOT, "bin/retinue.js"), "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"])),
-  },
+  { name: "`retinue proxy`", ...(await startRetinue("rates")) },
 ];
+const recorded = new Recorded(join(data, "rates/recordings/proxy"));
 const agent = new Agent({ keepAlive: true });
 
-const [runs, firsts] = [await rates(), await firstBytes()];
+const { runs, cpu } = await rates();
+const firsts = await firstBytes();
 const memory = await memories();
 
 const [, pipeFirst = Number.NaN] = firsts;
@@ -58,10 +66,14 @@ const firstRow = [
   `${(firsts.at(-1) ?? 0) - pipeFirst > 0 ? "+" : ""}${((firsts.at(-1) ?? 0) - pipeFirst).toFixed(2)} ms`,
   "",
 ];
-const half = memory.length / 2;
-const most = (list: readonly number[]) => Math.max(...list);
-const growth = most(memory.slice(half)) / most(memory.slice(0, half));
-const memoryRows = memory.map((size, i) => [thousands(Math.round((requests * (i + 1)) / memory.length)), bytes(size)]);
+const warm = memory.find(({ after }) => after >= Math.min(WARM, requests))?.size ?? Number.NaN;
+const memoryRows = memory.map(({ after, size }) => [
+  thousands(after),
+  bytes(size),
+  after <= WARM ? "" : ratio(size, warm),
+  after <= WARM ? "" : held(`at most ${GROWTH_LIMIT.toFixed(2)}×`, size / warm <= GROWTH_LIMIT),
+]);
+const cpuSeconds = ({ seconds: used, bytes: passed }: CpuTime) => `${((1e9 * used) / passed).toFixed(1)} s`;
 
 console.log(`## The API proxy
 
@@ -69,23 +81,40 @@ Streams from a server on loopback: directly, through a \`node:http\` pipe, and t
 
 ${markdownTable(["", ...variants.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
 
-Memory of the proxy (resident) while it serves ${thousands(requests)} requests: the most in the second half is ${ratio(growth, 1)} the most in the first half; the limit is ${held(`${GROWTH_LIMIT.toFixed(2)}×`, growth <= GROWTH_LIMIT)}.
+CPU time per GB: ${cpuSeconds(cpu.pipe)} in the pipe; in the proxy ${cpuSeconds(cpu.forwarding)} to forward and ${cpuSeconds(cpu.recording)} to parse, redact and record. A burst is recorded after it has passed, at low priority; the benchmark waits for that before the next slice, and checks that every byte was recorded.
 
-${markdownTable(["requests", "memory"], memoryRows)}`);
+Memory of a new proxy (resident) after so many requests, ${STREAMS} at a time:
+
+${markdownTable(["requests", "memory", `/ ${thousands(WARM)} requests`, "limit"], memoryRows)}`);
 process.exit(0);
 
-function start(args: readonly string[]): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+function start(
+  args: readonly string[],
+  folder = data,
+): Promise<{ readonly url: string; readonly child: ChildProcess }> {
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH ?? "", HOME: data, RETINUE_HOME: join(data, "data") },
+    env: { PATH: process.env.PATH ?? "", HOME: data, RETINUE_HOME: folder },
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);
   return new Promise((resolve) => child.stdout?.once("data", (line) => resolve({ url: String(line).trim(), child })));
 }
 
-/** Bytes per second, for every run and variant. */
-async function rates(): Promise<number[][]> {
+function startRetinue(name: string): ReturnType<typeof start> {
+  const args = ["proxy", "--port", "0", "--upstream", upstream.url, "--quiet"];
+  return start([join(ROOT, "bin/retinue.js"), ...args], join(data, name));
+}
+
+interface CpuTime {
+  readonly seconds: number;
+  readonly bytes: number;
+}
+
+/** Bytes per second, for every run and variant; CPU time, for all runs. */
+async function rates() {
   for (const { url } of variants) await streams(url, SLICE.streams, SLICE.bytes);
+  await allRecorded();
+  const [before, beforeBytes] = [cpuTimes(), recorded.bytes];
   const found: number[][] = [];
   for (let run = 0; run < RUNS; run += 1) {
     const sums = variants.map(() => ({ bytes: 0, seconds: 0 }));
@@ -95,10 +124,26 @@ async function rates(): Promise<number[][]> {
         const sum = sums[i] as { bytes: number; seconds: number };
         sum.bytes += streamed.bytes;
         sum.seconds += streamed.seconds;
+        await allRecorded();
       }
     found.push(sums.map((sum) => sum.bytes / sum.seconds));
   }
-  return found;
+  const [after, passed] = [cpuTimes(), recorded.bytes - beforeBytes];
+  const since = (of: keyof typeof after): CpuTime => ({ seconds: after[of] - before[of], bytes: passed });
+  return { runs: found, cpu: { pipe: since("pipe"), forwarding: since("forwarding"), recording: since("recording") } };
+}
+
+/** Waits until the proxy has recorded every response that passed through it. */
+async function allRecorded(): Promise<void> {
+  const { responses, bytes: passed } = received.get(variants.at(-1)?.url ?? "") ?? { responses: 0, bytes: 0 };
+  await recorded.until(responses, passed);
+}
+
+/** CPU seconds of the pipe, of the proxy's main thread, and of its other threads. */
+function cpuTimes() {
+  const [, pipe = 0, proxy = 0] = variants.map(({ child }) => child.pid ?? 0);
+  const forwarding = cpuOf(proxy, "main thread");
+  return { pipe: cpuOf(pipe), forwarding, recording: cpuOf(proxy) - forwarding };
 }
 
 /** Median of the milliseconds until the first byte, for every variant. */
@@ -109,14 +154,14 @@ async function firstBytes(): Promise<number[]> {
   return found.map(median);
 }
 
-/** The proxy's resident memory, sampled at equal intervals of the requests. */
-async function memories(): Promise<number[]> {
-  const { url = "", child } = variants.at(-1) ?? {};
-  const found: number[] = [];
-  for (let n = 0; n < SAMPLES; n += 1) {
-    const until = Math.round(requests / SAMPLES);
-    for (let done = 0; done < until; done += STREAMS) await streams(url, Math.min(STREAMS, until - done), 2_000);
-    found.push(memoryOf(child?.pid ?? 0));
+/** The resident memory of a new proxy after each of the marks. */
+async function memories(): Promise<{ readonly after: number; readonly size: number }[]> {
+  const { url, child } = await startRetinue("memory");
+  const found: { after: number; size: number }[] = [];
+  let done = 0;
+  for (const after of [...MARKS.filter((mark) => mark < requests), requests]) {
+    for (; done < after; done += STREAMS) await streams(url, Math.min(STREAMS, after - done), 2_000);
+    found.push({ after, size: rssOf(child.pid ?? 0) });
   }
   return found;
 }
@@ -158,16 +203,16 @@ function sendRequest(url: string, size: number): Promise<{ readonly bytes: numbe
         first ||= performance.now() - began;
         total += chunk.length;
       });
-      response.on("end", () => resolve({ bytes: total, first }));
+      response.on("end", () => {
+        const { responses, bytes: before } = received.get(url) ?? { responses: 0, bytes: 0 };
+        received.set(url, { responses: responses + 1, bytes: before + total });
+        resolve({ bytes: total, first });
+      });
       response.on("error", reject);
     });
     outgoing.on("error", reject);
     outgoing.end(body);
   });
-}
-
-function memoryOf(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
 }
 
 function median(numbers: readonly number[]): number {
