@@ -31,7 +31,7 @@ const CORE_BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   tools: [],
   facts: ["tools"],
   link: ["tools", "facts"],
-  views: ["tools", "facts", "link"],
+  views: ["tools", "facts", "link", "guard"],
   redaction: ["tools", "facts", "link", "views"],
   guard: ["tools"],
   ports: ["tools", "facts", "link", "views", "guard"],

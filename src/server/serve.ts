@@ -8,6 +8,7 @@ import { Cards } from "../app/cards/cards.ts";
 import { openDemo } from "../app/demo/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { asFailure, Failure } from "../app/failure.ts";
+import { Sentinel } from "../app/guard/sentinel.ts";
 import type { Env } from "../app/home.ts";
 import type { Changes } from "../app/ingest/changes.ts";
 import type { Library } from "../app/ingest/library.ts";
@@ -197,7 +198,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   }
   const tracer = isDemo ? null : await openTracer(env, settings, library, notify);
   const autoCards = settings.values["cards.from_threads"] ? cards : null;
-  const watched = watch(library, hub, { autoCards, tracer }, state, notify);
+  const sentinel = isDemo ? null : new Sentinel({ env, settings, library, notify });
+  const watched = watch(library, hub, { autoCards, tracer, sentinel }, state, notify);
   await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
   const own: Instance = {
@@ -221,6 +223,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
       await (await stage?.catch(() => undefined))?.stop();
       await watched;
       await tracer?.stop();
+      await sentinel?.stop();
       server.closeAllConnections();
       library.close();
       hasStopped();
@@ -238,12 +241,13 @@ const named = (host: string) =>
 interface Listeners {
   readonly autoCards: Cards | null;
   readonly tracer: Tracer | null;
+  readonly sentinel: Sentinel | null;
 }
 
 async function watch(
   library: Library,
   hub: Hub,
-  { autoCards, tracer }: Listeners,
+  { autoCards, tracer, sentinel }: Listeners,
   state: ServerState,
   notify: (text: string) => void,
 ): Promise<void> {
@@ -270,6 +274,7 @@ async function watch(
     state.watching = true;
     await persistently(() => library.ask(() => publish(changes)), { signal, notify, troubles });
     tracer?.changed(changes.threads);
+    sentinel?.changed(changes.threads);
   }
   state.watching = false;
 }

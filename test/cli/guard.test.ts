@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { hookProblems } from "../../src/app/guard/examine.ts";
 import type { GuardReport } from "../../src/app/guard/report.ts";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { COMPILED, MAIN, retinue, retinueJson } from "../support/cli.ts";
@@ -205,6 +206,59 @@ describe("retinue guard", () => {
   it("says that there are no limits", async () => {
     const env = homeWith("");
     expect((await retinue(env.HOME, ["guard"], env)).stdout).toMatch(/^Limits\n {2}none;/);
+  });
+});
+
+describe("retinue doctor", () => {
+  /** Installed hooks that run this script instead of retinue. */
+  function hookedTo(script: string): Readonly<Record<string, string>> {
+    const env = homeWith("");
+    const program = join(env.HOME, "retinue");
+    writeFileSync(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    mkdirSync(join(env.HOME, ".claude"));
+    const hooks = { PreToolUse: [{ hooks: [{ type: "command", command: `"${program}" hook` }] }] };
+    writeFileSync(join(env.HOME, ".claude/settings.json"), JSON.stringify({ hooks }));
+    return { ...env, PATH: process.env.PATH ?? "" };
+  }
+
+  it.each([
+    ["hangs", "exec sleep 60", /does not return within 400 ms$/],
+    ["crashes", "echo broken >&2; exit 3", /exits with 3: broken$/],
+    ["prints what the product would read", "echo '{}'", /prints "\{\}"$/],
+  ])("finds a hook that %s", async (_, script, detail) => {
+    const env = hookedTo(script);
+    const path = join(env.HOME ?? "", ".claude/settings.json");
+    expect(await hookProblems(env, 400)).toEqual([
+      { code: "hook-broken", where: path, detail: expect.stringMatching(detail) },
+    ]);
+  });
+
+  it("finds a hook whose program is gone, and nothing if hooks work", async () => {
+    const env = hookedTo("exit 0");
+    expect(await hookProblems(env)).toEqual([]);
+    rmSync(join(env.HOME ?? "", "retinue"));
+    const { stdout } = await retinue(env.HOME ?? "", ["doctor"], env);
+    expect(stdout).toMatch(/error +hook-broken ×1: An installed hook/);
+    expect(stdout).toMatch(/cannot be started: .*ENOENT/);
+  });
+
+  it("reports limits that could not be enforced", async () => {
+    const env = homeWith("limits:\n  agents: { max: 0 }\n");
+    mkdirSync(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`), { recursive: true });
+    await inProcess(env, spawnPayload("a"));
+    expect((await retinue(env.HOME, ["doctor"], env)).stdout).toMatch(
+      /limits-not-enforced ×1: .*\n.*a folder, not a file/,
+    );
+  });
+
+  it("names the line of settings that hooks could not read", async () => {
+    const env = homeWith("limits:\n  agent: { max: 0 }\n");
+    expect(await inProcess(env, spawnPayload("a"))).toBeNull();
+    const { code, stderr } = await retinue(env.HOME, ["doctor"], env);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/config\.yaml:2: unknown key limits\.agent\n +did you mean/),
+    ]);
   });
 });
 

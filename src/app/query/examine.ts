@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../../core/facts/problem.ts";
 import { system } from "../../transports/system/index.ts";
+import { guardProblems } from "../guard/examine.ts";
 import { type Env, retinueHome } from "../home.ts";
 import { indexPath, setAsideFiles } from "../ingest/index-file.ts";
 import type { Library } from "../ingest/library.ts";
@@ -53,12 +54,16 @@ export interface Examination {
 const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
-/** The report of `retinue doctor`. `polling`: why some folders are polled instead of watched. */
+/**
+ * The report of `retinue doctor`. `polling`: why some folders are polled instead of watched. `more`: problems that take
+ * longer to find.
+ */
 export function examine(
   library: Library,
   { path, exists, set }: SettingsFile,
   env: Env,
   polling: string | null,
+  more: readonly Problem[] = [],
 ): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
@@ -88,6 +93,8 @@ export function examine(
     system: examineSystem(),
     problems: countProblems(library, [
       ...setAside(env),
+      ...guardProblems(env, library.now()),
+      ...more,
       ...(polling === null ? [] : [{ code: "folders-not-watched" as const, where: retinueHome(env), detail: polling }]),
     ]),
   };

@@ -6,7 +6,9 @@ import * as products from "../../providers/index.ts";
 import { limitsKind } from "./limit-kinds.ts";
 import {
   addresses,
+  addressOr,
   amount,
+  amountOr,
   dollars,
   duration,
   durationOr,
@@ -152,6 +154,31 @@ export const SETTINGS = {
     NO_LIMITS,
     "none",
     "Limits against runaway agents, per thread: agents, agents at once, depth, cost, tokens and minutes, with what happens beyond them; also by agent type, project and product. See docs/guard.md.",
+  ),
+  "alerts.waiting_minutes": setting(
+    amountOr("off"),
+    null,
+    "off",
+    "Alert if an agent waits for a person for this many minutes.",
+  ),
+  "alerts.silent_minutes": setting(
+    amountOr("off"),
+    null,
+    "off",
+    "Alert if a running agent writes no record for this many minutes.",
+  ),
+  "alerts.failed": setting(flag, false, "false", "Alert if an agent fails."),
+  "alerts.limit_percent": setting(
+    amountOr("off"),
+    null,
+    "off",
+    "Alert if a thread has used this percentage of a limit.",
+  ),
+  "alerts.webhook": setting(
+    addressOr("none"),
+    null,
+    "none",
+    "Where alerts are sent as JSON, besides the desktop notice; Slack and others accept it as it is.",
   ),
   "proxy.token": setting(
     flag,

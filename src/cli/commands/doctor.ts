@@ -1,3 +1,4 @@
+import { hookProblems } from "../../app/guard/examine.ts";
 import { pollingNow } from "../../app/live/live.ts";
 import { type Examination, examine } from "../../app/query/examine.ts";
 import { bytes, plural } from "../../core/tools/format.ts";
@@ -7,7 +8,9 @@ import { oneLine } from "../render/printable.ts";
 
 export async function doctor(context: Context): Promise<void> {
   const library = await context.library();
-  const found = examine(library, await context.settings(), context.env, await pollingNow(library));
+  const { env } = context;
+  const hooks = await hookProblems(env);
+  const found = examine(library, await context.settings(), env, await pollingNow(library), hooks);
   context.terminal.out(context.json ? printJson(found, 2) : render(found, context.terminal.colors));
 }
 

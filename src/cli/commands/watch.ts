@@ -1,4 +1,5 @@
 import { Failure } from "../../app/failure.ts";
+import { Sentinel } from "../../app/guard/sentinel.ts";
 import type { Reading } from "../../app/ingest/backlog.ts";
 import type { Library } from "../../app/ingest/library.ts";
 import { FIRST_PAGE, live } from "../../app/live/live.ts";
@@ -76,11 +77,16 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     leave = screen.enter(onKeys, draw, end);
     draw();
   };
+  const sentinel = await sentinelOf(context, library, (text) => {
+    notice = text;
+    screen.alert(text);
+  });
   const tick = setInterval(draw, TICK_MS);
   let leave = screen.enter(onKeys, draw, end);
   try {
     const retry = { signal: stop.signal, notify: (text: string) => messages.push(text), troubles };
-    for await (const _ of live(library, retry)) {
+    for await (const { threads } of live(library, retry)) {
+      sentinel.changed(threads);
       if (!view.isHeld)
         trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
       draw();
@@ -88,6 +94,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   } finally {
     clearInterval(tick);
     if (!isSuspended) leave();
+    await sentinel.stop();
     library.close();
     // Printed after the screen is restored, so that messages do not overwrite it.
     for (const text of messages) context.terminal.notify(text);
@@ -101,6 +108,12 @@ async function targetOf(
   if (uri === undefined) return { library: await context.library(FIRST_PAGE), key: null };
   const { library, agents } = await context.find(uri);
   return { library, key: agents[0].key };
+}
+
+/** Raises alerts while the screen is open. */
+async function sentinelOf(context: Context, library: Library, show: (text: string) => void): Promise<Sentinel> {
+  const { env } = context;
+  return new Sentinel({ env, settings: await context.settings(), library, notify: () => {}, show });
 }
 
 /** Imported on demand, because it is rarely used. */
@@ -189,6 +202,11 @@ class Screen {
     const changed = lines.flatMap((line, i) => (line === this.#last[i] ? [] : [`\u001b[${i + 1};1H${line}\u001b[K`]));
     this.#last = lines;
     if (changed.length > 0) this.#write(changed.join(""));
+  }
+
+  /** The bell, and a notice in terminals that show one. */
+  alert(text: string): void {
+    this.#write(`\u001b]9;${harmless(oneLine(text), false)}\u0007\u0007`);
   }
 
   #write(text: string) {

@@ -6,7 +6,7 @@ import { STATUS_MARKS } from "../../core/views/agent.ts";
 import { attachCommand } from "../../core/views/attach-command.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
-import { labelOf, modelName, paintStatus, statusCell, walk } from "../render/tree.ts";
+import { labelOf, modelName, paintStatus, REFUSED_MARK, statusCell, walk } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { WatchRow } from "./rows.ts";
 import { HELP, type View } from "./view.ts";
@@ -100,7 +100,8 @@ function listOf(rows: readonly WatchRow[], view: View, size: Size, colors: Color
 const padded = (line: string, width: number) => line + " ".repeat(Math.max(0, width - cells(line)));
 
 function cellsOf({ agent, branch, hidden }: WatchRow, { columns }: Size, colors: Colors, now: number): Cell[] {
-  const more = hidden === 0 ? "" : ` (+${hidden})`;
+  const refused = agent.counts.refused === 0 ? "" : ` ${REFUSED_MARK} ${agent.counts.refused}`;
+  const more = `${hidden === 0 ? "" : ` (+${hidden})`}${refused}`;
   const usage = agent.parent === null || hidden > 0 ? agent.usage.subtree : agent.usage.own;
   return [
     {
@@ -187,6 +188,9 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
         )),
     ...field("folder", agent.cwd),
     ...field("continue", `press a, or run: ${attachCommand(agent.uri)}`),
+    ...agent.refused.flatMap(({ description, reason }) =>
+      field("refused", [description, reason].filter((word) => word !== null).join(": ")),
+    ),
     ...agent.warnings.flatMap((warning) => field("!", warning)),
     ...text("prompt", prompt),
     ...text("result", result),

@@ -71,6 +71,11 @@ export const PROBLEMS = {
     "info",
     "The limit of watched folders is reached; the others are polled, so changes there are noticed later.",
   ],
+  "limits-not-enforced": [
+    "error",
+    "Limits could not be enforced because of an error; agents went on as without limits.",
+  ],
+  "hook-broken": ["error", "An installed hook of retinue does not work; the product goes on without it."],
   "manual-link-unknown": ["info", "A manual link names an agent that does not exist; it has no effect."],
 } as const satisfies Record<string, readonly [Severity, string]>;
 

@@ -1,0 +1,65 @@
+/** What `retinue doctor` reports about limits: errors that agents did not notice, and hooks that do not work. */
+import { spawn } from "node:child_process";
+import type { Problem } from "../../core/facts/problem.ts";
+import { duration } from "../../core/tools/format.ts";
+import type { Env } from "../home.ts";
+import { hookStates } from "../hooks/hook-install.ts";
+import { guardFolder } from "./limits-file.ts";
+import { lastTrouble } from "./trouble.ts";
+
+/** The last error, if there was one in the last days. */
+export function guardProblems(env: Env, now: number): readonly Problem[] {
+  const trouble = lastTrouble(env);
+  if (trouble === null || now - trouble.at > RECENT_MS) return [];
+  const detail = `${new Date(trouble.at).toISOString()}: ${trouble.error}`;
+  return [{ code: "limits-not-enforced", where: guardFolder(env), detail }];
+}
+
+const RECENT_MS = 7 * 24 * 3_600_000;
+/** Products give up on a hook after some seconds. */
+const PATIENCE_MS = 5_000;
+
+/** Runs the installed hooks with a payload that they ignore: they must exit with 0 and print nothing. */
+export async function hookProblems(env: Env, patienceMs = PATIENCE_MS): Promise<readonly Problem[]> {
+  const states = hookStates(env).flatMap(({ path, commands }) => commands.map((command) => ({ path, command })));
+  const found = await Promise.all(
+    states.map(async ({ path, command }): Promise<readonly Problem[]> => {
+      const wrong = await wrongWith(wordsIn(command), env, patienceMs);
+      return wrong === null ? [] : [{ code: "hook-broken", where: path, detail: `${command} ${wrong}` }];
+    }),
+  );
+  return found.flat();
+}
+
+/** The words of a command as `hookCommand` writes it. */
+const wordsIn = (command: string): readonly string[] =>
+  [...command.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, plain]) => double?.replace(/\\(.)/g, "$1") ?? single ?? plain ?? "",
+  );
+
+function wrongWith([program = "", ...args]: readonly string[], env: Env, patienceMs: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { env: env as NodeJS.ProcessEnv, stdio: ["pipe", "pipe", "pipe"] });
+    let output = "";
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      resolve(`does not return within ${duration(patienceMs)}`);
+    }, patienceMs);
+    const done = (wrong: string | null) => {
+      clearTimeout(timer);
+      resolve(wrong);
+    };
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (part: Buffer) => {
+        output += part.toString("utf8");
+      });
+    child.on("error", ({ message }) => done(`cannot be started: ${message}`));
+    child.on("close", (code) => {
+      const said = output.trim().split("\n").at(-1) ?? "";
+      if (code !== 0) done(`exits with ${code}${said === "" ? "" : `: ${said}`}`);
+      else done(said === "" ? null : `prints ${JSON.stringify(said)}`);
+    });
+    child.stdin.on("error", () => {});
+    child.stdin.end("{}");
+  });
+}

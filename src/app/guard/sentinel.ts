@@ -1,0 +1,101 @@
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { hasLimits } from "../../core/guard/limits.ts";
+import { alertsOf, hasAlerts } from "../../core/views/alerts.ts";
+import { treeOf } from "../../core/views/record.ts";
+import { Alerts, alertRules } from "../alerts/alerts.ts";
+import type { Env } from "../home.ts";
+import type { Library } from "../ingest/library.ts";
+import { redactionOf, type SettingsFile } from "../settings/settings.ts";
+import { threadUses } from "./report.ts";
+import { feedTrees } from "./tree-feed.ts";
+import { noteTrouble } from "./trouble.ts";
+
+export interface SentinelOptions {
+  readonly env: Env;
+  readonly settings: SettingsFile;
+  readonly library: Library;
+  readonly notify: (text: string) => void;
+  readonly show?: (text: string) => void;
+}
+
+/** How often trees are written for hooks, and alerts are looked for. */
+const FEED_MS = 1_000;
+const ALERT_MS = 5_000;
+const RUNNING = 200;
+
+/**
+ * Watches the threads of a running server or `watch`: writes what they use for those who enforce limits, and raises
+ * alerts. Does nothing unless settings require it.
+ */
+export class Sentinel {
+  readonly #options: SentinelOptions;
+  readonly #alerts: Alerts | null;
+  readonly #feeds: boolean;
+  readonly #since: number;
+  readonly #changed = new Set<AgentKey>();
+  #fedAt = 0;
+  #lookedAt = 0;
+
+  constructor(options: SentinelOptions) {
+    const { settings, env, library, notify, show } = options;
+    this.#options = options;
+    this.#feeds = hasLimits(settings.values.limits);
+    this.#since = library.now();
+    this.#alerts = hasAlerts(alertRules(settings))
+      ? new Alerts({
+          env,
+          redaction: redactionOf(settings),
+          webhook: settings.values["alerts.webhook"],
+          notify,
+          ...(show === undefined ? {} : { show }),
+        })
+      : null;
+  }
+
+  /** Call it after each change and, while something runs, from time to time. Never throws. */
+  changed(threads: Iterable<AgentKey>): void {
+    if (!this.#feeds && this.#alerts === null) return;
+    for (const thread of threads) this.#changed.add(thread);
+    const now = this.#options.library.now();
+    try {
+      if (this.#feeds && now - this.#fedAt >= FEED_MS) this.#feed(now);
+      if (this.#alerts !== null && now - this.#lookedAt >= ALERT_MS) this.#look(this.#alerts, now);
+    } catch (error) {
+      noteTrouble(this.#options.env, error as Error);
+    }
+  }
+
+  #running = () =>
+    [...this.#options.library.threadRows({ running: true, limit: RUNNING })].map(({ place }) => place.key);
+
+  #feed(now: number): void {
+    this.#fedAt = now;
+    const { env, library } = this.#options;
+    feedTrees(
+      env,
+      library,
+      this.#running().filter((thread) => this.#changed.has(thread)),
+    );
+    if (this.#alerts === null) this.#changed.clear();
+  }
+
+  #look(alerts: Alerts, now: number): void {
+    this.#lookedAt = now;
+    const { env, library, settings } = this.#options;
+    // A thread that has just ended may have failed.
+    const threads = new Set([...this.#running(), ...this.#changed]);
+    this.#changed.clear();
+    for (const thread of threads) {
+      const forest = library.forestOf([thread]);
+      if (!forest.agents.has(thread)) continue;
+      const uses = this.#feeds
+        ? threadUses(env, settings.values.limits, treeOf(forest, thread, library.price), now)
+        : [];
+      alerts.raise(alertsOf(forest, thread, alertRules(settings), { uses, since: this.#since }), now);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#alerts?.stop();
+  }
+}
