@@ -8,6 +8,7 @@ export { codex } from "./codex/manifest.ts";
 export { copilot } from "./copilot/manifest.ts";
 export { droid } from "./droid/manifest.ts";
 export { gemini } from "./gemini/manifest.ts";
+export { grok } from "./grok/manifest.ts";
 export { kilo } from "./kilo/manifest.ts";
 export { kimi } from "./kimi/manifest.ts";
 export { letta } from "./letta/manifest.ts";

@@ -6,6 +6,8 @@ import type { System } from "./system/system.ts";
 
 /** A process that started this much later than its thread is another one with the same pid. */
 const GRACE_MS = 5_000;
+/** How long a process may run before it records that it started. */
+const STARTUP_MS = 60_000;
 /** On Linux a scan of all processes takes some milliseconds, and many threads need it at the same moment. */
 const WRITERS_MS = 500;
 
@@ -30,7 +32,10 @@ export const processLiveness = livenessOn(system);
 export const markOf = (pid: number): PidMark => ({ pid, ...system.mark(pid), startedAt: Date.now() });
 
 /** Pids are reused, so the start time must match. */
-function pidLiveness(of: System, { pid, birth: written, domain, startedAt }: PidMark): "alive" | "gone" | "unknown" {
+function pidLiveness(
+  of: System,
+  { pid, birth: written, domain, startedAt, bornAfter }: PidMark,
+): "alive" | "gone" | "unknown" {
   if (domain !== null && !of.isOwnDomain(domain)) return "unknown";
   // For kill(), 0 and negative numbers mean process groups.
   if (!Number.isInteger(pid) || pid <= 0) return "gone";
@@ -38,6 +43,7 @@ function pidLiveness(of: System, { pid, birth: written, domain, startedAt }: Pid
   if (typeof birth === "string") return birth;
   const isSame = written === null ? null : of.isBirth(birth, written);
   if (isSame !== null) return isSame ? "alive" : "gone";
+  if (bornAfter !== undefined && birth.at < bornAfter - STARTUP_MS) return "gone";
   return startedAt === null || birth.at <= startedAt + GRACE_MS ? "alive" : "gone";
 }
 

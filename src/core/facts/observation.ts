@@ -408,6 +408,8 @@ export interface PidMark {
   /** The machine or container of the pid. */
   readonly domain: string | null;
   readonly startedAt: number | null;
+  /** If the record has the time of the start: an older process is another one. */
+  readonly bornAfter?: number;
 }
 
 /** A top-level thread began, at the time of the observation. Threads of sub-agents need no such fact. */

@@ -21,7 +21,10 @@ export abstract class HookReader implements LiveReader {
     return session === null || payload.hook_event_name === "SessionStart" ? null : this.threadOf(session);
   }
 
-  timeIn = () => null;
+  timeIn(_: JsonObject): number | null {
+    return null;
+  }
+
   events = () => [];
   save = () => this.isPrompted;
 

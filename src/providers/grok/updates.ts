@@ -1,0 +1,193 @@
+import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { readJsonLine } from "../kit/lines.ts";
+import { statePlan } from "../kit/plan.ts";
+import * as key from "./keys.ts";
+import { firstLine, isNotice, readEnd, readSpawn, readSpawned, readSpawnResult, SPAWN } from "./spawns.ts";
+
+const RECORD_START = /\{"timestamp":/g;
+
+interface Memory {
+  readonly isIntroduced: boolean;
+  readonly response: string;
+  readonly spawns: readonly string[];
+}
+
+/** `updates.jsonl`: the messages and tool calls of a session, with their times. */
+export class Updates implements Parser {
+  readonly #session: string;
+  readonly #agent: AgentKey;
+  readonly #file: SourceFile;
+  #isIntroduced: boolean;
+  /** The text of the current response. */
+  #response: string;
+  /** Calls that spawn an agent and have no result yet. */
+  readonly #spawns: Set<string>;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  constructor(session: string, file: SourceFile, saved?: unknown) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
+    const memory = saved as Memory | undefined;
+    this.#session = session;
+    this.#agent = key.session(session);
+    this.#file = file;
+    this.#isIntroduced = memory?.isIntroduced ?? false;
+    this.#response = memory?.response ?? "";
+    this.#spawns = new Set(memory?.spawns);
+  }
+
+  save(): Memory {
+    return {
+      isIntroduced: this.#isIntroduced,
+      response: this.#response,
+      spawns: [...this.#spawns],
+    };
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#last = { line, drafts: [] };
+    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
+    const params = asObject(asObject(value)?.params);
+    const [update, meta] = [asObject(params?.update), asObject(params?._meta)];
+    const at = asTime(meta?.agentTimestampMs);
+    const id = asNonBlank(meta?.eventId);
+    const keys = [key.record(id ?? `${this.#session} line ${line}`, at)];
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys });
+    out.problems.push(...problems);
+    if (update === null) {
+      if (isRead && problems.length === 0) out.problem("record-malformed", "a record without an update");
+      return out;
+    }
+    if (!this.#isIntroduced) {
+      this.#isIntroduced = true;
+      const { path, bytes, bornMs = null } = this.#file;
+      out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
+    }
+    const base = { speaker: this.#agent, keys, at, tool: null, response: null };
+    this.#last = { line, drafts: this.#read(out, update, asNonBlank(meta?.promptId), base) };
+    return out;
+  }
+
+  #read(out: FindingsOf, update: JsonObject, promptId: string | null, base: Base): readonly EventDraft[] {
+    const text = textOf(update.content);
+    switch (update.sessionUpdate) {
+      case "user_message_chunk":
+        return this.#readPrompt(out, text, base);
+      case "agent_message_chunk":
+        this.#response += text;
+        out.add({ ...RECORD, role: "assistant", state: "open", message: true });
+        return text.trim() === "" ? [] : [{ ...base, kind: "assistant", text }];
+      case "agent_thought_chunk":
+        return text.trim() === "" ? [] : [{ ...base, kind: "reasoning", text }];
+      case "tool_call":
+        return this.#readCall(out, update, promptId, base);
+      case "tool_call_update":
+        return this.#readResult(out, update, text, base);
+      case "plan":
+        statePlan(out, { todos: asList(update.entries) });
+        return [];
+      case "subagent_spawned":
+        readSpawned(out, update);
+        return [];
+      case "subagent_finished": {
+        const child = asNonBlank(update.child_session_id) ?? asNonBlank(update.subagent_id);
+        if (child !== null) readEnd(out, key.session(child), update, base.at, "the record of its root");
+        return [];
+      }
+      case "turn_completed":
+        return this.#readTurnEnd(out, update, base);
+      default:
+        // Hooks, retries, background tasks, modes, commands.
+        return [];
+    }
+  }
+
+  #readPrompt(out: FindingsOf, text: string, base: Base): readonly EventDraft[] {
+    // A process that runs one prompt ends without a response to a notice (1.0.41), so it begins no turn.
+    if (isNotice(text)) {
+      out.add({ ...RECORD, role: "user" });
+      return [{ ...base, kind: "note", text }];
+    }
+    this.#response = "";
+    // All prompts are stated, because the first may be copied from the original of a fork.
+    if (text.trim() !== "") out.add({ type: "agent-described", agent: this.#agent, prompt: text });
+    out.add({ ...RECORD, role: "user", state: "open", turn: "its turn has begun", message: true });
+    return text.trim() === "" ? [] : [{ ...base, kind: "user", text }];
+  }
+
+  #readCall(out: FindingsOf, update: JsonObject, promptId: string | null, base: Base): readonly EventDraft[] {
+    const id = asNonBlank(update.toolCallId);
+    const name = asNonBlank(asObject(asObject(update._meta)?.["x.ai/tool"])?.name) ?? asNonBlank(update.title);
+    if (id === null || name === null) return [];
+    const [call, input] = [key.call(this.#session, id), asObject(update.rawInput) ?? {}];
+    this.#response = "";
+    out.add({ ...RECORD, role: "assistant", state: "open", calls: [{ call, name, ...waitsFor(name) }], message: true });
+    if (name === SPAWN) {
+      this.#spawns.add(id);
+      readSpawn(out, this.#session, id, input, promptId);
+    }
+    const tool = { name, call, input: isTooDeep(input) ? null : input, isError: false };
+    return [{ ...base, kind: "toolCall", text: null, tool }];
+  }
+
+  /** The first update of a call repeats its input; one with a status has the result. */
+  #readResult(out: FindingsOf, update: JsonObject, text: string, base: Base): readonly EventDraft[] {
+    const [id, status] = [asNonBlank(update.toolCallId), asText(update.status)];
+    if (id === null || (status !== "completed" && status !== "failed")) return [];
+    const [call, isError] = [key.call(this.#session, id), status === "failed"];
+    const output = asObject(update.rawOutput) ?? {};
+    const words = text !== "" ? text : (asText(output.text) ?? asText(output.output) ?? asText(output.message) ?? "");
+    out.add({ ...RECORD, role: "user", state: "open", results: [{ call, isError }] });
+    if (this.#spawns.delete(id)) readSpawnResult(out, this.#session, id, output, words);
+    return [{ ...base, kind: "toolResult", text: words, tool: { name: null, call, input: null, isError } }];
+  }
+
+  #readTurnEnd(out: FindingsOf, update: JsonObject, base: Base): readonly EventDraft[] {
+    const reason = asText(update.stop_reason) ?? "end_turn";
+    const state: RecordState =
+      reason === "error" ? "failed" : /cancel|interrupt|abort/.test(reason) ? "interrupted" : "answered";
+    const error = state === "answered" ? null : asNonBlank(update.agent_result);
+    const turn = `its turn ended: ${reason}${error === null ? "" : `: ${firstLine(error)}`}`;
+    const text = state === "answered" && this.#response.trim() !== "" ? this.#response : null;
+    out.add({ ...RECORD, state, turn, text, ...(error === null ? {} : { error: firstLine(error) }) });
+    this.#response = "";
+    return error === null ? [] : [{ ...base, kind: "error", text: error }];
+  }
+}
+
+interface Base {
+  readonly speaker: AgentKey;
+  readonly keys: readonly RecordKey[];
+  readonly at: number | null;
+  readonly tool: null;
+  readonly response: null;
+}
+
+const waitsFor = (tool: string) => (tool === "ask_user_question" ? { waitsFor: "answer" } : {});
+
+/** A text block, or a list of blocks, each of which may contain one. */
+function textOf(content: unknown): string {
+  if (Array.isArray(content)) return content.map(textOf).join("\n");
+  const block = asObject(content);
+  return asText(block?.text) ?? asText(asObject(block?.content)?.text) ?? "";
+}
+
+const RECORD: RecordRead = {
+  type: "record",
+  role: "other",
+  state: null,
+  certain: true,
+  calls: [],
+  results: [],
+  text: null,
+  message: false,
+};
