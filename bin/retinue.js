@@ -24,6 +24,10 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
       // Agents wait for these two commands, so they load little.
       if (process.argv[2] === "hook" && process.argv.length === 3)
         return import("../dist/app/hooks/hook.js").then((quick) => quick.hook(process.env));
+      if (process.argv[2] === "hook" && process.argv[3] === "--lineage" && process.argv.length === 4)
+        return import("../dist/app/hooks/lineage-hook.js")
+          .then((quick) => quick.lineageHook())
+          .then((changed) => process.stdout.write(changed));
       if (process.argv[2] === "statusline" && process.argv.length === 3)
         return import("../dist/cli/statusline.js")
           .then((quick) => quick.statusline(process.env))

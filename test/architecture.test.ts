@@ -98,6 +98,7 @@ const READS_WHOLE = [
   "src/transports/system/linux-locks.ts",
   "src/transports/system/linux-mounts.ts",
   "src/transports/system/linux.ts",
+  "src/transports/system/origin.ts",
   "src/transports/system/windows.ts",
 ];
 

@@ -133,6 +133,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .addArgument(new Argument("<action>", "install or uninstall").choices(["install", "uninstall"]))
     .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
     .option("--yes", "do not ask")
+    .option("--lineage", "also name session, agent and call in the environment of shell commands that may start agents")
     .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) =>
       hooks(open(command), action, provider, options),
     );
@@ -247,6 +248,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .description("called by agents' hooks: records the payload from stdin and notifies the server; prints nothing")
     .option("--flush", "send new turns, if tracing is enabled")
     .option("--stay", "with --flush: wait until running turns have ended")
+    .option("--lineage", "print the command of a shell call with the ids of its agent in the environment")
     .action(async (options: HookOptions, command: Command) =>
       (await import("./commands/hook.ts")).hook(open(command), options),
     );

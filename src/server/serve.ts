@@ -14,6 +14,7 @@ import type { Changes } from "../app/ingest/changes.ts";
 import type { Library } from "../app/ingest/library.ts";
 import { live } from "../app/live/live.ts";
 import { persistently } from "../app/live/retry.ts";
+import { StarterWatch } from "../app/live/starters.ts";
 import { Troubles } from "../app/live/troubles.ts";
 import { openLibrary } from "../app/open.ts";
 import { isLoopback } from "../app/own-names.ts";
@@ -260,6 +261,7 @@ async function watch(
   let { replaced } = library.index;
   // After a failed attempt clients may have received only part of it; during the initial reading they receive little.
   let [isTorn, wasReading] = [false, false];
+  const starters = new StarterWatch(library);
   const publish = async (changes: Changes) => {
     if (isTorn || library.index.replaced !== replaced || (wasReading && library.reading === null))
       await hub.startOver();
@@ -269,6 +271,7 @@ async function watch(
     if (autoCards !== null && (await autoCards.createFor(changes.threads, since))) await hub.cardsChanged();
     await hub.changed(changes);
     isTorn = false;
+    starters.look(changes.threads);
   };
   for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;

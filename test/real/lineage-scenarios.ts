@@ -11,6 +11,10 @@ export interface LineageScenario {
   readonly act?: (home: LineageHome) => Promise<void>;
   /** The parent of every thread and agent, by script; null for a root. */
   readonly tree: Readonly<Record<string, string | null>>;
+  /** Claude's hook puts the ids of agent and call into the environment. */
+  readonly hooked?: true;
+  /** A server runs meanwhile and sees the processes. */
+  readonly served?: true;
   /** Scripts of threads that the records cannot place, although an agent started one of them. */
   readonly undecided?: readonly string[];
 }
@@ -29,6 +33,24 @@ const claude = (marker: string, rest = "") => `claude -p "What is in a.txt, exac
 const fine = [shell("cat a.txt"), { text: "a.txt is fine: one line, nothing to change." }];
 const looked = [{ tool: "Read", input: { file_path: "a.txt" } }, { text: "a.txt has one word, alpha." }];
 const done = { text: "All done." };
+
+/** Claude's Codex takes longer than the same command of the user, which begins and ends meanwhile. */
+function besideUser(): Pick<LineageScenario, "scripts" | "act"> {
+  let asked = 0;
+  const answer = () => {
+    asked += 1;
+    return { blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: asked === 1 ? 15_000 : 1_000 };
+  };
+  return {
+    scripts: { claude: { main: [bash(codex("same", " 2>/dev/null")), done] }, codex: { same: [answer] } },
+    act: async ({ start, run, reached }) => {
+      const outer = start(claudeCommand("Ask Codex. @@main"));
+      await reached("same", 0);
+      await run(["codex", "exec", "Review a.txt for me. @@same"]);
+      await outer.ended;
+    },
+  };
+}
 
 export const LINEAGE: readonly LineageScenario[] = [
   {
@@ -60,6 +82,20 @@ export const LINEAGE: readonly LineageScenario[] = [
     },
     tree: { main: null, A: "main", B: "main", same: null },
     undecided: ["same"],
+  },
+  {
+    name: "the same, and a hook names the agents while a server sees the processes",
+    scripts: {
+      claude: {
+        main: [[agent("A"), agent("B")], done],
+        A: [bash(codex("same", " 2>/dev/null")), done],
+        B: [bash(codex("same", " 2>/dev/null")), done],
+      },
+      codex: { same: [{ blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: 8_000 }] },
+    },
+    hooked: true,
+    served: true,
+    tree: { main: null, A: "main", B: "main", same: "A" },
   },
   {
     name: "Claude starts OpenCode, which has a child of its own",
@@ -160,6 +196,18 @@ export const LINEAGE: readonly LineageScenario[] = [
       await outer.ended;
     },
     // The user's thread ends after the call, because it began later.
+    tree: { main: null, same: "main" },
+  },
+  {
+    name: "a user runs the same Codex command while that of Claude runs",
+    ...besideUser(),
+    tree: { main: null, same: null },
+    undecided: ["same"],
+  },
+  {
+    name: "the same, and a server sees the processes",
+    ...besideUser(),
+    served: true,
     tree: { main: null, same: "main" },
   },
   {

@@ -2,7 +2,9 @@
 import { cpSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { MAIN } from "../support/cli.ts";
 import { claudeCommand, type Installed, installAll, openLineage } from "./lineage.ts";
 import { LINEAGE } from "./lineage-scenarios.ts";
 import { type AgentRecord, everyone, threads, tree } from "./retinue.ts";
@@ -21,12 +23,18 @@ const scriptOf = ({ prompt }: { prompt?: string | null }) => /@@([A-Za-z0-9_-]+)
 describe("agents that start agents", () => {
   it.each(LINEAGE.map((one) => [one.name, one] as const))(
     "%s",
-    async (_, { scripts, files = {}, act, tree: expected, undecided = [] }) => {
+    async (_, { scripts, files = {}, act, served, hooked, tree: expected, undecided = [] }) => {
       const home = await openLineage(installed, scripts);
       onTestFinished(() => home.dispose());
       for (const [path, text] of Object.entries(files)) {
         await mkdir(dirname(join(home.project, path)), { recursive: true });
         await writeFile(join(home.project, path), text);
+      }
+      const env = { RETINUE_HOME: join(home.folder, "data") };
+      if (hooked) await home.run([process.execPath, MAIN, "hooks", "install", "claude", "--lineage", "--yes"], env);
+      if (served) {
+        const server = home.start([process.execPath, MAIN, "serve", "--no-open", "--port", "0"], env);
+        while (!server.output().includes("http://")) await wait(100);
       }
       await (act ?? (({ run }) => run(claudeCommand("Begin. @@main"))))(home);
       // For making fixtures.
@@ -34,13 +42,20 @@ describe("agents that start agents", () => {
       if (keep !== undefined) cpSync(home.folder, join(keep, _.replaceAll(/\W+/g, "-")), { recursive: true });
 
       const roots: AgentRecord[] = [];
-      for (const id of await threads(home.home)) roots.push(await tree(id, home.home));
+      for (const id of await threads(home.home, env)) roots.push(await tree(id, home.home, env));
       const agents = roots.flatMap(everyone);
       const byUri = new Map(agents.map((record) => [record.uri, record]));
       const found = agents.map((record) => [scriptOf(record), parentOf(record, byUri)] as const);
       for (const [script, parent] of Object.entries(expected)) {
         const parents = found.filter(([own]) => own === script).map(([, its]) => its);
         expect([script, ...parents]).toContain(script);
+        if (hooked && script === "same") {
+          expect(parents.toSorted()).toEqual(["A", "B"]);
+          const rules = agents
+            .filter((one) => scriptOf(one) === script)
+            .map(({ link }) => (link as { rule?: string } | null | undefined)?.rule);
+          expect(rules).toEqual(["environment", "environment"]);
+        }
         // Without a link, or if they happen to end at different times, one for each agent.
         if (undecided.includes(script))
           expect(parents.every((one) => one === null) || new Set(parents).size === parents.length).toBe(true);
@@ -48,8 +63,8 @@ describe("agents that start agents", () => {
       }
       expect(found.map(([script]) => script).filter((script) => !(script in expected))).toEqual([]);
       // Every response that a model served is counted once.
-      const served = [...home.served().values()].reduce((sum, calls) => sum + calls, 0);
-      expect(agents.reduce((sum, { usage }) => sum + usage.own.calls, 0)).toBe(served);
+      const answered = [...home.served().values()].reduce((sum, calls) => sum + calls, 0);
+      expect(agents.reduce((sum, { usage }) => sum + usage.own.calls, 0)).toBe(answered);
     },
     SCENARIO_MS,
   );

@@ -25,8 +25,8 @@ export interface LineageHome {
   readonly project: string;
   readonly env: Record<string, string>;
   /** Starts a command as a user would in a terminal. */
-  start(command: readonly string[]): Run;
-  run(command: readonly string[]): Promise<void>;
+  start(command: readonly string[], env?: Record<string, string>): Run;
+  run(command: readonly string[], env?: Record<string, string>): Promise<void>;
   /** What the models served so far, by script. */
   served(): ReadonlyMap<string, number>;
   /** Waits until a model is asked for this step of a script. */
@@ -89,8 +89,8 @@ export async function openLineage(installed: Installed, scripts: LineageScripts)
     home,
     project,
     env,
-    start: (command) => group.start(command, options),
-    run: (command) => group.run(command, options),
+    start: (command, more = {}) => group.start(command, { ...options, env: { ...env, ...more } }),
+    run: (command, more = {}) => group.run(command, { ...options, env: { ...env, ...more } }),
     served() {
       const counts = new Map<string, number>();
       const count = (script: string | null) => script !== null && counts.set(script, (counts.get(script) ?? 0) + 1);

@@ -30,12 +30,24 @@ export interface HookChange {
 const TRACER =
   /langsmith|langfuse|langchain|opik|mlflow|phoenix|arize|agentops|weave|braintrust|laminar|helicone|agentsview|agent-flow|otel|telemetry|trac(?:e|ing)/i;
 
-export function planHooks(action: "install" | "uninstall", provider: string, env: Env, command: string): HookChange {
+export function planHooks(
+  action: "install" | "uninstall",
+  provider: string,
+  env: Env,
+  command: string,
+  lineage = false,
+): HookChange {
   const { settings, path } = settingsOf(provider, env);
+  if (lineage && settings.hasLineage !== true)
+    throw new Failure("usage", `the hooks of ${provider} cannot name the agent in the environment of its commands`, [
+      "leave out --lineage",
+    ]);
   const before = textAt(path);
   const kept = backupOf(provider, env);
   const after =
-    action === "install" ? changed(settings.install(before, command), path) : restored(settings, before, kept, path);
+    action === "install"
+      ? changed(settings.install(before, command, lineage), path)
+      : restored(settings, before, kept, path);
   return {
     path,
     before,

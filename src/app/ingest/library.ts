@@ -60,6 +60,10 @@ export class Library {
     this.index = options.store instanceof Index ? options.store : Index.of(options.store);
   }
 
+  get env(): LibraryOptions["env"] {
+    return this.#options.env;
+  }
+
   get price(): Price {
     return this.#options.price;
   }

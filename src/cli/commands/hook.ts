@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 export interface HookOptions {
   readonly flush?: boolean;
   readonly stay?: boolean;
+  readonly lineage?: boolean;
   readonly debug?: boolean;
 }
 
@@ -14,6 +15,11 @@ export interface HookOptions {
  */
 export async function hook(context: Context, options: HookOptions): Promise<void> {
   const { terminal, env, json } = context;
+  if (options.lineage === true) {
+    const { lineageHook } = await import("../../app/hooks/lineage-hook.ts");
+    const changed = await lineageHook();
+    return changed === "" ? undefined : terminal.out(changed);
+  }
   if (options.flush !== true) return (await import("../../app/hooks/hook.ts")).hook(env);
   const { flush } = await import("../../app/hooks/flush.ts");
   const flushed = await flush(env, { debug: options.debug === true, stay: options.stay === true });

@@ -10,6 +10,7 @@ import { changeOf } from "../render/change.ts";
 
 export interface HooksOptions {
   readonly yes?: boolean;
+  readonly lineage?: boolean;
 }
 
 /** Shows the change to a product's settings, asks for confirmation and applies it. */
@@ -21,7 +22,13 @@ export async function hooks(
 ): Promise<void> {
   const { terminal, env, json } = context;
   const { out, notify, colors } = terminal;
-  const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
+  const change = planHooks(
+    action,
+    provider,
+    env,
+    hookCommand(process.execPath, ownProgram()),
+    options.lineage === true,
+  );
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));

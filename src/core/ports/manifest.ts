@@ -12,6 +12,8 @@ export interface Manifest extends Pick<Provider, "name" | "product" | "versions"
   readonly hookPayload?: HookPayload;
   /** Reads what the product passes to a status line command; omitted if it has none. */
   readonly statusLine?: StatusLine;
+  /** Adds the ids of an agent to a shell call of a hook's payload; omitted if its hooks cannot change calls. */
+  shellHook?(): Promise<(payload: JsonObject) => JsonObject | null>;
   load(): Promise<Provider>;
 }
 

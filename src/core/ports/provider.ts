@@ -119,7 +119,9 @@ export interface HookSettings {
    * The settings with hooks that run the command, otherwise unchanged; null means no file. An error if the text
    * cannot be parsed.
    */
-  install(text: string | null, command: string): string | { readonly wrong: string };
+  install(text: string | null, command: string, lineage?: boolean): string | { readonly wrong: string };
+  /** Whether a hook can name the agent in the environment of its shell commands (`lineage`). */
+  readonly hasLineage?: true;
   /** The settings without retinue's hooks, otherwise unchanged. */
   uninstall(text: string): string | { readonly wrong: string };
   /** The commands of all hooks in it. */
@@ -127,7 +129,7 @@ export interface HookSettings {
 }
 
 /** Whether a hook's command runs retinue, wherever it is installed. */
-export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
+export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook(?: --lineage)?\s*$/.test(command);
 
 /** A transcript outside of a root, and the files that belong to it. Paths are relative to its folder, with `/`. */
 export interface Beside {

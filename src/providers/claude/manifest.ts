@@ -11,5 +11,6 @@ export const claude: Manifest = {
   docs: "docs/formats/claude.md",
   hookPayload,
   statusLine,
+  shellHook: async () => (await import("./shell-hook.ts")).nameAgentIn,
   load: async () => (await import("./provider.ts")).provider,
 };

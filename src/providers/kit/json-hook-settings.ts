@@ -20,23 +20,29 @@ export const hookEvents = (spawners: string): readonly HookEvent[] => [
 ];
 
 /** `settings.json` in Claude Code's format, which other products copied. `timeout` is in the product's own unit. */
-export const jsonHookSettings = (events: readonly HookEvent[], timeout: number | null): HookSettings => ({
+export const jsonHookSettings = (
+  events: readonly HookEvent[],
+  timeout: number | null,
+  shell: string | null = null,
+): HookSettings => ({
   file: "settings.json",
   next: null,
-  install(text, command) {
+  ...(shell === null ? {} : { hasLineage: true }),
+  install(text, command, lineage = false) {
     const settings = text === null || text.trim() === "" ? {} : asObject(parseJson(text)?.value);
     if (settings === null) return { wrong: "it is not a JSON object" };
     const hooks = asObject(settings.hooks ?? {});
     if (hooks === null) return { wrong: "its hooks are not an object" };
     const clean = withoutOurs(hooks);
-    const added = events.map(({ event, matcher }) => {
-      const ours = {
-        ...(matcher === undefined ? {} : { matcher }),
-        hooks: [{ type: "command", command, ...(timeout === null ? {} : { timeout }) }],
-      };
-      return [event, [...asList(clean[event]), ours]] as const;
-    });
-    return written({ ...settings, hooks: { ...clean, ...Object.fromEntries(added) } }, text);
+    const added: Record<string, unknown> = {};
+    const add = ({ event, matcher }: HookEvent, line: string) => {
+      const hook = { type: "command", command: line, ...(timeout === null ? {} : { timeout }) };
+      const ours = { ...(matcher === undefined ? {} : { matcher }), hooks: [hook] };
+      added[event] = [...asList(added[event] ?? clean[event]), ours];
+    };
+    for (const one of events) add(one, command);
+    if (lineage && shell !== null) add({ event: "PreToolUse", matcher: shell }, `${command} --lineage`);
+    return written({ ...settings, hooks: { ...clean, ...added } }, text);
   },
   uninstall(text) {
     const settings = asObject(parseJson(text)?.value);

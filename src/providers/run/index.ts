@@ -1,8 +1,10 @@
-import { threadKey } from "../../core/facts/ids.ts";
+import { type AgentKey, type CallKey, threadKey } from "../../core/facts/ids.ts";
+import type { Starter } from "../../core/facts/observation.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import type { FileStream, Findings, Parser, Provider, SourceFile } from "../../core/ports/provider.ts";
 import { readRecorded } from "../../core/ports/recording.ts";
 import { beganIn, endedIn, type RunEnded } from "../../core/ports/run-note.ts";
+import { asList, asNonBlank, asObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { AT_WORK } from "../kit/live-stream.ts";
 
@@ -20,12 +22,43 @@ export const run: Provider = {
   roots: () => [],
   stream: () => null,
   recorded(path): FileStream | null {
+    if (/^starters\/[\d-]+\.jsonl$/.test(path)) return { shape: "lines", open: (file) => new StartersSeen(file) };
     const id = /^run\/([\w-]+)\.jsonl$/.exec(path)?.[1];
     return id === undefined ? null : { shape: "lines", open: (file) => new Run(id, file) };
   },
   isThreadId: (id) => /^\d{6,8}(T\d{0,6}(-[0-9a-f]{0,8})?)?$/i.test(id),
   isAgentId: () => false,
 };
+
+/** What `app/live/starters.ts` saw of the processes of running threads. */
+class StartersSeen implements Parser {
+  readonly #file: SourceFile;
+
+  constructor(file: SourceFile) {
+    this.#file = file;
+  }
+
+  save = () => null;
+  events = () => [];
+
+  push(record: Uint8Array, line: number): Findings {
+    const recorded = readRecorded(record);
+    const seen = recorded !== null && "note" in recorded ? asObject(recorded.note.starter) : null;
+    const thread = asNonBlank(seen?.thread) as AgentKey | null;
+    if (recorded === null || thread === null)
+      return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    const out = new FindingsOf({ path: this.#file.path, line, at: recorded.at, speaker: thread, keys: [] });
+    const starters = asList(seen?.starters).flatMap((value): Starter[] => {
+      const starter = asObject(value);
+      const agent = asNonBlank(starter?.agent) as AgentKey | null;
+      if (agent === null) return [];
+      const [call, says] = [asNonBlank(starter?.call) as CallKey | null, asNonBlank(starter?.says) ?? ""];
+      return [{ agent, exact: starter?.exact === true, call, says }];
+    });
+    out.add({ type: "starter-seen", thread, starters });
+    return out;
+  }
+}
 
 class Run implements Parser {
   readonly #id: string;

@@ -8,10 +8,19 @@ const HELD = /^\d+: (?:FLOCK|POSIX|OFDLCK)\s+\S+\s+\S+\s+(-?\d+) ([0-9a-f]+):([0
 
 /** Whether a process holds a lock on the file. `list` is the content of /proc/locks; null if unavailable. */
 export function lockHolder(path: string, list: () => string | null = allLocks): "alive" | "gone" | "unknown" {
+  const pids = holders(path, list);
+  return pids === null ? "unknown" : pids.length > 0 ? "alive" : "gone";
+}
+
+/** The process that holds a lock on the file; null if none, or if that is unknown. */
+export const lockHolderPid = (path: string): number | null => holders(path, allLocks)?.[0] ?? null;
+
+/** Null if locks cannot be listed. */
+function holders(path: string, list: () => string | null): readonly number[] | null {
   const file = statSync(path, { throwIfNoEntry: false });
-  if (file === undefined) return "gone";
+  if (file === undefined) return [];
   const locks = list();
-  if (locks === null) return "unknown";
+  if (locks === null) return null;
   const held = locks.split("\n").flatMap((line) => {
     const [, pid, major, minor, inode] = HELD.exec(line) ?? [];
     return inode === String(file.ino)
@@ -19,7 +28,7 @@ export function lockHolder(path: string, list: () => string | null = allLocks): 
       : [];
   });
   // Layered file systems report different devices here and in stat; then the holder's open files are checked.
-  return held.some(({ pid, device }) => device === file.dev || hasOpen(pid, path)) ? "alive" : "gone";
+  return held.filter(({ pid, device }) => device === file.dev || hasOpen(pid, path)).map(({ pid }) => pid);
 }
 
 function allLocks(): string | null {

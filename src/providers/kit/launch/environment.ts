@@ -32,6 +32,20 @@ export const STARTER_VARIABLES: readonly string[] = [
   ...Object.values(HOOK_VARIABLES),
 ];
 
+/** Variables that show that an agent is above a process, without naming it. */
+export const AGENT_MARKERS: readonly string[] = [
+  "CLAUDECODE",
+  "CODEX_CI",
+  "OPENCODE",
+  "KILO",
+  "AGENT",
+  "AI_AGENT",
+  "GEMINI_CLI",
+  "QWEN_CODE",
+  "COPILOT_CLI",
+  "PI_CODING_AGENT",
+];
+
 const ID = /^[\w.:-]{6,100}$/;
 
 /** The agents that an environment names. */

@@ -1,0 +1,70 @@
+import { readFileSync, statSync } from "node:fs";
+import { system } from "./index.ts";
+import { lockHolderPid } from "./linux-locks.ts";
+
+/** Where a process comes from: its ancestors, and some variables of the environment that it was started with. */
+export interface ProcessOrigin {
+  readonly pid: number;
+  readonly startedAt: number | null;
+  /** Nearest first. */
+  readonly ancestors: readonly number[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+const MOST_ANCESTORS = 64;
+
+/**
+ * The origin of a process of the same user; null for others, and on systems other than Linux. Of the environment only
+ * the variables in `names` are kept.
+ */
+export function originOf(pid: number, names: ReadonlySet<string>): ProcessOrigin | null {
+  if (process.platform !== "linux" || !isOwn(pid)) return null;
+  const birth = system.process(pid);
+  const variables = variablesOf(pid, names);
+  return variables === null
+    ? null
+    : { pid, startedAt: typeof birth === "string" ? null : birth.at, ancestors: ancestorsOf(pid), variables };
+}
+
+/** The process that holds a lock on the file; null if unknown. */
+export const holderOf = (path: string): number | null => (process.platform === "linux" ? lockHolderPid(path) : null);
+
+function isOwn(pid: number): boolean {
+  try {
+    return process.getuid !== undefined && statSync(`/proc/${pid}`).uid === process.getuid();
+  } catch {
+    // It has ended.
+    return false;
+  }
+}
+
+function variablesOf(pid: number, names: ReadonlySet<string>): Readonly<Record<string, string>> | null {
+  try {
+    const pairs = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    return Object.fromEntries(
+      pairs.flatMap((pair) => {
+        const at = pair.indexOf("=");
+        return names.has(pair.slice(0, at)) ? [[pair.slice(0, at), pair.slice(at + 1)]] : [];
+      }),
+    );
+  } catch {
+    // It has ended, or hides its environment.
+    return null;
+  }
+}
+
+function ancestorsOf(pid: number): readonly number[] {
+  const found: number[] = [];
+  for (let at = parentOf(pid); at !== null && at > 1 && found.length < MOST_ANCESTORS; at = parentOf(at))
+    found.push(at);
+  return found;
+}
+
+function parentOf(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return null;
+  }
+}
