@@ -21,6 +21,8 @@ const RUNS = 5;
  */
 const SLICES = 10;
 const SLICE = { streams: 4, bytes: 6e6 };
+/** Before each slice and not measured, because all processes were idle while the recorder worked. */
+const WARM_UP_BYTES = 1e6;
 /** Requests after which memory is measured. */
 const MARKS = [1_000, 10_000, 50_000, 100_000];
 /** Requests after which heaps and compiled code have their final size. */
@@ -81,7 +83,7 @@ Streams from a server on loopback: directly, through a \`node:http\` pipe, and t
 
 ${markdownTable(["", ...variants.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
 
-CPU time per GB: ${cpuSeconds(cpu.pipe)} in the pipe; in the proxy ${cpuSeconds(cpu.forwarding)} to forward and ${cpuSeconds(cpu.recording)} to parse, redact and record. A burst is recorded after it has passed, at low priority; the benchmark waits for that before the next slice, and checks that every byte was recorded.
+CPU time per GB: ${cpuSeconds(cpu.pipe)} in the pipe; in the proxy ${cpuSeconds(cpu.forwarding)} to forward and ${cpuSeconds(cpu.recording)} to parse, redact and record. A burst is recorded after it has passed, at low priority; the benchmark waits for that after each slice, and checks that every byte was recorded.
 
 Memory of a new proxy (resident) after so many requests, ${STREAMS} at a time:
 
@@ -120,6 +122,7 @@ async function rates() {
     const sums = variants.map(() => ({ bytes: 0, seconds: 0 }));
     for (let slice = 0; slice < SLICES; slice += 1)
       for (const [i, { url }] of slice % 2 === 0 ? [...variants.entries()] : [...variants.entries()].reverse()) {
+        await streams(url, SLICE.streams, WARM_UP_BYTES);
         const streamed = await streams(url, SLICE.streams, SLICE.bytes);
         const sum = sums[i] as { bytes: number; seconds: number };
         sum.bytes += streamed.bytes;

@@ -5,9 +5,16 @@ import type { SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asText } from "../../core/tools/json.ts";
 import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
 import { partOf } from "../kit/pi/keys.ts";
-import { type Message, readMessage, type ToolCall, type ToolResult, type Used } from "../kit/pi/message.ts";
+import {
+  type Message,
+  type NestedCall,
+  readMessage,
+  type ToolCall,
+  type ToolResult,
+  type Used,
+} from "../kit/pi/message.ts";
 import { key } from "./keys.ts";
-import { type End, endByStatus, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
+import { type End, endByStatus, endOfNested, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
 
 /** A spawn call: its time, and its number of agents. */
 interface Spawn {
@@ -117,6 +124,9 @@ export class PiConversation extends Conversation {
   }
 
   protected returned(out: FindingsOf, message: Message, result: ToolResult, context: Context) {
+    // The times of nested calls are not recorded: none is earlier than the start of the script.
+    const begun = context.at === null ? null : context.at - (result.durationMs ?? 0);
+    for (const nested of result.nested) this.#nested(out, nested, { ...context, at: begun });
     const { call: id, details, isError } = result;
     const call = key.call(this.session, id);
     const outcomes = outcomesIn(details);
@@ -166,6 +176,20 @@ export class PiConversation extends Conversation {
       if (count === 1) ended({ call }, end);
       else for (let i = 0; i < count; i += 1) ended(this.#childOf(id, i), end);
     }
+  }
+
+  /** A spawn call of a script (codemode). Only the call and its status are recorded, when the script ends. */
+  #nested(out: FindingsOf, nested: NestedCall, context: Context) {
+    const { agent, at, record, order } = context;
+    const begun = { ...context, record: partOf(record, nested.id) };
+    this.called(out.part({ speaker: agent, at, keys: [begun.record], order }), nested, begun);
+    const spawn = this.#spawns.get(nested.id);
+    const end = spawn === undefined ? null : endOfNested(nested, tasksOf(nested)?.[0]?.background === true);
+    if (spawn === undefined || end === null) return;
+    const call = key.call(this.session, nested.id);
+    const ended =
+      spawn.count === 1 ? [{ call }] : Array.from({ length: spawn.count }, (_, i) => this.#childOf(nested.id, i));
+    for (const of of ended) out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
   }
 
   #outcome(out: FindingsOf, id: string, outcome: Outcome, isChain: boolean, context: Context) {

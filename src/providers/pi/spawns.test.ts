@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endByStatus, outcomesIn, tasksOf } from "./spawns.ts";
+import { endByStatus, endOfNested, outcomesIn, tasksOf } from "./spawns.ts";
 
 const call = (name: string, args: Record<string, unknown>) => ({ id: "c", name, args });
 
@@ -47,6 +47,14 @@ describe("how a child ended", () => {
     expect(endOf({ exitCode: 0, stopReason: "stop" })).toBe("completed");
     expect(endOf({ exitCode: 1 })).toBe("errored");
     expect(endOf({ exitCode: -1 })).toBeNull();
+  });
+
+  it("follows from the status of its call in a script, and is unknown if the script ended first", () => {
+    const nested = (status: string, error: string | null = null) => ({ ...call("subagent", {}), status, error });
+    expect(endOfNested(nested("ok"), false)?.state).toBe("completed");
+    expect(endOfNested(nested("ok"), true)?.state).toBe("launched");
+    expect(endOfNested(nested("error", "400: bad\nmore"), false)?.says).toBe("its call in a script failed: 400: bad");
+    expect(endOfNested(nested("unfinished"), false)).toBeNull();
   });
 
   it("is unknown for unknown values", () => {

@@ -1,7 +1,6 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
-import type { ToolCall } from "../kit/pi/message.ts";
-import { type Used, usedIn } from "../kit/pi/message.ts";
+import { type NestedCall, type ToolCall, type Used, usedIn } from "../kit/pi/message.ts";
 import { runOfFile } from "./locate.ts";
 
 /** The tasks of a call, one per agent. Null for calls that spawn none. */
@@ -109,6 +108,16 @@ function endOf(json: JsonObject): End | null {
   return code !== null && code < 0
     ? null
     : { state: "completed", says: "its call returned its result", result: asNonBlank(json.finalOutput) };
+}
+
+/** How an agent ended whose spawn call was made by a script. Null if the script ended before the call. */
+export function endOfNested({ status, error }: NestedCall, isBackground: boolean): End | null {
+  const why = error === null ? "" : `: ${error.split("\n")[0]}`;
+  if (status === "error") return { state: "errored", says: `its call in a script failed${why}`, result: null };
+  if (status !== "ok") return null;
+  return isBackground
+    ? { state: "launched", says: "its call in a script started it in the background", result: null }
+    : { state: "completed", says: "its call in a script returned", result: null };
 }
 
 /** The states of @tintinweb/pi-subagents. */

@@ -38,6 +38,16 @@ export interface ToolResult {
   readonly tool: string | null;
   readonly isError: boolean;
   readonly details: JsonObject | null;
+  readonly durationMs: number | null;
+  /** Calls that the tool made itself, such as those of a script (Pi 1.5). */
+  readonly nested: readonly NestedCall[];
+}
+
+/** `args` is empty if the arguments were too long to be recorded. */
+export interface NestedCall extends ToolCall {
+  /** `ok`, `error`, or `unfinished` if the script ended before the call. */
+  readonly status: string | null;
+  readonly error: string | null;
 }
 
 /** One model response. */
@@ -78,12 +88,29 @@ export function readMessage(json: JsonObject): Message | null {
     resultOf:
       call === null
         ? null
-        : { call, tool: asNonBlank(json.toolName), isError: json.isError === true, details: asObject(json.details) },
+        : {
+            call,
+            tool: asNonBlank(json.toolName),
+            isError: json.isError === true,
+            details: asObject(json.details),
+            durationMs: asAmount(json.durationMs),
+            nested: nestedIn(json.nestedCalls),
+          },
     answer: role === "assistant" ? responseIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
     state: stateAfter(role, asText(json.stopReason), calls.length > 0),
     error: asNonBlank(json.errorMessage),
   };
+}
+
+function nestedIn(value: unknown): readonly NestedCall[] {
+  return asList(asObject(value)?.calls).flatMap((item) => {
+    const json = asObject(item);
+    const [id, name] = [asNonBlank(json?.id), asNonBlank(json?.name)];
+    if (id === null || name === null) return [];
+    const [status, error] = [asText(json?.status), asNonBlank(json?.error)];
+    return [{ id, name, args: asObject(json?.arguments) ?? {}, status, error }];
+  });
 }
 
 function responseIn(json: JsonObject): ModelResponse | null {

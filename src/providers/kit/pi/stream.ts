@@ -70,6 +70,8 @@ const resultOf = (call: string, tool: string | null, line: JsonObject, result: u
   tool,
   isError: line.isError === true,
   details: asObject(asObject(result)?.details),
+  durationMs: null,
+  nested: [],
 });
 
 function endOf(thread: AgentKey, messages: readonly unknown[]) {
