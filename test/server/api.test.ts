@@ -97,6 +97,7 @@ describe("every route responds as documented:", () => {
     ["/api/stats/threads", () => "/api/stats/threads", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
+    ["/api/guard", () => "/api/guard", 200],
     ["/api/live", () => `/api/live?tree=${encodeURIComponent(UNKNOWN)}`, 404],
     ["/api/live", () => "/api/live?colour=red", 400],
     ["/api/cards", () => "/api/cards", 200],
@@ -250,6 +251,7 @@ describe("every route responds as documented:", () => {
       "/api/agents/{uri}/why",
       "/api/demo",
       "/api/doctor",
+      "/api/guard",
       "/api/health",
     ];
     expect(Object.keys(document.paths).sort()).toEqual([

@@ -3,6 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { type AgentKey, partsOf, threadKey } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
 import { Ledger, type LedgerLine } from "../../core/guard/ledger.ts";
+import type { LimitScope } from "../../core/guard/limit-text.ts";
 import {
   LIMIT_NAMES,
   type LimitAction,
@@ -29,7 +30,7 @@ import { type GuardTrouble, lastTrouble } from "./trouble.ts";
 
 export interface LimitInForce {
   /** Where it applies: everywhere, to agents of a type, to a project, or to a product. */
-  readonly scope: "all" | "type" | "project" | "product";
+  readonly scope: LimitScope;
   readonly name: string | null;
   readonly limit: LimitName;
   readonly max: number;

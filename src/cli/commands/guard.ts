@@ -1,12 +1,6 @@
-import {
-  type GuardReport,
-  guardReport,
-  type LimitEvent,
-  type LimitInForce,
-  type ThreadUse,
-} from "../../app/guard/report.ts";
-import type { LimitName } from "../../core/guard/limits.ts";
-import { ago, count, duration, money, percent, UNKNOWN } from "../../core/tools/format.ts";
+import { type GuardReport, guardReport, type LimitEvent, type ThreadUse } from "../../app/guard/report.ts";
+import { LIMIT_LABELS, limitText, scopeText } from "../../core/guard/limit-text.ts";
+import { ago, percent } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
@@ -45,36 +39,12 @@ export async function guard(context: Context, options: GuardOptions): Promise<vo
 
 const section = (title: string, lines: readonly string[], colors: Colors) => [colors.bold(title), ...lines, ""];
 
-/** The value of a limit in its unit. */
-export function limitValue(limit: LimitName, value: number | null): string {
-  if (value === null) return UNKNOWN;
-  if (limit === "cost_usd") return money(value);
-  if (limit === "minutes") return duration(value * 60_000);
-  return count(value);
-}
-
-const NAMES: Readonly<Record<LimitName, string>> = {
-  agents: "agents",
-  concurrent: "agents at once",
-  depth: "depth",
-  cost_usd: "cost",
-  tokens: "tokens",
-  minutes: "time",
-};
-
-const SCOPES = {
-  all: () => "every thread",
-  type: (name: string) => (name === "*" ? "agents of every type" : `agents of type ${name}`),
-  project: (name: string) => `threads in ${name}`,
-  product: (name: string) => `threads of ${name}`,
-} as const satisfies Readonly<Record<LimitInForce["scope"], (name: string) => string>>;
-
 function limitLines({ limits, hooks }: GuardReport, colors: Colors): string[] {
   if (limits.length === 0) return ["  none; the settings key is limits, and docs/guard.md describes it"];
   const rows = limits.map(({ scope, name, limit, max, action }) => [
-    { text: `  ${SCOPES[scope](name ?? "")}` },
-    { text: NAMES[limit] },
-    { text: limitValue(limit, max) },
+    { text: `  ${scopeText(scope, name)}` },
+    { text: LIMIT_LABELS[limit] },
+    { text: limitText(limit, max) },
     { text: action, paint: action === "deny" ? colors.red : colors.yellow },
   ]);
   const columns = [
@@ -109,10 +79,10 @@ function threadLines({ threads, limits }: GuardReport, colors: Colors, width: nu
 function useCells({ limit, whose, used, max, share }: ThreadUse["uses"][number], colors: Colors) {
   const paint = share === null ? colors.dim : share >= 1 ? colors.red : share >= 0.8 ? colors.yellow : colors.green;
   return [
-    { text: `    ${NAMES[limit]}` },
+    { text: `    ${LIMIT_LABELS[limit]}` },
     { text: whose ?? "", paint: colors.dim },
-    { text: limitValue(limit, used) },
-    { text: `of ${limitValue(limit, max)}` },
+    { text: limitText(limit, used) },
+    { text: `of ${limitText(limit, max)}` },
     { text: share === null ? "not known" : percent(share), paint },
   ];
 }

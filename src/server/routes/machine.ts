@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { Failure } from "../../app/failure.ts";
+import { guardReport } from "../../app/guard/report.ts";
 import { retinueHome } from "../../app/home.ts";
 import { NO_CHANGES } from "../../app/ingest/changes.ts";
 import type { Library } from "../../app/ingest/library.ts";
@@ -13,6 +14,7 @@ import type { AgentRecord } from "../../core/views/agent.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/views/stats.ts";
 import { reportedReading, reportedTroubles, reportedUnsearched, type ServerContext } from "../context.ts";
 import { checked, describeResponse } from "../describe.ts";
+import { Guard } from "../guard-schemas.ts";
 import {
   Address,
   Doctor,
@@ -27,6 +29,9 @@ import {
   StatsThreadsQuery,
   Woken,
 } from "../schemas.ts";
+
+/** Refusals and warnings, each. */
+const MOST_EVENTS = 100;
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -106,6 +111,11 @@ export function machineRoutes(context: ServerContext): Hono {
       const polling = state.troubles.list.find(({ code }) => code === "polling")?.message ?? null;
       return c.json(examine(library, settings, env, polling));
     })
+    .get(
+      "/guard",
+      describeResponse("Limits in force, what running threads have used, and what was refused", Guard),
+      (c) => c.json(guardReport(library, env, settings.values.limits, MOST_EVENTS)),
+    )
     .post(
       "/hooks",
       describeResponse("Notify the server that a recording has grown; the body may name it", Woken, ["too_large"]),

@@ -8,6 +8,7 @@ import type {
   Attach,
   Doctor,
   EventPage,
+  Guard,
   Health,
   Message,
   Paged,
@@ -142,6 +143,10 @@ export class Api {
 
   health(signal?: AbortSignal): Promise<Health> {
     return this.#get("api/health", {}, signal);
+  }
+
+  guard(signal?: AbortSignal): Promise<Guard> {
+    return this.#get("api/guard", {}, signal);
   }
 
   doctor(signal?: AbortSignal): Promise<Doctor> {

@@ -1,6 +1,9 @@
+import { LIMIT_LABELS } from "../../../src/core/guard/limit-text.ts";
+import type { LimitName } from "../../../src/core/guard/limits.ts";
 import * as core from "../../../src/core/tools/format.ts";
 
 export { displayName } from "../../../src/core/facts/display-name.ts";
+export { limitText, scopeText } from "../../../src/core/guard/limit-text.ts";
 export {
   ago,
   bytes,
@@ -16,6 +19,8 @@ export {
   UNKNOWN,
 } from "../../../src/core/tools/format.ts";
 export { STATUS_MARKS } from "../../../src/core/views/agent.ts";
+
+export const limitLabel = (limit: LimitName) => LIMIT_LABELS[limit];
 
 /** The time zone of the browser. */
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,4 +1,7 @@
+import type { LimitScope } from "../../../src/core/guard/limit-text.ts";
+import type { Limit, LimitName } from "../../../src/core/guard/limits.ts";
 import type { Status, StatusSource } from "../../../src/core/link/status.ts";
+import type { RefusedRecord } from "../../../src/core/views/agent.ts";
 import type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 
 export type { Usage } from "../../../src/core/facts/usage.ts";
@@ -84,6 +87,7 @@ export interface Why {
     readonly from: string | null;
   }[];
   readonly undecided: readonly string[];
+  readonly refused: readonly (RefusedRecord & { readonly tool: string })[];
   readonly status: {
     readonly status: Status;
     readonly statusSource: StatusSource;
@@ -111,6 +115,42 @@ export interface Found {
   readonly snippet: string;
   readonly marks: readonly (readonly [number, number])[];
   readonly ref: EventRef;
+}
+
+/** `GET /api/guard` */
+export interface Guard {
+  readonly limits: readonly (LimitOf & { readonly scope: LimitScope; readonly name: string | null })[];
+  readonly hooks: readonly {
+    readonly provider: string;
+    readonly product: string;
+    readonly commands: readonly string[];
+    readonly canRefuse: boolean;
+  }[];
+  readonly threads: readonly {
+    readonly uri: string;
+    readonly title: string | null;
+    readonly uses: readonly (LimitOf & {
+      readonly whose: string | null;
+      readonly used: number | null;
+      readonly share: number | null;
+    })[];
+  }[];
+  readonly denied: readonly GuardEvent[];
+  readonly warned: readonly GuardEvent[];
+}
+
+interface LimitOf extends Limit {
+  readonly limit: LimitName;
+}
+
+export interface GuardEvent extends LimitOf {
+  readonly at: string;
+  readonly uri: string;
+  readonly id: string;
+  readonly type: string | null;
+  readonly description: string | null;
+  readonly via: string;
+  readonly reason: string;
 }
 
 /** `GET /api/doctor` */

@@ -1,4 +1,4 @@
-import { createResource, For, Match, Show, Switch } from "solid-js";
+import { createResource, For, lazy, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, bytes, exact, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
@@ -11,7 +11,7 @@ import { Failure } from "../view/failure.tsx";
 /** The report of `retinue doctor`. */
 export default function Health() {
   useClock();
-  const [found, { refetch }] = createResource(() => Promise.all([api.doctor(), api.health()]));
+  const [found, { refetch }] = createResource(() => Promise.all([api.doctor(), api.health(), api.guard()]));
   useKeys({ r: () => void refetch() });
   document.title = "Health · retinue";
   return (
@@ -30,6 +30,7 @@ export default function Health() {
           {(both) => (
             <>
               <Problems problems={both()[0].problems} />
+              <Limits guard={both()[2]} />
               <section>
                 <h2>Root folders searched</h2>
                 <div class="scroll-x">
@@ -125,6 +126,8 @@ export default function Health() {
     </div>
   );
 }
+
+const Limits = lazy(() => import("../view/limits.tsx"));
 
 function Problems(props: { problems: Doctor["problems"] }) {
   return (

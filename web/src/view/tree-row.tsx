@@ -1,5 +1,5 @@
 import { For, Show } from "solid-js";
-import { displayName, percent } from "../data/format.ts";
+import { displayName, percent, plural } from "../data/format.ts";
 import type { ShownColumn } from "../data/layout.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
@@ -150,6 +150,8 @@ function Line(props: RowProps & { agent: AgentRecord }) {
 const exactly = ({ column, total }: ShownColumn, value: number | null, folded: boolean) =>
   `${column.label}${total || folded ? " of the subtree" : " of the agent"}: ${value === null ? "unknown" : column.exact(value)}`;
 
+const lastReason = ({ refused }: AgentRecord) => refused.at(-1)?.reason ?? "no reason is recorded";
+
 /** Unusual facts about the agent's link. Opens the evidence. */
 function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
   const link = () => props.agent.link;
@@ -177,6 +179,17 @@ function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
       <Show when={link()?.source === "inferred"}>
         <button type="button" class="badge guess" tabindex="-1" title="Its parent is inferred" onClick={why}>
           {percent(link()?.confidence ?? 0)}
+        </button>
+      </Show>
+      <Show when={props.agent.counts.refused > 0}>
+        <button
+          type="button"
+          class="badge guess refused"
+          tabindex="-1"
+          title={`${plural(props.agent.counts.refused, "spawn call")} refused: ${lastReason(props.agent)}`}
+          onClick={why}
+        >
+          ⊘ {props.agent.counts.refused}
         </button>
       </Show>
       <Show when={props.agent.warnings.length > 0}>

@@ -80,6 +80,24 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                   )}
                 </For>
               </ol>
+              <Show when={why().refused.length > 0}>
+                <h3>Refused spawns</h3>
+                <p class="muted">No agents exist for these calls.</p>
+                <ol class="evidence refused">
+                  <For each={why().refused}>
+                    {(call) => (
+                      <li>
+                        <div>
+                          <span class="chip">⊘ {call.type ?? call.tool}</span> <b>{visible(call.description ?? "")}</b>{" "}
+                          <span class="muted">{dateAndTime(call.at)}</span>
+                        </div>
+                        <p>{visible(call.reason ?? "no reason is recorded")}</p>
+                        <code>{call.toolCallId}</code>
+                      </li>
+                    )}
+                  </For>
+                </ol>
+              </Show>
               <h3>Status</h3>
               <p>
                 <StatusMark status={why().status.status} /> <b>{why().status.status}</b>{" "}
