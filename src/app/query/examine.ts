@@ -77,7 +77,7 @@ export function examine(
       links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length,
     },
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.fileCount() },
-    roots: library.roots.map(({ provider, folders: _, loose: _loose, ...root }) => ({
+    roots: library.roots.map(({ provider, folders: _, loose: _loose, isShared: _isShared, ...root }) => ({
       provider: provider.name,
       product: provider.product,
       ...root,
