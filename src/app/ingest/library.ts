@@ -7,6 +7,7 @@ import { isWithin } from "../../core/tools/recorded-path.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
+import { isFresh } from "../../transports/database.ts";
 import { noReads, type ReadCounts } from "../../transports/files.ts";
 import { privateFolder } from "../../transports/private.ts";
 import { processLiveness } from "../../transports/processes.ts";
@@ -242,6 +243,18 @@ export class Library {
     return this.#withStore(() => this.#refreshPaths(paths));
   }
 
+  /** Changes whenever the file on disk changes; null if it must be read again to know. */
+  stampOf(path: string): string | null {
+    const known = knownAs(path);
+    const found = lookAt(known, this.roots);
+    if (found === null) return "";
+    const isObject = (where: string) => where === known || where.startsWith(objectPath(known, ""));
+    if (this.#unreadable.size > 0 && [...this.#unreadable.keys()].some(isObject)) return null;
+    if (found.stream.shape === "database" && isFresh(known)) return null;
+    const { identity, size, modifiedMs } = found.stamp;
+    return `${identity} ${size} ${modifiedMs}`;
+  }
+
   async #refreshPaths(paths: readonly string[]): Promise<Changes> {
     const { store } = this;
     const looked = new Map<string, Found | null>();
@@ -267,9 +280,13 @@ export class Library {
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     const moved = await this.#manual.read(env, store);
     this.#followBasis();
-    const byOthers = store.changedByOthers();
-    if (byOthers.length > 0) this.texts.forget();
-    const threads = new Set<AgentKey>([...moved, ...byOthers]);
+    const threads = new Set<AgentKey>(moved);
+    const noticeOthers = () => {
+      const byOthers = store.changedByOthers();
+      if (byOthers.length > 0) this.texts.forget();
+      for (const thread of byOthers) threads.add(thread);
+    };
+    noticeOthers();
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, later)) threads.add(thread);
     };
@@ -285,6 +302,8 @@ export class Library {
       onWritten: (reading, written) =>
         project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
     });
+    // What another process has read meanwhile was not read here.
+    if (changed.length > 0) noticeOthers();
     project();
     this.#manual.follow(store, (thread) => projectThreads(store, [thread], this.#context(), price));
     return { threads, files: new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0])) };

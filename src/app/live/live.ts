@@ -5,6 +5,7 @@ import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { type Watching, type WatchOptions, watchFolders } from "../../transports/watch.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "../ingest/changes.ts";
 import type { Library } from "../ingest/library.ts";
+import { GrowingFiles } from "./growing-files.ts";
 import { persistently, type RetryOptions } from "./retry.ts";
 import { Troubles } from "./troubles.ts";
 
@@ -27,9 +28,6 @@ export interface LiveOptions {
 
 /** The threads that are shown before the rest is read. */
 export const FIRST_PAGE = { limit: 50 } as const;
-/** A growing file is polled this often, until it has not changed for `QUIET_MS`. */
-const POLL_MS = 50;
-const QUIET_MS = 2_000;
 /** Minimum interval between two links, however fast files grow. */
 const RELINK_MS = 100;
 /**
@@ -75,8 +73,8 @@ type AllOptions = LiveOptions & RetryOptions;
 async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
   const { signal, notify, troubles, onWatching, onRelease, releaseMs = RELEASE_MS } = options;
   const changed = new Set<string>();
-  const growing = new Map<string, number>();
-  let isElsewhere = false;
+  const growing = new GrowingFiles((path) => library.stampOf(path));
+  let [isElsewhere, isAsked] = [false, false];
   let noted = 0;
   let wake: () => void = () => {};
   const { decisions } = library;
@@ -87,9 +85,10 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       isElsewhere ||= library.isListOfRoots(path);
       noted += 1;
       changed.add(path);
-      if (path !== decisions) growing.set(path, performance.now());
+      if (path !== decisions) growing.add(path);
     }
-    if (changed.size > 0 || paths.length === 0) wake();
+    isAsked ||= paths.length === 0;
+    if (changed.size > 0 || isAsked) wake();
   };
   let { replaced } = library.index;
   let goodAt = library.now();
@@ -115,7 +114,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let nextRoundAt = 0;
-    let nextPulseAt = 0;
+    let nextPulseAt = performance.now() + PULSE_MS;
     let isReleased = false;
     let runs = true;
     let [returnAt, returnPause] = [0, FIRST_RETURN_MS];
@@ -128,32 +127,28 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
     goodAt = library.now();
     yield initial;
     while (!signal.aborted) {
-      let isNotified = false;
       const notified = new Promise<void>((resolve) => {
-        wake = () => {
-          isNotified = true;
-          resolve();
-        };
+        wake = resolve;
       });
       const isInMemory = library.index.mayReturn;
       const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
       troubles.set("index-unusable", library.index.trouble);
       if (!isInMemory) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
       else if (returnAt === 0) returnAt = performance.now() + returnPause;
-      const idle = isInMemory ? Math.max(0, returnAt - performance.now()) : null;
-      const pause =
-        changed.size > 0 || wasBehind
-          ? 0
-          : growing.size > 0
-            ? POLL_MS
-            : runs
-              ? Math.min(PULSE_MS, idle ?? PULSE_MS)
-              : idle;
-      const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
-      await Promise.race([notified, aborted, ...(timer === null ? [] : [timer.over])]);
-      timer?.cancel();
+      const times = [
+        ...(isInMemory ? [returnAt] : []),
+        ...(runs ? [nextPulseAt] : []),
+        ...(growing.size > 0 ? [growing.nextPollAt] : []),
+      ];
+      // While there is postponed work, requests are handled in between.
+      const pause = wasBehind ? 0 : times.length === 0 ? null : Math.max(0, Math.min(...times) - performance.now());
+      if ((changed.size === 0 && !isAsked) || wasBehind) {
+        const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
+        await Promise.race([notified, aborted, ...(timer === null ? [] : [timer.over])]);
+        timer?.cancel();
+      }
       if (signal.aborted || isElsewhere) return;
-      if (pause === null && !isNotified) {
+      if (pause === null && !isAsked && changed.size === 0) {
         library.release();
         onRelease?.();
         isReleased = true;
@@ -162,23 +157,32 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       isReleased = false;
       const late = wasBehind ? await persistently(() => caughtUp(library), options) : NO_CHANGES;
       if (late === null) return;
-      const untilNextRound = after(Math.max(0, nextRoundAt - performance.now()));
-      await Promise.race([untilNextRound.over, aborted]);
-      untilNextRound.cancel();
+      if (growing.size > 0 && performance.now() >= growing.nextPollAt)
+        for (const path of growing.poll(changed)) changed.add(path);
+      const mayReturn = isInMemory && performance.now() >= returnAt;
+      let isPulse: boolean = runs && performance.now() >= nextPulseAt;
+      if (changed.size === 0 && !isAsked && !wasBehind && !mayReturn && !isPulse) continue;
+      if (nextRoundAt > performance.now()) {
+        const untilNextRound = after(nextRoundAt - performance.now());
+        await Promise.race([untilNextRound.over, aborted]);
+        untilNextRound.cancel();
+      }
       if (signal.aborted) return;
       const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
-      const paths = new Set([...changed, ...growing.keys()]);
+      isPulse = runs && began >= nextPulseAt;
+      const paths = [...changed];
       changed.clear();
+      isAsked = false;
+      growing.read(paths);
       const isOverflow = noted > MAX_NOTIFICATIONS;
       noted = 0;
-      if (isInMemory && began >= returnAt) {
+      if (mayReturn) {
         returnPause = Math.min(2 * returnPause, LONGEST_RETURN_MS);
         returnAt = 0;
         await persistently(() => library.returnToFile(), options);
       }
-      const isPulse: boolean = runs && began >= nextPulseAt;
       const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runsNow: boolean }> => {
-        const found = isOverflow ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
+        const found = isOverflow ? await library.refresh(FIRST_PAGE) : await library.refreshPaths(paths);
         const runsNow: boolean = isPulse
           ? await library.recheck()
           : found.threads.size > 0
@@ -188,11 +192,11 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       }, options);
       if (round === null) return;
       const { changes, runsNow } = round;
-      for (const path of changes.files.keys()) growing.set(path, performance.now());
-      for (const [path, at] of growing) if (performance.now() - at > QUIET_MS) growing.delete(path);
+      for (const path of changes.files.keys()) growing.add(path);
       const isReplaced = library.index.replaced !== replaced;
       ({ replaced } = library.index);
       goodAt = library.now();
+      if (runsNow && !runs) nextPulseAt = performance.now() + PULSE_MS;
       runs = runsNow;
       const isDone = wasReading && library.reading === null;
       if (changes.threads.size === 0 && !isPulse && !isReplaced && !isDone) continue;

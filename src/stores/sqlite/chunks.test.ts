@@ -59,6 +59,7 @@ describe("the facts of a file that grows", () => {
     chunks.add(1, "book", all.slice(0, 100), []);
     expect(records(chunks.of(1, "book"))).toBe(50);
     for (let at = 100; at < 200; at += 2) other.add(1, "book", all.slice(at, at + 2), []);
+    chunks.listAgain();
     expect(records(chunks.of(1, "book"))).toBe(100);
   });
 

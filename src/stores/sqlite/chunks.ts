@@ -4,16 +4,19 @@ import type { Facts } from "../../core/ports/store.ts";
 import { boundHeap } from "../heap.ts";
 import { Bounded } from "./bounded.ts";
 import { FACT_BYTES, FileFacts } from "./file-facts.ts";
-import { factsOf, pack } from "./packing.ts";
+import { factsOf, isPlain, pack, packFactsForNow } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
 /**
- * A file that grows line by line would get one chunk per line. If there are many small ones at its end, they are merged.
- * Large ones are not touched.
+ * A file that grows line by line gets one chunk per line, which is not compressed. If there are many of these at its
+ * end, they are merged and compressed, and later the small ones among the results. Large ones are not touched.
  */
+const MANY_PLAIN = 8;
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 4 << 10;
+/** Number of files whose chunks are listed in memory. */
+const LISTED_FILES = 256;
 /** Size of the cache for facts that were just read: they are linked next, and rarely needed afterwards. */
 const FEW_BYTES = 16 << 20;
 /** The facts of a file, some of them folded. */
@@ -27,6 +30,7 @@ export class Chunks {
   readonly #packs: Packs;
   readonly #unpacked = new Bounded<number, readonly Observation[]>((facts) => FACT_BYTES * facts.length, FEW_BYTES);
   readonly #folded = new Bounded<number, Folded>(({ facts }) => facts.bytes, FEW_BYTES);
+  readonly #listed = new Bounded<number, ChunkList>(() => 1, LISTED_FILES);
 
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
@@ -48,6 +52,12 @@ export class Chunks {
   forget(): void {
     this.#unpacked.clear();
     this.#folded.clear();
+    this.#listed.clear();
+  }
+
+  /** Another process may have added or merged chunks. */
+  listAgain(): void {
+    this.#listed.clear();
   }
 
   /** Stores the first facts of a file, with their position in a pack. */
@@ -58,47 +68,75 @@ export class Chunks {
       id,
     ).lastInsertRowid;
     this.#unpacked.set(Number(chunk), observations);
+    this.#listed.delete(file);
   }
 
   add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
     if (observations.length === 0 && replaces.length === 0) return;
-    const rows = this.#sql(
-      "SELECT id, pack, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC",
-    ).all(file);
-    const large = rows.findIndex((row) => Number(row.size) >= SMALL_CHUNK);
-    const small = large < 0 ? rows : rows.slice(0, large);
-    const before = idsOf(rows);
-    if (small.length < MANY_CHUNKS) {
-      const id = this.#insert(file, path, observations, rows.length === 0 ? [] : replaces);
-      this.#grow(file, before, [...before, id], observations, replaces);
-      return;
-    }
+    const list = this.#list(file);
+    const { chunks } = list;
+    const countAtEnd = (isWanted: (chunk: Chunk) => boolean) =>
+      chunks.length - 1 - chunks.findLastIndex((one) => !isWanted(one));
+    const small = countAtEnd(({ size }) => size < SMALL_CHUNK);
+    const plain = countAtEnd(({ isPlain }) => isPlain);
+    const merged = small >= MANY_CHUNKS ? small : plain >= MANY_PLAIN ? plain : 0;
+    const before = chunks.map(({ id }) => id);
+    const replaced = chunks.splice(chunks.length - merged);
     const gone = new Gone(path, replaces);
-    const kept = this.#standing(small, path, gone);
-    for (const { id } of small) {
-      this.#sql("DELETE FROM chunk WHERE id = ?").run(Number(id));
-      this.#unpacked.delete(Number(id));
+    const kept = this.#standing(replaced.toReversed(), path, gone);
+    for (const { id } of replaced) {
+      this.#sql("DELETE FROM chunk WHERE id = ?").run(id);
+      this.#unpacked.delete(id);
     }
-    this.#packs.sweep(packsOf(small));
-    const id = this.#insert(file, path, [...kept, ...observations], large < 0 ? [] : gone.rows);
-    this.#grow(file, before, [...before.slice(0, -small.length), id], observations, replaces);
+    this.#packs.sweep(packsOf(replaced));
+    const packed = merged === 0 ? packFactsForNow(observations, path) : pack([...kept, ...observations], path);
+    chunks.push(this.#insert(file, packed, [...kept, ...observations], chunks.length === 0 ? [] : gone.rows));
+    this.#listed.set(file, list);
+    this.#grow(
+      file,
+      before,
+      chunks.map(({ id }) => id),
+      observations,
+      replaces,
+    );
   }
 
-  #insert(file: number, path: string, facts: readonly Observation[], replaces: readonly string[]): number {
-    const rows = replaces.length === 0 ? null : JSON.stringify(replaces);
+  /** The chunks of a file, oldest first. The list is kept up to date, so that an append does not read it. */
+  #list(file: number): ChunkList {
+    const known = this.#listed.get(file);
+    if (known !== undefined) return known;
+    const rows = this.#sql(
+      "SELECT id, pack, replaces, length(facts) AS size, substr(facts, 1, 1) AS head FROM chunk WHERE file = ? ORDER BY id",
+    ).all(file);
+    const list = {
+      chunks: rows.map(({ id, pack, replaces, size, head }) => ({
+        id: Number(id),
+        pack: pack === null ? null : Number(pack),
+        replaces: replaces as string | null,
+        size: Number(size),
+        isPlain: isPlain(head as Uint8Array),
+      })),
+    };
+    this.#listed.set(file, list);
+    return list;
+  }
+
+  #insert(file: number, packed: Uint8Array, facts: readonly Observation[], replaced: readonly string[]): Chunk {
+    const replaces = replaced.length === 0 ? null : JSON.stringify(replaced);
     const id = Number(
-      this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows)
+      this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, packed, replaces)
         .lastInsertRowid,
     );
     // Cached, because new facts are linked next.
     this.#unpacked.set(id, facts);
-    return id;
+    return { id, pack: null, replaces, size: packed.length, isPlain: isPlain(packed) };
   }
 
   retract(file: number): void {
-    const rows = this.#sql("SELECT pack FROM chunk WHERE file = ?").all(file);
+    const { chunks } = this.#list(file);
     this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
-    this.#packs.sweep(packsOf(rows));
+    this.#packs.sweep(packsOf(chunks));
+    this.#listed.delete(file);
   }
 
   /** If the file is cached, folds the new facts in, so that nothing is read again. */
@@ -119,11 +157,11 @@ export class Chunks {
 
   /** The facts of a file without the replaced ones. */
   of(file: number, path: string): SaidInFile {
-    const rows = this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+    const list = this.#list(file).chunks;
     // Folded facts cannot be retracted.
-    if (rows.some((row) => row.replaces !== null))
-      return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
-    const chunks = idsOf(rows);
+    if (list.some(({ replaces }) => replaces !== null))
+      return { observations: this.#standing(list.toReversed(), path, new Gone(path, [])), folds: [] };
+    const chunks = list.map(({ id }) => id);
     const known = this.#folded.get(file);
     const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
     const { facts, chunks: read } = goesOn
@@ -154,11 +192,11 @@ export class Chunks {
   }
 
   /** Newest chunk first. */
-  #standing(chunks: readonly Readonly<Record<string, unknown>>[], path: string, gone: Gone): Observation[] {
+  #standing(chunks: readonly Chunk[], path: string, gone: Gone): Observation[] {
     const facts: Observation[] = [];
     for (const { id, replaces } of chunks) {
-      for (const o of this.#chunk(Number(id), path)) if (!gone.has(o)) facts.push(o);
-      if (replaces !== null) gone.add(JSON.parse(replaces as string) as string[]);
+      for (const o of this.#chunk(id, path)) if (!gone.has(o)) facts.push(o);
+      if (replaces !== null) gone.add(JSON.parse(replaces) as string[]);
     }
     return facts;
   }
@@ -187,10 +225,22 @@ interface Folded {
   readonly chunks: readonly number[];
 }
 
-const packsOf = (rows: readonly Readonly<Record<string, unknown>>[]) =>
-  new Set(rows.flatMap(({ pack }) => (pack === null ? [] : [Number(pack)])));
+/** A chunk without its facts. */
+interface Chunk {
+  readonly id: number;
+  readonly pack: number | null;
+  /** JSON: the rows whose facts in older chunks are replaced. */
+  readonly replaces: string | null;
+  readonly size: number;
+  readonly isPlain: boolean;
+}
+
 /** Oldest first. */
-const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((row) => Number(row.id)).reverse();
+interface ChunkList {
+  readonly chunks: Chunk[];
+}
+
+const packsOf = (chunks: readonly Chunk[]) => new Set(chunks.flatMap(({ pack }) => (pack === null ? [] : [pack])));
 const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);
 
 /** Rows of one file that were written again: facts about them in older chunks are invalid. */

@@ -1,6 +1,6 @@
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/ports/store.ts";
-import { packJson } from "./packing.ts";
+import { packForNow, packJson } from "./packing.ts";
 import type { Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
@@ -60,8 +60,8 @@ export class Files {
     return Number(this.#sql("SELECT count(*) AS n FROM file").get()?.n);
   }
 
-  /** Returns its id. `parser`: the parser's state, if already packed. */
-  save(s: FileState, parser?: Uint8Array): number {
+  /** Returns its id. `isGrowing`: it will be saved again soon. `parser`: the parser's state, if already packed. */
+  save(s: FileState, isGrowing: boolean, parser?: Uint8Array): number {
     const folder = this.#folder(folderOf(s));
     const row = this.#sql(
       `INSERT INTO file (folder, name, within, root, identity, size, modified, offset, lines, generation, tail, gone, parser)
@@ -82,7 +82,7 @@ export class Files {
       s.generation,
       s.tail,
       s.gone ? 1 : 0,
-      parser ?? packJson(s.parser ?? null),
+      parser ?? (isGrowing ? packForNow : packJson)(s.parser ?? null),
     );
     return Number(row?.id);
   }

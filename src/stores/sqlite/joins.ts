@@ -3,7 +3,12 @@ import type { Observation } from "../../core/facts/observation.ts";
 import { OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
 import { hash } from "../../core/tools/hash.ts";
+import { Bounded } from "./bounded.ts";
 import type { Statements } from "./statements.ts";
+
+/** The keys of a few records are remembered, because the next record of the thread repeats some. */
+const FEW = 64;
+const REMEMBERED = 1_024;
 
 /**
  * Which threads must be linked together because they share keys. Every key is stored once, as a hash, with the first
@@ -14,6 +19,8 @@ import type { Statements } from "./statements.ts";
 export class Joins {
   readonly #sql: Statements;
   readonly #waiting = new Map<number, Waiting>();
+  /** The last keys that were written, by hash, with their thread; a thread repeats its own key with every record. */
+  readonly #written = new Bounded<number, number>(() => 1, REMEMBERED);
 
   constructor(sql: Statements) {
     this.#sql = sql;
@@ -32,6 +39,7 @@ export class Joins {
   /** Discards what `flush` has not written. */
   forget(): void {
     this.#waiting.clear();
+    this.#written.clear();
   }
 
   /** To be called at the end of the transaction. */
@@ -57,7 +65,10 @@ export class Joins {
     for (const other of others) this.#join(thread, Number(other.thread));
   }
 
-  #write(hashes: ReadonlySet<number>, thread: number) {
+  #write(all: ReadonlySet<number>, thread: number) {
+    const hashes = all.size > FEW ? all : new Set([...all].filter((one) => this.#written.get(one) !== thread));
+    if (all.size <= FEW) for (const one of hashes) this.#written.set(one, thread);
+    if (hashes.size === 0) return;
     const list = listOf(hashes);
     const { changes } = this.#sql(
       "INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING",

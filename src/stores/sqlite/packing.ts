@@ -7,6 +7,8 @@ import { DICTIONARY } from "./dictionary.ts";
 const SMALL_TEXT = 400;
 /** Begins compressed data. JSON never begins with it. */
 const COMPRESSED = 0x28;
+/** Begins a reference into a pack. Neither JSON nor compressed data begins with it. */
+export const REFERENCE = 0x40;
 
 /** With the dictionary, this level is faster than the default one and makes the index no larger. */
 const FAST = { [constants.ZSTD_c_compressionLevel]: 1 };
@@ -18,6 +20,15 @@ export function packBytes(text: Uint8Array): Uint8Array {
   return text.length < SMALL_TEXT
     ? text
     : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length, params: FAST });
+}
+
+/** Longer values are compressed even if they are replaced soon. */
+const SMALL_VALUE = 4 << 10;
+
+/** For a value that the next append replaces or merges: to compress it would take longer than to write it. */
+export function packForNow(value: unknown): Uint8Array {
+  const text = Buffer.from(JSON.stringify(value));
+  return text.length < SMALL_VALUE ? text : packBytes(text);
 }
 
 export const unpackJson = (packed: Uint8Array | undefined): unknown => jsonIn(unpackBytes(packed));
@@ -105,6 +116,13 @@ function columnOf(facts: readonly Fields[], field: string, path: string): unknow
 
 export const pack = (observations: readonly Observation[], path: string): Uint8Array =>
   packJson(tablesOf(observations, path));
+
+/** The same for a few facts that are merged with others soon. */
+export const packFactsForNow = (observations: readonly Observation[], path: string): Uint8Array =>
+  packForNow(tablesOf(observations, path));
+
+/** Whether packed bytes are JSON: neither compressed nor a reference into a pack. */
+export const isPlain = ([first]: Uint8Array): boolean => first !== COMPRESSED && first !== REFERENCE;
 
 /** The facts of tables made by `tablesOf`. */
 export const factsOf = (tables: unknown, path: string): Observation[] =>

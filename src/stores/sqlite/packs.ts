@@ -1,11 +1,9 @@
 import { StoreFault } from "../fault.ts";
-import { jsonIn, packBytes, unpackBytes } from "./packing.ts";
+import { jsonIn, packBytes, REFERENCE, unpackBytes } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
 /** Maximum amount of text in one pack. */
 const PACK_BYTES = 512 << 10;
-/** Begins a reference into a pack. Neither JSON nor compressed data begins with it. */
-const REFERENCE = 0x40;
 
 /**
  * Values that are packed together, such as the facts of a batch and its parser's state, with the position of each.

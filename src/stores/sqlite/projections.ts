@@ -1,8 +1,10 @@
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import type { AgentRow, Projection, RootFilter, RootRow } from "../../core/ports/store.ts";
+import { hash } from "../../core/tools/hash.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import { packJson } from "./packing.ts";
+import { Bounded } from "./bounded.ts";
+import { packForNow } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
@@ -11,10 +13,26 @@ import type { Statements } from "./statements.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
+/** Number of threads whose last projection is remembered. */
+const REMEMBERED = 256;
+
+/** What was last written about some threads that are linked together; everything but the root records as hashes. */
+interface Written {
+  readonly threads: number;
+  /** Records in a pack are not replaced one by one. */
+  readonly isPacked: boolean;
+  /** The names of roots and agents. */
+  readonly agent: number;
+  readonly spent: number;
+  readonly problem: number;
+}
+
 /** Projections of facts: root records, names of agents, usage. */
 export class Projections {
   readonly #sql: Statements;
   readonly #packs: Packs;
+  /** By thread. An append mostly changes only the record of its thread; the rest is not written again. */
+  readonly #written = new Bounded<AgentKey, Written>(() => 1, REMEMBERED);
 
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
@@ -33,9 +51,11 @@ export class Projections {
 
   /** False if another process has stored one from newer facts. */
   save(projections: readonly Projection[]): readonly boolean[] {
-    const roots = projections.flatMap((projection) =>
-      projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })),
-    );
+    // A thread that is projected repeatedly is projected again soon.
+    const isNew = ({ versions }: Projection) => this.#lastOf([...versions.keys()]) === null;
+    const roots = projections
+      .filter(isNew)
+      .flatMap((projection) => projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })));
     const packed = this.#packs.together(roots, ({ root, spent }) => [root.record, spent]);
     const byRoot = new Map([...packed].map(([{ root }, place]) => [root, place]));
     const left = new Set<number>();
@@ -55,9 +75,22 @@ export class Projections {
       Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) >
       version;
     if ([...versions].some(isOlder)) return false;
+    const now: Written = {
+      threads: versions.size,
+      isPacked: roots.some((root) => packed.has(root)),
+      agent: hash(JSON.stringify([roots.map(({ key }) => key), agents])),
+      spent: hash(JSON.stringify([...spent])),
+      problem: hash(JSON.stringify(problems)),
+    };
+    const last = this.#lastOf([...versions.keys()]);
+    const before = last?.isPacked === false && !now.isPacked ? last : null;
+    const outdated = new Set(
+      (["agent", "spent", "problem"] as const).filter((table) => before?.[table] !== now[table]),
+    );
     const ids = new Map<AgentKey, number>();
     const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
     for (const [key, version] of versions) {
+      this.#written.set(key, now);
       const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(
         version,
         OWNER,
@@ -65,10 +98,10 @@ export class Projections {
       );
       if (row === undefined) continue;
       ids.set(key, Number(row.id));
-      for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id)))
-        if (pack !== null) left.add(Number(pack));
-      for (const table of ["agent", "spent", "problem"])
-        this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+      if (outdated.has("agent"))
+        for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id)))
+          if (pack !== null) left.add(Number(pack));
+      for (const table of outdated) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
     }
     for (const r of roots)
       this.#sql(
@@ -81,41 +114,55 @@ export class Projections {
         Math.round(r.lastActivity),
         r.settled ? 1 : 0,
         r.internals,
-        packed.get(r)?.places[0] ?? packJson(r.record),
+        packed.get(r)?.places[0] ?? packForNow(r.record),
         packed.get(r)?.pack ?? null,
       );
-    for (const a of agents)
-      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
-        idOf(a.key),
-        a.key,
-        a.uri,
-        a.sessionId,
-        a.agentId,
-        a.path,
-      );
-    const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
-    for (const [root, rows] of spent) {
-      const last = rows.reduce<string | null>(
-        (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
-        null,
-      );
-      if (rows.length > 0)
-        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
-          idOf(root),
-          last,
-          places.get(root) ?? packJson(rows),
+    if (outdated.has("agent"))
+      for (const a of agents)
+        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
+          idOf(a.key),
+          a.key,
+          a.uri,
+          a.sessionId,
+          a.agentId,
+          a.path,
         );
-    }
+    const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
+    if (outdated.has("spent"))
+      for (const [root, rows] of spent) {
+        const last = rows.reduce<string | null>(
+          (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
+          null,
+        );
+        if (rows.length > 0)
+          this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
+            idOf(root),
+            last,
+            places.get(root) ?? packForNow(rows),
+          );
+      }
     const [first] = ids.values();
-    for (const p of problems)
-      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
-        first ?? null,
-        p.code,
-        p.where,
-        p.detail,
-        p.times ?? 1,
-      );
+    if (outdated.has("problem"))
+      for (const p of problems)
+        this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
+          first ?? null,
+          p.code,
+          p.where,
+          p.detail,
+          p.times ?? 1,
+        );
     return true;
+  }
+
+  /** What was last written, if it was about exactly these threads. */
+  #lastOf(threads: readonly AgentKey[]): Written | null {
+    const [last = null, ...others] = new Set(threads.map((key) => this.#written.get(key)));
+    return last !== null && others.length === 0 && last.threads === threads.length ? last : null;
+  }
+
+  /** The tables may have been changed by another process, or were not written after all. */
+  forget(): void {
+    this.#written.clear();
   }
 
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {

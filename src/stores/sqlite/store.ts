@@ -79,6 +79,7 @@ class SqliteStore implements Store {
     commits: -1,
     versions: null,
   };
+  #noticed = -1;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -95,6 +96,7 @@ class SqliteStore implements Store {
   #write<T>(work: () => T): T {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
+      this.#noticeOthers();
       const result = work();
       this.#db.exec("COMMIT");
       return result;
@@ -105,8 +107,18 @@ class SqliteStore implements Store {
       this.#texts.forget();
       this.#chunks.forget();
       this.#joins.forget();
+      this.#projections.forget();
       throw error;
     }
+  }
+
+  /** Drops what another process may have changed. To be called at the beginning of a transaction. */
+  #noticeOthers(): void {
+    const commits = this.#commitsOfOthers;
+    if (commits === this.#noticed) return;
+    this.#noticed = commits;
+    this.#chunks.listAgain();
+    this.#projections.forget();
   }
 
   file(path: string): FileState | null {
@@ -166,7 +178,7 @@ class SqliteStore implements Store {
     const { before, after, observations, problems, replaces = [], exchanges = [] } = batch;
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
-    const file = this.#files.save(after, packed?.places[1]);
+    const file = this.#files.save(after, stored !== null, packed?.places[1]);
     const keys = keysByThread(observations);
     const isReplaced = stored !== null && stored.generation !== after.generation;
     const corrected = new Set([
@@ -251,9 +263,13 @@ class SqliteStore implements Store {
       .map((row) => row.key as AgentKey);
   }
 
+  /** Changes when another connection commits. */
+  get #commitsOfOthers(): number {
+    return Number(this.#sql("PRAGMA data_version").get()?.data_version);
+  }
+
   changedByOthers(): readonly AgentKey[] {
-    // Changes when another connection commits.
-    const now = Number(this.#sql("PRAGMA data_version").get()?.data_version);
+    const now = this.#commitsOfOthers;
     if (now === this.#others.commits) return [];
     const rows = this.#sql("SELECT key, version FROM thread WHERE owner = ?").all(OWNER);
     const versions = new Map(rows.map((row) => [row.key as AgentKey, Number(row.version)]));
@@ -297,6 +313,7 @@ class SqliteStore implements Store {
     // In one transaction, so that versions and facts are consistent.
     this.#db.exec("BEGIN");
     try {
+      this.#noticeOthers();
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
