@@ -107,8 +107,9 @@ export class Hub {
     this.#unsettled = unsettled;
     if (touched.length === 0) return;
     const forest = this.#library.forestOf(touched);
-    this.#journal.append([...this.#gone(forest, new Set(touched)), ...this.#records(forest)]);
-    this.#journal.append(await this.#events(forest, grown));
+    const records = [...this.#gone(forest, new Set(touched)), ...this.#records(forest)];
+    // In one piece, so that each client is woken once.
+    this.#journal.append([...records, ...(await this.#events(forest, grown))]);
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
     for (const { roots, log } of this.#cardLogs.values())
       if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);

@@ -13,20 +13,21 @@ let oldGrowth = Number.POSITIVE_INFINITY;
 let isReading = false;
 let isLasting = false;
 const LOOK_EVERY_MS = 250;
-let lookAgainAt = 0;
+const LOOK_EVERY_MS_WAITING = 2_000;
+let lookedAt = Number.NEGATIVE_INFINITY;
 
 /**
  * Keeps the heap of a long-running process, or of one that reads much, close to its live size. Called repeatedly.
  * Otherwise V8 lets the young generation grow to 128 MB and the old one to several times its live size before it
  * collects. (The options for maximum sizes only apply at process start, and a process that reaches them dies.)
  */
-export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): void {
+export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, everyMs = LOOK_EVERY_MS): void {
   // A server also reads: its stricter bound holds even if reading asked first.
   if (growth === LASTING) isLasting = true;
   // Asking the operating system takes as long as a small write.
   const now = performance.now();
-  if (now < lookAgainAt) return;
-  lookAgainAt = now + LOOK_EVERY_MS;
+  if (now - lookedAt < everyMs) return;
+  lookedAt = now;
   if (!isYoungBounded && isYoungLarge()) {
     setFlagsFromString("--semi-space-growth-factor=1");
     isYoungBounded = true;
@@ -36,6 +37,11 @@ export function boundHeap(growth: typeof READING | typeof LASTING = LASTING): vo
   if (percent >= oldGrowth) return;
   setFlagsFromString(`--heap-growing-percent=${percent}`);
   oldGrowth = percent;
+}
+
+/** The same for a process that waits for single records: they create little garbage. */
+export function boundWaiting(): void {
+  boundHeap(LASTING, LOOK_EVERY_MS_WAITING);
 }
 
 /**

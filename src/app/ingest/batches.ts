@@ -9,6 +9,8 @@ import type { Found } from "./discover.ts";
 /** Bytes read between two writes. Bounds memory for large files, and what a crash loses. */
 export const BATCH_BYTES = 4 << 20;
 const BATCH_FILES = 600;
+/** Fewer bytes create too little garbage to bound the heap. */
+const MUCH_BYTES = 64 << 10;
 
 /**
  * Called after every write, with the file being read and the threads changed so far, so that complete threads can be
@@ -47,7 +49,7 @@ export class Writer {
 
   flush(): void {
     if (this.#waiting.length > 0) this.#store.commit(this.#waiting);
-    boundReading();
+    if (this.#bytes >= MUCH_BYTES) boundReading();
     this.#waiting = [];
     this.#bytes = 0;
   }

@@ -177,8 +177,38 @@ const isOthers = ({ provider, isShared }: Pick<RootSeen, "provider" | "isShared"
 /** Normalises a changed path: a change of a database's WAL is a change of the database. */
 export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
-/** The file at `path`, if it exists and belongs to a provider. */
-export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
+/** Finds single files below the roots. Which streams a path may have is computed once: growing files are looked at often. */
+export class Lookup {
+  readonly #roots: readonly RootSeen[];
+  readonly #places = new Map<string, readonly Place[]>();
+
+  constructor(roots: readonly RootSeen[]) {
+    this.#roots = roots;
+  }
+
+  /** The file at `path`, if it exists and belongs to a provider. */
+  at(path: string): Found | null {
+    const known = this.#places.get(path);
+    const places = known ?? placesOf(path, this.#roots);
+    if (known === undefined && this.#places.size >= KNOWN_PLACES) this.#places.clear();
+    if (known === undefined) this.#places.set(path, places);
+    for (const { isShared, ...place } of places) {
+      if (isOthers({ provider: place.provider, isShared }, path)) continue;
+      try {
+        return { ...place, path, stamp: stampFor(place.stream, path) };
+      } catch {
+        // The file was deleted in the meantime.
+      }
+    }
+    return null;
+  }
+}
+
+const KNOWN_PLACES = 1_000;
+type Place = Pick<Found, "provider" | "stream" | "root" | "imported"> & Pick<RootSeen, "isShared">;
+
+function placesOf(path: string, roots: readonly RootSeen[]): Place[] {
+  const places: Place[] = [];
   for (const { provider, path: root, imported, recorded, loose, isShared, folders } of roots) {
     const inside = path === root ? basename(root) : insideOf(root, path);
     const isLookedAt = (folder: string) =>
@@ -188,14 +218,9 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
       inside !== null && (path === root || folders.some(isLookedAt))
         ? streamIn({ provider, recorded, imported, loose }, inside)
         : null;
-    if (stream === null || isOthers({ provider, isShared }, path)) continue;
-    try {
-      return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
-    } catch {
-      // The file was deleted in the meantime.
-    }
+    if (stream !== null) places.push({ provider, stream, root, imported, isShared });
   }
-  return null;
+  return places;
 }
 
 /** All possible roots, without listing their contents. */

@@ -1,7 +1,7 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { Forest } from "../../core/link/forest.ts";
 import type { ManualLink } from "../../core/link/parents.ts";
-import { boundHeap } from "../../stores/heap.ts";
+import { boundWaiting } from "../../stores/heap.ts";
 
 /** The versions of the facts that a forest was linked from. */
 export interface Basis {
@@ -33,7 +33,7 @@ export class Forests {
 
   keep(basis: Basis, forest: Forest): void {
     if (!this.isKeeping) return;
-    boundHeap();
+    boundWaiting();
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(
       ({ verdict: { status } }) => status === "running" || status === "pendingInit",

@@ -16,7 +16,7 @@ import { keptPath } from "../kept/kept-file.ts";
 import { Manual } from "../kept/manual.ts";
 import { Backlog, type Reading } from "./backlog.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
-import { type Discovery, type Found, knownAs, lookAt, objectPath, type RootSeen } from "./discover.ts";
+import { type Discovery, type Found, knownAs, Lookup, objectPath, type RootSeen } from "./discover.ts";
 import { readPage } from "./first-page.ts";
 import { Forests } from "./forests.ts";
 import { toRead } from "./groups.ts";
@@ -44,6 +44,8 @@ export class Library {
   readonly #homeOf: NonNullable<LinkContext["homeOf"]>;
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
+  #lookup = new Lookup([]);
+  #listsOfRoots: ReadonlySet<string> | null = null;
   readonly #unreadable = new Map<string, Problem>();
   #forests = new Forests();
   readonly index: Index;
@@ -193,7 +195,7 @@ export class Library {
   async #refresh(page?: ThreadFilter): Promise<Changes> {
     const { env, providers, roots, littleBytes = LITTLE_BYTES, onProgress } = this.#options;
     const seen = await lookAround({ env, store: this.store, providers, roots });
-    this.#discovery = { roots: seen.roots, problems: seen.problems };
+    this.#find({ roots: seen.roots, problems: seen.problems });
     this.#backlog = null;
     this.texts.forget();
     const recorded = new Set(seen.roots.filter((root) => root.recorded).map((root) => root.path));
@@ -217,7 +219,8 @@ export class Library {
   /** Whether the file lists further root folders. */
   isListOfRoots(path: string): boolean {
     const { env, providers = PROVIDERS } = this.#options;
-    return providers.some(({ name }) => path === followedRoots(env, name));
+    this.#listsOfRoots ??= new Set(providers.map(({ name }) => followedRoots(env, name)));
+    return this.#listsOfRoots.has(path);
   }
 
   /** Creates the folders for recordings of live sources, so that they can be watched. */
@@ -235,7 +238,12 @@ export class Library {
 
   /** Skips discovery: `refreshPaths` then reads single files below these folders. */
   lookBelow(roots: readonly RootSeen[]): void {
-    this.#discovery = { roots, problems: [] };
+    this.#find({ roots, problems: [] });
+  }
+
+  #find(discovery: Discovery): void {
+    this.#discovery = discovery;
+    this.#lookup = new Lookup(discovery.roots);
   }
 
   /** The same for single files: new, changed and deleted ones. */
@@ -246,7 +254,7 @@ export class Library {
   /** Changes whenever the file on disk changes; null if it must be read again to know. */
   stampOf(path: string): string | null {
     const known = knownAs(path);
-    const found = lookAt(known, this.roots);
+    const found = this.#lookup.at(known);
     if (found === null) return "";
     const isObject = (where: string) => where === known || where.startsWith(objectPath(known, ""));
     if (this.#unreadable.size > 0 && [...this.#unreadable.keys()].some(isObject)) return null;
@@ -260,7 +268,7 @@ export class Library {
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     for (const path of new Set(paths.map(knownAs))) {
-      const found = lookAt(path, this.roots);
+      const found = this.#lookup.at(path);
       const state = store.file(path);
       if (found === null && state !== null) miss(store, state, looked, known);
       if (found === null) continue;
@@ -426,10 +434,10 @@ export class Library {
 
   /** The file, or the object of a database, behind the path in a record, if it still exists. */
   source(path: string): Found | undefined {
-    const file = lookAt(path, this.roots);
+    const file = this.#lookup.at(path);
     const state = file === null ? this.store.file(path) : null;
     if (state === null || state.within === null || state.gone) return file ?? undefined;
-    const database = lookAt(state.within, this.roots);
+    const database = this.#lookup.at(state.within);
     return database === null
       ? undefined
       : { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };

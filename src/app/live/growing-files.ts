@@ -1,11 +1,15 @@
-/** A file that has changed is polled after this time, then after twice as long, and so on. */
-const FIRST_POLL_MS = 50;
+/** A file whose changes are not notified is polled after this time, then after twice as long, and so on. */
+const FIRST_POLL_MS = 100;
+/** The same while all changes are notified. */
+const FIRST_POLL_NOTIFIED_MS = 400;
 /** A file that has not changed for this long is no longer polled. */
 const QUIET_MS = 2_000;
+/** After a change that was not notified, so many notified ones show that notifications work. */
+const ENOUGH_NOTIFIED = 3;
 
 interface Growing {
   changedAt: number;
-  /** Null if unknown. */
+  /** As of the last reading; null if unknown. */
   stamp: string | null;
 }
 
@@ -19,6 +23,8 @@ export class GrowingFiles {
   readonly #now: () => number;
   #pause = FIRST_POLL_MS;
   #nextPollAt = 0;
+  /** Notified changes that are missing until notifications are relied on. */
+  #missing = 0;
 
   /** `stampOf`: changes whenever the file changes; null if that cannot be said. */
   constructor(stampOf: (path: string) => string | null, now: () => number = () => performance.now()) {
@@ -34,24 +40,23 @@ export class GrowingFiles {
     return this.#nextPollAt;
   }
 
-  /** The file has changed. */
-  add(path: string): void {
-    const now = this.#now();
-    const soon = now + FIRST_POLL_MS;
-    // A file that is written all the time must not postpone the poll of the others.
-    this.#nextPollAt = this.#files.size === 0 ? soon : Math.min(this.#nextPollAt, soon);
-    this.#pause = FIRST_POLL_MS;
-    const file = this.#files.get(path) ?? { changedAt: 0, stamp: null };
-    file.changedAt = now;
-    this.#files.set(path, file);
+  /** A change of the file was notified. */
+  notified(path: string): void {
+    this.#missing = Math.max(0, this.#missing - 1);
+    this.#add(path);
   }
 
   /** The files are about to be read; later changes are found by `poll`. */
-  read(paths: Iterable<string>): void {
+  reading(paths: Iterable<string>): void {
     for (const path of paths) {
       const file = this.#files.get(path);
       if (file !== undefined) file.stamp = this.#stampOf(path);
     }
+  }
+
+  /** The files were read and had changed. */
+  changed(paths: Iterable<string>): void {
+    for (const path of paths) this.#add(path);
   }
 
   /** The files that have changed since they were read, without those that are known to have changed. */
@@ -64,8 +69,20 @@ export class GrowingFiles {
       const stamp = this.#stampOf(path);
       if (stamp === null || stamp !== file.stamp) changed.push(path);
     }
+    if (changed.length > 0) this.#missing = ENOUGH_NOTIFIED;
     this.#pause = changed.length > 0 ? FIRST_POLL_MS : 2 * this.#pause;
     this.#nextPollAt = now + this.#pause;
     return changed;
+  }
+
+  #add(path: string): void {
+    const now = this.#now();
+    this.#pause = this.#missing > 0 ? FIRST_POLL_MS : FIRST_POLL_NOTIFIED_MS;
+    const soon = now + this.#pause;
+    const file = this.#files.get(path);
+    // A file that is written all the time must not postpone the poll of the others.
+    const isAlone = this.#files.size === 0 || (this.#files.size === 1 && file !== undefined);
+    this.#nextPollAt = isAlone ? soon : Math.min(this.#nextPollAt, soon);
+    this.#files.set(path, { stamp: file?.stamp ?? null, changedAt: now });
   }
 }

@@ -5,6 +5,7 @@ import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { type Watching, type WatchOptions, watchFolders } from "../../transports/watch.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "../ingest/changes.ts";
 import type { Library } from "../ingest/library.ts";
+import { Alarm } from "./alarm.ts";
 import { GrowingFiles } from "./growing-files.ts";
 import { persistently, type RetryOptions } from "./retry.ts";
 import { Troubles } from "./troubles.ts";
@@ -76,19 +77,21 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const growing = new GrowingFiles((path) => library.stampOf(path));
   let [isElsewhere, isAsked] = [false, false];
   let noted = 0;
-  let wake: () => void = () => {};
+  // A notification ends the first; only the end of the program ends the second.
+  const [alarm, rest] = [new Alarm(), new Alarm()];
   const { decisions } = library;
+  const own = dirname(decisions);
   const note = (paths: readonly string[]) => {
     for (const path of paths) {
       // Of retinue's own files, only manual links and cards may be changed by other processes.
-      if (dirname(path) === dirname(decisions) && path !== decisions) continue;
+      if (path !== decisions && dirname(path) === own) continue;
       isElsewhere ||= library.isListOfRoots(path);
       noted += 1;
       changed.add(path);
-      if (path !== decisions) growing.add(path);
+      if (path !== decisions) growing.notified(path);
     }
     isAsked ||= paths.length === 0;
-    if (changed.size > 0 || isAsked) wake();
+    if (changed.size > 0 || isAsked) alarm.ring();
   };
   let { replaced } = library.index;
   let goodAt = library.now();
@@ -111,7 +114,11 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
     onError: (error) => notify(`watching: ${error.message}`),
     onPolled: (folders) => troubles.set("polling", pollingOf(folders)),
   });
-  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  const onAbort = () => {
+    alarm.ring();
+    rest.ring();
+  };
+  signal.addEventListener("abort", onAbort);
   try {
     let nextRoundAt = 0;
     let nextPulseAt = performance.now() + PULSE_MS;
@@ -127,9 +134,6 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
     goodAt = library.now();
     yield initial;
     while (!signal.aborted) {
-      const notified = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
       const isInMemory = library.index.mayReturn;
       const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
       troubles.set("index-unusable", library.index.trouble);
@@ -142,11 +146,8 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       ];
       // While there is postponed work, requests are handled in between.
       const pause = wasBehind ? 0 : times.length === 0 ? null : Math.max(0, Math.min(...times) - performance.now());
-      if ((changed.size === 0 && !isAsked) || wasBehind) {
-        const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
-        await Promise.race([notified, aborted, ...(timer === null ? [] : [timer.over])]);
-        timer?.cancel();
-      }
+      if ((changed.size === 0 && !isAsked) || wasBehind)
+        await alarm.wait(pause ?? (isReleased ? null : releaseMs), pause === null);
       if (signal.aborted || isElsewhere) return;
       if (pause === null && !isAsked && changed.size === 0) {
         library.release();
@@ -162,18 +163,14 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       const mayReturn = isInMemory && performance.now() >= returnAt;
       let isPulse: boolean = runs && performance.now() >= nextPulseAt;
       if (changed.size === 0 && !isAsked && !wasBehind && !mayReturn && !isPulse) continue;
-      if (nextRoundAt > performance.now()) {
-        const untilNextRound = after(nextRoundAt - performance.now());
-        await Promise.race([untilNextRound.over, aborted]);
-        untilNextRound.cancel();
-      }
+      if (nextRoundAt > performance.now()) await rest.wait(nextRoundAt - performance.now());
       if (signal.aborted) return;
       const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
       isPulse = runs && began >= nextPulseAt;
       const paths = [...changed];
       changed.clear();
       isAsked = false;
-      growing.read(paths);
+      growing.reading(paths);
       const isOverflow = noted > MAX_NOTIFICATIONS;
       noted = 0;
       if (mayReturn) {
@@ -192,7 +189,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       }, options);
       if (round === null) return;
       const { changes, runsNow } = round;
-      for (const path of changes.files.keys()) growing.add(path);
+      growing.changed(changes.files.keys());
       const isReplaced = library.index.replaced !== replaced;
       ({ replaced } = library.index);
       goodAt = library.now();
@@ -202,11 +199,12 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       if (changes.threads.size === 0 && !isPulse && !isReplaced && !isDone) continue;
       const known = performance.now();
       yield changes;
-      const rest = Math.min(REST_FACTOR * cpuMsSince(cpuBefore), LONGEST_REST_MS);
-      nextRoundAt = Math.max(known + RELINK_MS, performance.now() + rest);
+      const restMs = Math.min(REST_FACTOR * cpuMsSince(cpuBefore), LONGEST_REST_MS);
+      nextRoundAt = Math.max(known + RELINK_MS, performance.now() + restMs);
       if (isPulse) nextPulseAt = Math.max(known + PULSE_MS, nextRoundAt);
     }
   } finally {
+    signal.removeEventListener("abort", onAbort);
     await watching.stop();
   }
 }
@@ -248,14 +246,4 @@ function watchLibrary(library: Library, options: WatchOptions): Promise<Watching
       folders.length === 0 || (!exists && provider.stream(basename(path)) !== null) ? dirname(path) : path,
     );
   return watchFolders(folders, [...shallow, dirname(library.decisions)], options);
-}
-
-/** `isMinor`: it does not keep the process running. */
-function after(ms: number, isMinor = false): { readonly over: Promise<void>; readonly cancel: () => void } {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-    if (isMinor) timer.unref();
-  });
-  return { over, cancel: () => clearTimeout(timer) };
 }
