@@ -7,7 +7,7 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link/
 import { hash } from "../core/tools/hash.ts";
 import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
 import type { AgentEvent } from "../core/views/event.ts";
-import { treeOf, withoutChildren } from "../core/views/record.ts";
+import { treeOf, withoutChildren, withoutRunningTime } from "../core/views/record.ts";
 import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
 import type { Change, Journal } from "./journal.ts";
@@ -455,7 +455,3 @@ function recordsIn(tree: AgentTree): ReadonlyMap<string, AgentRecord> {
   }
   return records;
 }
-
-/** Without durations of running agents, which clients compute from the clock. */
-const withoutRunningTime = (record: AgentRecord) =>
-  record.endedAt === null ? { ...record, durationMs: null } : record;

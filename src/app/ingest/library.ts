@@ -334,8 +334,7 @@ export class Library {
   /** Projects threads anew whose status may change without a new record. Returns whether any may still change. */
   recheck(): Promise<boolean> {
     return this.#withStore(async () => {
-      for (const key of this.unsettled())
-        projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+      projectThreads(this.store, this.unsettled().map(threadOf), this.#context(), this.#options.price);
       return this.mayChange();
     });
   }

@@ -99,8 +99,20 @@ const MAX_ROUNDS = 10;
 /** Number of projections per write. Bounds how long the write lock is held. */
 const WRITTEN_TOGETHER = 50;
 
+/** Projects these threads, each with its component; many in one write. */
 export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): void {
-  store.project(projectionOf(store, threads, context, price));
+  const seen = new Set<AgentKey>();
+  let waiting: Projection[] = [];
+  for (const thread of threads) {
+    if (seen.has(thread)) continue;
+    const projection = projectionOf(store, [thread], context, price);
+    for (const key of projection.versions.keys()) seen.add(key);
+    waiting.push(projection);
+    if (waiting.length < WRITTEN_TOGETHER) continue;
+    store.project(...waiting);
+    waiting = [];
+  }
+  if (waiting.length > 0) store.project(...waiting);
 }
 
 function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): Projection {

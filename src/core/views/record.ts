@@ -29,6 +29,10 @@ export function withoutChildren({ children: _, ...record }: AgentTree): AgentRec
   return record;
 }
 
+/** Without the duration of a running agent, which follows from the clock. */
+export const withoutRunningTime = (record: AgentRecord): AgentRecord =>
+  record.endedAt === null ? { ...record, durationMs: null } : record;
+
 function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTree[], price: Price): AgentRecord {
   const { provider } = partsOf(agent.key);
   const call = agent.spawnCall;

@@ -2,6 +2,7 @@ import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import type { AgentRow, Projection, RootFilter, RootRow } from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
+import { withoutRunningTime } from "../../core/views/record.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
 import { Bounded } from "./bounded.ts";
 import { packForNow } from "./packing.ts";
@@ -21,11 +22,21 @@ interface Written {
   readonly threads: number;
   /** Records in a pack are not replaced one by one. */
   readonly isPacked: boolean;
+  /** The root records, without the time that running agents have run. */
+  readonly root: number;
   /** The names of roots and agents. */
   readonly agent: number;
   readonly spent: number;
   readonly problem: number;
 }
+
+/** How far the duration of a running agent in the statistics may be behind. */
+const COARSE_MS = 30_000;
+const withCoarseTime = (row: SpentRow) =>
+  row.status === "running" ? { ...row, durationMs: Math.floor(row.durationMs / COARSE_MS) } : row;
+
+const outdatedIn = (before: Written | null, now: Written) =>
+  new Set((["agent", "spent", "problem"] as const).filter((table) => before?.[table] !== now[table]));
 
 /** Projections of facts: root records, names of agents, usage. */
 export class Projections {
@@ -71,22 +82,23 @@ export class Projections {
     packed: ReadonlyMap<RootRow, Packed>,
     left: Set<number>,
   ): boolean {
-    const isOlder = ([key, version]: [AgentKey, number]) =>
-      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) >
-      version;
-    if ([...versions].some(isOlder)) return false;
+    const projectedOf = (key: AgentKey) =>
+      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0);
+    const behind = [...versions].map(([key, version]) => version - projectedOf(key));
+    if (behind.some((count) => count < 0)) return false;
     const now: Written = {
       threads: versions.size,
       isPacked: roots.some((root) => packed.has(root)),
+      root: hash(JSON.stringify(roots.map((root) => ({ ...root, record: withoutRunningTime(root.record) })))),
       agent: hash(JSON.stringify([roots.map(({ key }) => key), agents])),
-      spent: hash(JSON.stringify([...spent])),
+      spent: hash(JSON.stringify([...spent].map(([key, rows]) => [key, rows.map(withCoarseTime)]))),
       problem: hash(JSON.stringify(problems)),
     };
     const last = this.#lastOf([...versions.keys()]);
     const before = last?.isPacked === false && !now.isPacked ? last : null;
-    const outdated = new Set(
-      (["agent", "spent", "problem"] as const).filter((table) => before?.[table] !== now[table]),
-    );
+    const outdated = outdatedIn(before, now);
+    // The status of running agents is checked repeatedly; mostly it is the same.
+    if (before?.root === now.root && outdated.size === 0 && behind.every((count) => count === 0)) return true;
     const ids = new Map<AgentKey, number>();
     const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
     for (const [key, version] of versions) {
