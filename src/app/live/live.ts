@@ -120,14 +120,14 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   };
   signal.addEventListener("abort", onAbort);
   try {
-    let nextRoundAt = 0;
-    let nextPulseAt = performance.now() + PULSE_MS;
     let isReleased = false;
     let runs = true;
     let [returnAt, returnPause] = [0, FIRST_RETURN_MS];
     // Reads what was written before the watch began.
     const more = await refresh();
     if (more === null) return;
+    let nextRoundAt = performance.now() + RELINK_MS;
+    let nextPulseAt = performance.now() + PULSE_MS;
     onWatching?.(note);
     const initial = isFirst ? NO_CHANGES : changedIn(bothChanges(before, more));
     ({ replaced } = library.index);
