@@ -18,7 +18,7 @@ export interface AppendCost {
   readonly records: number;
   /** CPU seconds of the server per record. */
   readonly followed: number;
-  /** The same if the client also requests the spans of the waterfall. */
+  /** The same if the client also follows the spans of the waterfall. */
   readonly waterfall: number;
   /** CPU seconds of ccusage to read the same file again. */
   readonly ccusage: number;
@@ -93,7 +93,7 @@ export function appendSection(costs: readonly AppendCost[], appends: number): st
   ];
   return `## Appended records
 
-CPU of \`retinue serve\` for one record appended to a thread, while a client follows the list, the tree and the log (mean of ${appends} appends, one every ${PAUSE_MS} ms). "With the waterfall" the client also requests new spans, as the dashboard's page does. ccusage has no server: it reads everything again.
+CPU of \`retinue serve\` for one record appended to a thread, while a client follows the list, the tree and the log (mean of ${appends} appends, one every ${PAUSE_MS} ms). "With the waterfall" it also follows the spans, as the dashboard's page does. ccusage has no server: it reads everything again.
 
 ${markdownTable(head, rows)}`;
 }

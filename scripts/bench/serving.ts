@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { createParser } from "eventsource-parser";
+import { SpanSet, type SpansChange, type SpansResponse } from "../../web/src/data/span-set.ts";
 import { cpuOf } from "../soak/sample.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../bin/retinue.js");
 const PATIENCE_MS = 10 * 60_000;
-/** Minimum interval between two requests for spans by the waterfall page. */
-const SPANS_MS = 400;
 
 /** `retinue serve` on a home, with its CPU time and memory. Linux only, because it reads /proc. */
 export class Serving {
@@ -64,8 +64,11 @@ export class Serving {
   async follow(uri: string, waterfall: boolean): Promise<Follower> {
     const id = encodeURIComponent(uri);
     await this.until(async () => (await fetch(new URL(`/api/agents/${id}`, this.url))).ok);
-    const follower = new Follower(new URL(`/api/live?threads=true&cards=true&tree=${id}&log=${id}`, this.url));
-    if (waterfall) await follower.followSpans(new URL(`/api/agents/${id}/spans`, this.url));
+    const live = `/api/live?threads=true&cards=true&tree=${id}&log=${id}${waterfall ? `&spans=${id}` : ""}`;
+    const follower = new Follower(
+      new URL(live, this.url),
+      waterfall ? new URL(`/api/agents/${id}/spans`, this.url) : null,
+    );
     await this.until(async () => follower.messages > 0);
     return follower;
   }
@@ -77,39 +80,47 @@ export class Serving {
   }
 }
 
-/** Reads a live stream like a browser. */
+/** Reads a live stream like a browser, and keeps a waterfall up to date like the dashboard. */
 export class Follower {
   readonly #abort = new AbortController();
+  readonly #waterfall = new SpanSet();
+  readonly #spans: URL | null;
   messages = 0;
   bytes = 0;
+  /** Requests for spans, the first one included. */
+  requests = 0;
 
-  constructor(url: URL) {
-    this.#read(url).catch(() => {});
+  constructor(live: URL, spans: URL | null) {
+    this.#spans = spans;
+    this.#read(live).catch(() => {});
   }
 
-  async #read(url: URL): Promise<void> {
-    const { body } = await fetch(url, { signal: this.#abort.signal });
-    for await (const piece of body ?? []) {
-      this.bytes += piece.length;
-      this.messages += Buffer.from(piece).toString("latin1").split("\nid: ").length - 1;
+  async #read(live: URL): Promise<void> {
+    await this.#request();
+    const parser = createParser({
+      onEvent: ({ event, data }) => {
+        this.messages += 1;
+        if (event === "spans" && !this.#waterfall.takeChange(JSON.parse(data) as SpansChange)) void this.#request();
+      },
+    });
+    const { body } = await fetch(live, { signal: this.#abort.signal });
+    for await (const text of (body ?? new ReadableStream<Uint8Array>()).pipeThrough(new TextDecoderStream())) {
+      this.bytes += text.length;
+      parser.feed(text);
     }
   }
 
-  /** Requests all spans once, then changes after new messages, at most every `SPANS_MS`. */
-  async followSpans(url: URL): Promise<void> {
-    let after = ((await (await fetch(url)).json()) as { readonly next: string }).next;
-    const poll = async () => {
-      for (let seen = this.messages; !this.#abort.signal.aborted; await wait(SPANS_MS)) {
-        if (seen === this.messages) continue;
-        seen = this.messages;
-        const response = await (
-          await fetch(new URL(`?after=${encodeURIComponent(after)}`, url), { signal: this.#abort.signal })
-        ).text();
-        this.bytes += response.length;
-        after = (JSON.parse(response) as { readonly next: string }).next;
-      }
-    };
-    poll().catch(() => {});
+  async #request(): Promise<void> {
+    if (this.#spans === null) return;
+    this.requests += 1;
+    const url = new URL(this.#spans);
+    if (this.#waterfall.next !== undefined) url.searchParams.set("after", this.#waterfall.next);
+    this.#waterfall.take((await (await fetch(url, { signal: this.#abort.signal })).json()) as SpansResponse);
+  }
+
+  /** Number of spans in the waterfall. */
+  get spans(): number {
+    return this.#waterfall.count;
   }
 
   stop(): void {

@@ -11,7 +11,7 @@ import { treeOf, withoutChildren, withoutRunningTime } from "../core/views/recor
 import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
 import type { Change, Journal } from "./journal.ts";
-import { SpanBoard } from "./span-board.ts";
+import { SpanBoard, type SpansResponse } from "./span-board.ts";
 import { isUnfiltered, type Subscription } from "./subscription.ts";
 
 /** A client follows, or has disconnected recently and may reconnect. */
@@ -49,13 +49,21 @@ const LINGER_MS = 120_000;
 const THREADS = "threads";
 const EVERYTHING = "everything";
 const CARDS = "cards";
-type Topic = typeof THREADS | typeof EVERYTHING | typeof CARDS | `tree ${AgentKey}` | `log ${AgentKey}`;
+type Topic =
+  | typeof THREADS
+  | typeof EVERYTHING
+  | typeof CARDS
+  | `tree ${AgentKey}`
+  | `log ${AgentKey}`
+  | `spans ${AgentKey}`;
 
 /**
  * Converts changed threads into journal entries, for what clients follow. Nothing else is computed.
  */
 export class Hub {
   readonly spans = new SpanBoard();
+  /** By the root of each followed waterfall: the last version that was published. */
+  readonly #spansSent = new Map<AgentKey, string>();
   readonly #library: Library;
   readonly #journal: Journal;
   readonly #board: Board;
@@ -109,7 +117,7 @@ export class Hub {
     const forest = this.#library.forestOf(touched);
     const records = [...this.#gone(forest, new Set(touched)), ...this.#records(forest)];
     // In one piece, so that each client is woken once.
-    this.#journal.append([...records, ...(await this.#events(forest, grown))]);
+    this.#journal.append([...records, ...(await this.#events(forest, grown)), ...this.#newSpans(forest)]);
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
     for (const { roots, log } of this.#cardLogs.values())
       if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
@@ -164,6 +172,7 @@ export class Hub {
     const isOver = ({ clients, usedAt }: Follow) => clients === 0 && Date.now() - usedAt > LINGER_MS;
     for (const [topic, follow] of this.#follows) if (isOver(follow)) this.#follows.delete(topic);
     for (const [key, follow] of this.#logs) if (isOver(follow) && !this.#isLogged(follow.chain)) this.#logs.delete(key);
+    for (const key of this.#spansSent.keys()) if (!this.#follows.has(`spans ${key}`)) this.#spansSent.delete(key);
     for (const key of this.#merged.keys()) if (!this.#follows.has(`log ${key}`)) this.#merged.delete(key);
     for (const [name, { usedAt }] of this.#cardLogs) if (Date.now() - usedAt > LINGER_MS) this.#cardLogs.delete(name);
     for (const [key, known] of this.#known) if (!this.#isCovered(known)) this.#known.delete(key);
@@ -192,6 +201,30 @@ export class Hub {
     this.#follow(`tree ${key}`);
     if (isNew) this.#learn(forest);
     return treeOf(forest, key, this.#library.price);
+  }
+
+  /** The spans of a subtree, or those that changed; starts publishing changes. */
+  spansSince(key: AgentKey, after: string | undefined): SpansResponse {
+    const isNew = !this.#follows.has(`spans ${key}`);
+    this.#follow(`spans ${key}`);
+    const response = this.spans.spansSince(this.#library.forestOf([key]), key, after);
+    if (isNew) this.#spansSent.set(key, response.next);
+    return response;
+  }
+
+  #newSpans(forest: Forest): Change[] {
+    const changes: Change[] = [];
+    for (const [key, after] of this.#spansSent) {
+      const uri = forest.agents.get(key)?.uri;
+      if (uri === undefined) continue;
+      const { items, next, whole } = this.spans.spansSince(forest, key, after);
+      if (next === after) continue;
+      this.#spansSent.set(key, next);
+      // Clients that know another version request what they miss.
+      const data = whole ? { uri, after: null, next, items: [] } : { uri, after, next, items };
+      changes.push({ type: "spans", subject: null, isThread: false, chain: [key], data: JSON.stringify(data) });
+    }
+    return changes;
   }
 
   async #log(key: AgentKey, forest: Forest): Promise<LogFollow> {
@@ -283,6 +316,7 @@ export class Hub {
       if (subscription.cards || all) await this.#followCards();
       for (const key of subscription.trees) this.tree(key);
       for (const key of subscription.logs) await this.#logsBelow(key);
+      for (const key of subscription.spans) if (!this.#follows.has(`spans ${key}`)) this.spansSince(key, undefined);
       const logs: Follow[] = [];
       for (const key of subscription.events) logs.push(await this.#log(key, this.#library.forestOf([key])));
       const topics: Topic[] = [
@@ -291,6 +325,7 @@ export class Hub {
         ...(subscription.cards || all ? [CARDS as Topic] : []),
         ...subscription.trees.map((key) => `tree ${key}` as const),
         ...subscription.logs.map((key) => `log ${key}` as const),
+        ...subscription.spans.map((key) => `spans ${key}` as const),
       ];
       const follows = [...topics.map((topic) => this.#follow(topic)), ...logs];
       for (const follow of follows) follow.clients += 1;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/facts/ids.ts";
 
-export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed" | "troubles";
+export type ChangeType = "agent" | "removed" | "event" | "reset" | "spans" | "card" | "card-removed" | "troubles";
 
 /** One change as clients receive it, and the agents it concerns. */
 export interface Change {

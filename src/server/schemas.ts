@@ -450,6 +450,7 @@ export const LiveQuery = v.strictObject({
   events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
   log: v.optional(v.pipe(uris, v.description("events of this agent and its subtree; may be repeated"))),
   cards: v.optional(v.pipe(flag, v.description("cards"))),
+  spans: v.optional(v.pipe(uris, v.description("spans of this agent and its subtree; may be repeated"))),
   after: v.optional(
     v.pipe(
       v.string(),

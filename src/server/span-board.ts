@@ -46,7 +46,7 @@ const MAX_EDITS = 64;
 /** Serves spans: each client gets the edits since its last request, independent of other clients. */
 export class SpanBoard {
   readonly #boards = new Map<AgentKey, Board>();
-  /** Work so far, for tests: spans computed and spans sent. */
+  /** Work so far, for tests: spans computed and sent. */
   readonly work = { computed: 0, sent: 0 };
 
   spansSince(forest: Forest, key: AgentKey, after: string | undefined): SpansResponse {
@@ -78,16 +78,22 @@ export class SpanBoard {
   }
 
   #post(board: Board, forest: Forest, key: AgentKey): void {
-    board.version += 1;
     board.forest = forest;
     const agents = new Map<AgentKey, Posted>();
-    for (const one of subtreeOf(forest, key)) agents.set(one, this.#posted(board, forest, one));
+    const next = board.version + 1;
+    let isChanged = false;
+    for (const one of subtreeOf(forest, key)) {
+      const before = board.agents.get(one);
+      const posted = this.#posted(before, next, forest, one);
+      isChanged ||= posted !== before;
+      agents.set(one, posted);
+    }
+    if (isChanged) board.version = next;
     board.agents = agents;
   }
 
-  #posted({ agents, version }: Board, forest: Forest, key: AgentKey): Posted {
+  #posted(before: Posted | undefined, version: number, forest: Forest, key: AgentKey): Posted {
     const { uri } = agentOf(forest, key);
-    const before = agents.get(key);
     if (before?.uri !== uri) return { uri, timeline: this.#begin(forest, key), since: version, edits: [] };
     const { computed } = before.timeline;
     const edits = before.timeline.advance(forest);

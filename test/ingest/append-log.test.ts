@@ -100,7 +100,7 @@ it("returns every event of a long thread, page by page and by id", async () => {
 
 it("is dropped with the journal when no client has followed it for a while", async () => {
   const { path, library, key, journal, hub } = await threadOf(10);
-  const { leave } = await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: false });
+  const { leave } = await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: false, spans: [] });
   appendFileSync(path, line(10) + line(11));
   await hub.changed(await library.refreshPaths([path]));
   const release = async () => {

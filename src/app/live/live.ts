@@ -163,7 +163,8 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       const mayReturn = isInMemory && performance.now() >= returnAt;
       let isPulse: boolean = runs && performance.now() >= nextPulseAt;
       if (changed.size === 0 && !isAsked && !wasBehind && !mayReturn && !isPulse) continue;
-      if (nextRoundAt > performance.now()) await rest.wait(nextRoundAt - performance.now());
+      // After postponed work, requests are handled before the round.
+      if (wasBehind || nextRoundAt > performance.now()) await rest.wait(Math.max(0, nextRoundAt - performance.now()));
       if (signal.aborted) return;
       const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
       isPulse = runs && began >= nextPulseAt;

@@ -104,8 +104,9 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
       checked("query", SpansQuery),
       (c) => {
         const key = keyOf(c.req.param("uri"));
+        const spans = hub.spansSince(key, c.req.valid("query").after);
         c.header(LIVE_HEADER, journal.idOf(journal.position));
-        return c.json(hub.spans.spansSince(library.forestOf([key]), key, c.req.valid("query").after));
+        return c.json(spans);
       },
     )
     .get(

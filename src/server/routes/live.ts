@@ -20,11 +20,12 @@ const STREAM = describeRoute({
   summary: "Changes as they happen",
   description:
     "Server-sent events. `agent`: the current record (Agent). `event`: a new event (Event). `removed`: `{uri}` no longer exists, or is no longer in the subtree. " +
+    "`spans`: `{uri, after, next, items}`, the changed spans of the requested agent and its subtree; items as in Spans. They apply to a client whose last `next` is `after`; others request what they miss. " +
     "`card`: the current card (Card). `card-removed`: `{id}` was deleted. " +
     "`troubles`: as in `/api/health`; sent to all clients. " +
     "`ready`: the stream begins. `reset`: earlier data is no longer valid, or missed changes are no longer available; fetch everything again. " +
     "Every message has an id; Last-Event-ID continues after it without gaps or repeats. The header Retinue-Live of other responses is a position for `after`. " +
-    "Without a filter all changes are sent.",
+    "Without a filter all changes except `spans` are sent.",
   responses: {
     200: { description: "A stream", content: { "text/event-stream": { schema: { type: "string" } } } },
     ...failures(["usage", "not_found"]),
@@ -41,6 +42,7 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
       events: keys(query.events),
       logs: keys(query.log),
       cards: query.cards === true,
+      spans: keys(query.spans),
     };
     // HEAD must not open a stream.
     if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);

@@ -80,8 +80,8 @@ export class Api {
   }
 
   /** The spans of a subtree; with `after`, only changes since that response. */
-  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansResponse> {
-    return this.#get(`${agentPath(uri)}/spans`, { after }, signal);
+  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<Snapshot<SpansResponse>> {
+    return this.#snapshot(`${agentPath(uri)}/spans`, { after }, signal);
   }
 
   messages(uri: string, signal?: AbortSignal): Promise<Paged<Message>> {

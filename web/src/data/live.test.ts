@@ -46,6 +46,7 @@ function followed(parts: readonly Part[]) {
       agent: (record) => received.push(`agent ${record.uri}`),
       event: (event) => received.push(`event ${event.id}`),
       removed: (uri) => received.push(`removed ${uri}`),
+      spans: ({ uri, next }) => received.push(`spans ${uri} ${next}`),
       card: ({ id }) => received.push(`card ${id}`),
       cardRemoved: (id) => received.push(`card removed ${id}`),
       troubles: (troubles) => received.push(`troubles ${troubles.map(({ code }) => code)}`),
@@ -67,11 +68,13 @@ describe("the live stream", () => {
         text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`,
         cut: true,
       },
-      { text: `${message("removed", "g-3", { uri: "a" })}event: agent\nid: g-4\ndata: {"half` },
+      {
+        text: `${message("spans", "g-3", { uri: "a", after: "s-1", next: "s-2", items: [] })}${message("removed", "g-3", { uri: "a" })}event: agent\nid: g-4\ndata: {"half`,
+      },
       { text: message("other", "g-5", {}) },
     ]);
     await over;
-    expect(received).toEqual(["agent a", "event e1", "removed a"]);
+    expect(received).toEqual(["agent a", "event e1", "spans a s-2", "removed a"]);
     expect(asked).toEqual([null, "g-2", "g-3", "g-5"]);
   });
 

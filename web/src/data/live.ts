@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { Card } from "./board.ts";
+import type { SpansChange } from "./span-set.ts";
 import type { AgentEvent, AgentRecord, Trouble } from "./types.ts";
 
 export type Connection = "connecting" | "open" | "waiting";
@@ -8,6 +9,7 @@ export interface LiveHandlers {
   agent(record: AgentRecord): void;
   event(event: AgentEvent): void;
   removed(uri: string): void;
+  spans(change: SpansChange): void;
   card(card: Card): void;
   cardRemoved(id: string): void;
   /** All current troubles of the server. */
@@ -114,6 +116,7 @@ export class LiveStream {
     if (name === "agent") handlers.agent(JSON.parse(data) as AgentRecord);
     else if (name === "event") handlers.event(JSON.parse(data) as AgentEvent);
     else if (name === "removed") handlers.removed((JSON.parse(data) as { uri: string }).uri);
+    else if (name === "spans") handlers.spans(JSON.parse(data) as SpansChange);
     else if (name === "card") handlers.card(JSON.parse(data) as Card);
     else if (name === "card-removed") handlers.cardRemoved((JSON.parse(data) as { id: string }).id);
     else if (name === "troubles") handlers.troubles((JSON.parse(data) as { troubles: readonly Trouble[] }).troubles);

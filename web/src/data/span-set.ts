@@ -18,6 +18,12 @@ export interface SpansResponse {
   readonly whole: boolean;
 }
 
+/** A message of the live stream: edits for a set whose `next` is `after`; null if they have to be requested. */
+export interface SpansChange extends Pick<SpansResponse, "items" | "next"> {
+  readonly uri: string;
+  readonly after: string | null;
+}
+
 /** The spans of one agent, with an index to find those of a moment. */
 export interface SpanList {
   readonly spans: readonly Span[];
@@ -55,6 +61,16 @@ export class SpanSet {
     }
   }
 
+  /** False if changes before this one are missing and have to be requested. */
+  takeChange({ after, next, items }: SpansChange): boolean {
+    if (after !== null && after === this.next) {
+      this.take({ items, next, whole: false });
+      return true;
+    }
+    const [known, sent] = [versionIn(this.next), versionIn(next)];
+    return known.of === sent.of && known.number >= sent.number;
+  }
+
   /** Updates the index from the first changed span on, until the values after the last one are unchanged. */
   #reach(
     { spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] },
@@ -77,6 +93,12 @@ export class SpanSet {
   get count(): number {
     return [...this.#lists.values()].reduce((sum, { spans }) => sum + spans.length, 0);
   }
+}
+
+/** `next` is the name of the server's list and the number of its version. */
+function versionIn(next = ""): { readonly of: string; readonly number: number } {
+  const dash = next.lastIndexOf("-");
+  return { of: next.slice(0, Math.max(0, dash)), number: Number(next.slice(dash + 1)) };
 }
 
 /** A list may be longer than the maximum number of arguments. */

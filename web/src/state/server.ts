@@ -2,6 +2,7 @@ import { createEffect, createSignal, onCleanup } from "solid-js";
 import { Api } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
+import type { SpansChange } from "../data/span-set.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health, Trouble } from "../data/types.ts";
 
 export const api = new Api((url, init) => fetch(url, init));
@@ -13,6 +14,8 @@ export interface LiveChanges {
   readonly removed: readonly string[];
   /** By id; null for a deleted card. */
   readonly cards: ReadonlyMap<string, Card | null>;
+  /** In the order in which to apply them. */
+  readonly spans: readonly SpansChange[];
 }
 
 /** Query parameters of the live stream; null ones are omitted. */
@@ -42,6 +45,7 @@ let agents = new Map<string, AgentRecord>();
 let events: AgentEvent[] = [];
 let removed = new Set<string>();
 let cards = new Map<string, Card | null>();
+let spans: SpansChange[] = [];
 let isFlushing = false;
 
 const handlers: LiveHandlers = {
@@ -57,6 +61,10 @@ const handlers: LiveHandlers = {
   removed(uri) {
     agents.delete(uri);
     removed.add(uri);
+    flushSoon();
+  },
+  spans(change) {
+    spans.push(change);
     flushSoon();
   },
   card(card) {
@@ -79,11 +87,12 @@ function flushSoon(): void {
   isFlushing = true;
   setTimeout(() => {
     isFlushing = false;
-    const changes: LiveChanges = { agents: [...agents.values()], events, removed: [...removed], cards };
+    const changes: LiveChanges = { agents: [...agents.values()], events, removed: [...removed], cards, spans };
     agents = new Map();
     events = [];
     removed = new Set();
     cards = new Map();
+    spans = [];
     for (const listener of listeners.keys()) listener.changes(changes);
   }, FLUSH_MS);
 }

@@ -1,8 +1,8 @@
 import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { threadOf } from "../data/route.ts";
-import { SpanSet } from "../data/span-set.ts";
-import { api } from "./server.ts";
+import { SpanSet, type SpansChange } from "../data/span-set.ts";
+import { api, listen } from "./server.ts";
 import type { Thread } from "./thread.ts";
 
 export interface Spans {
@@ -12,10 +12,10 @@ export interface Spans {
   readonly error: Accessor<ApiError | null>;
 }
 
-/** Minimum interval between requests, because records change many times a second. */
+/** Minimum interval between requests, in case changes are missed repeatedly. */
 const AGAIN_MS = 400;
 
-/** The spans of a thread's agents. Changed records trigger a request for new spans only. */
+/** The spans of a thread's agents. The live stream sends changes; those that were missed are requested. */
 export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
   let set = new SpanSet();
   let aborter = new AbortController();
@@ -34,13 +34,17 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
     isStale = false;
     const { signal } = aborter;
     try {
-      const response = await api.spans(threadUri(), set.next, signal);
+      const { body, live } = await api.spans(threadUri(), set.next, signal);
       if (signal.aborted) return;
-      set.take(response);
+      set.take(body);
       setError(null);
-      if (response.whole || response.items.length > 0) setVersion((n) => n + 1);
+      setPosition(live);
+      if (body.whole || body.items.length > 0) setVersion((n) => n + 1);
     } catch (failure) {
-      if (!signal.aborted) setError(failure as ApiError);
+      if (signal.aborted) return;
+      setError(failure as ApiError);
+      // Other parts of the page must not wait for these spans.
+      setPosition(null);
     } finally {
       if (!signal.aborted) {
         isAsking = false;
@@ -73,8 +77,21 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
       void fetchNew();
     }),
   );
-  createEffect(on(thread.pulse, () => version() > 0 && fetchSoon(), { defer: true }));
+  const setPosition = listen(() => ({ spans: threadUri() }), {
+    changes: ({ spans }) => take(spans.filter(({ uri: of }) => of === thread.root())),
+    reset: () => void fetchNew(),
+  });
   onCleanup(stop);
+
+  function take(changes: readonly SpansChange[]): void {
+    if (changes.length === 0) return;
+    // The response that is expected may be older than these.
+    if (isAsking || changes.some((change) => !set.takeChange(change))) {
+      isStale = true;
+      if (!isAsking) fetchSoon();
+    }
+    if (version() > 0) setVersion((n) => n + 1);
+  }
 
   return {
     get set() {
