@@ -32,6 +32,7 @@ interface ChatRequest {
   model: string;
   messages: { role: string; content: string | { text?: string }[] | null }[];
   tools?: unknown[];
+  tool_choice?: unknown;
 }
 
 const MARKER = /@@([A-Za-z0-9_-]+)/g;
@@ -70,8 +71,12 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
     const { script, step } = positionIn(body);
     asked += 1;
     const n = asked;
-    // Small internal requests of the product, such as for titles, offer no tools.
-    const isOwn = body.tools === undefined || body.tools.length === 0;
+    // Small internal requests of the product, such as for titles, offer no choice of tools; Grok marks its summaries.
+    const isOwn =
+      body.tools === undefined ||
+      body.tools.length === 0 ||
+      typeof body.tool_choice === "object" ||
+      /^xai-/.test(`${request.headers["x-grok-req-id"] ?? ""}`);
     const turn = isOwn ? { text: "A title" } : (scripts[script]?.[step] ?? { text: "nothing to say" });
     seen.add(`${script} ${step}`);
     for (const { at, resolve } of waiting) if (seen.has(at)) resolve();
@@ -86,7 +91,7 @@ export async function startChatModel(scripts: ChatScripts): Promise<ChatModel> {
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta: object, finish: string | null = null, more: object = {}) =>
       response.write(
-        `data: ${JSON.stringify({ id: `chat-${n}`, object: "chat.completion.chunk", model: body.model, choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`,
+        `data: ${JSON.stringify({ id: `chat-${n}`, object: "chat.completion.chunk", created: 1, model: body.model, choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`,
       );
     send({ role: "assistant", content: turn.text ?? "" });
     if (turn.hang) return;

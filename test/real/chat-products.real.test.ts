@@ -1,5 +1,5 @@
 /**
- * The real Kilo, Qwen Code, Kimi Code, Droid and Cline with a scripted model: `retinue tree` must show what the model
+ * The real Kilo, Qwen Code, Kimi Code, Droid, Cline, Grok and oh-my-pi with a scripted model: `retinue tree` must show what the model
  * served, agent by agent.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -23,13 +23,14 @@ interface Scenario {
 }
 
 const done = (under: string | null) => ({ under, status: "completed" });
-const scenariosOf = ({ spawn, work, nests }: ChatProduct): Scenario[] => [
+const last = ({ end }: ChatProduct, text: string) => (end === undefined ? { text } : { tools: [end(text)] });
+const scenariosOf = (product: ChatProduct, { spawn, work, nests } = product): Scenario[] => [
   {
     name: "two agents at once, of which one fails",
     scripts: {
       main: [{ tools: [spawn("A"), spawn("B")] }, { text: "done" }],
       A: [{ tools: [work] }, { status: 400 }],
-      B: [{ tools: [work] }, { text: "b done" }],
+      B: [{ tools: [work] }, last(product, "b done")],
     },
     tree: { main: done(null), A: { under: "main", status: "errored" }, B: done("main") },
   },
@@ -37,8 +38,8 @@ const scenariosOf = ({ spawn, work, nests }: ChatProduct): Scenario[] => [
     name: nests ? "an agent of an agent" : "an agent that asks for an agent in vain",
     scripts: {
       main: [{ tools: [spawn("A")] }, { text: "done" }],
-      A: [{ tools: [spawn("B")] }, { text: "a done" }],
-      B: [{ text: "b done" }],
+      A: [{ tools: [spawn("B")] }, last(product, "a done")],
+      B: [last(product, "b done")],
     },
     tree: { main: done(null), A: done("main"), ...(nests ? { B: done("A") } : {}) },
   },

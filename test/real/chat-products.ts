@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChatTurn } from "./chat-model.ts";
-import { install } from "./install.ts";
+import { install, installedAt } from "./install.ts";
 import { openHome, type Sandbox } from "./sandbox.ts";
 
 type Tool = NonNullable<ChatTurn["tools"]>[number];
@@ -16,6 +16,8 @@ export interface ChatProduct {
   /** A harmless tool. */
   work: Tool;
   nests: boolean;
+  /** The tool with which an agent ends; omitted if it ends with a response. */
+  end?(text: string): Tool;
 }
 
 const native = `${process.platform}-${process.arch}`;
@@ -213,4 +215,82 @@ const cline: ChatProduct = {
   nests: true,
 };
 
-export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid, cline];
+const grok: ChatProduct = {
+  name: "Grok Build 1.0.41",
+  install: () => {
+    const name = `@xai-official/grok-${native}`;
+    return install({ package: name, version: "1.0.41", programs: [`${name}/bin/grok.br`] });
+  },
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        await put(
+          home,
+          ".grok/config.toml",
+          [
+            '[models]\ndefault = "mock"',
+            `[model.mock]\nname = "Mock"\nmodel = "mock-1"\nbase_url = "${modelUrl}"\nenv_key = "MOCK_KEY"`,
+            "context_window = 200000\nmax_completion_tokens = 8192",
+            "[features]\ntelemetry = false\n",
+          ].join("\n"),
+        );
+        const off = { GROK_TELEMETRY_ENABLED: "0", GROK_TELEMETRY_TRACE_UPLOAD: "0", GROK_FEEDBACK_ENABLED: "0" };
+        const env = { MOCK_KEY: "not-a-key", GROK_DISABLE_AUTOUPDATER: "1", GROK_SUBAGENTS_MAX_DEPTH: "3" };
+        return { command, env: { ...off, ...env } };
+      },
+      (prompt, flags) => [
+        ...["-m", "mock", "--output-format", "streaming-json", "--sandbox", "off", "--always-approve"],
+        ...flags,
+        "-p",
+        prompt,
+      ],
+    ),
+  spawn: (script) => ({ name: "spawn_subagent", args: { ...task(script), background: false } }),
+  work: { name: "list_dir", args: { target_directory: "." } },
+  nests: true,
+};
+
+const omp: ChatProduct = {
+  name: "oh-my-pi 18.2.3",
+  install: async () => {
+    const bun = `@oven/bun-${native}`;
+    const product = { package: "@oh-my-pi/pi-coding-agent", version: "18.2.3" };
+    const [program = ""] = await install({ ...product, programs: [`${bun}/bin/bun`], also: [`${bun}@1.4.4`] });
+    return [program, join(installedAt(product), product.package, "dist/cli.js")];
+  },
+  open: (command, modelUrl) =>
+    openHome(
+      async ({ home }) => {
+        const model = {
+          id: "mock-1",
+          name: "mock-1",
+          reasoning: false,
+          input: ["text"],
+          cost: { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 0 },
+          contextWindow: 200_000,
+          maxTokens: 8_000,
+        };
+        const mock = { baseUrl: modelUrl, api: "openai-completions", apiKey: "not-a-key", models: [model] };
+        await put(home, ".omp/agent/models.yml", { providers: { mock } });
+        const roles = ["default", "smol", "slow", "task"].map((role) => [role, "mock/mock-1"]);
+        await put(home, ".omp/agent/config.yml", {
+          async: { enabled: false },
+          task: { maxRecursionDepth: 3 },
+          modelRoles: Object.fromEntries(roles),
+        });
+        return { command, env: { PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1" } };
+      },
+      (prompt, flags) => [
+        ...["--model", "mock/mock-1", "--auto-approve", "--no-title", "--mode", "json"],
+        ...flags,
+        "-p",
+        prompt,
+      ],
+    ),
+  spawn: (script) => ({ name: "task", args: { agent: "task", name: script, task: `Do it. @@${script}` } }),
+  work: { name: "bash", args: { command: "ls" } },
+  nests: true,
+  end: (text) => ({ name: "yield", args: { data: { text } } }),
+};
+
+export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid, cline, grok, omp];

@@ -1,10 +1,11 @@
 /** Installs a pinned version of a product once, outside the repository, and returns the path of its program. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { brotliDecompress } from "node:zlib";
 
 export interface Product {
   /** Name of the npm package. */
@@ -29,7 +30,18 @@ export async function install(product: Product): Promise<string[]> {
   const program = product.programs.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
   if (!program)
     throw new Error(`${product.package}@${product.version} in ${folder} has none of ${product.programs.join(", ")}`);
+  if (program.endsWith(".br")) return [await unpacked(program)];
   return /\.[cm]?js$/.test(program) ? [process.execPath, program] : [program];
+}
+
+/** Programs that their package compresses, and unpacks in a script. */
+async function unpacked(packed: string): Promise<string> {
+  const program = packed.slice(0, -".br".length);
+  if (existsSync(program)) return program;
+  const draft = `${program}.${process.pid}`;
+  await writeFile(draft, await promisify(brotliDecompress)(await readFile(packed)), { mode: 0o755 });
+  await rename(draft, program);
+  return program;
 }
 
 const folderOf = (product: Pick<Product, "package" | "version">) =>
