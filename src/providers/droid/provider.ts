@@ -1,14 +1,19 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
-import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
 import { DroidHooks } from "./hooks.ts";
 import { droid } from "./manifest.ts";
 import { Settings } from "./settings.ts";
+import { DroidStream, isPrinted, wrap } from "./stream.ts";
 import { asSentence } from "./tasks.ts";
 import { Transcript } from "./transcript.ts";
 
-const LIVE = { hooks: liveStream("hook", { open: (saved) => new DroidHooks(saved), promptIn: () => null }) };
+const STREAM = { open: (saved?: unknown) => new DroidStream(saved), promptIn: () => null };
+const LIVE = {
+  hooks: liveStream("hook", { open: (saved) => new DroidHooks(saved), promptIn: () => null }),
+  run: liveStream("stream", STREAM),
+};
 const FILE = /^sessions\/(?:[^/]+\/)?([0-9a-f-]{36})\.(jsonl|settings\.json)$/i;
 
 export const provider: Provider = {
@@ -29,6 +34,8 @@ export const provider: Provider = {
       : { shape: "document", open: (file) => new Settings(session, file), together: session };
   },
   recorded: (path) => liveAt(LIVE, path),
+  wrap,
+  printed: { form: "droid exec -o stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: jsonHookSettings([{ event: "SessionStart" }, ...hookEvents("Task")], null),
   asSentence,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),

@@ -74,13 +74,20 @@ export function readTask(
   });
 }
 
-/** States the agents that the result of a call names; false if there are none. */
+/** Maximum depth of agents in the result of one call. */
+const MAX_DEPTH = 20;
+
+/**
+ * States the agents that the result of a call names, and those below them; false if there are none. Of a call inside
+ * another agent only that agent is known.
+ */
 export function readDetails(
   out: FindingsOf,
   session: string,
-  call: CallKey,
+  call: CallKey | { readonly of: AgentKey },
   details: JsonObject | null,
   source: StatedSource,
+  depth = 0,
 ): boolean {
   const results = asList(details?.results).map(asObject);
   const isLaunched = asObject(details?.async) !== null;
@@ -101,7 +108,9 @@ export function readDetails(
       ...(isLaunched ? { background: true } : {}),
     });
     const says = `the result of its call names agent ${id}`;
-    out.add({ type: "call-spawned", call, child, rule: "details.results.id", source, says });
+    const rule = "details.results.id";
+    if (typeof call === "string") out.add({ type: "call-spawned", call, child, rule, source, says });
+    else out.add({ type: "parent-named", child, parent: call.of, rule, source, confidence: 1, says });
     const end = results.length > 0 ? endOf(json) : reportedIn(json);
     if (end !== null) out.add({ type: "lifecycle", of: child, source, ...end });
     else if (isLaunched)
@@ -113,6 +122,8 @@ export function readDetails(
         says: "the result of its call says that it runs in the background",
         result: null,
       });
+    const below = [...asList(asObject(json.extractedToolData)?.[TASK]), json.inflightTaskDetails].map(asObject);
+    if (depth < MAX_DEPTH) for (const one of below) readDetails(out, session, { of: child }, one, source, depth + 1);
   }
   return isNamed;
 }
