@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../../core/facts/problem.ts";
+import type { Examination } from "../../core/views/examination.ts";
 import { system } from "../../transports/system/index.ts";
 import { guardProblems } from "../guard/examine.ts";
 import { type Env, retinueHome } from "../home.ts";
@@ -7,49 +8,6 @@ import { indexPath, setAsideFiles } from "../ingest/index-file.ts";
 import type { Library } from "../ingest/library.ts";
 import { keptPath } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
-
-export interface Examination {
-  readonly home: string;
-  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly string[] };
-  readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
-  readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
-  readonly roots: readonly {
-    readonly provider: string;
-    readonly product: string;
-    readonly path: string;
-    /** Copied by `retinue import`. */
-    readonly imported: boolean;
-    /** Recordings of live sources. */
-    readonly recorded: boolean;
-    readonly exists: boolean;
-    readonly files: number;
-    readonly bytes: number;
-  }[];
-  /** Number of threads by the product version that wrote them last. */
-  readonly versions: readonly {
-    readonly provider: string;
-    readonly version: string | null;
-    readonly threads: number;
-  }[];
-  readonly threads: number;
-  readonly agents: number;
-  /** Internal transcripts, which are not agents. */
-  readonly internal: number;
-  /** How this operating system reports the processes of agents. */
-  readonly system: {
-    readonly platform: string;
-    readonly processes: string;
-    readonly writers: string;
-    readonly locks: string;
-  };
-  readonly problems: readonly {
-    readonly code: ProblemCode;
-    readonly severity: Severity;
-    readonly sentence: string;
-    readonly count: number;
-    readonly examples: readonly Problem[];
-  }[];
-}
 
 const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];

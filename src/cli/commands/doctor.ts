@@ -1,8 +1,9 @@
 import { hookProblems } from "../../app/guard/examine.ts";
 import { pollingNow } from "../../app/live/live.ts";
-import { type Examination, examine } from "../../app/query/examine.ts";
+import { examine } from "../../app/query/examine.ts";
 import { bytes, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
+import type { Examination } from "../../core/views/examination.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 

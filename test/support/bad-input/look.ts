@@ -2,13 +2,14 @@
 import { join } from "node:path";
 import { expect } from "vitest";
 import { type Machine, readMachine } from "../../../src/app/machine.ts";
-import { type Examination, examine } from "../../../src/app/query/examine.ts";
+import { examine } from "../../../src/app/query/examine.ts";
 import { loadSettings } from "../../../src/app/settings/settings.ts";
 import { renderThreads } from "../../../src/cli/commands/ls.ts";
 import { renderTree } from "../../../src/cli/render/tree.ts";
 import { openTerminal } from "../../../src/cli/terminal.ts";
 import type { Provider } from "../../../src/core/ports/provider.ts";
 import type { AgentTree } from "../../../src/core/views/agent.ts";
+import type { Examination } from "../../../src/core/views/examination.ts";
 import { treeOf } from "../../../src/core/views/record.ts";
 import { homeEnv, type RecordedThread } from "../fixtures.ts";
 import { lost, remainsOf } from "./oracle.ts";

@@ -154,40 +154,4 @@ export interface GuardEvent extends LimitOf {
 }
 
 /** `GET /api/doctor` */
-export interface Doctor {
-  readonly home: string;
-  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly string[] };
-  readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
-  readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
-  readonly roots: readonly {
-    readonly provider: string;
-    readonly product: string;
-    readonly path: string;
-    readonly imported: boolean;
-    readonly recorded: boolean;
-    readonly exists: boolean;
-    readonly files: number;
-    readonly bytes: number;
-  }[];
-  readonly versions: readonly {
-    readonly provider: string;
-    readonly version: string | null;
-    readonly threads: number;
-  }[];
-  readonly threads: number;
-  readonly agents: number;
-  readonly internal: number;
-  readonly system: {
-    readonly platform: string;
-    readonly processes: string;
-    readonly writers: string;
-    readonly locks: string;
-  };
-  readonly problems: readonly {
-    readonly code: string;
-    readonly severity: "error" | "data-loss" | "info";
-    readonly sentence: string;
-    readonly count: number;
-    readonly examples: readonly { readonly where: string; readonly detail: string }[];
-  }[];
-}
+export type { Examination as Doctor } from "../../../src/core/views/examination.ts";
