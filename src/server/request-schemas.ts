@@ -36,7 +36,7 @@ const request = {
   first_token_ms: v.nullable(v.number()),
   duration_ms: v.nullable(v.number()),
 };
-export const Request = v.pipe(v.object(request), v.metadata({ ref: "Request" }));
+const Request = v.pipe(v.object(request), v.metadata({ ref: "Request" }));
 export const Requests = v.object({ items: v.array(Request), next: text });
 
 const headers = v.record(v.string(), v.string());

@@ -25,7 +25,7 @@ export const Tokens = {
   cacheWrite1hTokens: count,
 };
 
-export const Usage = v.pipe(
+const Usage = v.pipe(
   v.object({ calls: count, ...Tokens, costUsd: v.nullable(v.number()) }),
   v.metadata({ ref: "Usage" }),
 );
@@ -87,7 +87,7 @@ const record = {
   warnings: v.array(v.string()),
 };
 
-export const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
+const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
 
 const agent = v.object(record);
 type Tree = v.InferOutput<typeof agent> & { readonly children: readonly Tree[] };

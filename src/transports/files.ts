@@ -153,10 +153,6 @@ function otherEntry(entry: Dirent): OtherEntry {
   return entry.isSocket() ? "socket" : "device";
 }
 
-export async function fileSize(path: string): Promise<number> {
-  return (await stat(path)).size;
-}
-
 /** Longer than any known first record, and short enough to read of every file. */
 const HEAD_BYTES = 4 << 20;
 

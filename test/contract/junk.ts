@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { FixtureSource } from "./sources.ts";
 
 /** A record and its file. */
-export class JunkRecord {
+class JunkRecord {
   readonly source: FixtureSource;
   readonly record: Uint8Array;
 

@@ -8,7 +8,7 @@ import { type Opened, requireUnpolluted } from "./target.ts";
 
 export const CORPUS = join(FIXTURES, "fuzz");
 /** Limit of processor time for one input. */
-export const LIMIT_MS = 5_000;
+const LIMIT_MS = 5_000;
 /** A target with this many failures is not tried further. */
 const MAX_FAILURES = 10;
 const MINIMISE_MS = 20_000;

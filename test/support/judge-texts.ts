@@ -42,7 +42,7 @@ export function wrongTexts(thread: RecordedThread, tree: TextNode): string[] {
   });
 }
 
-export function everyone(node: TextNode): TextNode[] {
+function everyone(node: TextNode): TextNode[] {
   return [node, ...node.children.flatMap(everyone)];
 }
 

@@ -8,7 +8,7 @@ export const databaseIn = (name: string, home = "home") =>
   join(FIXTURES, "opencode", name, home, ".local/share/opencode/opencode.db");
 
 /** The tables and indexes of a recorded database. */
-export function schemaOf(path: string): string[] {
+function schemaOf(path: string): string[] {
   const db = new DatabaseSync(`file:${path}?immutable=1`, { readOnly: true });
   try {
     return db

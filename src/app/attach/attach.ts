@@ -55,7 +55,7 @@ export interface AttachPlan {
 }
 
 /** Where copies are written. They are not read as transcripts. */
-export const attachedFolder = (env: Env, provider: string) => join(retinueHome(env), "attached", provider);
+const attachedFolder = (env: Env, provider: string) => join(retinueHome(env), "attached", provider);
 
 export async function planAttach(
   env: Env,
@@ -117,10 +117,6 @@ function attachOf({ key, uri }: LinkedAgent): { readonly provider: Provider; rea
     `products: ${PROVIDERS.flatMap(({ attach, product }) => (attach === undefined ? [] : [product])).join(", ")}`,
   ]);
 }
-
-/** Whether `attach` can do anything for agents with this key. */
-export const canAttach = ({ key }: Pick<LinkedAgent, "key">) =>
-  PROVIDERS.some(({ name, attach }) => name === partsOf(key).provider && attach !== undefined);
 
 function attachedAgent(library: Library, forest: Forest, agent: LinkedAgent): AttachedAgent {
   const { thread, agent: id } = partsOf(agent.key);

@@ -16,11 +16,7 @@ export interface LinkContext extends LinkOptions {
 }
 
 /** The threads that must be linked together with these: by shared keys or manual links. */
-export function component(
-  store: Store,
-  threads: readonly AgentKey[],
-  manual: readonly ManualLink[],
-): readonly AgentKey[] {
+function component(store: Store, threads: readonly AgentKey[], manual: readonly ManualLink[]): readonly AgentKey[] {
   let found = [...threads];
   for (;;) {
     const related = new Set(store.related(found));
@@ -133,7 +129,7 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
   };
 }
 
-export function rootRow(forest: Forest, key: AgentKey, tree: AgentTree): RootRow {
+function rootRow(forest: Forest, key: AgentKey, tree: AgentTree): RootRow {
   const agent = agentOf(forest, key);
   const record = withoutChildren(tree);
   const unsettled = ["running", "pendingInit"] as const;

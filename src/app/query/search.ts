@@ -114,7 +114,7 @@ const BEFORE = 60;
 const SNIPPET = 200;
 
 /** The text around the first of the words, on one line. */
-export function excerpt(text: string, words: readonly string[]): Pick<Finding, "snippet" | "marks"> {
+function excerpt(text: string, words: readonly string[]): Pick<Finding, "snippet" | "marks"> {
   const flat = text.replace(/\s+/g, " ").trim();
   const terms = words
     .flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? [])

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { agent, lifecycle, notebook, thread } from "../../../test/support/observations.ts";
 import type { Lifecycle, LifecycleState, ObservationOf } from "../facts/observation.ts";
-import { decideStatus, type OwnState, type ProcessView, type StatusInput } from "./status.ts";
+import { decide, type OwnState, type ProcessView, type StatusInput } from "./status.ts";
 
 const MINUTE = 60_000;
 const ALIVE = { is: "alive", who: "pid 42", startedAt: 1_000, waitingFor: null } as const satisfies ProcessView;
@@ -28,7 +28,7 @@ function reported(
 
 /** A working agent whose process cannot be observed, evaluated one minute after its last record. */
 function ask(more: Partial<StatusInput>) {
-  return decideStatus({
+  return decide({
     own: own("open"),
     statements: [],
     process: UNKNOWN,
@@ -38,7 +38,7 @@ function ask(more: Partial<StatusInput>) {
     now: 10_000 + MINUTE,
     staleAfterMs: 10 * MINUTE,
     ...more,
-  });
+  }).verdict;
 }
 
 describe("an error without a time, stated by the product", () => {

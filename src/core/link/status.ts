@@ -67,8 +67,6 @@ export interface Decision {
   readonly ending: Ending | null;
 }
 
-export const decideStatus = (q: StatusInput): StatusVerdict => decide(q).verdict;
-
 export function decide(q: StatusInput): Decision {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;

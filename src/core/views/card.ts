@@ -76,7 +76,7 @@ export function stageOf(threads: readonly CardThread[], queuedAt: number | null 
   return begun.some(isDelayed) ? "working" : "done";
 }
 
-export const isDelayed = ({ below }: CardThread) =>
+const isDelayed = ({ below }: CardThread) =>
   below.some(({ status, lastReported }) => isAtWork(status) && !ENDINGS.has(lastReported));
 
 /** The progress of the most recently active thread with a plan; else the activity of the last one. */

@@ -218,7 +218,7 @@ class TraceBuilder {
 }
 
 /** A stable name of an agent, independent of its thread and of when its records appear. */
-export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
+function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
   if (soleCall !== null) return `agent of:${provider}:${uniqueId(soleCall, parent ?? sessionId)}`;
   return `agent:${provider}:${agentId === null ? sessionId : uniqueId(agentId, sessionId)}`;
 }

@@ -3,7 +3,7 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
-export const ONE = "Agent";
+const ONE = "Agent";
 const MANY = "AgentSwarm";
 export const isSpawn = (tool: string) => tool === ONE || tool === MANY;
 

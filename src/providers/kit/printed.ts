@@ -2,7 +2,7 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { asObject, parseJson } from "../../core/tools/json.ts";
 
 /** A product identifies itself in its first lines; earlier lines are printed by a wrapper or the shell. */
-export const FIRST_LINES = 1_000;
+const FIRST_LINES = 1_000;
 
 /** Recognises the product that printed some lines. */
 export class PrintedBy {

@@ -57,8 +57,7 @@ export function anonymous(root: string): Dialect {
 }
 
 /** Contains the root, so that the keys of sessions differ. */
-export const promptMatch = (root: string, prompt: string) =>
-  matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
+const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({
   session: conversation,

@@ -155,7 +155,3 @@ function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
     return texts.length + results.length === 0 ? [] : [{ texts, results }];
   });
 }
-
-/** A string of the body, such as `metadata.user_id`. */
-export const inRest = ({ rest }: RequestRow, ...path: readonly string[]): string | null =>
-  asText(path.reduce<unknown>((value, key) => asObject(value)?.[key], rest));

@@ -30,7 +30,7 @@ export function shortened(home: string): Iterator<() => void> {
 }
 
 /** Sends requests as a dashboard does, until the server is gone. */
-export async function client(address: string): Promise<number> {
+async function client(address: string): Promise<number> {
   const stream = new LiveReader(new URL("/api/live?threads=true", address));
   // The connection breaks when the server is killed.
   stream.ended.catch(() => {});

@@ -242,5 +242,5 @@ export class Api {
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const cardPath = (id: string) => `api/cards/${encodeURIComponent(id)}`;
-export const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
+const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
 export const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;

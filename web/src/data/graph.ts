@@ -89,7 +89,7 @@ interface Item {
   readonly block: { readonly from: string; readonly kind: EdgeKind } | null;
 }
 
-export function edgeKind(record: AgentRecord, revived: ReadonlySet<string>): EdgeKind {
+function edgeKind(record: AgentRecord, revived: ReadonlySet<string>): EdgeKind {
   if (record.kind === "external") return "external";
   if (record.kind === "fork") return "forked";
   return revived.has(record.uri) ? "revived" : "spawned";

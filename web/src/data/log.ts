@@ -132,7 +132,7 @@ export function uriOfRow(row: LogRow): string {
  * All ids of this row. A spawn has the ids of all its events, since it may have been opened or linked to before the
  * others arrived.
  */
-export function idsOfRow(row: LogRow): readonly string[] {
+function idsOfRow(row: LogRow): readonly string[] {
   if (row.is === "group") return [row.id];
   if (row.is === "entry") return [row.id, ...row.refused.map(({ id }) => id)];
   return row.spawn.parts.map(({ id }) => id);

@@ -1,7 +1,7 @@
 import type { Span } from "../../../src/core/views/span.ts";
 
 export type { Span } from "../../../src/core/views/span.ts";
-export { AGENTS, busyMs } from "../../../src/core/views/span.ts";
+export { busyMs } from "../../../src/core/views/span.ts";
 
 /**
  * `GET /api/agents/{uri}/spans`: edits, of each agent in the order in which to apply them. `removed` is null if all

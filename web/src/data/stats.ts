@@ -2,7 +2,7 @@ import type { Group, StatsLine, StatsPart } from "../../../src/core/views/stats.
 import { count, duration, exact, moneyKnown } from "./format.ts";
 import { type AgentRecord, type Reading, totalTokens } from "./types.ts";
 
-export type { Durations, Group, StatsLine } from "../../../src/core/views/stats.ts";
+export type { Group, StatsLine } from "../../../src/core/views/stats.ts";
 
 /** `GET /api/stats` */
 export interface StatsResponse {

@@ -29,10 +29,10 @@ export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilter
     ]);
 }
 
-export const RUNNING = "Running now";
+const RUNNING = "Running now";
 
 /** A thread is running while any of its agents is. */
-export function isAtWork(record: AgentRecord): boolean {
+function isAtWork(record: AgentRecord): boolean {
   return record.status === "running" || (record.counts.byStatus.running ?? 0) > 0;
 }
 

@@ -14,7 +14,7 @@ type Color = (typeof COLORS)[number];
 /** Narrower boxes have no label. */
 const LABEL_PX = 34;
 
-export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = {
+const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = {
   time: duration,
   cost: money,
   tokens: count,

@@ -19,7 +19,7 @@ export interface At {
 
 const ENDS = { failed: "failed", cut: "no recorded end", done: "" } as const;
 
-export function spanTitle({ kind, name, end }: Span): string {
+function spanTitle({ kind, name, end }: Span): string {
   const what =
     kind === "model"
       ? `${name ?? "model"} responds`

@@ -28,7 +28,7 @@ const FIRST = 8;
 const WIDEST_DAY_PX = 90;
 
 /** The URL parameter of a bar's thread list. */
-export const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
+const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
 const behindHref = (by: Group, key: string | null) =>
   formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
 const nameOf = (key: string | null, by?: Group) =>

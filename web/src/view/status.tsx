@@ -37,7 +37,7 @@ export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
   );
 }
 
-export function StatusTip(props: { agent: AgentRecord }) {
+function StatusTip(props: { agent: AgentRecord }) {
   return (
     <>
       <div class="tip-title">

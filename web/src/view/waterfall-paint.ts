@@ -50,7 +50,7 @@ type Chart = Pick<Scene, "view" | "width" | "names">;
 const AIR_PX = 12;
 /** Width of the time axis. */
 export const roomOf = ({ width, names }: Omit<Chart, "view">) => Math.max(1, width - names - AIR_PX);
-export const xOf = (chart: Chart, at: number) =>
+const xOf = (chart: Chart, at: number) =>
   chart.names + ((at - chart.view.from) / (chart.view.to - chart.view.from)) * roomOf(chart);
 export const timeAt = (chart: Chart, x: number) =>
   chart.view.from + ((x - chart.names) / roomOf(chart)) * (chart.view.to - chart.view.from);

@@ -135,7 +135,7 @@ function messageFindings(key: Keys, { file, line, row }: Place, message: Message
 }
 
 /** A file that is a single JSON value. */
-export function document(
+function document(
   file: SourceFile,
   read: (json: JsonObject) => Findings | null,
   events: (json: JsonObject) => readonly EventDraft[] = () => [],
