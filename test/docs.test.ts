@@ -112,18 +112,6 @@ describe("the products in", () => {
   });
 });
 
-describe("SECURITY.md", () => {
-  const lines = readFileSync(join(ROOT, "SECURITY.md"), "utf8").split("\n");
-
-  it("names an existing test in every line of its tables", () => {
-    const rows = lines.filter((line) => /^\| (?!---|they cannot|risk)/.test(line));
-    expect(rows.length).toBeGreaterThan(20);
-    expect(rows.filter((row) => !/`[\w./-]+\.test\.ts`[^|]*\|$/.test(row))).toEqual([]);
-    const named = rows.flatMap((row) => [...row.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, path = ""]) => path));
-    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-  });
-});
-
 describe("README.md", () => {
   it("lists exactly the commands of the program", () => {
     const readme = readFileSync(join(ROOT, "README.md"), "utf8");

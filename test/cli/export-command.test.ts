@@ -9,7 +9,7 @@ import { loadSettings } from "../../src/app/settings/settings.ts";
 import type { ExportedTree } from "../../src/exporters/json/tree.ts";
 import type { ExportRequest } from "../../src/exporters/otlp/shape.ts";
 import { serve } from "../../src/server/serve.ts";
-import { retinue } from "../support/cli.ts";
+import { MAIN, retinue } from "../support/cli.ts";
 import { FIXTURES, filesBelow } from "../support/fixtures.ts";
 import { type LangSmithServer, type Service, startLangSmith, startService } from "../support/langsmith-server.ts";
 import { readRequest } from "../support/otlp-schema.ts";
@@ -175,14 +175,10 @@ describe("langsmith", () => {
   it("sends new records with --follow", async () => {
     keyed();
     const [story] = await storiesOf(home);
-    const child = spawn(
-      process.execPath,
-      [join(import.meta.dirname, "../../src/cli/main.ts"), "export", "langsmith", story?.record.uri ?? "", "--follow"],
-      {
-        env,
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
+    const child = spawn(process.execPath, [MAIN, "export", "langsmith", story?.record.uri ?? "", "--follow"], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     children.push(child);
     await until(() => llms() === story?.record.usage.subtree.calls);
     appendTurn();

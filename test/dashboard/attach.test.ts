@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { visit } from "./visit.ts";
 
@@ -22,13 +22,13 @@ async function threadOf(provider: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c-nested", "copilot/nested"]))]);
+  [browser, server] = await Promise.all([sharedBrowser(), serve(homeWith(["claude/c-nested", "copilot/nested"]))]);
   const tree = await json<AgentTree>(`agents/${encodeURIComponent(await threadOf("claude"))}`);
   const deepest = (node: AgentTree): AgentTree => (node.children[0] === undefined ? node : deepest(node.children[0]));
   agent = deepest(tree);
 }, 180_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeServer, followed } from "../support/opencode-server.ts";
 import { until } from "../support/server.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
@@ -30,11 +30,11 @@ beforeAll(async () => {
   writeFileSync(join(home, ".config/retinue/config.yaml"), "stale_after: 3650d\n");
   product = new FakeServer();
   address = await product.start();
-  [browser, server] = await Promise.all([openBrowser(), serve(home)]);
+  [browser, server] = await Promise.all([sharedBrowser(), serve(home)]);
   tab = await visit(browser, server.url);
 }, 60_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
   await product?.stop();
 });

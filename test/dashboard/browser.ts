@@ -1,7 +1,7 @@
 /** A real browser for tests: the installed one, or, if that is allowed, one that is installed now. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 
 const PLACES = [
   "/usr/bin/chromium",
@@ -33,7 +33,7 @@ export function browserPath(): string {
   return "/usr/bin/chromium";
 }
 
-export const BROWSER_FLAGS = [
+const BROWSER_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-background-networking",
@@ -44,6 +44,20 @@ export const BROWSER_FLAGS = [
 ];
 
 /** With a fresh profile, as playwright creates one for every launch. */
-export function openBrowser(more: readonly string[] = []): Promise<Browser> {
+export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
+  const { chromium } = await import("playwright-core");
   return chromium.launch({ executablePath: browserPath(), headless: true, args: [...BROWSER_FLAGS, ...more] });
+}
+
+let shared: Promise<Browser> | undefined;
+
+/** One browser for all test files of a process; it ends with the process. Each visit has a profile of its own. */
+export function sharedBrowser(): Promise<Browser> {
+  shared ??= openBrowser();
+  return shared;
+}
+
+/** Closes all tabs, for the end of a test file. */
+export async function closeTabs(browser: Browser | undefined): Promise<void> {
+  await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));
 }

@@ -9,7 +9,7 @@ import { everyone, type Story } from "../../src/core/views/story.ts";
 import { htmlPage } from "../../src/exporters/html/page.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { storiesOf } from "../support/stories.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 
 const HOSTILE = `</script></pre><script>alert(1)</script><img src="http://beacon.invalid/x.png" onerror="alert(2)"><style>body{display:none}</style>`;
 const scratch = mkdtempSync(join(tmpdir(), "retinue-page-"));
@@ -17,11 +17,11 @@ let browser: Browser;
 let recorded: Story;
 
 beforeAll(async () => {
-  browser = await openBrowser();
+  browser = await sharedBrowser();
   recorded = (await storiesOf(recordedHome("claude", "c3-nested-parallel").home))[0] as Story;
 });
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   rmSync(scratch, { recursive: true });
 });
 

@@ -14,7 +14,7 @@ import {
   text,
   toolUse,
 } from "../support/claude-records.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
@@ -87,11 +87,11 @@ beforeAll(async () => {
     toolUseId: "toolu_1",
     spawnDepth: 1,
   });
-  [browser, server] = await Promise.all([openBrowser(), serve(home)]);
+  [browser, server] = await Promise.all([sharedBrowser(), serve(home)]);
   tab = await visit(browser, server.url);
 }, 120_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 }, 180_000);
 

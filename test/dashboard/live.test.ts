@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordingIn, replay } from "../../src/app/demo/replay.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { type Running, serve } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
 
@@ -16,12 +16,12 @@ let tab: Visit;
 const stop = new AbortController();
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
+  [browser, server] = await Promise.all([sharedBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
   tab = await visit(browser, server.url);
 }, 180_000);
 afterAll(async () => {
   stop.abort();
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordingIn, replay } from "../../src/app/demo/replay.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
@@ -26,7 +26,7 @@ let tab: Visit;
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([
-    openBrowser(),
+    sharedBrowser(),
     serve(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"])),
   ]);
   tab = await visit(browser, server.url, SIZE);
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
 }, 180_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

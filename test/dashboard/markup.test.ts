@@ -1,7 +1,7 @@
 /** Markup that a product writes for its model, as the dashboard shows it. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
@@ -13,13 +13,13 @@ let tab: Visit;
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([
-    openBrowser(),
+    sharedBrowser(),
     serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"])),
   ]);
   tab = await visit(browser, server.url);
 }, 180_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -2,7 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
 
@@ -22,7 +22,7 @@ const idOf = async (name: string) => {
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([
-    openBrowser(),
+    sharedBrowser(),
     serve(homeWith(["c3-nested-parallel", "e-fail", "g-sameprompt", "f-killed"].map((name) => `claude/${name}`))),
   ]);
   tab = await visit(browser, server.url);
@@ -30,7 +30,7 @@ beforeAll(async () => {
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
 }, 180_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordingIn, replay } from "../../src/app/demo/replay.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { type Shown, waterfallOn } from "./picture.ts";
 import { type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -22,7 +22,10 @@ const stop = new AbortController();
 let replayed: Promise<unknown>;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-pictures-live-")))]);
+  [browser, server] = await Promise.all([
+    sharedBrowser(),
+    serve(mkdtempSync(join(tmpdir(), "retinue-pictures-live-"))),
+  ]);
   tab = await visit(browser, server.url);
   await tab.goto("#/");
   await tab.page.getByTestId("nothing-yet").waitFor();
@@ -41,7 +44,7 @@ afterAll(async () => {
   stop.abort();
   await replayed;
   expect(tab.complaints).toEqual([]);
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { displayName } from "../../src/core/facts/display-name.ts";
 import { duration, money } from "../../src/core/tools/format.ts";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -28,7 +28,7 @@ const selected = async () => new URLSearchParams((await hash()).split("?")[1]).g
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([
-    openBrowser(),
+    sharedBrowser(),
     serve(homeWith(["claude/c3-nested-parallel", "claude/e-fail", "codex/v1-lifecycle", "opencode/nested"])),
   ]);
   tab = await visit(browser, server.url);
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   expect(tab.complaints).toEqual([]);
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/views/agent.ts";
 import { PRODUCTS } from "../../src/providers/loaded.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
 
@@ -23,7 +23,7 @@ function recordingOf(provider: string): string {
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([
-    openBrowser(),
+    sharedBrowser(),
     serve(homeWith(PRODUCTS.map(({ name }) => recordingOf(name)))),
   ]);
   tab = await visit(browser, server.url);
@@ -32,7 +32,7 @@ beforeAll(async () => {
   threads = ((await (await fetch(`${server.url}/api/threads`)).json()) as { items: AgentRecord[] }).items;
 }, 180_000);
 afterAll(async () => {
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 }, 180_000);
 

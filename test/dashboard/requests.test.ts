@@ -5,7 +5,7 @@ import { type Proxied, startProxied } from "../proxy/proxied.ts";
 import type { Upstream } from "../proxy/upstream.ts";
 import { replay, startUpstream, wireOf } from "../proxy/wires.ts";
 import { startServer, type TestServer, until } from "../support/server.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { visit } from "./visit.ts";
 
 const WIRE = wireOf("claude", "c-nested");
@@ -13,7 +13,7 @@ const SESSION = WIRE[0]?.headers["x-claude-code-session-id"] ?? "";
 let [browser, server, upstream, proxied]: [Browser, TestServer, Upstream, Proxied] = [] as never;
 
 beforeAll(async () => {
-  [browser, server, upstream] = await Promise.all([openBrowser(), startServer(null), startUpstream()]);
+  [browser, server, upstream] = await Promise.all([sharedBrowser(), startServer(null), startUpstream()]);
   proxied = await startProxied(upstream.url, { env: server.env });
   await replay(WIRE.slice(0, -1), proxied.url, upstream);
   await until(
@@ -21,7 +21,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await browser.close();
+  await closeTabs(browser);
   await proxied.dispose();
   await upstream.close();
   await server.close();

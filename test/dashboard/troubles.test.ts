@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { filesBelow } from "../support/fixtures.ts";
-import { openBrowser } from "./browser.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { visit } from "./visit.ts";
 
@@ -14,11 +14,11 @@ let server: Running;
 let holder: ChildProcess | undefined;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c-nested"]))]);
+  [browser, server] = await Promise.all([sharedBrowser(), serve(homeWith(["claude/c-nested"]))]);
 }, 180_000);
 afterAll(async () => {
   holder?.kill("SIGKILL");
-  await browser?.close();
+  await closeTabs(browser);
   await server?.stop();
 });
 

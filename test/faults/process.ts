@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-
-const PROGRAM = join(import.meta.dirname, "../../bin/retinue.js");
+import { COMPILED, MAIN } from "../support/cli.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
 /** The complete environment of the process. */
 export const environment = (home: string, data: string, more: Environment = {}): Environment => ({
   PATH: process.env.PATH ?? "",
+  ...COMPILED,
   HOME: home,
   TMPDIR: join(data, ".."),
   RETINUE_HOME: data,
@@ -27,7 +27,7 @@ export class Run {
     env: Environment,
     { node = [], input }: { readonly node?: readonly string[]; readonly input?: string } = {},
   ) {
-    this.child = spawn(process.execPath, [...node, PROGRAM, ...args], {
+    this.child = spawn(process.execPath, [...node, MAIN, ...args], {
       env,
       stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     });

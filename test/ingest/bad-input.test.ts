@@ -14,8 +14,8 @@ import { MUTATIONS, type Mutation } from "../support/bad-input/mutations.ts";
 import { caseNames, FIXTURES, filesBelow, type RecordedHome, recordedHomes } from "../support/fixtures.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_115);
-const RUNS = Number(process.env.FUZZ_RUNS ?? 120);
-const SPREAD = 25;
+const RUNS = Number(process.env.FUZZ_RUNS ?? 50);
+const SPREAD = 10;
 const TIMEOUT = 60_000 + RUNS * 500;
 
 const scratch = scratchFolder();

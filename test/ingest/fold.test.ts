@@ -98,7 +98,7 @@ describe("generated histories", () => {
       fc.property(history, fc.integer({ min: 1, max: 12 }), ({ observations, manual }, pieces) => {
         compare(observations.toSorted(byPlace), pieces, { ...OPTIONS, manual });
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 

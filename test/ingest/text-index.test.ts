@@ -13,24 +13,26 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HomeStats, writeHome } from "../../scripts/bench/home.ts";
 import { Library } from "../../src/app/ingest/library.ts";
 import { live } from "../../src/app/live/live.ts";
 import { indexMissing, search, unsearched } from "../../src/app/query/search.ts";
 import type { Store } from "../../src/core/ports/store.ts";
+import type { ServerContext } from "../../src/server/context.ts";
+import { machineRoutes } from "../../src/server/routes/machine.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { filesBelow } from "../support/fixtures.ts";
-import { startServer, until } from "../support/server.ts";
+import { until } from "../support/server.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-text-"));
 const home = join(scratch, "home");
 const FREE = { price: () => null, now: () => Date.parse("2027-01-01"), liveness: () => "gone" as const };
 let written: HomeStats;
 beforeAll(() => {
-  written = writeHome(join(home, ".claude"), { bytes: 8 << 20, seed: 19, sessions: 60 });
+  written = writeHome(join(home, ".claude"), { bytes: 4 << 20, seed: 19, sessions: 60 });
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -66,7 +68,7 @@ describe.each(Object.entries(stores))("%s store", (_, make) => {
     const times = timesOf(filesBelow(home));
     expect(store.search(["parse"], library.under, 1_000)).toEqual([]);
     expect(library.texts.left?.files).toBe(written.files);
-    await search(library, ["parse"], 1, 2 << 20);
+    await search(library, ["parse"], 1, 1 << 20);
     const some = unsearched(library);
     expect(some?.files).toBeGreaterThan(0);
     expect(some?.files).toBeLessThan(written.files);
@@ -143,19 +145,22 @@ describe("nothing is lost and nothing is indexed twice", () => {
   it("if a process is killed at any moment", { timeout: 60_000 }, async () => {
     const data = mkdtempSync(join(scratch, "killed-"));
     const run = () =>
-      spawn(process.execPath, [join(import.meta.dirname, "../../bin/retinue.js"), "search", "--wait", "parse"], {
-        env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data },
+      spawn(process.execPath, [MAIN, "search", "--wait", "parse"], {
+        env: { PATH: process.env.PATH ?? "", ...COMPILED, HOME: home, RETINUE_HOME: data },
         stdio: "ignore",
       });
-    for (const ms of [250, 400, 550, 700, 850]) {
-      const child = run();
-      await sleep(ms);
+    const path = join(data, "index.sqlite");
+    const size = () =>
+      [path, `${path}-wal`].reduce((sum, one) => sum + (statSync(one, { throwIfNoEntry: false })?.size ?? 0), 0);
+    for (const more of [1, 300_000, 600_000]) {
+      const [child, before] = [run(), size()];
+      await until(() => size() >= before + more || child.exitCode !== null);
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await new Promise((ended) => child.once("exit", ended));
     }
     const last = run();
     await new Promise((ended) => last.once("exit", ended));
-    expect(indexed(join(data, "index.sqlite"))).toEqual(indexed(whole));
+    expect(indexed(path)).toEqual(indexed(whole));
   });
 });
 
@@ -175,17 +180,24 @@ describe("while a client is connected", () => {
     store.close();
   });
 
-  it("the server reports how far back a search reaches", { timeout: 60_000 }, async () => {
-    const server = await startServer(home);
+  it("the API reports how far back a search reaches, and each search indexes more", async () => {
+    const store = await openSqliteStore(fresh(), "test");
+    const library = open(store);
+    await library.refresh();
+    const routes = machineRoutes({ library } as ServerContext);
     type Page = {
       readonly items: readonly unknown[];
       readonly incomplete: { readonly files: number; readonly reaches: string } | null;
     };
-    const first = await server.json<Page>("/api/search?q=parse");
-    expect(first.incomplete?.files).toBeGreaterThan(0);
-    expect(Date.parse(first.incomplete?.reaches ?? "")).toBeGreaterThan(0);
-    await until(async () => (await server.json<Page>("/api/search?q=parse")).incomplete === null);
-    await server.close();
+    const ask = async () => (await (await routes.request("/search?q=parse")).json()) as Page;
+    const left: number[] = [];
+    for (let { incomplete } = await ask(); incomplete !== null; { incomplete } = await ask()) {
+      expect(Date.parse(incomplete.reaches)).toBeGreaterThan(0);
+      left.push(incomplete.files);
+    }
+    expect(left.length).toBeGreaterThan(1);
+    expect(left).toEqual(left.toSorted((a, b) => b - a));
+    store.close();
   });
 });
 

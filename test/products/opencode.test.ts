@@ -320,7 +320,7 @@ describe("a damaged database", () => {
           if (length !== null && length < 4_000) expect([...problems, ...library.problems]).not.toEqual([]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   }, 60_000);
 });

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { Requests } from "../../src/app/query/requests.ts";
+import { MAIN } from "../support/cli.ts";
 import { filesBelow } from "../support/fixtures.ts";
 import { until } from "../support/server.ts";
 import { startProxied } from "./proxied.ts";
@@ -318,10 +319,9 @@ it("the password of an upstream is neither printed nor stored", async () => {
   onTestFinished(() => home.dispose());
   const secret = secretOf(700);
   const address = upstream.url.replace("//", `//ada:${secret}@`);
-  const main = join(import.meta.dirname, "../../src/cli/main.ts");
   const child = spawn(
     process.execPath,
-    [main, "proxy", "--port", "0", "--json", "--upstream", `${address}/?key=${secret}`],
+    [MAIN, "proxy", "--port", "0", "--json", "--upstream", `${address}/?key=${secret}`],
     {
       env: home.env,
       stdio: ["ignore", "pipe", "pipe"],

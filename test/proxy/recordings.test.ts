@@ -28,7 +28,10 @@ async function treesAfter(
   home?: string,
   recordings?: string,
 ): Promise<Map<string, TreeNode>> {
-  const { forest, problems } = await machineAfter(wire, options, home, recordings);
+  return treesIn(await machineAfter(wire, options, home, recordings));
+}
+
+function treesIn({ forest, problems }: Machine): Map<string, TreeNode> {
   expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
   return new Map(
     forest.roots.map((key) => [
@@ -93,6 +96,12 @@ async function machineAfter(
   return readLater(env);
 }
 
+/** The traffic of a case with the product's own records. */
+const joinedWithRecords = memo((name: string) => {
+  const [provider = "", recording = ""] = name.split("/");
+  return machineAfter(trafficOf(name), {}, recordedHome(provider, recording).home);
+});
+
 /** Removes what cannot be known from the traffic: ids that are only in files. */
 function asTheWireKnows(thread: RecordedThread, wire: readonly WireExchange[]): RecordedThread {
   const sent = JSON.stringify(wire);
@@ -141,9 +150,8 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   });
 
   it.each(casesOf(provider))("with the product's own records counts everything once: %s", async (name) => {
-    const wire = trafficOf(`${provider}/${name}`);
     const { home } = recordedHome(provider, name);
-    const joined = await treesAfter(wire, {}, home);
+    const joined = treesIn(await joinedWithRecords(`${provider}/${name}`));
     expect(threadsOf(name).flatMap((thread) => differences(thread, joined.get(thread.root) ?? MISSING))).toEqual([]);
     const alone = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } });
     expect(joined.size).toBe(alone.forest.roots.length);
@@ -217,7 +225,7 @@ it("events in both traffic and transcripts are returned once", async () => {
 it.each(casesOf("codex"))(
   "rollouts still agree with their totals if a proxy recorded the traffic too: %s",
   async (name) => {
-    const { forest } = await machineAfter(trafficOf(`codex/${name}`), {}, recordedHome("codex", name).home);
+    const { forest } = await joinedWithRecords(`codex/${name}`);
     expect(
       verifyAll(forest, listPrice).flatMap(({ uri, differences: off }) => off.map((one) => ({ uri, ...one }))),
     ).toEqual([]);

@@ -14,7 +14,7 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-live-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 const AGENTS = 300;
-const ROUNDS = 30;
+const ROUNDS = 10;
 /** Lines of the thread that grows quickly. */
 const LINES = 200;
 const RELEASE_MS = 50;

@@ -8,10 +8,13 @@ export interface ApiDocument {
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: object;
 }
+/** The document is the same for every server. */
 const compiled = new Map<string, ValidateFunction>();
 /** The documented response schema of this route, with no additional properties allowed. */
 function validatorOf(document: ApiDocument, route: string, method: string, status: number): ValidateFunction {
   const name = `${method} ${route} ${status}`;
+  const known = compiled.get(name);
+  if (known !== undefined) return known;
   const schema = document.paths[route]?.[method]?.responses[status]?.content?.["application/json"]?.schema;
   if (schema === undefined) throw new Error(`the document does not know ${name}`);
   const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_, value: unknown) =>
@@ -21,7 +24,7 @@ function validatorOf(document: ApiDocument, route: string, method: string, statu
     ...closed,
     additionalProperties: (schema as { additionalProperties?: unknown }).additionalProperties ?? true,
   };
-  const validate = compiled.get(name) ?? new Ajv2020({ strict: false, validateFormats: false }).compile(root);
+  const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(root);
   compiled.set(name, validate);
   return validate;
 }

@@ -10,7 +10,7 @@ import { type LinkOptions, link } from "./link.ts";
 
 type Linker = typeof link;
 const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };
-const RUNS = 200;
+const RUNS = 100;
 
 /** The whole content of a forest, in its own order, as plain data. */
 const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>

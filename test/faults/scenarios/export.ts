@@ -17,7 +17,7 @@ export const exporting: Scenario = {
   name: "export",
   fault: "SIGKILL of export and flush",
   weight: 3,
-  few: 4,
+  few: 2,
   async run({ scratch, times, random }) {
     const home = join(scratch, "home");
     const data = join(scratch, "data");

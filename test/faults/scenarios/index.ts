@@ -74,13 +74,13 @@ export const indexing: Scenario = {
   name: "index",
   fault: "SIGKILL of ls",
   weight: 5,
-  few: 4,
+  few: 2,
   run: (stage) => killed(stage, () => {}),
 };
 export const indexingLarge: Scenario = {
   name: "index, large files",
   fault: "SIGKILL of ls",
   weight: 1,
-  few: 2,
+  few: 1,
   run: (stage) => killed(stage, enlarge),
 };

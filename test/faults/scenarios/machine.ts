@@ -237,7 +237,7 @@ export const filesChange: Scenario = {
   name: "files",
   fault: "transcripts replaced, truncated, deleted, renamed",
   times: 100,
-  few: 10,
+  few: 4,
   run: (stage) =>
     disturbed(stage, [], async ({ home, random, tally, times, grow }) => {
       const paths = filesBelow(home).filter((path) => path.endsWith(".jsonl"));
