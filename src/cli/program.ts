@@ -6,6 +6,7 @@ import { HOOKABLE } from "../app/hooks/hook-install.ts";
 import type { Library } from "../app/ingest/library.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
 import { RELAYED_NAMES } from "../app/relay/relayed.ts";
+import { SKILLED } from "../app/skill.ts";
 import { productVersion } from "../app/version.ts";
 import { REDACTION_LEVELS } from "../core/redaction/redaction.ts";
 import { nearest } from "../core/tools/nearest.ts";
@@ -29,6 +30,7 @@ import { EVENT_FORMATS, type RunOptions, run } from "./commands/run.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
+import type { SkillOptions } from "./commands/skill.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
 import { TOKEN_ACTIONS, TOKEN_HELP, type TokenOptions, token } from "./commands/token.ts";
 import { type TreeOptions, tree } from "./commands/tree.ts";
@@ -136,6 +138,17 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .option("--lineage", "also name session, agent and call in the environment of shell commands that may start agents")
     .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) =>
       hooks(open(command), action, provider, options),
+    );
+  common(program.command("self"))
+    .description("for agents: find the agent that runs this command, and print its tree, siblings and limits")
+    .action(async (_options: object, command: Command) => (await import("./commands/self.ts")).self(open(command)));
+  common(program.command("skill"))
+    .description("print a skill file that tells agents how to use retinue; --install writes it, after asking")
+    .addArgument(new Argument("[provider]", "for --install: whose skills").choices(SKILLED))
+    .option("--install", "write it to the product's folder of skills")
+    .option("--yes", "do not ask")
+    .action(async (provider: string | undefined, options: SkillOptions, command: Command) =>
+      (await import("./commands/skill.ts")).skill(open(command), provider, options),
     );
   common(program.command("search"))
     .description("search messages, prompts and tool calls")

@@ -58,6 +58,8 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: ["run", "--", `no-such-program${EVIL.replaceAll("\u0000", "")}`], code: 127 },
   ],
   hooks: [{ args: ["hooks", "install", "claude", "--yes"] }, { args: ["hooks", "uninstall", "claude", "--yes"] }],
+  self: [{ args: ["self"], code: 1 }],
+  skill: [{ args: ["skill"] }, { args: ["skill", "claude", "--install", "--yes"] }],
   search: [{ args: ["search", "evil"] }, { args: ["search", "evil", "--json"] }],
   stats: [{ args: ["stats"] }],
   watch: [{ args: ["watch"], until: /U\+007F/ }],

@@ -1,12 +1,10 @@
 import { realpathSync } from "node:fs";
-import { createInterface } from "node:readline/promises";
-import { Failure } from "../../app/failure.ts";
 import { type HookChange, hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
 import { ownFile } from "../../app/own-files.ts";
 import { printJson } from "../../core/tools/json.ts";
-import { visible } from "../../core/tools/visible.ts";
 import type { Context } from "../context.ts";
 import { changeOf } from "../render/change.ts";
+import { isConfirmed } from "../render/confirm.ts";
 
 export interface HooksOptions {
   readonly yes?: boolean;
@@ -60,19 +58,6 @@ function show({ terminal: { out, colors } }: Context, { path, before, after }: H
   );
   for (const line of lines)
     out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
-}
-
-async function isConfirmed({ host: { stdin, stderr } }: Context, question: string): Promise<boolean> {
-  if (!stdin.isTTY)
-    throw new Failure("usage", "cannot ask for confirmation: stdin is not a terminal", [
-      "add --yes to apply the change",
-    ]);
-  const prompt = createInterface({ input: stdin, output: stderr });
-  try {
-    return /^y(es)?$/i.test((await prompt.question(`${visible(question)} [y/N] `)).trim());
-  } finally {
-    prompt.close();
-  }
 }
 
 const ownProgram = () => realpathSync(ownFile("bin/retinue.js"));

@@ -51,6 +51,8 @@ export interface Provider {
   wrap?(command: readonly string[]): Wrapping | null;
   /** The product's machine-readable output; omitted if unsupported. */
   readonly printed?: Printed;
+  /** The folder of the user's skills, each a folder with a `SKILL.md`; omitted if the product reads none. */
+  skills?(env: Readonly<Record<string, string | undefined>>, home: string): string;
   /** How to install hooks; omitted if the product has none. */
   readonly hooks?: HookSettings;
   /** `service.name` in its OpenTelemetry data, which `recorded` reads at `otlp/<day>.jsonl`; omitted if it has none. */

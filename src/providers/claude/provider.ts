@@ -78,6 +78,7 @@ export const provider: Provider = {
     stream: printedStream(STREAM),
   },
   hooks: hookSettings,
+  skills: (env, home) => `${provider.roots(env, home)[0] ?? `${home}/.claude`}/skills`,
   telemetry: SERVICE,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   attach,

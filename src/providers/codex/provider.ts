@@ -53,6 +53,8 @@ export const provider: Provider = {
   wrap,
   printed: { form: "codex exec --json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
+  // Shared with other products; Codex also reads `skills` in its own folder, which it fills itself.
+  skills: (_, home) => `${home}/.agents/skills`,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   attach,
   isAgentId: (id) => /^[\w.-]+$/.test(id),

@@ -1,11 +1,15 @@
+import type { Provider } from "../../core/ports/provider.ts";
 import { opencodeLike } from "../kit/opencode/provider.ts";
 import { opencode } from "./manifest.ts";
 
-export const provider = opencodeLike(opencode, {
-  vendor: "opencode",
-  programs: ["opencode", "opencode-ai"],
-  variable: "OPENCODE",
-  // Forks have higher versions.
-  versions: /^(?!(?:[4-9]|\d\d)\.)/,
-  userAgent: /^opencode\/([\w.-]+)/,
-});
+export const provider: Provider = {
+  ...opencodeLike(opencode, {
+    vendor: "opencode",
+    programs: ["opencode", "opencode-ai"],
+    variable: "OPENCODE",
+    // Forks have higher versions.
+    versions: /^(?!(?:[4-9]|\d\d)\.)/,
+    userAgent: /^opencode\/([\w.-]+)/,
+  }),
+  skills: (env, home) => `${env.XDG_CONFIG_HOME || `${home}/.config`}/opencode/skills`,
+};

@@ -68,3 +68,14 @@ function parentOf(pid: number): number | null {
     return null;
   }
 }
+
+/** The command line of a process of the same user; null if unknown. */
+export function commandLineOf(pid: number): string | null {
+  if (process.platform !== "linux" || !isOwn(pid)) return null;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    // It has ended.
+    return null;
+  }
+}
