@@ -3,6 +3,7 @@ import { threadUses } from "../../app/guard/report.ts";
 import { findSelf, ownCaller } from "../../app/query/self.ts";
 import { displayName } from "../../core/facts/display-name.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
+import { LIMIT_LABELS, limitText } from "../../core/guard/limit-text.ts";
 import { agentOf, type Forest } from "../../core/link/forest.ts";
 import { count, duration, money, percent } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
@@ -11,7 +12,6 @@ import { withoutChildren } from "../../core/views/record.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 import { renderTree } from "../render/tree.ts";
-import { limitValue } from "./guard.ts";
 
 /** `retinue self`: the agent that runs this command with its shell tool, its siblings and its limits. */
 export async function self(context: Context): Promise<void> {
@@ -65,7 +65,7 @@ export async function self(context: Context): Promise<void> {
       colors.bold(limits.length === 0 ? "no limits are set" : "limits"),
       ...limits.map(
         ({ limit, used, max, share, action }) =>
-          `  ${limit}: ${limitValue(limit, used)} of ${limitValue(limit, max)}${share === null ? "" : ` (${percent(share)})`}, then ${action}`,
+          `  ${LIMIT_LABELS[limit]}: ${limitText(limit, used)} of ${limitText(limit, max)}${share === null ? "" : ` (${percent(share)})`}, then ${action}`,
       ),
       "",
       renderTree(root, terminal, { all: false }),
