@@ -1,14 +1,23 @@
 /** Limits by hooks, in processes as an agent starts them, and `retinue guard`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { hookProblems } from "../../src/app/guard/examine.ts";
-import type { GuardReport } from "../../src/app/guard/report.ts";
+import { treeSeen, writeTreeSeen } from "../../src/app/guard/ledger-file.ts";
+import { withGiven } from "../../src/app/guard/limits-file.ts";
+import { type GuardReport, limitEvents, tidyLedgers } from "../../src/app/guard/report.ts";
+import { guardRun } from "../../src/app/guard/run.ts";
+import { feedTrees, ledgerOfThread } from "../../src/app/guard/tree-feed.ts";
 import { hook } from "../../src/app/hooks/hook.ts";
+import { readMachine } from "../../src/app/machine.ts";
+import { limitsGiven } from "../../src/cli/limit-option.ts";
+import { totalTokens } from "../../src/core/facts/usage.ts";
+import type { Limits } from "../../src/core/guard/limits.ts";
 import { COMPILED, MAIN, retinue, retinueJson } from "../support/cli.ts";
+import { FIXTURES } from "../support/fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-guard-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -145,6 +154,112 @@ describe("retinue hook with limits", () => {
     make(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`));
     expect(await inProcess(env, spawnPayload("a"))).toBeNull();
     expect((await retinue(env.HOME, ["guard"], env)).stdout).toMatch(/limits were not enforced: /);
+  });
+});
+
+describe("what the tree shows", () => {
+  it("is known to hooks: a thread that has used its tokens spawns no more agents", async () => {
+    const env = homeWith("limits:\n  tokens: { max: 1000 }\n");
+    expect(await inProcess(env, spawnPayload("a"))).toBeNull();
+    writeTreeSeen(env, { provider: "claude", thread: SESSION }, { costUsd: null, tokens: 1500, agents: [] });
+    const printed = await inProcess(env, spawnPayload("b"));
+    expect(printed?.hookSpecificOutput.permissionDecisionReason).toMatch(
+      /has used 1\.5k tokens, and its limit is 1\.0k/,
+    );
+  });
+
+  it("is written with the usage and the calls of every agent", async () => {
+    const env = homeWith("");
+    cpSync(join(FIXTURES, "claude/k-hooks/home"), env.HOME, { recursive: true });
+    const { library } = await readMachine({ env });
+    const [root] = library.threadRows({ limit: 1 });
+    if (root === undefined) throw new Error("no thread");
+    feedTrees(env, library, [root.place.key]);
+    const seen = treeSeen(env, ledgerOfThread(root.place.key));
+    const { usage, counts } = root.record;
+    expect(seen?.tokens).toBe(totalTokens(usage.subtree));
+    expect(seen?.agents).toHaveLength(counts.descendants);
+    for (const { call, running, tokens } of seen?.agents ?? []) {
+      expect(call).toMatch(/^toolu_/);
+      expect([running, (tokens ?? 0) > 0]).toEqual([false, true]);
+    }
+  });
+
+  it("and what was counted is removed after a month", async () => {
+    const env = homeWith(THREE);
+    await inProcess(env, spawnPayload("a"));
+    tidyLedgers(env, Date.now());
+    expect(existsSync(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`))).toBe(true);
+    tidyLedgers(env, Date.now() + 31 * 24 * 3_600_000);
+    expect(existsSync(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`))).toBe(false);
+  });
+});
+
+describe("--limit", () => {
+  it("sets limits of one command, which replace those of the settings", () => {
+    const given = limitsGiven(["agents=3", "cost_usd=0.5:warn"]);
+    expect(given).toEqual({ agents: { max: 3, action: "deny" }, cost_usd: { max: 0.5, action: "warn" } });
+    const five = { max: 5, action: "deny" } as const;
+    const settings = { agents: five, depth: five, by_project: { "/srv": { agents: five, tokens: five } } };
+    expect(withGiven(settings, given)).toEqual({
+      ...given,
+      depth: five,
+      by_project: { "/srv": { tokens: five } },
+    });
+    expect(limitsGiven(undefined)).toBeNull();
+  });
+
+  it.each([
+    ["agent=3", "did you mean: --limit agents=…"],
+    ["agents", "names: agents, concurrent"],
+    ["agents=", "write a number after ="],
+    ["agents=-1", "write a number after ="],
+    ["agents=3:stop", "write warn or deny"],
+  ])("refuses %s", (text, next) => {
+    expect(() => limitsGiven([text])).toThrow(
+      expect.objectContaining({ code: "usage", next: [expect.stringContaining(next)] }),
+    );
+  });
+});
+
+describe("a wrapped run", () => {
+  const guard = { spawnOf: () => ({ type: "x", description: null }), noticesIn: () => null };
+  const call = (callId: string, isSpawn: boolean) => ({
+    callId,
+    tool: "T",
+    input: {},
+    isSpawn,
+    sessionId: SESSION,
+    agentId: null,
+    agentType: null,
+    uri: `claude://${SESSION}`,
+    cwd: null,
+  });
+
+  it("warns once about what is spent, and denies every call beyond it", async () => {
+    const env = homeWith("");
+    const warnings: string[] = [];
+    const of = (action: "warn" | "deny") =>
+      guardRun(
+        env,
+        { tokens: { max: 10, action } },
+        { provider: "claude", guard, warn: (text) => warnings.push(text) },
+      );
+    writeTreeSeen(env, { provider: "claude", thread: SESSION }, { costUsd: null, tokens: 20, agents: [] });
+    for (const id of ["a", "b"]) expect(await of("warn").interceptor.decide(call(id, false))).toBe("allow");
+    expect(warnings).toHaveLength(1);
+    for (const id of ["c", "d"])
+      expect(await of("deny").interceptor.decide(call(id, false))).toEqual({
+        deny: expect.stringContaining("this call was not made"),
+      });
+    expect(limitEvents(env)).toHaveLength(2);
+  });
+
+  it("is asked about other calls only if a limit depends on them", () => {
+    const asks = (limits: Limits) =>
+      guardRun({}, limits, { provider: "claude", guard, warn: () => {} }).interceptor.spawnsOnly !== true;
+    expect(asks({ agents: { max: 1, action: "deny" } })).toBe(false);
+    expect(asks({ by_type: { x: { minutes: { max: 1, action: "deny" } } } })).toBe(true);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Decides about spawns. Loads little, because hooks use it while an agent waits. */
-import { Ledger, type SpawnAsked } from "../../core/guard/ledger.ts";
+import { Ledger, type LedgerLine, type SpawnAsked } from "../../core/guard/ledger.ts";
 import { ALLOWED, decide, isLimited, type Limits, limitsFor, type Verdict } from "../../core/guard/limits.ts";
 import { type Env, userHome } from "../home.ts";
 import { addToLedger, type LedgerOf, ledgerOf, treeSeen } from "./ledger-file.ts";
@@ -40,16 +40,24 @@ export interface CallProposal extends Omit<SpawnProposal, "asked"> {
   readonly call: string;
 }
 
-/** Decides about a call that spawns nothing. It is only noted if it is refused. */
+/** Decides about a call that spawns nothing. Each limit is noted once, the first time that it is exceeded. */
 export function decideCall(
   env: Env,
   limits: Limits,
   { thread, cwd, by, call, via, at = Date.now() }: CallProposal,
-): Verdict {
+): { readonly verdict: Verdict; readonly isFirst: boolean } {
   const inForce = limitsFor(limits, { product: thread.provider, cwd, home: userHome(env) });
-  if (!isLimited(inForce)) return ALLOWED;
-  const ledger = new Ledger(ledgerOf(env, thread), inForce, treeSeen(env, thread));
-  const verdict = decide(inForce, ledger.used(at, by), { is: "call" });
-  if (verdict.action !== "allow") addToLedger(env, thread, { at, is: "decided", call, via, ...verdict });
-  return verdict;
+  if (!isLimited(inForce)) return { verdict: ALLOWED, isFirst: false };
+  const lines = ledgerOf(env, thread);
+  const verdict = decide(inForce, new Ledger(lines, inForce, treeSeen(env, thread)).used(at, by), { is: "call" });
+  const { exceeded } = verdict;
+  const isKnown = ({ is, ...line }: LedgerLine) =>
+    is === "decided" &&
+    "exceeded" in line &&
+    line.action === verdict.action &&
+    line.exceeded?.limit === exceeded?.limit &&
+    line.exceeded?.whose === exceeded?.whose;
+  const isFirst = exceeded !== null && !lines.some(isKnown);
+  if (isFirst) addToLedger(env, thread, { at, is: "decided", call, via, ...verdict });
+  return { verdict, isFirst };
 }

@@ -1,5 +1,5 @@
 /** What `retinue guard` shows: the limits in force, what is used of them, and what was refused. */
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { type AgentKey, partsOf, threadKey } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
 import { Ledger, type LedgerLine } from "../../core/guard/ledger.ts";
@@ -189,6 +189,19 @@ function ledgers(env: Env): { readonly provider: string; readonly thread: string
       })),
   );
   return files.sort((a, b) => b.at - a.at).slice(0, LEDGERS);
+}
+
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+/** Removes what was counted for threads that have not been active for a month. Never throws. */
+export function tidyLedgers(env: Env, now: number): void {
+  const folder = guardFolder(env);
+  for (const provider of entriesIn(folder))
+    for (const name of entriesIn(join(folder, provider))) {
+      const path = join(folder, provider, name);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found?.isFile() === true && now - found.mtimeMs > KEPT_MS) rmSync(path, { force: true });
+    }
 }
 
 /** Empty if it is missing, or a file. */

@@ -32,11 +32,11 @@ export function guardRun(
       callerDepth: null,
       process: null,
     } as const;
-    const { action, exceeded } = call.isSpawn
-      ? decideSpawn(env, limits, { thread, cwd: call.cwd, asked, via: "run" })
+    const { verdict, isFirst } = call.isSpawn
+      ? { verdict: decideSpawn(env, limits, { thread, cwd: call.cwd, asked, via: "run" }), isFirst: true }
       : decideCall(env, limits, { thread, cwd: call.cwd, by: call.agentId, call: call.callId, via: "run" });
-    if (action === "warn") warn(exceeded.text);
-    return action === "deny" ? { deny: exceeded.text } : "allow";
+    if (verdict.action === "warn" && isFirst) warn(verdict.exceeded.text);
+    return verdict.action === "deny" ? { deny: verdict.exceeded.text } : "allow";
   };
   return {
     interceptor: { ...(limitsSpending(limits) ? {} : { spawnsOnly: true }), decide: decided },

@@ -6,7 +6,7 @@ import { Alerts, alertRules } from "../alerts/alerts.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { redactionOf, type SettingsFile } from "../settings/settings.ts";
-import { threadUses } from "./report.ts";
+import { threadUses, tidyLedgers } from "./report.ts";
 import { feedTrees } from "./tree-feed.ts";
 import { noteTrouble } from "./trouble.ts";
 
@@ -41,6 +41,7 @@ export class Sentinel {
     this.#options = options;
     this.#feeds = hasLimits(settings.values.limits);
     this.#since = library.now();
+    if (this.#feeds) tidyLedgers(env, this.#since);
     this.#alerts = hasAlerts(alertRules(settings))
       ? new Alerts({
           env,
