@@ -1,13 +1,12 @@
 /** Enforces limits in a hook. Loads little, because an agent waits for it. */
 import { closeSync, readSync } from "node:fs";
-import { hasLimits, type LimitAction } from "../../core/guard/limits.ts";
+import { hasLimits, type LimitAction, type Limits } from "../../core/guard/limits.ts";
 import type { HookGuard } from "../../core/ports/manifest.ts";
 import { asNonBlank, asObject, parseJson } from "../../core/tools/json.ts";
 import { openRegular } from "../../transports/regular.ts";
 import type { Env } from "../home.ts";
 import { decideSpawn } from "./decide.ts";
 import { addToLedger } from "./ledger-file.ts";
-import { limitsInForce } from "./limits-file.ts";
 import { noteTrouble } from "./trouble.ts";
 
 /** Larger payloads contain a prompt that takes too long to parse while an agent waits. */
@@ -25,13 +24,13 @@ export interface HookDecision {
 }
 
 /** Null if the call may be made. Errors are noted for `retinue doctor`, and the call may be made. */
-export async function guardHook(
+export function guardHook(
   payload: string,
   { provider, session, guard }: { provider: string; session: string; guard: HookGuard },
+  limits: Limits,
   env: Env,
-): Promise<HookDecision | null> {
+): HookDecision | null {
   try {
-    const limits = await limitsInForce(env);
     if (!hasLimits(limits) || payload.length > MAX_PAYLOAD) return null;
     const json = asObject(parseJson(payload)?.value);
     const notice = json === null ? null : guard.read(json, env);

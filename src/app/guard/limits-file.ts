@@ -3,7 +3,7 @@
  * run. So the limits are kept as JSON, with the state of the settings file that they were read from.
  */
 import { statSync } from "node:fs";
-import { type Limits, NO_LIMITS } from "../../core/guard/limits.ts";
+import type { Limits } from "../../core/guard/limits.ts";
 import { MAX_NOTE, MAX_SETTINGS } from "../../core/tools/limits.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { readText } from "../../transports/regular.ts";
@@ -16,6 +16,8 @@ export const guardFolder = (env: Env) => join(retinueHome(env), "guard");
 
 /** The variable by which `retinue run --limit` tells the hooks of its command. */
 export const LIMITS_VARIABLE = "RETINUE_LIMITS";
+
+const NO_LIMITS: Limits = {};
 
 interface Copy {
   readonly path: string;

@@ -15,7 +15,9 @@ import { Recorder } from "../../transports/recorder.ts";
 import { readText } from "../../transports/regular.ts";
 import { basename, dirname, join, normal, resolve } from "../../transports/system/paths.ts";
 import { DESTINATIONS } from "../export/destinations/index.ts";
-import { guardHook, type HookDecision } from "../guard/hook.ts";
+import type { HookDecision } from "../guard/hook.ts";
+import { limitsInForce } from "../guard/limits-file.ts";
+import { noteTrouble } from "../guard/trouble.ts";
 import { closeHome, type Env, type FollowedPlace, followedRoots, recordingsRoot } from "../home.ts";
 import { type Instance, notedInstance } from "../instance-note.ts";
 
@@ -68,10 +70,22 @@ function sessionIn(payload: string): Session | null {
     : { product, session, field };
 }
 
-/** Null if the product's hooks cannot refuse, or nothing is to be refused. */
+/**
+ * Null if the product's hooks cannot refuse, or nothing is to be refused. What decides is loaded only if there are
+ * limits. If they cannot be read, this is noted for `retinue doctor`.
+ */
 async function decided(payload: string, { product, session }: Session, env: Env): Promise<HookDecision | null> {
   const { guard, provider } = product;
-  return guard === undefined ? null : guardHook(payload, { provider, session, guard }, env);
+  if (guard === undefined) return null;
+  try {
+    const limits = await limitsInForce(env);
+    if (Object.keys(limits).length === 0) return null;
+    const { guardHook } = await import("../guard/hook.ts");
+    return guardHook(payload, { provider, session, guard }, limits, env);
+  } catch (error) {
+    noteTrouble(env, error as Error);
+    return null;
+  }
 }
 
 /** Appends the payload to the recording of its session. A refusal precedes the call, so that no agent is shown for it. */

@@ -19,11 +19,15 @@ export function count(n: number | null): string {
     : `${Math.abs(value) < 99.95 ? value.toFixed(1) : Math.round(value)}${UNITS[unit]}`;
 }
 
-const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
-const dollarsAndCents = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+/** Made on first use: this takes milliseconds, and hooks load this module while an agent waits. */
+let grouped: Intl.NumberFormat | undefined;
+let dollarsAndCents: Intl.NumberFormat | undefined;
 
 /** All digits: 1,234,567. */
-export const exact = (n: number) => grouped.format(n);
+export function exact(n: number): string {
+  grouped ??= new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
+  return grouped.format(n);
+}
 
 /** 340 B, 1.2 kB, 34.5 MB. */
 export const bytes = (n: number) => (n < 1000 ? `${n} B` : `${count(n).replace(/[a-zA-Z]/, " $&")}B`);
@@ -35,7 +39,9 @@ export function money(usd: number | null): string {
   if (usd === 0) return "$0";
   if (usd < 0.00005) return "<$0.0001";
   const tenThousandths = usd.toFixed(4);
-  return `$${Number(tenThousandths) < 0.1 ? tenThousandths : dollarsAndCents.format(usd)}`;
+  if (Number(tenThousandths) < 0.1) return `$${tenThousandths}`;
+  dollarsAndCents ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return `$${dollarsAndCents.format(usd)}`;
 }
 
 /** A sum with a missing price: at least the known part. */
