@@ -16,7 +16,9 @@ import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
+import { type ExplainOptions, explain } from "./commands/explain.ts";
 import type { ExportOptions } from "./commands/export.ts";
+import { type FilesOptions, files } from "./commands/files.ts";
 import type { GuardOptions } from "./commands/guard.ts";
 import type { HookOptions } from "./commands/hook.ts";
 import { type HooksOptions, hooks } from "./commands/hooks.ts";
@@ -109,6 +111,20 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .option("--all", "fold nothing")
     .option("--timeline", "when each agent worked or waited, and the critical path")
     .action((uri: string, options: TreeOptions, command: Command) => tree(open(command), uri, options));
+  common(program.command("explain"))
+    .description("what went wrong or was wasted, with the records that show it")
+    .argument("[uri]", URI)
+    .option("--since <time>", "sum up all threads since then instead: 30m, 2h, 3d, 1w, or a date")
+    .option("--all", "also print where time and cost went if there is nothing to report")
+    .action((uri: string | undefined, options: ExplainOptions, command: Command) =>
+      explain(open(command), uri, options),
+    );
+  common(program.command("files"))
+    .description("files that an agent and the agents below it read and changed")
+    .argument("<uri>", URI)
+    .option("--own", "only this agent")
+    .option("--diff", "print the changes that the records contain")
+    .action((uri: string, options: FilesOptions, command: Command) => files(open(command), uri, options));
   common(program.command("events"))
     .description("print events, one JSON object per line")
     .argument("<uri>", URI)

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { NO_TOKENS } from "../../core/facts/usage.ts";
 import type { ModelCall } from "../../core/link/gather.ts";
 import type { Price } from "../../core/views/record.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
@@ -128,7 +129,8 @@ function tierStarts({ model_price }: Found): number[] {
 }
 
 /** All input tokens including caches, as the library and its tiers expect. */
-const inputOf = ({ tokens }: ModelCall) => tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
+const inputOf = ({ tokens }: Pick<ModelCall, "tokens">) =>
+  tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
 
 /** Calls in the same bracket have the same price. A call exactly on a boundary is in none (NaN) and is looked up. */
 function bracketOf(starts: readonly number[], call: ModelCall): number {
@@ -155,7 +157,20 @@ function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): Flat
   return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
 }
 
-function lookUp(call: ModelCall, vendor: string | undefined): Found | null {
+/** Tokens that fit into the context of a model, by the public list; null if it is not listed. */
+export function contextWindow(model: string, vendor: string | null): number | null {
+  const name = `${vendor} ${model}`;
+  const known = windows.get(name);
+  if (known !== undefined) return known;
+  const call = { model, tokens: NO_TOKENS, at: null };
+  const window = (lookUp(call, vendor ?? undefined) ?? lookUp(call, undefined))?.model.context_window ?? null;
+  windows.set(name, window);
+  return window;
+}
+
+const windows = new Map<string, number | null>();
+
+function lookUp(call: Pick<ModelCall, "model" | "tokens" | "at">, vendor: string | undefined): Found | null {
   const { model, tokens, at } = call;
   const usage = {
     input_tokens: inputOf(call),

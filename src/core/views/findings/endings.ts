@@ -1,0 +1,34 @@
+import type { Step } from "../story.ts";
+import { type Finding, lineOf, nameOf, type Proof, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+
+const KINDS = { errored: "failed", shutdown: "interrupted", notFound: "missing" } as const;
+const VERBS = { errored: "failed", shutdown: "ended before it was finished", notFound: "left no records" } as const;
+
+/** Agents that failed, were interrupted or left no records, with the deciding record. */
+export function endings({ story, parent }: Subject): Finding[] {
+  const { record, steps } = story;
+  const { status } = record;
+  if (status !== "errored" && status !== "shutdown" && status !== "notFound") return [];
+  const says = `${nameOf(record)} ${VERBS[status]}: ${lineOf(record.statusReason)}`;
+  const evidence = decidingRecords(record.uri, steps, parent?.steps ?? []);
+  return [
+    {
+      kind: KINDS[status],
+      agents: [record.uri],
+      says,
+      evidence: evidence.length > 0 ? evidence : [proofOfAgent(record, lineOf(record.statusReason))],
+      durationMs: record.durationMs,
+    },
+  ];
+}
+
+/** The last error in its own records, what its parent was told, or else its last record. */
+function decidingRecords(uri: string, own: readonly Step[], above: readonly Step[]): Proof[] {
+  const isRecord = ({ event }: Step) => event.kind !== "status" && event.kind !== "spawn";
+  const error = own.findLast(({ event }) => event.kind === "error");
+  const told = above.findLast((step) => isRecord(step) && step.reports.includes(uri));
+  const found = [error, told].filter((step) => step !== undefined);
+  const last = own.findLast(isRecord);
+  const shown = found.length > 0 || last === undefined ? found : [last];
+  return shown.map((step) => proofOf(step, lineOf(step.event.text ?? step.event.tool?.name ?? step.event.kind)));
+}

@@ -1,0 +1,100 @@
+import { displayName } from "../../facts/display-name.ts";
+import type { AgentRecord } from "../agent.ts";
+import type { EventRef } from "../event.ts";
+import type { Span } from "../span.ts";
+import type { Step, Story } from "../story.ts";
+
+export const FINDING_KINDS = [
+  "failed",
+  "interrupted",
+  "missing",
+  "refused",
+  "unused",
+  "repeated",
+  "contended",
+  "looped",
+  "waited",
+  "silent",
+  "cache-missed",
+  "context-full",
+  "compacted",
+] as const;
+export type FindingKind = (typeof FINDING_KINDS)[number];
+
+/** Something that went wrong or was wasted, with the records that show it. */
+export interface Finding {
+  readonly kind: FindingKind;
+  /** URIs of the agents that it is about. */
+  readonly agents: readonly string[];
+  /** One sentence. */
+  readonly says: string;
+  readonly evidence: readonly Proof[];
+  /** How long it lasted; null if that is not known, or not a matter of time. */
+  readonly durationMs: number | null;
+}
+
+/** A record that shows a finding. */
+export interface Proof {
+  readonly says: string;
+  readonly uri: string;
+  /** The id of the event; null if there is none. */
+  readonly event: string | null;
+  readonly ref: EventRef | null;
+  readonly at: string | null;
+}
+
+/** A rejected spawn call. */
+export interface RefusedSpawn {
+  readonly callId: string;
+  readonly tool: string;
+  readonly type: string | null;
+  readonly prompt: string | null;
+}
+
+/** An agent and what findings about it are computed from. */
+export interface Subject {
+  readonly story: Story;
+  readonly parent: Story | null;
+  readonly spans: readonly Span[];
+  readonly refused: readonly RefusedSpawn[];
+}
+
+/** What findings need besides the agents. */
+export interface Surroundings {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Tokens that fit into the context of a model; null if unknown. */
+  readonly windowOf: (model: string, vendor: string | null) => number | null;
+}
+
+const MAX_CHARS = 300;
+
+/** The first line of a text. */
+export function lineOf(text: string | null): string {
+  const line = (text ?? "").trim().split("\n")[0] ?? "";
+  return line.length <= MAX_CHARS ? line : `${line.slice(0, MAX_CHARS - 1).toWellFormed()}…`;
+}
+
+/** The step as evidence. */
+export const proofOf = ({ event }: Step, says: string): Proof => ({
+  says,
+  uri: event.uri,
+  event: event.id,
+  ref: event.ref,
+  at: event.at,
+});
+
+/** An agent as evidence, if no record of it is known. */
+export const proofOfAgent = (record: AgentRecord, says: string): Proof => ({
+  says,
+  uri: record.uri,
+  event: null,
+  ref: null,
+  at: record.endedAt ?? record.lastActivityAt,
+});
+
+export const nameOf = (record: AgentRecord) => displayName(record);
+
+/** The step of a tool call, or of its result. */
+export const stepOfCall = (steps: readonly Step[], callId: string | null, kind: "toolCall" | "toolResult") =>
+  callId === null ? undefined : steps.find(({ event }) => event.kind === kind && event.tool?.callId === callId);

@@ -1,0 +1,43 @@
+import { printJson } from "../../tools/json.ts";
+import type { Step } from "../story.ts";
+import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.ts";
+
+/** From this number on, repetition is reported. */
+const TIMES = 3;
+
+/** The same call with the same arguments and result, or the same error, several times. */
+export function looped({ story: { record, steps } }: Subject): Finding[] {
+  const results = new Map(
+    steps.flatMap((step) =>
+      step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [],
+    ),
+  );
+  const calls = steps.filter(({ event }) => event.kind === "toolCall" && results.has(event.tool?.callId ?? ""));
+  const same = Map.groupBy(calls, ({ event: { tool } }) =>
+    printJson([tool?.name, tool?.input, results.get(tool?.callId ?? "")?.event.text]),
+  );
+  const errors = steps.filter(({ event }) => event.kind === "error" && lineOf(event.text) !== "");
+  const sameError = Map.groupBy(errors, ({ event }) => lineOf(event.text));
+  const finding = (list: readonly Step[], what: string): Finding => ({
+    kind: "looped",
+    agents: [record.uri],
+    says: `${nameOf(record)} ${what} ${list.length} times`,
+    evidence: list.map((step) => proofOf(step, lineOf(step.event.text ?? inputOf(step)))),
+    durationMs: null,
+  });
+  return [
+    ...[...same.values()]
+      .filter((list) => list.length >= TIMES)
+      .map((list) => {
+        const [first] = list;
+        const isError = results.get(first?.event.tool?.callId ?? "")?.event.tool?.isError === true;
+        const name = first?.event.tool?.name ?? "a tool";
+        return finding(list, `called ${name} with the same arguments and got the same ${isError ? "error" : "result"}`);
+      }),
+    ...[...sameError]
+      .filter(([, list]) => list.length >= TIMES)
+      .map(([text, list]) => finding(list, `got the same error (${text})`)),
+  ];
+}
+
+const inputOf = ({ event: { tool } }: Step) => (tool?.input == null ? null : printJson(tool.input));

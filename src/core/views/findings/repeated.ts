@@ -1,0 +1,21 @@
+import { plural } from "../../tools/format.ts";
+import type { Story } from "../story.ts";
+import { type Finding, lineOf, nameOf, proofOf, proofOfAgent } from "./finding.ts";
+
+/** Agents of one parent with the same prompt. */
+export function repeated(parent: Story): Finding[] {
+  const prompted = parent.children.filter(({ record }) => (record.prompt ?? "").trim() !== "");
+  const groups = Map.groupBy(prompted, ({ record }) => JSON.stringify([record.type, record.prompt?.trim()]));
+  return [...groups.values()]
+    .filter((same) => same.length > 1)
+    .map((same) => ({
+      kind: "repeated",
+      agents: same.map(({ record }) => record.uri),
+      says: `${nameOf(parent.record)} gave ${plural(same.length, "agent")} the same prompt: ${lineOf(same[0]?.record.prompt ?? null)}`,
+      evidence: same.map(({ record, steps }) => {
+        const first = steps.find(({ event }) => event.kind === "user");
+        return first === undefined ? proofOfAgent(record, "its prompt") : proofOf(first, "its prompt");
+      }),
+      durationMs: null,
+    }));
+}

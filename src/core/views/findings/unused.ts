@@ -1,0 +1,40 @@
+import { duration } from "../../tools/format.ts";
+import type { Story } from "../story.ts";
+import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+
+/** Clocks of parent and child are those of one machine, but records are written with a delay. */
+const SLACK_MS = 2_000;
+
+/** Results that no later request of the parent can contain, because the parent made none after the agent had ended. */
+export function unused({ story, parent }: Subject): Finding[] {
+  const { record, steps } = story;
+  if (parent === null || record.status !== "completed" || record.endedAt === null) return [];
+  if (parent.record.status === "running" || parent.record.status === "pendingInit") return [];
+  const last = lastRequest(parent);
+  const ended = Date.parse(record.endedAt);
+  if (last === null || last > ended - SLACK_MS) return [];
+  const answer = steps.findLast(({ event }) => event.kind === "assistant");
+  const spoken = parent.steps.findLast(({ event }) => event.kind === "assistant");
+  return [
+    {
+      kind: "unused",
+      agents: [record.uri],
+      says: `the result of ${nameOf(record)} was not used: its parent made its last request ${duration(ended - last)} before`,
+      evidence: [
+        answer === undefined
+          ? proofOfAgent(record, "the agent ended")
+          : proofOf(answer, `its result: ${lineOf(answer.event.text)}`),
+        ...(spoken === undefined
+          ? []
+          : [proofOf(spoken, `the last response of its parent: ${lineOf(spoken.event.text)}`)]),
+      ],
+      durationMs: record.durationMs,
+    },
+  ];
+}
+
+/** When the parent's last request was sent; null if that is not known of all requests. */
+function lastRequest({ calls }: Story): number | null {
+  const times = calls.filter(({ isInternal }) => !isInternal).map(({ time, at }) => time?.from ?? at);
+  return times.length === 0 || times.includes(null) ? null : Math.max(...times.filter((time) => time !== null));
+}

@@ -1,0 +1,58 @@
+import { duration } from "../../tools/format.ts";
+import { AGENTS } from "../span.ts";
+import type { Step } from "../story.ts";
+import {
+  type Finding,
+  lineOf,
+  nameOf,
+  type Proof,
+  proofOf,
+  proofOfAgent,
+  type Subject,
+  stepOfCall,
+} from "./finding.ts";
+
+/** Shorter waits are not reported. */
+const LEAST_MS = 1_000;
+
+/** Agents that waited for a person, or for an API that refused their requests. Waiting for agents is not a finding. */
+export function waits(subject: Subject, now: number): Finding[] {
+  const { story, spans } = subject;
+  const { record, steps } = story;
+  const held = spans.filter(({ kind, name }) => kind === "wait" && name !== AGENTS);
+  const byName = Map.groupBy(held, ({ name }) => name ?? "an answer");
+  const forPersons = [...byName].flatMap(([name, list]) => {
+    const ms = list.reduce((sum, { from, to }) => sum + Math.max(0, (to ?? now) - from), 0);
+    const proofs = list.map(({ callId, from }): Proof => {
+      const call = stepOfCall(steps, callId, "toolCall");
+      return call === undefined
+        ? { ...proofOfAgent(record, name), at: new Date(from).toISOString() }
+        : proofOf(call, `waited for ${name}: ${call.event.tool?.name ?? "a tool"}`);
+    });
+    return ms < LEAST_MS ? [] : [finding(subject, name, ms, proofs)];
+  });
+  const refused = retriesIn(steps);
+  const ms = refused.reduce((sum, { waitedMs }) => sum + waitedMs, 0);
+  const proofs = refused.map(({ step }) => proofOf(step, lineOf(step.event.text)));
+  return [...forPersons, ...(ms < LEAST_MS ? [] : [finding(subject, "an API that refused its requests", ms, proofs)])];
+}
+
+const finding = ({ story }: Subject, what: string, ms: number, evidence: readonly Proof[]): Finding => ({
+  kind: "waited",
+  agents: [story.record.uri],
+  says: `${nameOf(story.record)} waited ${duration(ms)} for ${what}`,
+  evidence,
+  durationMs: ms,
+});
+
+const LIMITED = /rate.?limit|\b429\b|\b529\b|overloaded|too many requests|\bretry(?:ing)?\b/i;
+
+/** Errors of an API after which the agent went on, and the time until then. */
+function retriesIn(steps: readonly Step[]): { readonly step: Step; readonly waitedMs: number }[] {
+  return steps.flatMap((step, i) => {
+    const next = steps.slice(i + 1).find(({ event }) => event.kind === "assistant" || event.kind === "toolCall");
+    if (step.event.kind !== "error" || !LIMITED.test(step.event.text ?? "") || next === undefined) return [];
+    if (step.event.at === null || next.event.at === null) return [];
+    return [{ step, waitedMs: Math.max(0, Date.parse(next.event.at) - Date.parse(step.event.at)) }];
+  });
+}
