@@ -1,4 +1,4 @@
-import { type AgentKey, nativeCall } from "../../core/facts/ids.ts";
+import { type AgentKey, nativeCall, placeOf } from "../../core/facts/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
 import { type Explanation, explainTree } from "../../core/views/explain.ts";
 import { filesOf, type UsedFile } from "../../core/views/files.ts";
@@ -12,20 +12,25 @@ export async function explainAgent(library: Library, forest: Forest, root: Agent
   const story = await readStory(library, forest, root);
   const keys = new Map(subtreeOf(forest, root).map((key) => [agentOf(forest, key).uri, key]));
   const spans = new Map([...keys].map(([uri, key]) => [uri, spansOf(forest, key)]));
+  const agentAt = (uri: string) => {
+    const key = keys.get(uri);
+    return key === undefined ? undefined : agentOf(forest, key);
+  };
   return explainTree({
     story,
     now: forest.now,
     windowOf: contextWindow,
     spansOf: (uri) => spans.get(uri) ?? [],
-    refusedBy: (uri) => {
-      const key = keys.get(uri);
-      const refused = key === undefined ? [] : agentOf(forest, key).refused;
-      return refused.map(({ call, tool, agentType, prompt }) => ({
+    refusedBy: (uri) =>
+      (agentAt(uri)?.refused ?? []).map(({ call, tool, agentType, prompt }) => ({
         callId: nativeCall(call),
         tool,
         type: agentType,
         prompt,
-      }));
+      })),
+    statedOf: (uri) => {
+      const end = agentAt(uri)?.statements.findLast(({ state }) => state === "errored" || state === "shutdown");
+      return end === undefined ? null : { says: end.says, place: placeOf(end.id) };
     },
   });
 }

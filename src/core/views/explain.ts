@@ -54,16 +54,20 @@ export interface ExplainInput extends Surroundings {
   readonly story: Story;
   readonly spansOf: (uri: string) => readonly Span[];
   readonly refusedBy: (uri: string) => readonly RefusedSpawn[];
+  readonly statedOf: (uri: string) => Subject["stated"];
 }
 
 /** Computed from records alone. */
-export function explainTree({ story, spansOf, refusedBy, ...around }: ExplainInput): Explanation {
+export function explainTree({ story, spansOf, refusedBy, statedOf, ...around }: ExplainInput): Explanation {
   const all = [...everyone(story)];
   const parents = new Map(all.flatMap((one) => one.children.map((child) => [child.record.uri, one] as const)));
   const findings = all.flatMap((one) => {
     const { uri } = one.record;
     const parent = parents.get(uri) ?? null;
-    return findingsOf({ story: one, parent, spans: spansOf(uri), refused: refusedBy(uri) }, around);
+    return findingsOf(
+      { story: one, parent, spans: spansOf(uri), refused: refusedBy(uri), stated: statedOf(uri) },
+      around,
+    );
   });
   const order = (finding: Finding) => FINDING_KINDS.indexOf(finding.kind);
   const lost = new Set(findings.flatMap(({ kind, agents }) => (LOST.has(kind) ? agents : [])));

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { describeRoute } from "hono-openapi";
 import { type AttachOptions, planAttach } from "../../app/attach/attach.ts";
+import { explainAgent, filesOfAgent } from "../../app/explain/explain.ts";
 import { Failure } from "../../app/failure.ts";
 import type { ThreadFilter, ThreadPlace } from "../../app/ingest/library.ts";
 import { resolve } from "../../app/query/resolve.ts";
@@ -11,6 +12,8 @@ import { agentOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { shellCommand } from "../../core/tools/shell.ts";
 import { attachCommand } from "../../core/views/attach-command.ts";
+import type { FileChange } from "../../core/views/file-change.ts";
+import type { UsedFile } from "../../core/views/files.ts";
 import { messagesIn } from "../../core/views/messages.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
@@ -22,6 +25,8 @@ import {
   Event,
   Events,
   EventsQuery,
+  Explanation,
+  Files,
   Messages,
   Spans,
   SpansQuery,
@@ -127,6 +132,23 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
       },
     )
     .get(
+      "/agents/:uri/explain",
+      describeResponse("What went wrong or was wasted in an agent's subtree", Explanation, ["usage", "not_found"]),
+      async (c) => {
+        const key = keyOf(c.req.param("uri"));
+        return c.json(await explainAgent(library, library.forestOf([key]), key));
+      },
+    )
+    .get(
+      "/agents/:uri/files",
+      describeResponse("Files that the agents of a subtree read and changed", Files, ["usage", "not_found"]),
+      async (c) => {
+        const key = keyOf(c.req.param("uri"));
+        const items = await filesOfAgent(library, library.forestOf([key]), key);
+        return c.json({ items: items.map(withShortChanges), next: null });
+      },
+    )
+    .get(
       "/agents/:uri/attach",
       describeResponse("How to continue an agent as a session of its own; changes nothing", Attach, [
         "usage",
@@ -155,6 +177,26 @@ export function agentRoutes({ library, hub, env }: ServerContext): Hono {
       ]);
     });
 }
+
+/** Characters of a change that a list contains. */
+const MAX_CHANGE = 4_000;
+
+const withShortChanges = (file: UsedFile): UsedFile => ({
+  ...file,
+  uses: file.uses.map((use) => ({ ...use, change: use.change === null ? null : shortChange(use.change) })),
+});
+
+const shortChange = (change: FileChange): FileChange =>
+  change.is === "patch"
+    ? { ...change, patch: cutTo(change.patch, MAX_CHANGE) }
+    : {
+        ...change,
+        edits: change.edits.map(({ path, before, after }) => ({
+          path,
+          before: cutTo(before, MAX_CHANGE),
+          after: cutTo(after, MAX_CHANGE),
+        })),
+      };
 
 /** The client gets a command to run in a terminal. */
 const INTERACTIVE: AttachOptions = { message: null, at: null, folder: null, isInteractive: true, args: [] };

@@ -27,7 +27,9 @@ export function context({ story }: Subject, { windowOf }: Surroundings): Finding
 }
 
 function compacted({ record, steps }: Story): Finding[] {
-  const found = steps.filter(({ event }) => event.kind === "compaction");
+  const own = steps.filter(({ event }) => event.kind !== "status" && event.kind !== "spawn");
+  // A compaction may be several records in a row: its mark, and the summary.
+  const found = own.filter(({ event }, i) => event.kind === "compaction" && own[i - 1]?.event.kind !== "compaction");
   if (found.length === 0) return [];
   return [
     {

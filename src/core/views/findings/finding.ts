@@ -57,6 +57,8 @@ export interface Subject {
   readonly parent: Story | null;
   readonly spans: readonly Span[];
   readonly refused: readonly RefusedSpawn[];
+  /** The last statement of another source about its end, such as a log; null if there is none. */
+  readonly stated: { readonly says: string; readonly place: string } | null;
 }
 
 /** What findings need besides the agents. */

@@ -6,13 +6,18 @@ import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.t
 const TIMES = 3;
 
 /** The same call with the same arguments and result, or the same error, several times. */
-export function looped({ story: { record, steps } }: Subject): Finding[] {
+export function looped({ story: { record, steps }, spans }: Subject): Finding[] {
+  // Waiting for agents is repeated until they end.
+  const waited = new Set(spans.flatMap(({ kind, callId }) => (kind === "wait" && callId !== null ? [callId] : [])));
   const results = new Map(
     steps.flatMap((step) =>
       step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [],
     ),
   );
-  const calls = steps.filter(({ event }) => event.kind === "toolCall" && results.has(event.tool?.callId ?? ""));
+  const calls = steps.filter(
+    ({ event: { kind, tool } }) =>
+      kind === "toolCall" && tool !== null && results.has(tool.callId) && !waited.has(tool.callId),
+  );
   const same = Map.groupBy(calls, ({ event: { tool } }) =>
     printJson([tool?.name, tool?.input, results.get(tool?.callId ?? "")?.event.text]),
   );

@@ -9,7 +9,8 @@ const SLACK_MS = 2_000;
 export function unused({ story, parent }: Subject): Finding[] {
   const { record, steps } = story;
   if (parent === null || record.status !== "completed" || record.endedAt === null) return [];
-  if (parent.record.status === "running" || parent.record.status === "pendingInit") return [];
+  // It may still make a request, or its last one failed.
+  if (parent.record.status !== "completed" && parent.record.status !== "shutdown") return [];
   const last = lastRequest(parent);
   const ended = Date.parse(record.endedAt);
   if (last === null || last > ended - SLACK_MS) return [];
