@@ -41,6 +41,8 @@ describe("over recordings of products,", () => {
           keys.map((key) => agentOf(forest, key).uri).sort(),
         );
         await ask("/api/agents/{uri}/why", `${path}/why`);
+        await ask("/api/agents/{uri}/explain", `${path}/explain`);
+        await ask("/api/agents/{uri}/files", `${path}/files`);
         const known: AgentEvent[] = [];
         for (const key of keys) known.push(...(await readEvents(library, forest, [key])));
         const returned = (

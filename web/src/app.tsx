@@ -13,6 +13,8 @@ import { Troubles } from "./view/troubles.tsx";
 const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
+const Explain = lazy(() => import("./pages/explain.tsx"));
+const Files = lazy(() => import("./pages/files.tsx"));
 const Board = lazy(() => import("./pages/board.tsx"));
 const Card = lazy(() => import("./pages/card.tsx"));
 const Requests = lazy(() => import("./pages/requests.tsx"));
@@ -131,6 +133,12 @@ export function App() {
             </Match>
             <Match when={route().page === "log"}>
               <Log uri={uri()} />
+            </Match>
+            <Match when={route().page === "explain"}>
+              <Explain uri={uri()} />
+            </Match>
+            <Match when={route().page === "files"}>
+              <Files uri={uri()} />
             </Match>
             <Match when={route().page === "board"}>
               <Board />

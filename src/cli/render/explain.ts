@@ -3,8 +3,9 @@ import { count, duration, money, moneyKnown, percent, plural } from "../../core/
 import type { AgentRecord } from "../../core/views/agent.ts";
 import type { EventRef } from "../../core/views/event.ts";
 import type { Explanation } from "../../core/views/explain.ts";
+import { shareOf } from "../../core/views/explain-share.ts";
 import { type LostLine, SUMMED, type Summary } from "../../core/views/explain-summary.ts";
-import type { Finding, FindingKind } from "../../core/views/findings/finding.ts";
+import { FINDING_LABELS, type Finding, type FindingKind } from "../../core/views/findings/finding.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
 import { table } from "./table.ts";
@@ -13,20 +14,14 @@ import { labelOf } from "./tree.ts";
 type Look = Pick<Terminal, "colors" | "width">;
 type Records = ReadonlyMap<string, AgentRecord>;
 
-const MARKS: Readonly<Record<FindingKind, string>> = {
-  failed: "✖ failed",
-  interrupted: "■ interrupted",
-  missing: "? missing",
-  refused: "✖ refused",
-  unused: "○ unused result",
-  repeated: "= same prompt",
-  contended: "= same file",
-  looped: "↻ loop",
-  waited: "… waited",
-  silent: "… silent",
-  "cache-missed": "$ cache missed",
-  "context-full": "! context nearly full",
-  compacted: "! compacted",
+const MARKS: Readonly<Partial<Record<FindingKind, string>>> = {
+  failed: "✖",
+  refused: "✖",
+  interrupted: "■",
+  missing: "?",
+  repeated: "=",
+  contended: "=",
+  looped: "↻",
 };
 
 /** Pieces of evidence shown for one finding. */
@@ -54,7 +49,7 @@ function renderFinding({ kind, says, evidence, agents }: Finding, { colors }: Lo
   const paint = kind === "failed" || kind === "refused" ? colors.red : colors.yellow;
   const more = evidence.length - SHOWN;
   return [
-    `${paint(MARKS[kind])}  ${oneLine(says)}`,
+    `${paint(`${MARKS[kind] ?? "!"} ${FINDING_LABELS[kind]}`)}  ${oneLine(says)}`,
     ...evidence
       .slice(0, SHOWN)
       .flatMap(({ says: words, uri, ref, at }) => [
@@ -88,12 +83,11 @@ function timeOf({ time }: Explanation, records: Records, { colors, width }: Look
 }
 
 function costOf({ cost }: Explanation, records: Records, { colors, width }: Look): string {
-  const all = totalTokens(cost.total);
   const rows = cost.branches.map(({ uri, isOwn, usage }) => [
     { text: isOwn ? `${nameIn(records, uri)} (itself)` : nameIn(records, uri) },
     { text: count(totalTokens(usage)) },
     { text: money(usage.costUsd) },
-    { text: percent(shareOf(usage, cost.total, all)) },
+    { text: percent(shareOf(usage, cost.total)) },
   ]);
   const columns = [
     { title: "COST BY BRANCH", flex: true as const },
@@ -103,14 +97,6 @@ function costOf({ cost }: Explanation, records: Records, { colors, width }: Look
   ];
   return [...table(columns, rows, width, colors.dim), `${spent(cost.total)} in total`].join("\n");
 }
-
-/** By cost, or by tokens if a price is unknown. */
-const shareOf = (part: Usage, whole: Usage, tokens: number) =>
-  part.costUsd !== null && whole.costUsd !== null && whole.costUsd > 0
-    ? part.costUsd / whole.costUsd
-    : tokens === 0
-      ? 0
-      : totalTokens(part) / tokens;
 
 function nameIn(records: Records, uri: string): string {
   const record = records.get(uri);

@@ -1,4 +1,4 @@
-import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
+import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
 import { criticalPath, type Life, lifeOf, sharesOf, withLast } from "./critical-path.ts";
 import { contended } from "./findings/contended.ts";
 import { context } from "./findings/context.ts";
@@ -134,5 +134,4 @@ function branchesOf({ record, children }: Story): Branch[] {
   return [itself, ...below.sort((a, b) => weight(b.usage) - weight(a.usage))];
 }
 
-const weight = ({ costUsd, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) =>
-  costUsd ?? (inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens) / 1e9;
+const weight = (usage: Usage) => usage.costUsd ?? totalTokens(usage) / 1e9;

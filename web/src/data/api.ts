@@ -9,11 +9,13 @@ import type {
   Doctor,
   EventPage,
   Guard,
+  Explanation,
   Health,
   Message,
   Paged,
   SearchPage,
   SentEvent,
+  UsedFile,
   Why,
 } from "./types.ts";
 
@@ -90,6 +92,14 @@ export class Api {
 
   why(uri: string, signal?: AbortSignal): Promise<Why> {
     return this.#get(`${agentPath(uri)}/why`, {}, signal);
+  }
+
+  explain(uri: string, signal?: AbortSignal): Promise<Explanation> {
+    return this.#get(`${agentPath(uri)}/explain`, {}, signal);
+  }
+
+  files(uri: string, signal?: AbortSignal): Promise<Paged<UsedFile>> {
+    return this.#get(`${agentPath(uri)}/files`, {}, signal);
   }
 
   attach(uri: string, signal?: AbortSignal): Promise<Attach> {

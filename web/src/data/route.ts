@@ -6,6 +6,8 @@ export type Page =
   | "graph"
   | "agent"
   | "log"
+  | "explain"
+  | "files"
   | "requests"
   | "stats"
   | "health"
@@ -19,7 +21,17 @@ export interface Route {
   readonly params: Readonly<Record<string, string>>;
 }
 
-const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "requests", "card"];
+const WITH_URI: readonly Page[] = [
+  "tree",
+  "waterfall",
+  "graph",
+  "agent",
+  "log",
+  "explain",
+  "files",
+  "requests",
+  "card",
+];
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");

@@ -11,6 +11,11 @@ export { STATUSES } from "../../../src/core/link/status.ts";
 export type { AgentRecord, AgentTree } from "../../../src/core/views/agent.ts";
 export type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 export { shownText } from "../../../src/core/views/event.ts";
+export type { Explanation } from "../../../src/core/views/explain.ts";
+export { shareOf } from "../../../src/core/views/explain-share.ts";
+export type { FileUse, UsedFile } from "../../../src/core/views/files.ts";
+export type { Finding, FindingKind, Proof } from "../../../src/core/views/findings/finding.ts";
+export { FINDING_LABELS } from "../../../src/core/views/findings/finding.ts";
 export type { Message } from "../../../src/core/views/messages.ts";
 
 export interface Paged<T> {

@@ -84,6 +84,18 @@ export function ThreadHead(props: { thread: Thread }) {
             >
               Log
             </a>
+            <a
+              href={formatRoute({ page: "explain", uri: agent().uri })}
+              aria-current={route().page === "explain" ? "page" : undefined}
+            >
+              Explain
+            </a>
+            <a
+              href={formatRoute({ page: "files", uri: agent().uri })}
+              aria-current={route().page === "files" ? "page" : undefined}
+            >
+              Files
+            </a>
             <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>
           </nav>
         </div>

@@ -21,6 +21,22 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
+export const FINDING_LABELS: Readonly<Record<FindingKind, string>> = {
+  failed: "failed",
+  interrupted: "interrupted",
+  missing: "missing",
+  refused: "refused",
+  unused: "unused result",
+  repeated: "same prompt",
+  contended: "same file",
+  looped: "loop",
+  waited: "waited",
+  silent: "silent",
+  "cache-missed": "cache missed",
+  "context-full": "context nearly full",
+  compacted: "compacted",
+};
+
 /** Something that went wrong or was wasted, with the records that show it. */
 export interface Finding {
   readonly kind: FindingKind;

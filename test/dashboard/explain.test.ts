@@ -1,0 +1,74 @@
+/** The Explain and Files views of a thread. */
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openBrowser } from "./browser.ts";
+import { homeWith, type Running, serve } from "./server.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const FAILING = "claude://5891a169-1e39-4b84-8481-5552c2a22d13";
+const CLEAN = "claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30";
+const PATIENCE_MS = 60_000;
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/e-fail", "claude/a-single"]))]);
+  tab = await visit(browser, server.url);
+  await tab.goto("#/");
+  await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** For people who look at the pages: `LOOK=<folder>` keeps screenshots. */
+async function keep(name: string): Promise<void> {
+  if (process.env.LOOK === undefined) return;
+  for (const scheme of ["light", "dark"] as const) {
+    await tab.page.emulateMedia({ colorScheme: scheme });
+    await tab.page.screenshot({ path: join(process.env.LOOK, `${name}-${scheme}.png`) });
+  }
+}
+
+describe("the Explain view", () => {
+  it("lists what went wrong, with links to the agents and records", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/explain/${FAILING}`);
+    const findings = tab.page.locator(".findings > li");
+    await findings.first().waitFor();
+    expect(await findings.evaluateAll((all) => all.map((one) => one.getAttribute("data-kind")))).toEqual([
+      "failed",
+      "failed",
+      "failed",
+      "failed",
+    ]);
+    await keep("explain");
+    await findings.first().locator("ul a").first().click();
+    await tab.page.locator(".timeline .selected, .timeline [aria-current], .timeline").first().waitFor();
+    expect(new URL(tab.page.url()).hash).toMatch(/^#\/agent\/claude:\/\/5891a169[^?]*\?event=/);
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it("says so if there is nothing", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/explain/${CLEAN}`);
+    await tab.page.getByRole("heading", { name: "Nothing to report" }).waitFor();
+    expect(await tab.page.locator(".findings > li").count()).toBe(0);
+    expect(await tab.page.locator(".explain table").count()).toBe(2);
+    expect(tab.complaints).toEqual([]);
+  });
+});
+
+describe("the Files view", () => {
+  it("lists files, and who used them", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/files/${CLEAN}`);
+    const file = tab.page.locator(".used-files > li");
+    await file.first().waitFor();
+    expect(await file.locator("code").allTextContents()).toEqual(["/home/dev/trial/runs/a-single/repo/a.txt"]);
+    await file.getByRole("button").click();
+    expect(await file.locator("ul li").count()).toBe(1);
+    await keep("files");
+    expect(tab.complaints).toEqual([]);
+  });
+});

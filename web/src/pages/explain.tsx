@@ -1,0 +1,189 @@
+import "../styles/explain.css";
+import { createResource, For, Match, Show, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine, visible } from "../data/text.ts";
+import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
+import { useKeys } from "../state/keys.ts";
+import { go } from "../state/navigation.ts";
+import { api } from "../state/server.ts";
+import { type Thread, useThread } from "../state/thread.ts";
+import { agentName } from "../view/agent-name.ts";
+import { Failure } from "../view/failure.tsx";
+import { ThreadHead } from "../view/thread-head.tsx";
+
+/** What went wrong or was wasted in a thread, and where its time and cost went. */
+export default function ExplainPage(props: { uri: string }) {
+  const thread = useThread(() => props.uri);
+  const [found, { refetch }] = createResource(
+    () => props.uri,
+    (uri) => api.explain(uri),
+  );
+  useKeys({ r: () => void refetch(), u: () => go("tree", thread.root()) });
+  document.title = "Explain · retinue";
+  return (
+    <div class="page scroll explain">
+      <ThreadHead thread={thread} />
+      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
+        <Match when={found.latest}>
+          {(explained) => (
+            <>
+              <section>
+                <div class="page-head">
+                  <h2>{headOf(explained())}</h2>
+                  <button type="button" onClick={() => void refetch()}>
+                    Check again
+                  </button>
+                </div>
+                <ol class="findings">
+                  <For each={explained().findings}>
+                    {(finding) => <FindingView finding={finding} thread={thread} />}
+                  </For>
+                </ol>
+              </section>
+              <Times found={explained()} thread={thread} />
+              <Costs found={explained()} thread={thread} />
+            </>
+          )}
+        </Match>
+      </Switch>
+    </div>
+  );
+}
+
+function headOf({ findings, lost }: Explanation): string {
+  if (findings.length === 0) return "Nothing to report";
+  const spent = `${count(totalTokens(lost))} tokens, ${money(lost.costUsd)}`;
+  return `${plural(findings.length, "finding")}${lost.calls === 0 ? "" : ` · spent without a result: ${spent}`}`;
+}
+
+function AgentLink(props: { thread: Thread; uri: string }) {
+  return <a href={formatRoute({ page: "agent", uri: props.uri })}>{agentName(props.thread, props.uri)}</a>;
+}
+
+function FindingView(props: { finding: Finding; thread: Thread }) {
+  return (
+    <li data-kind={props.finding.kind}>
+      <div>
+        <span class="chip">{FINDING_LABELS[props.finding.kind]}</span>
+        <For each={props.finding.agents}>
+          {(uri, i) => (
+            <>
+              {i() > 0 ? ", " : ""}
+              <AgentLink thread={props.thread} uri={uri} />
+            </>
+          )}
+        </For>
+      </div>
+      <p>{visible(props.finding.says)}</p>
+      <ul>
+        <For each={props.finding.evidence}>{(proof) => <ProofView proof={proof} />}</For>
+      </ul>
+    </li>
+  );
+}
+
+function ProofView(props: { proof: Proof }) {
+  const place = () => {
+    const { ref } = props.proof;
+    if (ref === null) return "";
+    return "line" in ref ? `${ref.path}${ref.line === 0 ? "" : `:${ref.line}`}` : `${ref.path}:${ref.row}`;
+  };
+  return (
+    <li>
+      <Show when={props.proof.event} fallback={<span>{oneLine(props.proof.says, 300)}</span>}>
+        {(event) => (
+          <a href={formatRoute({ page: "agent", uri: props.proof.uri, params: { event: event() } })}>
+            {oneLine(props.proof.says, 300) || "record"}
+          </a>
+        )}
+      </Show>{" "}
+      <Show when={props.proof.at}>
+        <span class="muted">{dateAndTime(props.proof.at)}</span>
+      </Show>
+      <Show when={place()}>
+        <code>{visible(place())}</code>
+      </Show>
+    </li>
+  );
+}
+
+function Times(props: { found: Explanation; thread: Thread }) {
+  return (
+    <section>
+      <h2>Critical path · {duration(props.found.time.criticalMs)}</h2>
+      <p class="muted">
+        The agents that determined when the thread ended. If one of them had taken no time, at most its time here would
+        have been saved.
+      </p>
+      <div class="scroll-x">
+        <table>
+          <thead>
+            <tr>
+              <th>Agent</th>
+              <th class="number">At most saved</th>
+              <th class="number">Share</th>
+              <th class="number">Waited for agents</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={props.found.time.path}>
+              {({ uri, ms, share, waitedMs }) => (
+                <tr>
+                  <td>
+                    <AgentLink thread={props.thread} uri={uri} />
+                  </td>
+                  <td class="number">{duration(ms)}</td>
+                  <td class="number">{percent(share)}</td>
+                  <td class="number">{waitedMs === 0 ? "" : duration(waitedMs)}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Costs(props: { found: Explanation; thread: Thread }) {
+  const total = () => props.found.cost.total;
+  return (
+    <section>
+      <h2>
+        Cost by branch · {money(total().costUsd)}, {count(totalTokens(total()))} tokens
+      </h2>
+      <div class="scroll-x">
+        <table>
+          <thead>
+            <tr>
+              <th>Branch</th>
+              <th class="number">Tokens</th>
+              <th class="number">Cost</th>
+              <th class="number">Share</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={props.found.cost.branches}>
+              {({ uri, isOwn, usage }) => (
+                <tr>
+                  <td>
+                    <AgentLink thread={props.thread} uri={uri} />
+                    {isOwn ? " (itself)" : ""}
+                  </td>
+                  <td class="number">{count(totalTokens(usage))}</td>
+                  <td class="number">{money(usage.costUsd)}</td>
+                  <td class="number">{percent(shareOf(usage, total()))}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

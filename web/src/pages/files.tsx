@@ -1,0 +1,106 @@
+import "../styles/explain.css";
+import { createMemo, createResource, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { dateAndTime, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { visible } from "../data/text.ts";
+import type { FileUse, UsedFile } from "../data/types.ts";
+import { useKeys } from "../state/keys.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { api } from "../state/server.ts";
+import { type Thread, useThread } from "../state/thread.ts";
+import { agentName } from "../view/agent-name.ts";
+import { Failure } from "../view/failure.tsx";
+import { ThreadHead } from "../view/thread-head.tsx";
+
+const Diff = lazy(() => import("../view/diff.tsx"));
+
+/** The files that the agents of a thread read and changed. */
+export default function FilesPage(props: { uri: string }) {
+  const thread = useThread(() => props.uri);
+  const [found, { refetch }] = createResource(
+    () => props.uri,
+    (uri) => api.files(uri),
+  );
+  const onlyShared = () => route().params.shared === "1";
+  const all = createMemo(() => found.latest?.items ?? []);
+  const shown = createMemo(() => (onlyShared() ? all().filter(({ agents }) => agents.length > 1) : all()));
+  useKeys({ r: () => void refetch(), u: () => go("tree", thread.root()) });
+  document.title = "Files · retinue";
+  return (
+    <div class="page scroll files">
+      <ThreadHead thread={thread} />
+      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
+        <Match when={found.latest !== undefined && all().length === 0}>
+          <p class="muted">No tool call names a file. Files that shell commands use are not known.</p>
+        </Match>
+        <Match when={found.latest}>
+          <div class="page-head">
+            <h2>{plural(shown().length, "file")}</h2>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={onlyShared()}
+                onChange={(event) => setParams({ shared: event.currentTarget.checked ? "1" : null })}
+              />
+              Used by several agents
+            </label>
+          </div>
+          <ol class="used-files">
+            <For each={shown()}>{(file) => <FileView file={file} thread={thread} />}</For>
+          </ol>
+        </Match>
+      </Switch>
+    </div>
+  );
+}
+
+const summaryOf = ({ reads, writes, edits }: UsedFile) =>
+  [reads > 0 ? `read ${reads}×` : "", writes > 0 ? `written ${writes}×` : "", edits > 0 ? `edited ${edits}×` : ""]
+    .filter((text) => text !== "")
+    .join(" · ");
+
+function FileView(props: { file: UsedFile; thread: Thread }) {
+  const [open, setOpen] = createSignal(false);
+  return (
+    <li>
+      <button type="button" class="quiet" aria-expanded={open()} onClick={() => setOpen(!open())}>
+        <span class="twist">{open() ? "▾" : "▸"}</span> <code>{visible(props.file.path)}</code>
+      </button>
+      <span class="muted">{summaryOf(props.file) || "failed"}</span>
+      <Show when={props.file.agents.length > 1}>
+        <span class="chip">{plural(props.file.agents.length, "agent")}</span>
+      </Show>
+      <Show when={open()}>
+        <ul>
+          <For each={props.file.uses}>{(use) => <UseView use={use} thread={props.thread} />}</For>
+        </ul>
+      </Show>
+    </li>
+  );
+}
+
+function UseView(props: { use: FileUse; thread: Thread }) {
+  return (
+    <li>
+      <span>{props.use.kind}</span> by{" "}
+      <a href={formatRoute({ page: "agent", uri: props.use.uri, params: { event: props.use.event } })}>
+        {agentName(props.thread, props.use.uri)}
+      </a>{" "}
+      <span class="muted">
+        {props.use.tool ?? ""} · {dateAndTime(props.use.at)}
+        {props.use.isError ? " · failed" : ""}
+      </span>
+      <Show when={props.use.change}>
+        {(change) => (
+          <Suspense>
+            <Diff change={change()} />
+          </Suspense>
+        )}
+      </Show>
+    </li>
+  );
+}
