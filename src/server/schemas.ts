@@ -3,14 +3,12 @@ import * as v from "valibot";
 import { AGENT_KINDS, SOURCES } from "../core/facts/observation.ts";
 import { STATUSES } from "../core/link/status.ts";
 import { EVENT_KINDS } from "../core/views/event.ts";
-import { FILE_USES } from "../core/views/files.ts";
-import { FINDING_KINDS } from "../core/views/findings/finding.ts";
 import { SPAN_ENDS, SPAN_KINDS } from "../core/views/span.ts";
 import { GROUPS } from "../core/views/stats.ts";
 
 export const text = v.nullable(v.string());
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
+export const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
@@ -210,72 +208,6 @@ export const Why = v.pipe(
     statusEvidence: v.array(v.object({ at: time, says: v.string(), source: v.string(), from: text })),
   }),
   v.metadata({ ref: "Why" }),
-);
-
-const ref = v.nullable(
-  v.union([v.object({ path: v.string(), line: count }), v.object({ path: v.string(), row: v.string() })]),
-);
-export const Explanation = v.pipe(
-  v.object({
-    uri: v.string(),
-    agents: count,
-    findings: v.array(
-      v.object({
-        kind: v.picklist(FINDING_KINDS),
-        agents: v.array(v.string()),
-        says: v.string(),
-        evidence: v.array(v.object({ says: v.string(), uri: v.string(), event: text, ref, at: time })),
-        durationMs: v.nullable(v.number()),
-      }),
-    ),
-    lost: v.pipe(Usage, v.description("own usage of agents without a result, or whose result was not used")),
-    time: v.object({
-      criticalMs: v.nullable(v.number()),
-      path: v.array(v.object({ uri: v.string(), ms: v.number(), share: v.number(), waitedMs: v.number() })),
-    }),
-    cost: v.object({
-      total: Usage,
-      branches: v.array(v.object({ uri: v.string(), isOwn: v.boolean(), usage: Usage })),
-    }),
-  }),
-  v.metadata({ ref: "Explanation" }),
-);
-
-const change = v.nullable(
-  v.union([
-    v.object({
-      is: v.literal("edits"),
-      edits: v.array(v.object({ path: text, before: v.string(), after: v.string() })),
-    }),
-    v.object({ is: v.literal("patch"), patch: v.string() }),
-  ]),
-);
-export const Files = v.pipe(
-  v.object({
-    items: v.array(
-      v.object({
-        path: v.string(),
-        reads: count,
-        writes: count,
-        edits: count,
-        agents: v.array(v.string()),
-        uses: v.array(
-          v.object({
-            uri: v.string(),
-            kind: v.picklist(FILE_USES),
-            at: time,
-            event: v.string(),
-            ref,
-            tool: text,
-            isError: v.boolean(),
-            change: v.pipe(change, v.description("shortened if it is long")),
-          }),
-        ),
-      }),
-    ),
-    next: v.null(),
-  }),
-  v.metadata({ ref: "Files" }),
 );
 
 export const Attach = v.pipe(

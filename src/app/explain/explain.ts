@@ -1,4 +1,4 @@
-import { type AgentKey, nativeCall, placeOf } from "../../core/facts/ids.ts";
+import { type AgentKey, placeOf } from "../../core/facts/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
 import { type Explanation, explainTree } from "../../core/views/explain.ts";
 import { filesOf, type UsedFile } from "../../core/views/files.ts";
@@ -21,13 +21,6 @@ export async function explainAgent(library: Library, forest: Forest, root: Agent
     now: forest.now,
     windowOf: contextWindow,
     spansOf: (uri) => spans.get(uri) ?? [],
-    refusedBy: (uri) =>
-      (agentAt(uri)?.refused ?? []).map(({ call, tool, agentType, prompt }) => ({
-        callId: nativeCall(call),
-        tool,
-        type: agentType,
-        prompt,
-      })),
     statedOf: (uri) => {
       const end = agentAt(uri)?.statements.findLast(({ state }) => state === "errored" || state === "shutdown");
       return end === undefined ? null : { says: end.says, place: placeOf(end.id) };

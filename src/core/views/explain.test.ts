@@ -52,7 +52,7 @@ function story(id: string, { record = {}, events = [], calls = [], children = []
     sessionId: id,
   };
   const times = { startedAt: iso(0), endedAt: iso(10), lastActivityAt: iso(10), durationMs: 10_000, cwd: "/work" };
-  const status = { status: "completed", statusReason: "", activity: null } as const;
+  const status = { status: "completed", statusReason: "", activity: null, refused: [] } as const;
   return {
     record: { ...blank, ...times, ...status, usage, ...record } as AgentRecord,
     product: "Toy",
@@ -86,7 +86,6 @@ const explained = (of: Story, more: Partial<ExplainInput> = {}) =>
     now: T0 + 3_600_000,
     windowOf: () => null,
     spansOf: () => [],
-    refusedBy: () => [],
     statedOf: () => null,
     ...more,
   }).findings.map(({ kind, agents, durationMs, evidence }) => ({
@@ -129,12 +128,20 @@ describe("findings", () => {
       now: T0,
       windowOf: () => null,
       spansOf: () => [],
-      refusedBy: () => [],
       statedOf: stated,
     });
     expect(findings[0]?.evidence).toMatchObject([
       { says: "the log says error", ref: { path: "/tmp/task.log", line: 0 } },
     ]);
+  });
+
+  it("report refused spawn calls", () => {
+    const refused = [{ toolCallId: "1", at: null, type: "worker", description: null, reason: "limit reached" }];
+    const asked = story("a", {
+      record: { refused },
+      events: [call("1", "Task", {}), result("1", "limit reached", true)],
+    });
+    expect(explained(asked)).toEqual([{ kind: "refused", agents: ["a"], durationMs: null, events: ["a#0", "a#1"] }]);
   });
 
   it("report a result after the last request of the parent", () => {

@@ -3,7 +3,7 @@ import { criticalPath, type Life, lifeOf, sharesOf, withLast } from "./critical-
 import { contended } from "./findings/contended.ts";
 import { context } from "./findings/context.ts";
 import { endings } from "./findings/endings.ts";
-import { FINDING_KINDS, type Finding, type RefusedSpawn, type Subject, type Surroundings } from "./findings/finding.ts";
+import { FINDING_KINDS, type Finding, type Subject, type Surroundings } from "./findings/finding.ts";
 import { looped } from "./findings/looped.ts";
 import { refusals } from "./findings/refusals.ts";
 import { repeated } from "./findings/repeated.ts";
@@ -53,21 +53,17 @@ const LOST = new Set(["failed", "interrupted", "unused"]);
 export interface ExplainInput extends Surroundings {
   readonly story: Story;
   readonly spansOf: (uri: string) => readonly Span[];
-  readonly refusedBy: (uri: string) => readonly RefusedSpawn[];
   readonly statedOf: (uri: string) => Subject["stated"];
 }
 
 /** Computed from records alone. */
-export function explainTree({ story, spansOf, refusedBy, statedOf, ...around }: ExplainInput): Explanation {
+export function explainTree({ story, spansOf, statedOf, ...around }: ExplainInput): Explanation {
   const all = [...everyone(story)];
   const parents = new Map(all.flatMap((one) => one.children.map((child) => [child.record.uri, one] as const)));
   const findings = all.flatMap((one) => {
     const { uri } = one.record;
     const parent = parents.get(uri) ?? null;
-    return findingsOf(
-      { story: one, parent, spans: spansOf(uri), refused: refusedBy(uri), stated: statedOf(uri) },
-      around,
-    );
+    return findingsOf({ story: one, parent, spans: spansOf(uri), stated: statedOf(uri) }, around);
   });
   const order = (finding: Finding) => FINDING_KINDS.indexOf(finding.kind);
   const lost = new Set(findings.flatMap(({ kind, agents }) => (LOST.has(kind) ? agents : [])));

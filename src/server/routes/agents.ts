@@ -18,6 +18,7 @@ import { messagesIn } from "../../core/views/messages.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
 import { checked, describeResponse } from "../describe.ts";
+import { Explanation, Files } from "../explain-schemas.ts";
 import { refusal } from "../failures.ts";
 import {
   AgentTree,
@@ -25,8 +26,6 @@ import {
   Event,
   Events,
   EventsQuery,
-  Explanation,
-  Files,
   Messages,
   Spans,
   SpansQuery,

@@ -59,20 +59,11 @@ export interface Proof {
   readonly at: string | null;
 }
 
-/** A rejected spawn call. */
-export interface RefusedSpawn {
-  readonly callId: string;
-  readonly tool: string;
-  readonly type: string | null;
-  readonly prompt: string | null;
-}
-
 /** An agent and what findings about it are computed from. */
 export interface Subject {
   readonly story: Story;
   readonly parent: Story | null;
   readonly spans: readonly Span[];
-  readonly refused: readonly RefusedSpawn[];
   /** The last statement of another source about its end, such as a log; null if there is none. */
   readonly stated: { readonly says: string; readonly place: string } | null;
 }

@@ -1,19 +1,20 @@
-import { type Finding, lineOf, nameOf, proofOf, type Subject, stepOfCall } from "./finding.ts";
+import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject, stepOfCall } from "./finding.ts";
 
 /** Spawn calls that were refused or denied: the agents never existed. */
-export function refusals({ story: { record, steps }, refused }: Subject): Finding[] {
-  return refused.map(({ callId, tool, type, prompt }) => {
-    const [call, result] = [stepOfCall(steps, callId, "toolCall"), stepOfCall(steps, callId, "toolResult")];
-    const why = lineOf(result?.event.text ?? null);
-    const what = type ?? lineOf(prompt);
+export function refusals({ story: { record, steps } }: Subject): Finding[] {
+  return record.refused.map(({ toolCallId, at, type, description, reason }) => {
+    const [call, result] = [stepOfCall(steps, toolCallId, "toolCall"), stepOfCall(steps, toolCallId, "toolResult")];
+    const why = lineOf(reason ?? result?.event.text ?? null);
+    const what = lineOf(description ?? type ?? call?.event.tool?.name ?? null);
+    const found = [
+      ...(call === undefined ? [] : [proofOf(call, `call ${toolCallId}`)]),
+      ...(result === undefined ? [] : [proofOf(result, why)]),
+    ];
     return {
       kind: "refused",
       agents: [record.uri],
-      says: `${nameOf(record)} asked for an agent (${what === "" ? tool : what}) and was refused${why === "" ? "" : `: ${why}`}`,
-      evidence: [
-        ...(call === undefined ? [] : [proofOf(call, `call ${callId} of ${tool}`)]),
-        ...(result === undefined ? [] : [proofOf(result, why)]),
-      ],
+      says: `${nameOf(record)} asked for an agent${what === "" ? "" : ` (${what})`} and was refused${why === "" ? "" : `: ${why}`}`,
+      evidence: found.length > 0 ? found : [{ ...proofOfAgent(record, why), at }],
       durationMs: null,
     };
   });
