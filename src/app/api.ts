@@ -12,13 +12,14 @@ import type { AgentRun, RunOptions } from "./runs/agent-run.ts";
 
 export type { Tokens, Usage } from "../core/facts/usage.ts";
 export type { Status, StatusSource } from "../core/link/status.ts";
-export type { ToolCall, ToolDecision } from "../core/ports/control.ts";
+export type { PermissionReply, ToolCall, ToolDecision } from "../core/ports/control.ts";
 export type { AgentRecord, AgentTree, LinkRecord } from "../core/views/agent.ts";
 export type { AgentEvent, EventKind, EventSpawn, EventTool } from "../core/views/event.ts";
 export { Failure } from "./failure.ts";
 export type { ThreadFilter } from "./ingest/library.ts";
 export type { AgentRun, RunOptions } from "./runs/agent-run.ts";
 export { NotSupported } from "./runs/not-supported.ts";
+export type { Permission, PermissionAnswer, PermissionHandler } from "./runs/permissions.ts";
 
 export interface OpenOptions {
   /** The home folder to read; default: the user's. */

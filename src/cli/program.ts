@@ -137,6 +137,10 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     )
     .argument("<command...>", "the command and its arguments, preferably after --")
     .option("--events", "print events instead of the command's output")
+    .option(
+      "--control",
+      "control the command's input: its agents can be stopped, sent messages and given permissions from watch and the dashboard (claude -p)",
+    )
     .addOption(
       new Option(
         "--format <format>",

@@ -54,6 +54,16 @@ export async function until(
   throw new Error(`it did not come about: ${what.toString()}; instead: ${JSON.stringify(instead())}`);
 }
 
+/** The first result that is not nullish. */
+export async function eventually<T>(look: () => Promise<T>): Promise<NonNullable<T>> {
+  let found: T | undefined;
+  await until(async () => {
+    found = await look();
+    return found !== null && found !== undefined;
+  });
+  return found as NonNullable<T>;
+}
+
 export interface Message {
   readonly type: string;
   readonly id: string;

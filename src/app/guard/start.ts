@@ -1,5 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { hasLimits, type Limits, limitsSpending, NO_LIMITS } from "../../core/guard/limits.ts";
+import { shareRun } from "../control/run-owner.ts";
+import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { live } from "../live/live.ts";
 import { openLibrary } from "../open.ts";
@@ -16,6 +18,8 @@ export interface GuardedStart {
   readonly output: Writable | null;
   /** Null if it has no text. */
   readonly stdin: Readable | null;
+  /** Other processes of the user may control it, and answer its permission requests. */
+  readonly isControlled?: boolean;
   /** Limits of the command line. */
   readonly given: Limits | null;
   readonly notify: (text: string) => void;
@@ -26,7 +30,7 @@ export interface GuardedStart {
  * are installed. Without limits, and if they cannot be read, the command is started as it is.
  */
 export async function startGuarded(launch: Launch, options: GuardedStart): Promise<Running> {
-  const { output, stdin, given, notify } = options;
+  const { output, stdin, given, notify, isControlled = false } = options;
   // Hooks of the command inherit it.
   const env = given === null ? options.env : { ...options.env, [LIMITS_VARIABLE]: JSON.stringify(given) };
   const limits = await limitsInForce(env).catch((error: Error) => {
@@ -34,20 +38,33 @@ export async function startGuarded(launch: Launch, options: GuardedStart): Promi
     notify(`limits are not enforced: ${error.message}`);
     return NO_LIMITS;
   });
-  if (!hasLimits(limits)) return start(launch, { env, output });
-  const own = controlled(launch);
+  const own = controlled(launch, isControlled);
+  if (isControlled && own === null)
+    throw new Failure("usage", `this command of ${launch.provider.product} cannot be controlled`, [
+      "docs/live-sources.md lists the commands that can",
+    ]);
+  const shared = async (running: Running) => {
+    if (isControlled) await shareRun(env, running);
+    return running;
+  };
+  if (!hasLimits(limits))
+    return own !== null && isControlled
+      ? shared(await startControlled(own, stdin, { env, output }))
+      : start(launch, { env, output });
   const guard = own?.control.interception?.guard;
   if (own === null || guard === undefined) {
     if (given !== null)
       notify(
         `this command of ${launch.provider.product} does not announce its calls: its limits are enforced only by retinue's hooks (retinue hooks install ${launch.provider.name})`,
       );
-    return start(launch, { env, output });
+    return own !== null && isControlled
+      ? shared(await startControlled(own, stdin, { env, output }))
+      : start(launch, { env, output });
   }
   const provider = launch.provider.name;
   const { interceptor, onLine } = guardRun(env, limits, { provider, guard, warn: notify });
   const interception = { interceptors: [interceptor], onFault: notify };
-  const running = await startControlled(own, stdin, { env, output, interception, onLine });
+  const running = await shared(await startControlled(own, stdin, { env, output, interception, onLine }));
   if (limitsSpending(limits)) void feed(env, running).catch((error: Error) => noteTrouble(env, error));
   return running;
 }

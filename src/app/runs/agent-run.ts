@@ -1,14 +1,15 @@
-import { nativeCall, partsOf } from "../../core/facts/ids.ts";
+import { partsOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
-import type { Control, ControlMessage, ToolCall, ToolDecision } from "../../core/ports/control.ts";
+import type { ToolCall, ToolDecision } from "../../core/ports/control.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { openLibrary } from "../open.ts";
-import { resolve } from "../query/resolve.ts";
 import { loadSettings } from "../settings/settings.ts";
+import type { Channel } from "./channel.ts";
 import { NotSupported } from "./not-supported.ts";
+import type { PermissionHandler } from "./permissions.ts";
 import { launchOf, type Running, start, withJsonInput } from "./run.ts";
 import { runEvents } from "./run-events.ts";
 
@@ -26,6 +27,16 @@ export interface RunOptions {
   readonly onToolCall?: (call: ToolCall) => ToolDecision | Promise<ToolDecision>;
   /** How long `onToolCall` may take; default: 30 seconds. */
   readonly answerMs?: number;
+  /**
+   * Answers the permission requests of the agent and of the agents below it. Without it, the product decides by its
+   * rules alone, and denies what needs a person. If the product cannot ask, `run` rejects with `NotSupported`.
+   */
+  readonly onPermission?: PermissionHandler;
+  /**
+   * Lets `watch` and the dashboard of this user control the run, and answer the permission requests that `onPermission`
+   * leaves open.
+   */
+  readonly isShared?: boolean;
   /** Receives a sentence when a decision failed or was late. */
   readonly notify?: (text: string) => void;
 }
@@ -44,6 +55,11 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
   /** Interrupts the current turn. */
   interrupt(): Promise<void>;
   /**
+   * Continues an agent below it that has ended or still runs, with its history. Products offer this only to the main
+   * agent, so the main agent gets a message that asks it to; it may decide otherwise.
+   */
+  continueAgent(agentId: string, text: string): Promise<void>;
+  /**
    * Answers a tool call in place of the tool: the tool does not run, and the model receives `content` as an error result
    * of the call, with a prefix of the product. It is not a successful result; no product accepts one. Possible only
    * while `onToolCall` decides about this call; its later decision is ignored. Rejects otherwise.
@@ -55,44 +71,39 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
 /** Runs an agent's command with machine-readable output and, if the product supports it, machine-readable input. */
 export async function run(
   command: readonly string[],
-  { cwd, env = process.env, signal, onToolCall, answerMs, notify }: RunOptions = {},
+  { cwd, env = process.env, signal, onToolCall, answerMs, notify, onPermission, isShared = false }: RunOptions = {},
 ): Promise<AgentRun> {
   const { launch, control } = withJsonInput(launchOf(command));
+  const asksPermissions = onPermission !== undefined || isShared;
+  const asks = asksPermissions ? control?.permissions : undefined;
+  if (asksPermissions && asks === undefined) throw new NotSupported(launch.provider.product, "ask for permissions");
   const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
-  const pending = new Map<string, (error: string | null) => void>();
-  const onLine = (line: string) => {
-    const response = control?.responseIn(line) ?? null;
-    if (response !== null) pending.get(response.id)?.(response.error);
-  };
+  const decide = onToolCall === undefined ? [] : [{ decide: onToolCall }];
   let controlled: ControlledRun | null = null;
   try {
-    const running = await start(launch, {
-      env,
-      output: null,
-      listens: true,
-      onLine,
-      onIdle: () => controlled?.endIfOver(),
-      control,
-      ...(onToolCall === undefined
-        ? {}
-        : {
-            interception: {
-              interceptors: [{ decide: onToolCall }],
-              ...(answerMs === undefined ? {} : { answerMs }),
-              ...(notify === undefined ? {} : { onFault: notify }),
-            },
-          }),
-      ...(cwd === undefined ? {} : { cwd }),
-    });
-    signal?.addEventListener("abort", () => running.kill("SIGTERM"), { once: true });
-    controlled = new ControlledRun(
-      running,
-      library,
-      control,
-      launch.provider.product,
-      pending,
-      onToolCall !== undefined,
+    const running = await start(
+      { ...launch, command: asks?.enable(launch.command) ?? launch.command },
+      {
+        env,
+        output: null,
+        listens: true,
+        control,
+        onIdle: () => controlled?.endIfOver(),
+        onPermission,
+        interception: {
+          interceptors: decide,
+          ...(answerMs === undefined ? {} : { answerMs }),
+          ...(notify === undefined ? {} : { onFault: notify }),
+        },
+        ...(cwd === undefined ? {} : { cwd }),
+      },
     );
+    signal?.addEventListener("abort", () => running.kill("SIGTERM"), { once: true });
+    controlled = new ControlledRun(running, library, launch.provider.product);
+    if (isShared) await (await import("../control/run-owner.ts")).shareRun(env, running);
+    if (control?.first != null) await running.channel?.send(control.first);
+    // Products that do not read stdin must not wait for it.
+    if (control === null) running.endInput();
     return controlled;
   } catch (error) {
     library.close();
@@ -103,32 +114,16 @@ export async function run(
 class ControlledRun implements AgentRun {
   readonly #running: Running;
   readonly #library: Library;
-  readonly #control: Control | null;
   readonly #product: string;
-  readonly #pending: Map<string, (error: string | null) => void>;
-  readonly #intercepts: boolean;
   /** When a message was last sent. */
   #sentAt = 0;
   /** The end of the last turn whose events the consumer has seen; null before that. */
   #overAt: number | null = null;
 
-  constructor(
-    running: Running,
-    library: Library,
-    control: Control | null,
-    product: string,
-    pending: Map<string, (error: string | null) => void>,
-    intercepts: boolean,
-  ) {
+  constructor(running: Running, library: Library, product: string) {
     this.#running = running;
     this.#library = library;
-    this.#control = control;
     this.#product = product;
-    this.#pending = pending;
-    this.#intercepts = intercepts;
-    if (control?.first != null) running.write(control.send(control.first).line);
-    // Products that do not read stdin must not wait for it.
-    if (control === null) running.endInput();
   }
 
   get uri(): Promise<string | null> {
@@ -157,49 +152,30 @@ class ControlledRun implements AgentRun {
 
   /** The turn is over, no agent runs, and the consumer has seen all events and sent nothing since. */
   endIfOver(): void {
-    if (this.#overAt !== null && this.#overAt >= this.#sentAt && this.#running.isIdle) this.#running.endInput();
+    if (this.#overAt !== null && this.#overAt >= this.#sentAt && this.#running.channel?.isIdle !== false)
+      this.#running.endInput();
   }
 
-  send = (text: string) => {
-    this.#sentAt = Date.now();
-    return this.#send("hear more", this.#control?.send(text));
-  };
-  interrupt = () => this.#send("interrupt its turn", this.#control?.interrupt?.());
-  stop = (agentId: string) => this.#send("stop an agent", this.#control?.stop?.(agentId));
-
-  async injectToolResult(callId: string, content: string): Promise<void> {
-    if (!this.#intercepts) throw new NotSupported(this.#product, "accept a tool result without onToolCall");
-    if (!this.#running.denyCall(callId, content))
-      throw new Error(`the call ${callId} does not wait for a decision: it has run, or was decided before`);
-  }
-
-  async background(agentId: string): Promise<void> {
-    const what = "move an agent to the background";
-    const background = this.#control?.background;
-    if (background === undefined) throw new NotSupported(this.#product, what);
-    const { key } = resolve(this.#library, `${await this.uri}/${agentId}`);
-    const call =
-      this.#library
-        .forestOf([key])
-        .agents.get(key)
-        ?.evidence.find((e) => e.call !== null)?.call ?? null;
-    if (call === null) throw new Error(`the spawn call of ${agentId} is unknown`);
-    return this.#send(what, background(nativeCall(call)));
-  }
+  send = (text: string) => this.#message("hear more", (channel) => channel.send(text));
+  continueAgent = (agentId: string, text: string) =>
+    this.#message("continue an agent", (channel) => channel.continueAgent(agentId, text));
+  interrupt = () => this.#control("interrupt its turn", (channel) => channel.interrupt());
+  stop = (agentId: string) => this.#control("stop an agent", (channel) => channel.stop(agentId));
+  background = (agentId: string) =>
+    this.#control("move an agent to the background", (channel) => channel.background(agentId));
+  injectToolResult = (callId: string, content: string) =>
+    this.#control("accept a tool result", (channel) => channel.injectToolResult(callId, content));
 
   kill = (signal: NodeJS.Signals = "SIGTERM") => this.#running.kill(signal);
 
-  /** Resolves when the product has accepted the request; rejects with its error. */
-  async #send(what: string, message: ControlMessage | undefined): Promise<void> {
-    if (message === undefined) throw new NotSupported(this.#product, what);
-    const acknowledged =
-      message.id === null
-        ? null
-        : new Promise<string | null>((resolve) => this.#pending.set(message.id ?? "", resolve));
-    const write = message.id === null ? this.#running.sendMessage : this.#running.write;
-    if (!write(message.line)) throw new Error(`${this.#product} no longer reads its input`);
-    const error =
-      acknowledged === null ? null : await Promise.race([acknowledged, this.#running.ended.then(() => null)]);
-    if (error !== null) throw new Error(`${this.#product} cannot ${what}: ${error}`);
+  #message(what: string, act: (channel: Channel) => Promise<void>): Promise<void> {
+    this.#sentAt = Date.now();
+    return this.#control(what, act);
+  }
+
+  async #control(what: string, act: (channel: Channel) => Promise<void>): Promise<void> {
+    const { channel } = this.#running;
+    if (channel === null) throw new NotSupported(this.#product, what);
+    return act(channel);
   }
 }

@@ -10,14 +10,17 @@ export interface Controlled {
 
 /**
  * A command of a user whose stdin retinue controls, while its output stays what it would be. Null if the product does
- * not support it for this command, or if whoever runs the command controls it.
+ * not support it for this command, or if whoever runs the command controls it. `asksPermissions`: it asks for
+ * permissions instead of denying what needs one.
  */
-export function controlled(launch: Launch): Controlled | null {
+export function controlled(launch: Launch, asksPermissions = false): Controlled | null {
   const { wrapping } = launch;
   const control = wrapping?.control ?? null;
   if (wrapping === null || control === null || control.isFed) return null;
+  const asking = asksPermissions ? control.permissions?.enable(control.withJsonInput) : undefined;
+  const command = asking ?? control.withJsonInput;
   return {
-    launch: { ...launch, command: control.withJsonInput, wrapping: { ...wrapping, printsJson: true } },
+    launch: { ...launch, command, given: launch.command, wrapping: { ...wrapping, printsJson: true } },
     control,
   };
 }
@@ -34,7 +37,7 @@ export async function startControlled(
   const text = stdin === null ? "" : await textOf(stdin);
   let running: Running | null = null;
   running = await start(launch, { ...options, listens: true, control, onIdle: () => running?.endInput() });
-  running.sendMessage(control.send(control.withInput(control.first, text)).line);
+  await running.channel?.send(control.withInput(control.first, text));
   return running;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
-import type { AgentKey } from "../../core/facts/ids.ts";
-import type { Control, Turns } from "../../core/ports/control.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
+import type { Control } from "../../core/ports/control.ts";
 import type { Provider, Wrapping } from "../../core/ports/provider.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
@@ -11,7 +11,7 @@ import { type WrapOptions, type Wrapped, wrap } from "../../transports/wrapped.t
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { ownModule } from "../own-files.ts";
-import { AnnouncedCalls, type InterceptionOptions } from "./interception.ts";
+import { Channel, type ChannelOptions } from "./channel.ts";
 import { NotSupported } from "./not-supported.ts";
 import { RunOutput } from "./run-output.ts";
 import type { RunInProgress } from "./run-standby.ts";
@@ -54,18 +54,14 @@ export function withJsonInput(launch: Launch): { readonly launch: Launch; readon
   return { launch: control === null ? withOutput : { ...withOutput, command: control.withJsonInput }, control };
 }
 
-export interface Running extends Pick<Wrapped, "pid" | "ended" | "write" | "endInput" | "kill"> {
+export interface Running extends Pick<Wrapped, "pid" | "ended" | "endInput" | "kill"> {
   /** The thread, once known; null if the command ended without naming one. */
   readonly thread: Promise<AgentKey | null>;
-  /** Writes a message for the main agent, which begins a turn. */
-  sendMessage(line: string): boolean;
-  /** Whether it only waits for input. If it does not say, this is assumed. */
-  readonly isIdle: boolean;
-  /** Denies an announced call that waits for a decision, with this text. False if it does not wait. */
-  denyCall(callId: string, text: string): boolean;
+  /** If retinue controls its stdin. */
+  readonly channel: Channel | null;
 }
 
-export interface StartOptions {
+export interface StartOptions extends ChannelOptions {
   readonly env: Env;
   readonly output: Writable | null;
   readonly cwd?: string;
@@ -75,23 +71,24 @@ export interface StartOptions {
   readonly onLine?: (line: string) => void;
   /** If retinue controls stdin: what it may write, and what is printed in place of a line. */
   readonly control?: Control | null;
-  /** Decides about tool calls; needs `control`. */
-  readonly interception?: InterceptionOptions;
-  /** Called when it only waits for input; needs `control`. */
-  readonly onIdle?: () => void;
 }
-
-/** How long a turn that is expected to begin by itself may take to begin. */
-const RESUME_MS = 15_000;
 
 /**
  * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
  * line does.
  */
 export async function start({ command, given, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
-  const { env, cwd = process.cwd(), onLine: hear, control = null, interception, onIdle, ...rest } = options;
-  const intercepts = interception !== undefined && interception.interceptors.length > 0;
-  if (intercepts && control?.interception === undefined)
+  const {
+    env,
+    cwd = process.cwd(),
+    control = null,
+    interception,
+    onIdle,
+    onPermission,
+    onLine: hear,
+    ...rest
+  } = options;
+  if ((interception?.interceptors.length ?? 0) > 0 && control?.interception === undefined)
     throw new NotSupported(provider.product, "ask about its tool calls");
   const name = runName();
   const printsJson = wrapping?.printsJson === true;
@@ -109,12 +106,10 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
       began: { command, cwd, process: markOf(pid) },
     } satisfies RunInProgress),
   });
-  let calls: AnnouncedCalls | null = null;
-  const idle = control === null ? null : new Idle(control.turns(), onIdle ?? (() => {}));
+  let channel: Channel | null = null;
   const onLine = (line: string) => {
     output.line(line);
-    calls?.onLine(line);
-    idle?.onLine(line);
+    channel?.onLine(line);
     hear?.(line);
   };
   const wrapped = await wrap({
@@ -126,75 +121,17 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
     ...(reads ? { onLine, standby } : {}),
   } satisfies WrapOptions);
   output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
-  if (intercepts && control?.interception !== undefined) {
-    const record = (line: string) => output.line(line);
-    calls = new AnnouncedCalls(provider.name, control.interception, interception, wrapped, record);
-    calls.begin();
-  }
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
     return end;
   });
-  const { pid, kill } = wrapped;
-  return {
-    pid,
-    kill,
-    write: wrapped.write,
-    sendMessage: (line) => {
-      idle?.sent();
-      return wrapped.write(line);
-    },
-    get isIdle() {
-      return idle?.isIdle ?? true;
-    },
-    ended,
-    thread: output.thread,
-    denyCall: (callId, text) => calls?.deny(callId, text) === true,
-    endInput: () => {
-      calls?.end();
-      wrapped.endInput();
-    },
-  };
-}
-
-/** Whether a run only waits for input, and for how long a turn was expected to begin by itself. */
-class Idle {
-  readonly #turns: Turns;
-  readonly #onIdle: () => void;
-  #timer: NodeJS.Timeout | null = null;
-  #isOverdue = false;
-
-  constructor(turns: Turns, onIdle: () => void) {
-    this.#turns = turns;
-    this.#onIdle = onIdle;
+  if (control !== null) {
+    const ends = { provider, control, input: wrapped, ended, record: (line: string) => output.line(line) };
+    channel = new Channel(ends, { interception, onIdle, onPermission });
+    void output.thread.then((thread) => thread !== null && channel?.permissions.setSession(partsOf(thread).thread));
   }
-
-  get isIdle(): boolean {
-    return this.#turns.state === "idle" || this.#isOverdue;
-  }
-
-  sent(): void {
-    this.#turns.sent();
-    this.#settle();
-  }
-
-  onLine(line: string): void {
-    const before = this.#turns.state;
-    this.#turns.onLine(line);
-    if (this.#turns.state !== before) this.#settle();
-  }
-
-  #settle(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#isOverdue = false;
-    if (this.#turns.state === "idle") this.#onIdle();
-    if (this.#turns.state !== "resuming") return;
-    this.#timer = setTimeout(() => {
-      this.#isOverdue = true;
-      this.#onIdle();
-    }, RESUME_MS).unref();
-  }
+  const endInput = () => (channel === null ? wrapped.endInput() : channel.close());
+  return { pid: wrapped.pid, kill: wrapped.kill, ended, endInput, thread: output.thread, channel };
 }
 
 /** Sorts by time in listings. */

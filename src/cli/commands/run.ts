@@ -11,6 +11,7 @@ export interface RunOptions {
   readonly events?: boolean;
   readonly format?: (typeof EVENT_FORMATS)[number];
   readonly limit?: readonly string[];
+  readonly control?: boolean;
 }
 
 /**
@@ -19,7 +20,7 @@ export interface RunOptions {
  */
 export async function run(context: Context, command: readonly string[], options: RunOptions): Promise<void> {
   const { env, terminal } = context;
-  const given = limitsGiven(options.limit);
+  const limits = limitsGiven(options.limit);
   const { endAs, forwardSignals, launchOf, withJsonOutput } = await import("../../app/runs/run.ts");
   const { startGuarded } = await import("../../app/guard/start.ts");
   const printsEvents = options.events === true || context.json;
@@ -34,9 +35,11 @@ export async function run(context: Context, command: readonly string[], options:
     env,
     output: printsEvents ? null : process.stdout,
     stdin: process.stdin.isTTY ? null : process.stdin,
-    given,
+    given: limits,
+    isControlled: options.control === true,
     notify: terminal.notify,
   }).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof Failure) throw error;
     process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
     terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
     return null;

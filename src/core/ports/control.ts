@@ -22,19 +22,59 @@ export interface Control {
   background?(call: string): ControlMessage;
   /** The response in a printed line, if it is one: the id of the message and its error. */
   responseIn(line: string): { readonly id: string; readonly error: string | null } | null;
-  /** Derives from the printed lines whether the run waits for input. */
-  turns(): Turns;
+  /** The message by which the main agent is asked to continue an agent below it with this text. */
+  continueAgent?(agent: string, text: string): ControlMessage;
+  /** Derives the state of the run from the printed lines. */
+  track(): RunTracker;
   /** How to decide about tool calls before they run. */
   readonly interception?: Interception;
+  /** How to answer its permission requests. */
+  readonly permissions?: PermissionRequests;
 }
 
 /** The state of a run: `idle` if it only waits for input; `resuming` if it will begin a turn by itself. */
-export interface Turns {
+export interface RunTracker {
   readonly state: "busy" | "resuming" | "idle";
+  /** The spawn call of an agent; null if unknown. */
+  spawnCall(agent: string): string | null;
   onLine(line: string): void;
   /** A message was sent. */
   sent(): void;
 }
+
+/** A product that asks for permissions in its output, and reads the answers from its stdin. */
+export interface PermissionRequests {
+  /** The command with the options that make it ask; the same if it has other rules for permissions already. */
+  enable(command: readonly string[]): readonly string[];
+  /** The request in a printed line, if it is one. */
+  askedIn(line: string): AskedPermission | null;
+  /** The id of a request that is no longer open, if the line says so. */
+  closedIn(line: string): string | null;
+  /** The line that answers a request. */
+  answer(asked: AskedPermission, reply: PermissionReply, text: string | null): string;
+}
+
+/** A permission that an agent waits for. */
+export interface AskedPermission {
+  /** The product's id of the request. */
+  readonly id: string;
+  readonly sessionId: string | null;
+  /** Null for the main agent. */
+  readonly agentId: string | null;
+  /** The name of the tool, or of the kind of permission. */
+  readonly tool: string;
+  /** Everything that the product states about what it would do. */
+  readonly input: JsonObject;
+  /** The tool call; null if unknown. */
+  readonly callId: string | null;
+  /** The answers that the product accepts. */
+  readonly replies: readonly PermissionReply[];
+  /** What `always` would allow from now on. */
+  readonly always: readonly string[];
+}
+
+/** `once`: this call. `always`: this call and similar ones, by a rule of the product. `reject`: the call does not run. */
+export type PermissionReply = "once" | "always" | "reject";
 
 /** A line for the product's stdin. Messages with an id are acknowledged. */
 export interface ControlMessage {

@@ -3,10 +3,12 @@ import type {
   Control,
   ControlMessage,
   Interception,
+  PermissionRequests,
+  RunTracker,
   ToolDecision,
-  Turns,
 } from "../../core/ports/control.ts";
 import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import { hasFlag } from "../kit/command.ts";
 import { runGuard } from "./run-guard.ts";
 import { AGENT_TOOLS } from "./spawns.ts";
 
@@ -30,15 +32,26 @@ export function controlOf(
     isFed,
     withInput: (prompt, text) => [prompt, text].filter((part) => part !== null && part !== "").join("\n"),
     shown: (line) => shownAs(format, line),
-    send: (text) => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content: text } }) }),
+    send: message,
     interrupt: () => request({ subtype: "interrupt" }),
     stop: (agent) => request({ subtype: "stop_task", task_id: agent }),
     background: (call) => request({ subtype: "background_tasks", tool_use_id: call }),
+    continueAgent: (agent, text) => message(continuation(agent, text)),
     responseIn: responseOf,
-    turns: () => new ClaudeTurns(),
+    track: () => new ClaudeRun(),
     interception: interceptionBy(request),
+    permissions: PERMISSIONS,
   };
 }
+
+const message = (text: string): ControlMessage => ({
+  id: null,
+  line: JSON.stringify({ type: "user", message: { role: "user", content: text } }),
+});
+
+/** Agents cannot be reached from outside (measured with 2.1.325): only the main agent can send a message to them. */
+const continuation = (agent: string, text: string) =>
+  `Send the following message to the agent ${agent} with the SendMessage tool (to: ${JSON.stringify(agent)}), unchanged, and wait for its answer.\n\n${text}`;
 
 const controlIn = (line: string): JsonObject | null =>
   line.includes('"control_') ? asObject(parseJson(line)?.value) : null;
@@ -65,13 +78,16 @@ function responseOf(line: string): ReturnType<Control["responseIn"]> {
  * A result ends the turn. Agents in the background continue after it, and the end of each begins a turn of the main
  * agent, unless the main agent learned of it within its turn.
  */
-class ClaudeTurns implements Turns {
+class ClaudeRun implements RunTracker {
+  readonly #spawnCalls = new Map<string, string>();
   #isOver = false;
   #background = 0;
   /** Ends of agents that the main agent has not learned of. */
   #unread = 0;
 
-  get state(): Turns["state"] {
+  spawnCall = (agent: string) => this.#spawnCalls.get(agent) ?? null;
+
+  get state(): RunTracker["state"] {
     if (!this.#isOver || this.#background > 0) return "busy";
     return this.#unread > 0 ? "resuming" : "idle";
   }
@@ -87,14 +103,17 @@ class ClaudeTurns implements Turns {
     else if (message.type === "user" && asNonBlank(message.parent_tool_use_id) === null) this.#unread = 0;
     else if (message.subtype === "background_tasks_changed") this.#background = asList(message.tasks).length;
     else if (message.subtype === "task_notification") this.#unread += 1;
-    else if (message.subtype === "init") {
+    else if (message.subtype === "task_started") {
+      const [task, call] = [asNonBlank(message.task_id), asNonBlank(message.tool_use_id)];
+      if (task !== null && call !== null) this.#spawnCalls.set(task, call);
+    } else if (message.subtype === "init") {
       this.#isOver = false;
       this.#unread = 0;
     }
   }
 }
 
-const LINES = /"(?:result|user|background_tasks_changed|task_notification|init)"/;
+const LINES = /"(?:result|user|background_tasks_changed|task_notification|task_started|init)"/;
 
 const CALLBACK = "retinue";
 
@@ -155,3 +174,39 @@ function answerOf(decision: ToolDecision): object {
       : { updatedInput: decision.input };
   return { hookSpecificOutput: { hookEventName: "PreToolUse", ...specific } };
 }
+
+const PROMPT_TOOL = "--permission-prompt-tool";
+const OWN_RULES = ["--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", PROMPT_TOOL];
+
+/** `always` is not offered: the product would write a rule to the settings of the project. */
+const PERMISSIONS: PermissionRequests = {
+  enable: (command) => (hasFlag(command, ...OWN_RULES) ? command : [...command, PROMPT_TOOL, "stdio"]),
+  askedIn: (line) => {
+    const message = controlIn(line);
+    const body = message?.type === "control_request" ? asObject(message.request) : null;
+    const [id, tool] = [asNonBlank(message?.request_id), asNonBlank(body?.tool_name)];
+    if (body?.subtype !== "can_use_tool" || id === null || tool === null) return null;
+    return {
+      id,
+      tool,
+      sessionId: null,
+      agentId: asNonBlank(body.agent_id),
+      input: asObject(body.input) ?? {},
+      callId: asNonBlank(body.tool_use_id),
+      replies: ["once", "reject"],
+      always: [],
+    };
+  },
+  closedIn: (line) => {
+    const message = controlIn(line);
+    if (message?.type === "control_cancel_request") return asNonBlank(message.request_id);
+    return message?.type === "control_response" ? asNonBlank(asObject(message.response)?.request_id) : null;
+  },
+  answer: ({ id, input }, reply, text) =>
+    responseLine(
+      id,
+      reply === "reject"
+        ? { behavior: "deny", message: text ?? "The user rejected this call.", interrupt: false }
+        : { behavior: "allow", updatedInput: input },
+    ),
+};

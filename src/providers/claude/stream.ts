@@ -3,7 +3,7 @@ import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
-import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
+import { AT_WORK, type LiveReader, type Request, turnEnded } from "../kit/live-stream.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { workflowAgents } from "./documents.ts";
 import { eventsOf } from "./events.ts";
@@ -19,6 +19,8 @@ interface Memory {
   readonly messages: readonly string[];
   readonly agents: readonly string[];
 }
+
+const ANSWERS: ReadonlySet<unknown> = new Set(["control_response", "control_cancel_request"]);
 
 /** The state is `killed` in `task_updated`, and `stopped` in `task_notification`. */
 const STATES: ReadonlyMap<string, LifecycleState> = new Map(
@@ -67,6 +69,27 @@ export class ClaudeStream implements LiveReader {
   }
 
   timeIn = (line: JsonObject) => asTime(line.timestamp);
+
+  /** A permission request of a run that retinue controls, and its answer or withdrawal. */
+  requestIn(line: JsonObject, thread: AgentKey): Request | null {
+    const body = line.type === "control_request" ? asObject(line.request) : null;
+    const id = asNonBlank(line.request_id) ?? asNonBlank(asObject(line.response)?.request_id);
+    if (id === null || (body === null && !ANSWERS.has(line.type))) return null;
+    if (body === null) return { id, waits: null };
+    if (body.subtype !== "can_use_tool") return null;
+    const [agentId, call] = [asNonBlank(body.agent_id), asNonBlank(body.tool_use_id)];
+    const session = key.sessionOf(thread);
+    return {
+      id,
+      waits: {
+        type: "waits",
+        agent: agentId === null ? thread : key.agent(session, agentId),
+        for: "permission",
+        says: asNonBlank(body.tool_name) ?? "a tool",
+        ...(call === null ? {} : { call: key.call(session, call) }),
+      },
+    };
+  }
 
   read(out: FindingsOf, line: JsonObject, thread: AgentKey, at: number | null) {
     // Later lines may lack fields of `init`.

@@ -1,4 +1,5 @@
 import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
+import type { Waits } from "../../core/facts/observation.ts";
 import type { Origin } from "../../core/facts/origin.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import {
@@ -28,7 +29,15 @@ export interface LiveReader {
   events(json: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[];
   /** The call that retinue refused, and its thread. Omitted if the lines do not report the call itself. */
   refusedIn?(note: RefusalNote): { readonly thread: AgentKey; readonly call: CallKey };
+  /** A request to a person in the line, or the end of one; null if it has none. */
+  requestIn?(json: JsonObject, thread: AgentKey): Request | null;
   save(): unknown;
+}
+
+/** A request to a person by its id, from its beginning (`waits`) to its end (null). */
+export interface Request {
+  readonly id: string;
+  readonly waits: Waits | null;
 }
 
 export interface LiveReaderOf {
@@ -126,9 +135,20 @@ class LiveStream implements Parser {
     const out = new FindingsOf({ path: this.#file.path, line, at, speaker: thread, keys: [], origin: this.#of.origin });
     this.#introduce(out, thread);
     this.#reader.read(out, json, thread, at);
+    const request = this.#reader.requestIn?.(json, thread) ?? null;
+    const replaces = request === null ? [] : [`request ${request.id}`];
+    if (request?.waits != null) this.#wait(out, request.waits, replaces[0], at, line);
     for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : []))))
       this.#place(out, speaker);
-    return out;
+    const { observations, problems } = out;
+    return { observations, problems, ...(replaces.length === 0 ? {} : { replaces }) };
+  }
+
+  /** Retracted by the end of the request, which has the same row name. */
+  #wait(whole: FindingsOf, waits: Waits, row: string | undefined, at: number | null, line: number) {
+    const { origin } = this.#of;
+    const of = { path: this.#file.path, line, row, at, speaker: waits.agent, keys: [], origin };
+    new FindingsOf(of, whole).add(waits);
   }
 
   /** A spawn that retinue itself refused. */
