@@ -139,7 +139,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .option("--events", "print events instead of the command's output")
     .option(
       "--control",
-      "control the command's input: its agents can be stopped, sent messages and given permissions from watch and the dashboard (claude -p)",
+      "control the command's input: its agents can be stopped, sent messages and given permissions from watch and the dashboard (docs/live-sources.md lists the products)",
     )
     .addOption(
       new Option(

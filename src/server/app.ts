@@ -7,6 +7,7 @@ import { errorResponse, refusal } from "./failures.ts";
 import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { cardRoutes } from "./routes/cards.ts";
+import { controlRoutes } from "./routes/control.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
 import { relayRoutes } from "./routes/relays.ts";
@@ -41,6 +42,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.route("/api", liveRoutes(context));
   app.route("/api", cardRoutes(context));
   app.route("/api", relayRoutes(context));
+  app.route("/api", controlRoutes(context, guarded));
   const documentation = {
     info: {
       title: "retinue",

@@ -64,9 +64,28 @@ export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: Http
       const owner = isLocal ? await access.ownerOf(c.env.incoming.socket) : "unknown";
       if (owner === "other") return refusal(c, "unauthorized", "this server belongs to another user", null);
       if (owner === "unknown") return refusal(c, "unauthorized", "this server requires a token", TOKEN_HINT);
+      // The browser of this user, which needs the cookie to control agents.
+      if (isPage) cookie.set(c);
     }
     // A path that begins with two slashes would redirect to another host.
     return code === undefined ? next() : c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);
+  };
+}
+
+/** For requests that change what an agent does: they need the token or its cookie, and a server on loopback. */
+export function mayControl(options: GuardOptions): MiddlewareHandler {
+  const cookie = accessCookie(options);
+  return async (c, next) => {
+    if (!isLoopback(options.host))
+      return refusal(
+        c,
+        "forbidden",
+        "agents can be controlled only through a server on a loopback address",
+        "run retinue serve without --host on the machine of the agent",
+      );
+    if (!isKnown(c, options.access, cookie))
+      return refusal(c, "unauthorized", "controlling agents requires the token", TOKEN_HINT);
+    return next();
   };
 }
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards/cards.ts";
+import { shareRelays } from "../app/control/relay-owner.ts";
 import { openDemo } from "../app/demo/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { asFailure, Failure } from "../app/failure.ts";
@@ -202,6 +203,10 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const sentinel = isDemo ? null : new Sentinel({ env, settings, library, notify });
   const watched = watch(library, hub, { autoCards, tracer, sentinel }, state, notify);
   await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
+  const endpoint = await shareRelays(env, () => relays.permissions).catch((error: Error) => {
+    notify(`permission requests of followed servers cannot be answered: ${error.message}`);
+    return null;
+  });
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
   const own: Instance = {
     instance,
@@ -220,6 +225,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
       state.stop.abort();
       hub.journal.wake();
       server.close();
+      endpoint?.close();
       await relays.stop();
       await (await stage?.catch(() => undefined))?.stop();
       await watched;

@@ -104,6 +104,24 @@ export async function fetchJson(
   }
 }
 
+/** The status of the response; null if there is none. */
+export async function postJson(server: Server, path: string, body: object): Promise<number | null> {
+  try {
+    const response = await fetch(at(server, path), {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json", ...authorized(server) },
+      body: JSON.stringify(body),
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    // Unreachable or too slow.
+    return null;
+  }
+}
+
 /** Null if it is not JSON, or too much of it. */
 function jsonIn(text: string): unknown {
   try {

@@ -5,6 +5,7 @@ import { fetchJson, Refused, readEventStream, type Server } from "../../transpor
 import { Recorder } from "../../transports/recorder.ts";
 import { Failure } from "../failure.ts";
 import { type Env, recordingsRoot } from "../home.ts";
+import { RelayPermissions } from "./relay-permissions.ts";
 import { RELAYED_NAMES, relayId, slugOf } from "./relayed.ts";
 
 export type RelayState = "connecting" | "following" | "waiting" | "refused" | "stopped";
@@ -49,6 +50,7 @@ const OPEN_FILES = 64;
 
 /** Follows one server until stopped: records its stream unparsed, and requests what was missed. */
 export class ServerRelay {
+  readonly permissions: RelayPermissions;
   readonly #options: RelayOptions;
   readonly #pace: typeof PACE;
   readonly #server: Server;
@@ -78,6 +80,7 @@ export class ServerRelay {
     this.#pace = { ...PACE, ...options.pace };
     this.#server = { url, authorization: relay.authorization(env, credentials) };
     this.#follower = relay.follow();
+    this.permissions = new RelayPermissions(provider.name, relay.permissions, this.#server);
     const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
       this.#turn(this.#state, `cannot write the recording: ${error.message}`),
@@ -188,6 +191,7 @@ export class ServerRelay {
     const at = Date.now();
     const json = parseJson(frame);
     const name = this.#follower.received(json?.value ?? null);
+    this.permissions.onFrame(json?.value ?? null, at);
     this.#frames += 1;
     this.#lastFrameAt = at;
     if (name !== null) this.#recorders.of(name).line(frame, at);
@@ -227,6 +231,7 @@ export class ServerRelay {
     if ("ask" in step) {
       const asked = Date.now();
       const response = await fetchJson(this.#server, step.ask, signal);
+      if (response?.status === 200) this.permissions.onResponse(step.ask, response.body, asked);
       return response === null ? null : { ...response, asked };
     }
     this.#recorders.of(step.in).line(JSON.stringify(step.keep));

@@ -4,6 +4,7 @@ import type { Env } from "../home.ts";
 import { keep, keptPath } from "../kept/kept-file.ts";
 import { isLoopback } from "../own-names.ts";
 import { type RelayView, ServerRelay } from "./relay.ts";
+import type { RelayPermissions } from "./relay-permissions.ts";
 import { relayedProvider, relayId, serverAddress } from "./relayed.ts";
 
 export interface RelayRequest {
@@ -30,6 +31,11 @@ export class Relays {
 
   get list(): readonly RelayView[] {
     return [...this.#running.values()].map(({ view }) => view);
+  }
+
+  /** Lets other processes answer the permission requests of the followed servers. */
+  get permissions(): readonly RelayPermissions[] {
+    return [...this.#running.values()].map(({ permissions }) => permissions);
   }
 
   /** Resumes the stored relays. */

@@ -22,6 +22,8 @@ interface ChannelEnds {
   readonly control: Control;
   readonly input: Pick<Wrapped, "write" | "setFinalInput" | "endInput">;
   readonly ended: Promise<unknown>;
+  /** The id of the thread, once known. */
+  readonly session: Promise<string | null>;
   /** Records what is answered, like the lines of the product. */
   readonly record: (line: string) => void;
 }
@@ -38,7 +40,7 @@ export class Channel {
   readonly #unacknowledged = new Map<string, (error: string | null) => void>();
   #isClosed = false;
 
-  constructor({ provider, control, input, ended, record }: ChannelEnds, options: ChannelOptions) {
+  constructor({ provider, control, input, ended, session, record }: ChannelEnds, options: ChannelOptions) {
     this.#control = control;
     this.#product = provider.product;
     this.#input = input;
@@ -48,7 +50,13 @@ export class Channel {
       record(line);
       input.write(line);
     };
-    this.permissions = new RunPermissions(provider.name, control.permissions ?? null, write, options.onPermission);
+    this.permissions = new RunPermissions(
+      provider.name,
+      control.permissions ?? null,
+      write,
+      session,
+      options.onPermission,
+    );
     const { interception } = options;
     this.#calls =
       control.interception === undefined || interception === undefined || interception.interceptors.length === 0

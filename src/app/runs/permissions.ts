@@ -23,6 +23,7 @@ export class RunPermissions {
   readonly #product: PermissionRequests | null;
   readonly #write: (line: string) => void;
   readonly #handler: PermissionHandler | undefined;
+  readonly #sessionKnown: Promise<unknown>;
   readonly #open = new Map<string, { readonly asked: AskedPermission; readonly at: number }>();
   #session: string | null = null;
 
@@ -30,17 +31,16 @@ export class RunPermissions {
     provider: string,
     product: PermissionRequests | null,
     write: (line: string) => void,
+    session: Promise<string | null>,
     handler?: PermissionHandler,
   ) {
     this.#provider = provider;
     this.#product = product;
     this.#write = write;
     this.#handler = handler;
-  }
-
-  /** The thread of the run. */
-  setSession(session: string): void {
-    this.#session = session;
+    this.#sessionKnown = session.then((known) => {
+      this.#session = known;
+    });
   }
 
   get open(): readonly Permission[] {
@@ -55,7 +55,7 @@ export class RunPermissions {
     if (asked === null) return;
     const at = Date.now();
     this.#open.set(asked.id, { asked, at });
-    if (this.#handler !== undefined) void this.#ask(this.#handler, this.#permission(asked, at));
+    if (this.#handler !== undefined) void this.#ask(this.#handler, asked, at);
   }
 
   /** Returns false if the request is not open (any more). */
@@ -68,11 +68,9 @@ export class RunPermissions {
   }
 
   /** A handler that fails leaves the request open. */
-  async #ask(handler: PermissionHandler, permission: Permission): Promise<void> {
-    const answer = await Promise.resolve(permission)
-      .then(handler)
-      .catch(() => null);
-    if (answer !== null) this.answer(permission.id, answer);
+  async #ask(handler: PermissionHandler, asked: AskedPermission, at: number): Promise<void> {
+    const answer = await this.#sessionKnown.then(() => handler(this.#permission(asked, at))).catch(() => null);
+    if (answer !== null) this.answer(asked.id, answer);
   }
 
   #permission({ sessionId, agentId, ...asked }: AskedPermission, at: number): Permission {

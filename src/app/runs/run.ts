@@ -126,9 +126,9 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
     return end;
   });
   if (control !== null) {
-    const ends = { provider, control, input: wrapped, ended, record: (line: string) => output.line(line) };
+    const session = output.thread.then((thread) => (thread === null ? null : partsOf(thread).thread));
+    const ends = { provider, control, input: wrapped, ended, session, record: (line: string) => output.line(line) };
     channel = new Channel(ends, { interception, onIdle, onPermission });
-    void output.thread.then((thread) => thread !== null && channel?.permissions.setSession(partsOf(thread).thread));
   }
   const endInput = () => (channel === null ? wrapped.endInput() : channel.close());
   return { pid: wrapped.pid, kill: wrapped.kill, ended, endInput, thread: output.thread, channel };

@@ -40,8 +40,11 @@ export async function relay({ terminal, env, json }: Context, name: string, opti
   };
   const following = new ServerRelay({ env, provider, url, credentials, onChange: show });
   show(following.view);
+  const { shareRelays } = await import("../../app/control/relay-owner.ts");
+  const endpoint = await shareRelays(env, () => [following.permissions]);
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
   });
+  endpoint.close();
   await following.stop();
 }

@@ -13,8 +13,8 @@ import { oneLine } from "../render/printable.ts";
 import { clip } from "../render/table.ts";
 import { harmless } from "../terminal.ts";
 import { rowsOf } from "../watch/rows.ts";
-import { pageOf, type Size, screenOf } from "../watch/screen.ts";
-import { FIRST_VIEW, isFolded, press, type View } from "../watch/view.ts";
+import { isAllShown, pageOf, type Size, screenOf } from "../watch/screen.ts";
+import { FIRST_VIEW, isFolded, PERMISSION, press, type View } from "../watch/view.ts";
 
 /** Number of threads shown without a URI. */
 const THREADS = 20;
@@ -54,14 +54,44 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const onKeys = (chunk: Buffer) => {
     notice = "";
     for (const pressed of keysIn(chunk.toString("utf8"))) {
+      if (pressed === PERMISSION && view.permission === null && !view.isHelp && view.attaches === null) {
+        void showPermission();
+        continue;
+      }
       const next = press(view, pressed, rows(), pageOf(screen.size));
       if (next === null) return stop.abort();
       view = next;
       if (view.attaches?.isConfirmed === true) return void continueAgent(view.attaches.uri);
+      if (view.permission?.reply != null) void answer(view.permission);
     }
     draw();
   };
   const end = () => stop.abort();
+  /** The request of the agent under the cursor, or the oldest one. */
+  const showPermission = async () => {
+    const { permissionsIn } = await import("../watch/permissions.ts");
+    const open = await permissionsIn(context.env, library);
+    const wanted = view.open ?? view.cursor ?? rows()[0]?.agent.uri;
+    const shown = open.find(({ uri }) => uri === wanted) ?? open[0];
+    if (shown === undefined) notice = "no agent that retinue controls waits for a permission";
+    else view = { ...view, permission: { shown, reply: null }, scroll: 0 };
+    draw();
+  };
+  const answer = async ({ shown, reply }: NonNullable<View["permission"]>) => {
+    if (reply === null) return;
+    // A key that was pressed before the end was shown does not count.
+    const isSeen = isAllShown(shown, view.scroll, screen.size);
+    view = { ...view, permission: isSeen ? null : { shown, reply: null } };
+    if (isSeen) {
+      const { answerPermission } = await import("../../app/control/control.ts");
+      const told = { once: "allowed", always: "allowed from now on", reject: "rejected" }[reply];
+      notice = await answerPermission(context.env, shown.id, { reply }).then(
+        () => told,
+        (error: Error) => error.message,
+      );
+    } else notice = "scroll down first: not all of the request was shown";
+    draw();
+  };
   /** Leaves the terminal to the product until it ends. */
   const continueAgent = async (uri: string) => {
     view = { ...view, attaches: null };

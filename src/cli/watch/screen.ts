@@ -1,4 +1,6 @@
+import type { Permission } from "../../app/runs/permissions.ts";
 import { totalTokens } from "../../core/facts/usage.ts";
+import type { PermissionReply } from "../../core/ports/control.ts";
 import { count, duration, money, plural } from "../../core/tools/format.ts";
 import { visible } from "../../core/tools/visible.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
@@ -9,7 +11,7 @@ import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
 import { labelOf, modelName, paintStatus, REFUSED_MARK, statusCell, walk } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { WatchRow } from "./rows.ts";
-import { HELP, type View } from "./view.ts";
+import { HELP, replyKeys, type View } from "./view.ts";
 
 export interface Size {
   readonly columns: number;
@@ -49,8 +51,11 @@ export function screenOf(
     question ??
     (view.isHeld
       ? colors.yellow(toWidth("paused: f continues · q quits"))
-      : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  a continue agent  s sort  f pause  ? help  q quit")));
+      : colors.dim(
+          toWidth("↑↓ move  ←→ fold  enter open  a continue agent  p permission  s sort  f pause  ? help  q quit"),
+        ));
   if (view.isHelp) return filled([...HELP.map(([key, does]) => `  ${key.padEnd(18)}${does}`)].map(toWidth), size, keys);
+  if (view.permission !== null) return permissionScreen(view.permission.shown, view.scroll, size, colors);
   const agent = view.open === null ? undefined : rows.find((row) => row.agent.uri === view.open)?.agent;
   if (agent !== undefined) {
     const lines = detailOf(agent, size.columns, now);
@@ -58,7 +63,7 @@ export function screenOf(
     return filled(
       lines.slice(from, from + size.rows - 1),
       size,
-      question ?? colors.dim(toWidth("↑↓ scroll  enter back  a continue agent  f pause  q back")),
+      question ?? colors.dim(toWidth("↑↓ scroll  enter back  a continue agent  p permission  f pause  q back")),
     );
   }
   const body =
@@ -67,6 +72,42 @@ export function screenOf(
       : listOf(rows, view, size, colors, now);
   return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
 }
+
+/** Everything that would run; the answers are offered once the end was shown. */
+function permissionScreen(shown: Permission, scroll: number, size: Size, colors: Colors): string[] {
+  const lines = permissionLines(shown, size.columns);
+  const last = Math.max(0, lines.length - (size.rows - 1));
+  const from = Math.min(scroll, last);
+  const answers = replyKeys(shown).map(([key, reply]) => `${key}: ${REPLY_TEXT[reply]}`);
+  const keys = from < last ? "↓ more" : [...answers, "any other key: decide later"].join(" · ");
+  return filled(lines.slice(from, from + size.rows - 1), size, colors.yellow(clip(keys, size.columns)));
+}
+
+export const isAllShown = (shown: Permission, scroll: number, size: Size) =>
+  scroll >= permissionLines(shown, size.columns).length - (size.rows - 1);
+
+function permissionLines({ uri, tool, input, always, replies }: Permission, width: number): string[] {
+  const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  return [
+    ...wrapped(`${uri ?? "An agent"} asks for permission: ${oneLine(tool)}`, width),
+    ...Object.entries(input).flatMap(([name, value]) => [
+      "",
+      ...wrapped(oneLine(name), width),
+      ...visible(text(value))
+        .split("\n")
+        .flatMap((line) => wrapped(`  ${line}`, width)),
+    ]),
+    ...(replies.includes("always") && always.length > 0
+      ? ["", ...wrapped(`A also allows from now on: ${always.map(oneLine).join(", ")}`, width)]
+      : []),
+  ];
+}
+
+const REPLY_TEXT: Readonly<Record<PermissionReply, string>> = {
+  once: "allow once",
+  always: "always allow",
+  reject: "reject",
+};
 
 function questionOf(rows: readonly WatchRow[], uri: string): string {
   const agent = rows.find((row) => row.agent.uri === uri)?.agent;

@@ -1,3 +1,5 @@
+import type { Permission } from "../../app/runs/permissions.ts";
+import type { PermissionReply } from "../../core/ports/control.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { isAtWork, SORTS, type Sort, type WatchRow } from "./rows.ts";
 
@@ -17,6 +19,8 @@ export interface View {
   readonly isHelp: boolean;
   /** The agent that `a` was pressed on: pressed again, it is continued. */
   readonly attaches: { readonly uri: string; readonly isConfirmed: boolean } | null;
+  /** The permission request that `p` showed, and the answer that was pressed. */
+  readonly permission: { readonly shown: Permission; readonly reply: PermissionReply | null } | null;
 }
 
 export const FIRST_VIEW: View = {
@@ -28,6 +32,7 @@ export const FIRST_VIEW: View = {
   scroll: 0,
   isHelp: false,
   attaches: null,
+  permission: null,
 };
 
 /** Threads that have ended are folded, so that running ones stay visible. */
@@ -39,6 +44,7 @@ export const HELP = [
   ["← →  h l  space", "fold, unfold"],
   ["enter  o", "show one agent; again to go back"],
   ["a", "continue this agent as a session of its own; again to confirm"],
+  ["p", "show the permission request of this agent, and answer it"],
   ["s", "sort: running, newest, tokens, cost"],
   ["f", "pause and continue updates"],
   ["g G", "first, last"],
@@ -46,9 +52,39 @@ export const HELP = [
 ] as const;
 
 const ATTACH = "a";
+/** Handled by the command, because the request must be fetched. */
+export const PERMISSION = "p";
+
+const REPLY_KEYS: ReadonlyMap<string, PermissionReply> = new Map([
+  ["y", "once"],
+  ["A", "always"],
+  ["n", "reject"],
+]);
+
+/** The keys of the answers to a request. */
+export const replyKeys = ({ replies }: Permission) => [...REPLY_KEYS].filter(([, reply]) => replies.includes(reply));
+
+/** Only the keys of its answers answer it; scrolling shows all of it. */
+function pressPermission(
+  view: View,
+  { shown }: NonNullable<View["permission"]>,
+  key: string,
+  page: number,
+): View | null {
+  const reply = new Map(replyKeys(shown)).get(key);
+  if (reply !== undefined) return { ...view, permission: { shown, reply } };
+  if (key === "\u0003") return null;
+  const scrolled = pressInside(view, key, page).scroll;
+  return scrolled !== view.scroll || SCROLL_KEYS.has(key)
+    ? { ...view, scroll: scrolled }
+    : { ...view, permission: null, scroll: 0 };
+}
+
+const SCROLL_KEYS = new Set(["\u001b[A", "\u001b[B", "\u001b[5~", "\u001b[6~", "j", "k", " "]);
 
 /** The view after a key press; null to quit. `page` is the number of visible rows. */
 export function press(view: View, key: string, rows: readonly WatchRow[], page: number): View | null {
+  if (view.permission !== null) return pressPermission(view, view.permission, key, page);
   if (key === "\u0003" || key === "q")
     return view.open !== null || view.isHelp || view.attaches !== null ? leave(view, key) : null;
   if (view.isHelp) return { ...view, isHelp: false };

@@ -1,10 +1,11 @@
 import { createColors } from "picocolors";
 import { describe, expect, it } from "vitest";
+import type { Permission } from "../../app/runs/permissions.ts";
 import type { Status } from "../../core/link/status.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { cells } from "../render/table.ts";
 import { rowsOf, SORTS } from "./rows.ts";
-import { type Size, screenOf } from "./screen.ts";
+import { isAllShown, type Size, screenOf } from "./screen.ts";
 import { FIRST_VIEW, isFolded, press, type View } from "./view.ts";
 
 const NO_USE = {
@@ -198,5 +199,58 @@ describe("keys", () => {
     const page = draw(pressed(["j", "\r"]) ?? FIRST_VIEW, SMALL).join("\n");
     expect(page).toContain("retinue attach x://t/atwork");
     expect(pressed(["j", "\r", "a"])).toMatchObject({ attaches: { uri: "x://t/atwork" }, open: "x://t/atwork" });
+  });
+});
+
+describe("a permission request", () => {
+  const asked: Permission = {
+    id: "o.1",
+    uri: "x://t/a",
+    tool: "Bash",
+    input: { command: `rm -rf build\u001b[2K && ${"echo long; ".repeat(200)}`, description: "Cleans" },
+    callId: null,
+    replies: ["once", "reject"],
+    always: [],
+    askedAt: "2026-11-16T09:59:00.000Z",
+  };
+  const size: Size = { columns: 60, rows: 12 };
+  const shownAt = (scroll: number) =>
+    screenOf(
+      [],
+      [],
+      { ...FIRST_VIEW, permission: { shown: asked, reply: null }, scroll },
+      size,
+      createColors(false),
+      NOW,
+    );
+
+  it("is shown in full before its answers are offered", () => {
+    const pages: string[] = [];
+    let scroll = 0;
+    while (!isAllShown(asked, scroll, size)) {
+      const page = shownAt(scroll);
+      expect(page.at(-1)).toBe("↓ more");
+      expect(page.every((line) => cells(line) <= size.columns)).toBe(true);
+      pages.push(...page.slice(0, -1));
+      scroll += size.rows - 1;
+    }
+    const last = shownAt(scroll);
+    expect(last.at(-1)).toBe("y: allow once · n: reject · any other key: decide later");
+    const all = [...pages, ...last.slice(0, -1)].join("\n");
+    expect(all.match(/echo/g)?.length).toBeGreaterThanOrEqual(200);
+    expect(all).toContain("Cleans");
+    expect(all).not.toContain("\u001b");
+  });
+
+  it("is answered only by its keys", () => {
+    const view: View = { ...FIRST_VIEW, permission: { shown: asked, reply: null } };
+    const pressed = (key: string) => press(view, key, [], 10)?.permission;
+    expect(pressed("y")).toEqual({ shown: asked, reply: "once" });
+    expect(pressed("n")).toEqual({ shown: asked, reply: "reject" });
+    // Not offered by this request.
+    expect(pressed("A")).toBeNull();
+    for (const key of ["q", "\r", "a", "\u001b", "Y", "x"]) expect(pressed(key)).toBeNull();
+    for (const key of ["j", "k", " ", "\u001b[B"]) expect(pressed(key)).toEqual({ shown: asked, reply: null });
+    expect(press(view, "\u0003", [], 10)).toBeNull();
   });
 });

@@ -6,6 +6,7 @@ import type { EventDraft } from "../views/event.ts";
 import type { Attach } from "./attach.ts";
 import type { Control } from "./control.ts";
 import type { Dialect } from "./dialect.ts";
+import type { RelayPermissions } from "./relay-permissions.ts";
 
 /**
  * A product whose records retinue reads. Pure: bytes in, observations out. Its folder declares it in a manifest
@@ -164,6 +165,8 @@ export interface Relay {
   authorization(env: Readonly<Record<string, string | undefined>>, given: Credentials | null): string | null;
   /** Creates the state for one server. */
   follow(): Follower;
+  /** How to answer its permission requests; omitted if unsupported. */
+  readonly permissions?: RelayPermissions;
 }
 
 export interface RelayStream {

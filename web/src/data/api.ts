@@ -1,4 +1,5 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
+import type { Action, Permission, Reply, Steered } from "./control.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansResponse } from "./span-set.ts";
 import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
@@ -104,6 +105,24 @@ export class Api {
 
   attach(uri: string, signal?: AbortSignal): Promise<Attach> {
     return this.#get(`${agentPath(uri)}/attach`, {}, signal);
+  }
+
+  /** Permissions that agents wait for. */
+  async permissions(): Promise<readonly Permission[]> {
+    return (await this.#get<Paged<Permission>>("api/permissions", {}, undefined)).items;
+  }
+
+  async answer(id: string, reply: Reply, text: string | undefined): Promise<void> {
+    await this.#sendJson(`api/permissions/${encodeURIComponent(id)}`, "POST", { reply, ...textOf(text) });
+  }
+
+  /** Running threads whose agents can be steered. */
+  async steering(): Promise<readonly Steered[]> {
+    return (await this.#get<Paged<Steered>>("api/steering", {}, undefined)).items;
+  }
+
+  async steer(uri: string, action: Action, text: string | undefined): Promise<void> {
+    await this.#sendJson(`${agentPath(uri)}/steer`, "POST", { action, ...textOf(text) });
   }
 
   /** Newest first. */
@@ -251,6 +270,7 @@ export class Api {
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
+const textOf = (text: string | undefined) => (text === undefined ? {} : { text });
 const cardPath = (id: string) => `api/cards/${encodeURIComponent(id)}`;
 const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
 export const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;

@@ -1,5 +1,6 @@
 import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, Show, Suspense } from "solid-js";
 import { columnOf, ownTime } from "../data/columns.ts";
+import { awaitsPermission } from "../data/control.ts";
 import { ago, bytes, count, dateAndTime, displayName, duration, money, plural, UNKNOWN } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
@@ -23,6 +24,7 @@ import { tipped } from "../view/tip.tsx";
 import { placeOf } from "./search-results.tsx";
 
 const Attach = lazy(() => import("../view/attach.tsx"));
+const Control = lazy(() => import("../view/control.tsx"));
 const Why = lazy(() => import("../view/why.tsx"));
 
 export default function Agent(props: { uri: string }) {
@@ -81,6 +83,7 @@ export default function Agent(props: { uri: string }) {
     u: () => go("tree", thread.root(), { sel: props.uri }),
     w: () => setParams({ why: props.uri }),
     a: () => setParams({ attach: props.uri }),
+    p: () => setParams({ control: props.uri }),
     l: () => go("log", thread.root()),
     "[": () => step(-1),
     "]": () => step(1),
@@ -171,6 +174,9 @@ export default function Agent(props: { uri: string }) {
         <Show when={route().params.attach} keyed>
           {(uri) => <Attach uri={uri} onClose={() => setParams({ attach: null })} />}
         </Show>
+        <Show when={route().params.control} keyed>
+          {(uri) => <Control uri={uri} onClose={() => setParams({ control: null })} />}
+        </Show>
       </Suspense>
     </div>
   );
@@ -218,6 +224,15 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
         <button type="button" class="quiet" onClick={() => setParams({ attach: agent().uri })}>
           Continue this agent
         </button>
+        <Show when={agent().status === "running"}>
+          <button
+            type="button"
+            class={awaitsPermission(agent()) ? "" : "quiet"}
+            onClick={() => setParams({ control: agent().uri })}
+          >
+            {awaitsPermission(agent()) ? "Answer permission request" : "Control this agent"}
+          </button>
+        </Show>
         <RequestsLink uri={agent().uri} />
       </p>
       <For each={agent().warnings}>{(warning) => <p class="warning">{visible(warning)}</p>}</For>

@@ -1,4 +1,5 @@
 import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { awaitsPermission } from "../data/control.ts";
 import { displayName } from "../data/format.ts";
 import { COLUMN_PX, layout, MODES, type Mode } from "../data/layout.ts";
 import { formatSort, parseSort, type Sort, treeRows } from "../data/tree-rows.ts";
@@ -17,6 +18,7 @@ import { hideTip, isTipShown, showTip } from "../view/tip.tsx";
 import { Row } from "../view/tree-row.tsx";
 
 const Attach = lazy(() => import("../view/attach.tsx"));
+const Control = lazy(() => import("../view/control.tsx"));
 const Why = lazy(() => import("../view/why.tsx"));
 const Relink = lazy(() => import("../view/relink.tsx"));
 
@@ -121,6 +123,7 @@ export default function Tree(props: { uri: string }) {
     },
     w: () => why(current()?.uri ?? thread.root()),
     a: () => attach(current()?.uri ?? thread.root()),
+    p: () => setParams({ control: current()?.uri ?? thread.root() }),
     m: () => {
       const near = rowElement()?.querySelector(".name");
       const row = current();
@@ -141,6 +144,15 @@ export default function Tree(props: { uri: string }) {
       { label: "Open", key: "Enter", run: () => go("agent", uri) },
       { label: "Evidence", key: "w", run: () => why(uri) },
       { label: "Continue this agent …", key: "a", run: () => attach(uri) },
+      ...(agent.status !== "running"
+        ? []
+        : [
+            {
+              label: awaitsPermission(agent) ? "Answer permission request …" : "Control this agent …",
+              key: "p",
+              run: () => setParams({ control: uri }),
+            },
+          ]),
       ...(below.length === 0
         ? []
         : [
@@ -267,6 +279,9 @@ export default function Tree(props: { uri: string }) {
         </Show>
         <Show when={route().params.attach} keyed>
           {(uri) => <Attach uri={uri} onClose={() => attach(null)} />}
+        </Show>
+        <Show when={route().params.control} keyed>
+          {(uri) => <Control uri={uri} onClose={() => setParams({ control: null })} />}
         </Show>
         <Show when={relinking()}>
           {(agent) => <Relink agent={agent()} thread={thread} onClose={() => setRelinking(null)} />}

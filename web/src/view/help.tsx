@@ -20,6 +20,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Space", "show the prompt"],
       ["w", "evidence for its parent and status"],
       ["a", "continue this agent as a session of its own"],
+      ["p", "answer its permission request, stop it, send it a message"],
       ["m", "menu"],
       ["e  E", "next, previous agent that failed"],
       ["l", "log of the thread"],

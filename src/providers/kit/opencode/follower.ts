@@ -341,5 +341,5 @@ export class ServerFollower implements Follower {
 /** The server has the route, but no session with this id. A missing route returns HTML or plain text. */
 const isNoSession = (response: RelayResponse | null) => response?.status === 404 && asObject(response.body) !== null;
 const updatedOf = (info: JsonObject) => asNumber(asObject(info.time)?.updated) ?? 0;
-const withDirectory = (path: string, directory: string) =>
+export const withDirectory = (path: string, directory: string) =>
   `${path}?directory=${encodeURIComponent(directory.toWellFormed())}`;

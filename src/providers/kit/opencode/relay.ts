@@ -1,5 +1,6 @@
 import type { Relay } from "../../../core/ports/provider.ts";
 import { ServerFollower } from "./follower.ts";
+import { permissions } from "./permissions.ts";
 
 /** `<program> serve`, `<program> web`, and other modes that listen. `variable` begins the names of their settings. */
 export const relayOf = (program: string, variable: string): Relay => ({
@@ -21,6 +22,7 @@ export const relayOf = (program: string, variable: string): Relay => ({
     return `Basic ${base64(`${given?.user ?? (env[`${variable}_SERVER_USERNAME`] || program)}:${password}`)}`;
   },
   follow: () => new ServerFollower(),
+  permissions,
 });
 
 const base64 = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
