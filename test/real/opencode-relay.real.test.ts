@@ -3,6 +3,7 @@
  * waits for a background agent.
  */
 import { beforeAll, expect, it, onTestFinished } from "vitest";
+import type { Permission } from "../../src/app/runs/permissions.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { Card } from "../../src/core/views/card.ts";
 import { LiveReader, startServer, until } from "../support/server.ts";
@@ -96,8 +97,17 @@ it("every agent is reported soon after its start", { timeout: SCENARIO_MS }, asy
 });
 
 it("a permission is shown on the child that waits for it", { timeout: SCENARIO_MS }, async () => {
-  const { ask, prompt, card } = await stage(
-    { main: [{ tools: [task("A")] }, { text: "done" }], A: [{ tools: [bash("echo asked")] }, { text: "a done" }] },
+  const { ask, prompt, card, retinue, model } = await stage(
+    {
+      main: [{ tools: [task("A")] }, { text: "done" }],
+      A: [
+        { tools: [bash("echo asked")] },
+        { tools: [bash("touch rejected")] },
+        { tools: [bash("echo always")] },
+        { tools: [bash("echo again")] },
+        { text: "a done" },
+      ],
+    },
     { permission: { bash: "ask" } },
   );
   await prompt("main");
@@ -111,8 +121,28 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
   expect(waiting[0]).toMatchObject({ agent: "Task A", for: "permission" });
   const [request] = await ask<{ id: string; sessionID: string }[]>("GET", "/permission");
   expect(waiting[0]?.uri.endsWith(`/${request?.sessionID}`)).toBe(true);
-  await ask("POST", `/permission/${request?.id}/reply`, { reply: "once" });
+
+  // Answered through retinue: once, rejected with a text, always.
+  const open = async () => (await retinue.json<{ items: Permission[] }>("/api/permissions")).items;
+  const answer = async (body: object) => {
+    const [only] = await open();
+    const response = await retinue.get(`/api/permissions/${encodeURIComponent(only?.id ?? "")}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${retinue.token}` },
+    });
+    expect(response.status).toBe(200);
+    await until(async () => (await open()).every(({ id }) => id !== only?.id));
+  };
+  const shown = async () => (await open()).map(({ uri, tool, input }) => [uri, tool, input.command]);
+  expect(await shown()).toEqual([[waiting[0]?.uri, "bash", "echo asked"]]);
+  await answer({ reply: "once" });
+  await until(async () => (await shown())[0]?.[2] === "touch rejected");
+  await answer({ reply: "reject", text: "Not this one." });
+  await until(async () => (await shown())[0]?.[2] === "echo always" || (await card()).stage === "done");
+  if ((await open()).length > 0) await answer({ reply: "always" });
   await until(async () => (await card()).waiting.length === 0 && (await card()).stage === "done");
+  expect(model.requests().some((body) => body.includes("Not this one."))).toBe(true);
 });
 
 it("a card stays open while a background agent runs", { timeout: SCENARIO_MS }, async () => {
