@@ -1,5 +1,6 @@
 /** What `retinue attach` runs for each product, from recordings, and what it refuses. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -24,6 +25,9 @@ interface Plan {
   writes: { path: string; records: number }[];
 }
 
+type Counted = Node & { usage: { own: { calls: number } }; children: Counted[] };
+const [QWEN, KIMI] = ["nested", "resume"];
+
 const flat = (node: Node): Node[] => [node, ...node.children.flatMap(flat)];
 async function deepest(provider: string, name: string): Promise<{ home: string; agent: Node }> {
   const { home } = recordedHome(provider, name);
@@ -34,7 +38,57 @@ async function deepest(provider: string, name: string): Promise<{ home: string; 
 const planOf = async (home: string, uri: string, ...more: string[]) =>
   (await retinueJson(home, ["attach", uri, "--print-command", "--in", folder, ...more])) as Plan;
 
+it("a session of Claude Code 2.0.76, which gives copied records new ids, is a fork and counts nothing twice", async () => {
+  const home = join(folder, "new-ids");
+  cpSync(recordedHome("claude", "v2.0.76").home, home, { recursive: true });
+  const before = (await retinueJson(home, ["tree", "latest"])) as Counted;
+  const agent = before.children[0] as Counted;
+  const project = join(home, ".claude/projects/-home-dev-trial-runs-v-2-0-76-v-compat-repo");
+  const session = "0f9d1c55-2ad6-4c43-9a86-64a0a3a1d7aa";
+  const [timestamp, ids] = ["2027-01-01T10:00:00.000Z", new Map<string, string>()];
+  const idOf = (uuid: string) => ids.get(uuid) ?? (ids.set(uuid, randomUUID()).get(uuid) as string);
+  const copies = readFileSync(join(project, `agent-${agent.agentId}.jsonl`), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const { agentId: _a, requestId: _r, uuid, parentUuid, ...rest } = JSON.parse(line) as Record<string, string | null>;
+      const parent = parentUuid == null ? null : idOf(parentUuid);
+      return { ...rest, uuid: idOf(uuid ?? ""), parentUuid: parent, sessionId: session, isSidechain: false, timestamp };
+    });
+  writeFileSync(join(project, `${session}.jsonl`), copies.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  const copy = (await retinueJson(home, ["tree", session])) as Counted;
+  expect(copy).toMatchObject({ forkedFrom: agent.uri, usage: { own: { calls: 0 } } });
+  expect(await retinueJson(home, ["tree", before.uri])).toEqual(before);
+});
+
 describe("the command", () => {
+  it("of Droid forks the agent's own session; Qwen Code and Kimi Code begin with its history as text", async () => {
+    const droid = await deepest("droid", "fail");
+    expect(await planOf(droid.home, droid.agent.uri, "--with", "Go on.")).toMatchObject({
+      command: ["droid", "exec", "--fork", droid.agent.agentId, "-m", expect.any(String), "Go on."],
+      begins: "history",
+      writes: [],
+    });
+    for (const [provider, name, first] of [
+      ["qwen", QWEN, "qwen"],
+      ["kimi", KIMI, "kimi"],
+    ] as const) {
+      const { home, agent } = await deepest(provider, name);
+      const plan = await planOf(home, agent.uri, "--with", "Go on.");
+      expect(plan.command[0]).toBe(first);
+      expect(plan.command.at(-1)).toMatch(/^--prompt=\[continues agent [^]*Go on\./);
+      expect(plan).toMatchObject({ begins: "text", notes: [expect.stringContaining("cannot resume this agent")] });
+    }
+    const root = await retinueJson(recordedHome("qwen", QWEN).home, ["tree", "latest"]);
+    const { sessionId, uri } = root as { sessionId: string; uri: string };
+    expect((await planOf(recordedHome("qwen", QWEN).home, uri)).command.slice(0, 4)).toEqual([
+      "qwen",
+      "--resume",
+      sessionId,
+      "--fork-session",
+    ]);
+  });
+
   it.each([
     ["codex", "v2-nested", (id: string) => ["codex", "exec", "fork", "-m", "gpt-6.1-sol", id, "Go on."]],
     ["opencode", "nested", (id: string) => ["opencode", "run", "--session", id, "--fork", "Go on."]],

@@ -3,11 +3,12 @@
  * message, existing files are unchanged, and the tree shows the origin of the new session without counting anything
  * twice.
  */
-import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { allTrees, attach, changedSince, contents } from "./attached.ts";
 import { startChatModel } from "./chat-model.ts";
+import { CHAT_PRODUCTS } from "./chat-products.ts";
 import { installClaude, openSandbox } from "./claude.ts";
 import { installCodex, openSandbox as openCodex } from "./codex/codex.ts";
 import { startModel as startResponses } from "./codex/model.ts";
@@ -167,8 +168,8 @@ describe("Claude Code", () => {
     expect(JSON.stringify(asked?.request.messages)).toMatch(/Do it\. @@A.*A-ran.*A is done\..*Continue\. @@CONT/);
     const attached = await allTrees(sandbox.home);
     expect(changedSince(before, records)).toEqual([]);
-    // The oldest one gives copied records new ids and times, so their origin cannot be determined.
-    if (version !== OLD) expect(origins(attached.values())).toEqual([a.uri]);
+    expect(origins(attached.values())).toEqual([a.uri]);
+    expect(counted([...attached.values()]).calls).toBe(served(model).calls);
     expect([...attached.values()].flatMap(everyone).filter(({ agentId }) => agentId !== null)).toHaveLength(1);
   });
 
@@ -194,7 +195,7 @@ describe("Claude Code", () => {
 describe("Codex", () => {
   const [setup] = SETUPS;
 
-  it("a nested agent, and one that was killed", { timeout: SCENARIO_MS }, async () => {
+  it("a nested agent, a fork, and one that was killed", { timeout: SCENARIO_MS }, async () => {
     if (setup === undefined) throw new Error("no setup");
     const command = await installCodex(setup.version);
     const model = await startResponses({
@@ -211,12 +212,15 @@ describe("Codex", () => {
       b: [{ text: "b said this." }],
       killed: [(asked) => codexAgent(asked, "k"), { tool: "wait_agent", input: { timeout_ms: 20_000 } }],
       k: [{ hang: true }],
+      forked: [(asked) => codexAgent(asked, "f", true), { tool: "wait_agent", input: { timeout_ms: 20_000 } }, { text: "Done." }],
+      f: [{ text: "f said this." }],
       CONT,
     });
     onTestFinished(() => model.close());
     const sandbox = await openCodex(command, model.url, setup);
     onTestFinished(() => sandbox.dispose());
     await sandbox.run(exec("Begin. @@main"));
+    await sandbox.run(exec("Begin. @@forked"));
     const run = sandbox.start(exec("Begin. @@killed"));
     await model.reached("k", 0);
     run.signalGroup("SIGKILL");
@@ -226,11 +230,15 @@ describe("Codex", () => {
     const trees = await allTrees(sandbox.home);
     const agents = [...trees.values()].flatMap((tree) => everyone(tree).slice(1));
     const depths = agents.map((one) => (one as AgentRecord & { depth: number }).depth);
-    expect(depths.sort()).toEqual([1, 1, 2]);
+    expect(depths.sort()).toEqual([1, 1, 1, 2]);
     for (const { uri } of agents) {
       await attach(sandbox, "codex", uri, "--with", CONTINUE);
-      expect(JSON.stringify(model.exchanges.at(-1)?.request.input)).toMatch(/Do it\. @@[abk].*Continue\. @@CONT/);
+      expect(JSON.stringify(model.exchanges.at(-1)?.request.input)).toMatch(/Do it\. @@[abfk].*Continue\. @@CONT/);
     }
+    // A fork has its parent's history, too.
+    expect(model.exchanges.map(({ request }) => JSON.stringify(request.input))).toContainEqual(
+      expect.stringMatching(/Begin\. @@forked.*f said this\..*Continue\. @@CONT/),
+    );
     expect(JSON.stringify(model.exchanges.map(({ request }) => request.input))).toMatch(
       /b said this\..*Continue\. @@CONT/,
     );
@@ -251,6 +259,37 @@ describe("Codex", () => {
 });
 
 describe("OpenCode", () => {
+  it("an agent that was killed while it worked, and a fork", { timeout: SCENARIO_MS }, async () => {
+    const command = await installOpenCode("1.18.33");
+    const args = { description: "Task A", prompt: "Do it. @@A", subagent_type: "general" };
+    const bash = { name: "bash", args: { command: "echo A-ran", description: "Echo" } };
+    const model = await startChatModel({
+      main: [{ tools: [{ name: "task", args }] }, { text: "done" }],
+      A: [{ tools: [bash] }, { hang: true }],
+      CONT,
+    });
+    onTestFinished(() => model.close());
+    const product = await openOpenCode(command, model.url, {});
+    onTestFinished(() => product.dispose());
+    const run = product.start("Begin. @@main");
+    await model.reached("A", 1);
+    run.signalGroup("SIGKILL");
+    await run.ended;
+    const trees = await allTrees(product.home);
+    const a = named(trees.values(), "A");
+    const asked = async (uri: string) => {
+      await attach(product, "opencode", uri, "--with", CONTINUE);
+      return model.requests().findLast((body) => body.includes(CONTINUE));
+    };
+    expect(await asked(a.uri)).toMatch(/Do it\. @@A.*A-ran.*Continue\. @@CONT/);
+    const [fork] = [...(await allTrees(product.home)).values()].filter((tree) => origins([tree]).length > 0);
+    // The new session is a fork, and can be continued like any other.
+    expect(await asked(fork?.uri ?? "")).toMatch(/Do it\. @@A.*A-ran.*Continue\. @@CONT.*Continuing\..*Continue\. @@CONT/);
+    const attached = await allTrees(product.home);
+    expect(origins(attached.values()).sort()).toEqual([a.uri, fork?.uri].sort());
+    for (const [thread, tree] of trees) expect(shown(attached.get(thread) as AgentRecord)).toEqual(shown(tree));
+  });
+
   it("a nested agent", { timeout: SCENARIO_MS }, async () => {
     const command = await installOpenCode("1.18.33");
     const task = (marker: string) => ({
@@ -327,6 +366,61 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
       calls: all.calls,
       inputTokens: all.inputTokens,
       outputTokens: all.outputTokens,
+    });
+  });
+});
+
+/** How each begins: with the agent's history, or with it as the text of a first message. */
+const CHAT: readonly {
+  name: string;
+  provider: string;
+  begins: "history" | "text";
+  records: string;
+  args?: string[];
+}[] = [
+  { name: "Kilo", provider: "kilo", begins: "history", records: ".local/share/kilo/none", args: ["--auto"] },
+  { name: "Qwen", provider: "qwen", begins: "text", records: ".qwen/projects" },
+  { name: "Kimi", provider: "kimi", begins: "text", records: ".kimi-code/sessions" },
+  { name: "Factory Droid", provider: "droid", begins: "history", records: ".factory/sessions" },
+];
+
+describe.each(CHAT)("$name", ({ name, provider, begins, records: folder, args = [] }) => {
+  it("an agent, with its history", { timeout: SCENARIO_MS }, async () => {
+    const product = CHAT_PRODUCTS.find((one) => one.name.startsWith(name));
+    if (product === undefined) throw new Error(`no product ${name}`);
+    const model = await startChatModel({
+      main: [{ tools: [product.spawn("A")] }, { text: "All done." }],
+      A: [{ tools: [product.work] }, { text: "A said this." }],
+      CONT,
+    });
+    onTestFinished(() => model.close());
+    const sandbox = await product.open(await product.install(), model.url);
+    onTestFinished(() => sandbox.dispose());
+    await sandbox.run("Begin. @@main");
+    const records = join(sandbox.home, folder);
+    const before = existsSync(records) ? contents(records) : new Map<string, string>();
+    const trees = await allTrees(sandbox.home);
+    const a = named(trees.values(), "A");
+    const printed = await attach(sandbox, provider, a.uri, "--with", CONTINUE, "--print-command", "--json");
+    expect(JSON.parse(printed.stdout)).toMatchObject({ begins });
+    const more = args.length === 0 ? [] : ["--", ...args];
+    const { stderr } = await attach(sandbox, provider, a.uri, "--with", CONTINUE, ...more);
+    if (begins === "text") expect(stderr).toContain("A new session begins with the agent's history");
+    const asked = model.requests().findLast((body) => body.includes(CONTINUE));
+    expect(asked).toMatch(/Do it\. @@A/);
+    expect(asked).toContain("A said this.");
+    expect(existsSync(records) ? changedSince(before, records) : []).toEqual([]);
+    const attached = await allTrees(sandbox.home);
+    expect(origins(attached.values())).toEqual([a.uri]);
+    for (const [thread, tree] of trees) expect(shown(attached.get(thread) as AgentRecord)).toEqual(shown(tree));
+    expect([...attached.values()].flatMap(everyone)).toHaveLength(3);
+    const { calls, inputTokens, outputTokens } = counted([...attached.values()]);
+    const all = [...model.served.values()];
+    const total = (of: "calls" | "inputTokens" | "outputTokens") => all.reduce((so, usage) => so + (usage[of] ?? 0), 0);
+    expect({ calls, inputTokens, outputTokens }).toEqual({
+      calls: total("calls"),
+      inputTokens: total("inputTokens"),
+      outputTokens: total("outputTokens"),
     });
   });
 });

@@ -1,6 +1,6 @@
 import type { RecordKey } from "../../core/facts/ids.ts";
 import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation.ts";
-import { isFinalCount } from "../../core/facts/usage.ts";
+import { fingerprintOf, isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
@@ -118,6 +118,7 @@ export class Conversation {
       tokens: tokensOf(row),
       ...(asObject(row.message?.usage)?.speed === "fast" ? ({ fast: true } as const) : {}),
       ended: hasEnded(row),
+      ...apiIdOf(row),
     };
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = call.tokens;
     const name = `${response} ${call.model} ${inputTokens} ${outputTokens} ${call.tokens.reasoningTokens} ${cacheReadTokens} ${cacheWriteTokens} ${cacheWrite1hTokens}`;
@@ -126,6 +127,17 @@ export class Conversation {
     const isFinal = call.ended && isFinalCount(call.tokens.outputTokens);
     out.add({ type: "model-call", ...call, chars: isFinal ? 0 : writtenChars(row) });
   }
+}
+
+/**
+ * Up to 2.1.42 a forked session gives copied records new ids and times, and only the API's id of a response stays. It
+ * relates the copy to the original.
+ */
+function apiIdOf(row: Row): { readonly fingerprint?: RecordKey } {
+  const [major = 0, minor = 0, patch = 0] = (asText(row.json.version) ?? "").split(".").map(Number);
+  const id = asNonBlank(row.message?.id);
+  const hasNewIds = major === 2 ? minor === 0 || (minor === 1 && patch <= 42) : major === 1;
+  return id === null || !hasNewIds ? {} : { fingerprint: fingerprintOf(id, tokensOf(row)) };
 }
 
 const SHELL = "Bash";

@@ -2,6 +2,7 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
+import { attach } from "./attach.ts";
 import { DroidHooks } from "./hooks.ts";
 import { droid } from "./manifest.ts";
 import { Settings } from "./settings.ts";
@@ -38,6 +39,7 @@ export const provider: Provider = {
   printed: { form: "droid exec -o stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: jsonHookSettings([{ event: "SessionStart" }, ...hookEvents("Task")], null),
   asSentence,
+  attach,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
 };

@@ -1,6 +1,7 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { liveAt, liveStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
+import { attach } from "./attach.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { KimiHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
@@ -52,6 +53,7 @@ export const provider: Provider = {
   recorded: (path) => liveAt(LIVE, path),
   hooks: hookSettings,
   asSentence,
+  attach,
   isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
 };

@@ -2,6 +2,7 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
+import { attach } from "./attach.ts";
 import { QwenHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { qwen } from "./manifest.ts";
@@ -43,6 +44,7 @@ export const provider: Provider = {
   printed: { form: "qwen -p … --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: jsonHookSettings(hookEvents("agent|task"), null),
   asSentence,
+  attach,
   isThreadId: (id) => /^[\w-]{1,80}$/.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),
 };
