@@ -51,7 +51,13 @@ it("a session of Claude Code 2.0.76, which gives copied records new ids, is a fo
     .trim()
     .split("\n")
     .map((line) => {
-      const { agentId: _a, requestId: _r, uuid, parentUuid, ...rest } = JSON.parse(line) as Record<string, string | null>;
+      const {
+        agentId: _a,
+        requestId: _r,
+        uuid,
+        parentUuid,
+        ...rest
+      } = JSON.parse(line) as Record<string, string | null>;
       const parent = parentUuid == null ? null : idOf(parentUuid);
       return { ...rest, uuid: idOf(uuid ?? ""), parentUuid: parent, sessionId: session, isSidechain: false, timestamp };
     });

@@ -212,7 +212,11 @@ describe("Codex", () => {
       b: [{ text: "b said this." }],
       killed: [(asked) => codexAgent(asked, "k"), { tool: "wait_agent", input: { timeout_ms: 20_000 } }],
       k: [{ hang: true }],
-      forked: [(asked) => codexAgent(asked, "f", true), { tool: "wait_agent", input: { timeout_ms: 20_000 } }, { text: "Done." }],
+      forked: [
+        (asked) => codexAgent(asked, "f", true),
+        { tool: "wait_agent", input: { timeout_ms: 20_000 } },
+        { text: "Done." },
+      ],
       f: [{ text: "f said this." }],
       CONT,
     });
@@ -284,7 +288,9 @@ describe("OpenCode", () => {
     expect(await asked(a.uri)).toMatch(/Do it\. @@A.*A-ran.*Continue\. @@CONT/);
     const [fork] = [...(await allTrees(product.home)).values()].filter((tree) => origins([tree]).length > 0);
     // The new session is a fork, and can be continued like any other.
-    expect(await asked(fork?.uri ?? "")).toMatch(/Do it\. @@A.*A-ran.*Continue\. @@CONT.*Continuing\..*Continue\. @@CONT/);
+    expect(await asked(fork?.uri ?? "")).toMatch(
+      /Do it\. @@A.*A-ran.*Continue\. @@CONT.*Continuing\..*Continue\. @@CONT/,
+    );
     const attached = await allTrees(product.home);
     expect(origins(attached.values()).sort()).toEqual([a.uri, fork?.uri].sort());
     for (const [thread, tree] of trees) expect(shown(attached.get(thread) as AgentRecord)).toEqual(shown(tree));

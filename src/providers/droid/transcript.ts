@@ -111,7 +111,10 @@ export class Transcript implements Parser {
 
   #begin(out: FindingsOf, json: JsonObject) {
     const [cwd, title] = [asNonBlank(json.cwd), asNonBlank(json.title)];
-    const [parent, call] = [asNonBlank(json.callingSessionId), asNonBlank(json.callingToolUseId)];
+    // A forked session keeps the fields of the child that it was forked from, and nobody called it.
+    const isFork = asNonBlank(json.parent) !== null;
+    const parent = isFork ? null : asNonBlank(json.callingSessionId);
+    const call = asNonBlank(json.callingToolUseId);
     if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.#agent, cwd });
     if (parent === null) {
       if (title !== null)
