@@ -82,7 +82,7 @@ describe("the command", () => {
       const { home, agent } = await deepest(provider, name);
       const plan = await planOf(home, agent.uri, "--with", "Go on.");
       expect(plan.command[0]).toBe(first);
-      expect(plan.command.at(-1)).toMatch(/^--prompt=\[continues agent [^]*Go on\./);
+      expect(plan.command.at(-1)).toMatch(/^--prompt=\[continues agent [\s\S]*Go on\./);
       expect(plan).toMatchObject({ begins: "text", notes: [expect.stringContaining("cannot resume this agent")] });
     }
     const root = await retinueJson(recordedHome("qwen", QWEN).home, ["tree", "latest"]);
