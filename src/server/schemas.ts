@@ -25,7 +25,7 @@ export const Tokens = {
   cacheWrite1hTokens: count,
 };
 
-const Usage = v.pipe(
+export const Usage = v.pipe(
   v.object({ calls: count, ...Tokens, costUsd: v.nullable(v.number()) }),
   v.metadata({ ref: "Usage" }),
 );
