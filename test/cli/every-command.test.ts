@@ -35,14 +35,13 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: ["THREAD", "--full"] },
     { args: ["CHILD", "--full"] },
     { args: ["-I", "THREAD"] },
-    { args: ["THREAD", "--json"] },
     { args: ["--help"] },
     { args: [`claude://${SESSION}/nobody`], code: 1 },
     { args: ["latest\u001b[31m\u202e"], code: 2 },
   ],
   serve: [{ args: ["serve", "--no-open", "--port", "0"], until: /http:\S+/ }],
   demo: [{ args: ["demo", "--no-open", "--port", "0"], until: /http:\S+/ }],
-  ls: [{ args: ["ls"] }, { args: ["ls", "--json"] }],
+  ls: [{ args: ["ls"] }],
   statusline: [{ args: ["statusline"], stdin: JSON.stringify({ session_id: SESSION }) }],
   tree: [
     { args: ["tree", "THREAD", "--all"] },
@@ -60,7 +59,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   hooks: [{ args: ["hooks", "install", "claude", "--yes"] }, { args: ["hooks", "uninstall", "claude", "--yes"] }],
   self: [{ args: ["self"], code: 1 }],
   skill: [{ args: ["skill"] }, { args: ["skill", "claude", "--install", "--yes"] }],
-  search: [{ args: ["search", "evil"] }, { args: ["search", "evil", "--json"] }],
+  search: [{ args: ["search", "evil"] }],
   stats: [{ args: ["stats"] }],
   watch: [{ args: ["watch"], until: /U\+007F/ }],
   attach: [
@@ -90,7 +89,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: ["hook"], stdin: JSON.stringify({ session_id: SESSION, hook_event_name: "Stop", cwd: EVIL }) },
     { args: ["hook", "--flush"] },
   ],
-  doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
+  doctor: [{ args: ["doctor"] }],
   completions: [{ args: ["completions", "bash"] }],
 };
 

@@ -162,7 +162,8 @@ describe("a hostile transcript", () => {
       await tab.page.keyboard.press("End");
       await tab.page.getByText("The end.").first().waitFor();
     });
-    expect(worst).toBeLessThan(1_500);
+    // A busy machine takes a second or two; a pattern that backtracks takes minutes.
+    expect(worst).toBeLessThan(15_000);
   });
 
   it("shows the beginning of a very long text, and more of it on demand", async () => {

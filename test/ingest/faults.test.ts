@@ -91,7 +91,9 @@ class Server extends Run {
   }
 
   async get<T>(path: string): Promise<T> {
-    return (await fetch(new URL(path, this.stdout.trim()))).json() as Promise<T>;
+    // A connection of its own: on a busy machine the server may close an idle one at the moment of the next request.
+    const headers = { connection: "close" };
+    return (await fetch(new URL(path, this.stdout.trim()), { headers })).json() as Promise<T>;
   }
 
   health = () => this.get<Health>("/api/health");
