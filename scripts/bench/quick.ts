@@ -1,12 +1,12 @@
 /**
  * Commands that an agent waits for: `retinue hook` and `retinue statusline`, with and without a server.
  */
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { held, markdownTable } from "./format.ts";
 import { writeHome } from "./home.ts";
+import { Serving } from "./serving.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RUNS = 20;
@@ -41,14 +41,10 @@ export async function quickSection(scratch: string): Promise<string> {
     row(`\`retinue statusline\`${where}`, timed([program, "statusline"], request), bare, LIMITS.statusline),
   ];
   const alone = all(", no server");
-  const server = spawn(process.execPath, [program, "serve", "--no-open", "--port", "0", "--quiet"], {
-    env,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  await once(server.stdout, "data");
+  // A server that still reads the home would compete with the commands for the processors.
+  const serving = await Serving.start(home);
   const served = all(", with a server");
-  server.kill("SIGTERM");
-  await once(server, "exit");
+  await serving.stop();
   const head = ["", "wall", "without Node.js start-up", "limit"];
   return `## Hook and status line\n\nMedian of ${RUNS} runs. Node.js itself takes ${inMs(bare)} to start.\n\n${markdownTable(head, [...alone, ...served])}`;
 }
