@@ -16,6 +16,7 @@ import {
   WHOLE_ROOT,
   walk,
 } from "../../transports/files.ts";
+import { readText } from "../../transports/regular.ts";
 import { mountOf } from "../../transports/system/linux-mounts.ts";
 import { basename, dirname, inside as insideOf, join, normal } from "../../transports/system/paths.ts";
 import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "../home.ts";
@@ -250,9 +251,26 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return all.map((one) => ({ ...one, isShared: (counts.get(one.root)?.length ?? 0) > 1 }));
 }
 
+/** A list of projects. */
+const MAX_ROOT_LIST = 4 << 20;
+
+function ownRoots(env: Env, { roots, rootList }: Provider): readonly string[] {
+  const home = userHome(env);
+  return [...roots(env, home), ...(rootList?.rootsIn(readIfPresent(rootList.file(env, home))) ?? [])];
+}
+
+function readIfPresent(path: string): string {
+  try {
+    return readText(path, MAX_ROOT_LIST);
+  } catch {
+    // Missing, or not a file: the product has not listed anything.
+    return "";
+  }
+}
+
 function allRootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).map(normal).flatMap(foldersLike);
+    const usual = (others.get(provider.name) ?? ownRoots(env, provider)).map(normal).flatMap(foldersLike);
     const followed = followedPlaces(env, provider, usual);
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
     const streams = importedStreams(env, provider.name);

@@ -59,7 +59,7 @@ const GATHER_MS = 5;
  * More bytes than this in that time do not come from a model. They are sent to the recorder later, so that recording
  * does not slow down forwarding.
  */
-const BULK_BYTES = 512 << 10;
+const BULK_BYTES = 64 << 10;
 const LONGEST_WAIT_MS = 1_000;
 
 /** Copies the proxy's traffic to the recorder thread, in batches. */

@@ -37,7 +37,7 @@ export function examine(
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.fileCount() },
     roots: library.roots.map(({ provider, folders: _, loose: _loose, isShared: _isShared, ...root }) => ({
       provider: provider.name,
-      product: provider.product,
+      product: provider.isUnverified ? `${provider.product} (from its sources, not verified)` : provider.product,
       ...root,
     })),
     versions: [...byVersion.values()].flatMap(([first, ...more]) =>

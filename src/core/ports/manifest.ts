@@ -7,7 +7,7 @@ import type { Provider } from "./provider.ts";
  * What the folder of a product declares, and the entry of the list of products. Small, because hooks and status lines
  * load all manifests while agents wait for them; `load` imports the parts that read records.
  */
-export interface Manifest extends Pick<Provider, "name" | "product" | "versions" | "docs" | "forkOf"> {
+export interface Manifest extends Pick<Provider, "name" | "product" | "versions" | "isUnverified" | "docs" | "forkOf"> {
   /** Recognises what the product passes to its hooks; omitted if it has none. */
   readonly hookPayload?: HookPayload;
   /** Reads what the product passes to a status line command; omitted if it has none. */

@@ -19,6 +19,8 @@ export interface Provider {
   readonly product: string;
   /** The versions that were checked, for the documentation; null if it is not a product. */
   readonly versions: string | null;
+  /** Written from the product's sources: no run of it was recorded. `doctor` and `versions` say so. */
+  readonly isUnverified?: true;
   /** The page that describes its format, from the repository's root. */
   readonly docs: string;
   /** Its name in traces, if that differs. */
@@ -30,6 +32,8 @@ export interface Provider {
    * a `*`.
    */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
+  /** A file of the product that lists more roots, such as those of its projects; omitted if there is none. */
+  readonly rootList?: RootList;
   /** The same as text, for the documentation. */
   readonly rootsForm?: string;
   /**
@@ -90,6 +94,13 @@ export interface Provider {
   asSentence?(text: string): string | null;
   /** If a thread is a tree of named entries: the entry in a line of its transcript, or null. */
   entry?(record: Uint8Array): Entry | null;
+}
+
+/** Pure: the caller reads the file. A missing one is not an error. */
+export interface RootList {
+  file(env: Readonly<Record<string, string | undefined>>, home: string): string;
+  /** The folders in its text; none if it cannot be parsed. */
+  rootsIn(text: string): readonly string[];
 }
 
 /** Machine-readable output of the product, one JSON value per line. */
