@@ -30,13 +30,13 @@ export function asStored(o: Observation, file: Pick<FileState, "size" | "offset"
  * is indexed.
  */
 export function textDueAfter(
-  { before, after, observations, texts }: FileBatch,
+  { before, after, facts, texts }: FileBatch,
   due: TextPosition | null,
   goesOn: boolean,
 ): TextPosition | null {
   // What is gone cannot be read any more.
   if (after.gone) return null;
-  if (due !== null || texts !== null || observations.length === 0) return due;
+  if (due !== null || texts !== null || facts.length === 0) return due;
   return goesOn && before !== null ? before : { offset: 0, lines: 0, parser: undefined };
 }
 

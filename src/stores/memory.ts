@@ -102,20 +102,18 @@ export class MemoryStore implements Store {
       const goesOn = known !== undefined && known.state.generation === batch.after.generation;
       const rows = new Set(batch.replaces ?? []);
       const places = new Set([...rows].map((row) => placeName(batch.after.path, 0, row)));
+      const added = [...batch.facts];
       const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
       const due = textDueAfter(batch, goesOn ? known.textsFrom : null, goesOn);
       const texts = due === null ? (batch.texts ?? []) : [];
       const isLonger = goesOn && rows.size === 0;
       if (!isLonger) this.#drop(known?.held);
       const held = isLonger ? known.held : new Map();
-      this.#hold(held, isLonger ? batch.observations : [...kept, ...batch.observations]);
-      const touched = new Set([
-        ...batch.observations.flatMap(threadsIn),
-        ...(isLonger ? [] : (known?.held.keys() ?? [])),
-      ]);
+      this.#hold(held, isLonger ? added : [...kept, ...added]);
+      const touched = new Set([...added.flatMap(threadsIn), ...(isLonger ? [] : (known?.held.keys() ?? []))]);
       this.#files.set(batch.after.path, {
         state: batch.after,
-        observations: [...kept, ...batch.observations],
+        observations: [...kept, ...added],
         held,
         problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
         exchanges: new Map([

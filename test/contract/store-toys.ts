@@ -1,5 +1,6 @@
 /** Small files, facts and rows for tests of stores. */
 
+import { FactColumns } from "../../src/core/facts/fact-columns.ts";
 import { type AgentKey, observationId, recordKey, threadKey } from "../../src/core/facts/ids.ts";
 import type { Fact, Observation } from "../../src/core/facts/observation.ts";
 import type { FileBatch, FileState, RootRow } from "../../src/core/ports/store.ts";
@@ -52,7 +53,7 @@ export const batch = (
 ): FileBatch => ({
   before,
   after,
-  observations,
+  facts: FactColumns.of(after.path, observations),
   problems: [],
   texts: [],
 });

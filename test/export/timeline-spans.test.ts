@@ -7,13 +7,13 @@ import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import type { AgentKey } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
+import { FileFacts } from "../../src/core/link/file-facts.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { type LinkOptions, link } from "../../src/core/link/link.ts";
 import { byPlace, fileOf } from "../../src/core/link/totals.ts";
 import type { Span } from "../../src/core/views/span.ts";
 import { spansOf, Timeline } from "../../src/core/views/spans.ts";
 import { SpanBoard } from "../../src/server/span-board.ts";
-import { FileFacts } from "../../src/stores/sqlite/file-facts.ts";
 import { caseNames, homeEnv, RECORDED, recordedHome } from "../support/fixtures.ts";
 import { history } from "../support/history.ts";
 import {

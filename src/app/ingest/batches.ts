@@ -1,6 +1,8 @@
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { type AgentKey, placeOf, threadOf } from "../../core/facts/ids.ts";
 import type { Observation } from "../../core/facts/observation.ts";
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
+import { FileFacts } from "../../core/link/file-facts.ts";
 import type { Findings } from "../../core/ports/provider.ts";
 import type { FileBatch, FileState, Store } from "../../core/ports/store.ts";
 import { boundReading } from "../../stores/heap.ts";
@@ -35,12 +37,8 @@ export class Writer {
 
   add(batch: FileBatch): void {
     this.#waiting.push(batch);
-    if (batch.texts === null && batch.observations.length > 0) this.textsLeft.add(batch.after.path);
-    let last: AgentKey | null = null;
-    for (const { speaker } of batch.observations) {
-      if (speaker !== last) this.threads.add(threadOf(speaker));
-      last = speaker;
-    }
+    if (batch.texts === null && batch.facts.length > 0) this.textsLeft.add(batch.after.path);
+    for (const speaker of batch.facts.speakers) this.threads.add(threadOf(speaker));
     this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
     if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
     this.flush();
@@ -90,29 +88,39 @@ export class ProblemsOfFile {
   }
 }
 
-/** The facts of a file so far, without those that a later line replaced. */
-export class Standing {
+/** The facts of a file since the last `take`, without those that a later line replaced. */
+export class NewFacts {
   readonly #path: string;
-  #observations: Observation[] = [];
+  #facts: FactColumns;
   #rows = new Map<string, Observation[]>();
+  /** All facts so far, if the file is read from its beginning and no line replaced another. */
+  #folded: FileFacts | null | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, goesOn: boolean) {
     this.#path = path;
+    this.#facts = new FactColumns(path);
+    this.#folded = goesOn ? undefined : new FileFacts(path);
   }
 
   add({ observations, replaces = [] }: Findings): void {
+    if (replaces.length > 0 && this.#folded !== undefined) this.#folded = null;
+    this.#folded?.addRecord(observations);
     for (const row of replaces) this.#rows.set(row, []);
-    for (const o of observations)
-      (replaces.length === 0 ? this.#observations : (this.#rows.get(this.#rowOf(o)) ?? this.#observations)).push(o);
+    for (const o of observations) {
+      const row = replaces.length === 0 ? undefined : this.#rows.get(this.#rowOf(o));
+      if (row === undefined) this.#facts.add(o);
+      else row.push(o);
+    }
   }
 
   #rowOf = ({ id }: Observation) => placeOf(id).slice(this.#path.length + 1);
 
-  take(): Pick<FileBatch, "observations" | "replaces"> {
-    const observations = this.#observations;
-    for (const list of this.#rows.values()) for (const o of list) observations.push(o);
-    const taken = { observations, replaces: [...this.#rows.keys()] };
-    this.#observations = [];
+  take(isWhole: boolean): Pick<FileBatch, "facts" | "folded" | "replaces"> {
+    const facts = this.#facts;
+    for (const list of this.#rows.values()) for (const o of list) facts.add(o);
+    const folded = isWhole && this.#folded?.isExact === false ? null : this.#folded;
+    const taken = { facts, folded, replaces: [...this.#rows.keys()] };
+    this.#facts = new FactColumns(this.#path);
     this.#rows = new Map();
     return taken;
   }

@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import type { Observation } from "../../core/facts/observation.ts";
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import type { Problem } from "../../core/facts/problem.ts";
 import type { DatabasePlan, DatabaseStream, Mark } from "../../core/ports/provider.ts";
 import type { FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { DatabaseTrouble, isFresh, ProductDatabase, type RecordRow } from "../../transports/database.ts";
 import type { ReadCounts } from "../../transports/files.ts";
 import { loadSqlite } from "../databases.ts";
-import { fresh, ProblemsOfFile, type Writer } from "./batches.ts";
+import { fresh, NewFacts, ProblemsOfFile, type Writer } from "./batches.ts";
 import { asSource, type Found, objectPath } from "./discover.ts";
 import { indexedTexts } from "./indexed-text.ts";
 import type { SyncOptions } from "./sync.ts";
@@ -80,7 +80,7 @@ export async function syncDatabase(
       writer.add({
         before: state,
         after: { ...state, gone: true, size: 0, offset: 0 },
-        observations: [],
+        facts: new FactColumns(state.path),
         problems: [],
         texts: [],
       });
@@ -94,7 +94,7 @@ export async function syncDatabase(
       offset: (before?.offset ?? 0) + 1,
       parser: whole,
     };
-    writer.add({ before, after, observations: [], problems: unread, texts: [] });
+    writer.add({ before, after, facts: new FactColumns(found.path), problems: unread, texts: [] });
   } catch (error) {
     trouble(error, found.path);
   } finally {
@@ -164,7 +164,8 @@ function readObject(
   const found: Found = { ...database, object, stamp: { ...database.stamp, size: bytes } };
   const parser = found.stream.open(asSource(found), goesOn ? before.parser : undefined);
   const problems = new ProblemsOfFile(path);
-  const [observations, texts, rows]: [Observation[], IndexedText[], string[]] = [[], [], []];
+  const facts = new NewFacts(path, goesOn);
+  const [texts, rows]: [IndexedText[], string[]] = [[], []];
   let read = 0;
   for (const { row, position, record, bytes: length } of db.records(plan.rows(object, goesOn ? before.parser : null))) {
     rows.push(row);
@@ -174,7 +175,7 @@ function readObject(
       continue;
     }
     const findings = parser.push(record, position, row);
-    for (const o of findings.observations) observations.push(o);
+    facts.add(findings);
     for (const p of findings.problems) problems.add(p);
     if (findings.observations.length > 0)
       for (const draft of parser.events(record, position, row)) texts.push(...indexedTexts(draft, { row }));
@@ -193,7 +194,8 @@ function readObject(
     tail: revision,
     parser: parser.save(),
   };
-  writer.add({ before, after, observations, problems: problems.take(), texts, ...(goesOn ? { replaces: rows } : {}) });
+  const taken = facts.take(true);
+  writer.add({ before, after, ...taken, problems: problems.take(), texts, ...(goesOn ? { replaces: rows } : {}) });
   return after;
 }
 

@@ -1,4 +1,5 @@
 import type { Exchange } from "../../core/facts/exchange.ts";
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import type { Stream } from "../../core/ports/provider.ts";
 import type { FileBatch, FileState, IndexedText, Store } from "../../core/ports/store.ts";
@@ -6,7 +7,7 @@ import { StoreFault } from "../../stores/fault.ts";
 import { type ReadCounts, readWhole, tailBefore } from "../../transports/files.ts";
 import { type LinePosition, positionAfter } from "../../transports/lines.ts";
 import { inside, join } from "../../transports/system/paths.ts";
-import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, Standing, stampIn, Writer } from "./batches.ts";
+import { BATCH_BYTES, fresh, NewFacts, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { inReadingOrder, toRead } from "./groups.ts";
 import { indexedTexts, indexedTextsOfLine } from "./indexed-text.ts";
@@ -102,11 +103,13 @@ function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCount
 function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
   const bytes = readWhole(found.path, counts);
   const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
-  const { observations, problems } = parser.push(bytes, 0);
+  const findings = parser.push(bytes, 0);
   const hasText =
-    observations.length > 0 && parser.events(bytes, 0).some((draft) => indexedTexts(draft, WHOLE).length > 0);
+    findings.observations.length > 0 && parser.events(bytes, 0).some((draft) => indexedTexts(draft, WHOLE).length > 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, observations, problems, texts: hasText ? null : [] };
+  const facts = new NewFacts(found.path, false);
+  facts.add(findings);
+  return { before, after, ...facts.take(true), problems: findings.problems, texts: hasText ? null : [] };
 }
 
 /** The position of a document in its file. */
@@ -123,7 +126,7 @@ async function readTranscript(
   let last = before;
   const { packed } = found.stream;
   const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
-  const standing = new Standing(found.path);
+  const facts = new NewFacts(found.path, goesOn);
   const problems = new ProblemsOfFile(found.path);
   const isLittle = goesOn && found.stamp.size - state.offset <= LITTLE_TEXT;
   let texts: IndexedText[] | null = isLittle ? [] : null;
@@ -135,7 +138,7 @@ async function readTranscript(
     writer.add({
       before: last,
       after: state,
-      ...standing.take(),
+      ...facts.take(isWhole),
       problems: problems.take(),
       texts,
       exchanges: [...exchanges.values()],
@@ -151,7 +154,7 @@ async function readTranscript(
       if (line.is === "unfinished" && packed === undefined) continue;
       if (line.is === "line") {
         const findings = findingsIn(parser, line);
-        standing.add(findings);
+        facts.add(findings);
         for (const p of findings.problems) problems.add(p);
         for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
         if (texts !== null && findings.observations.length > 0) texts.push(...indexedTextsOfLine(parser, line));
@@ -204,7 +207,7 @@ function* vanished(
       othersOf(stream, state.root).some(isThere);
     yield isTakenBack
       ? takenBack(state)
-      : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
+      : { before: state, after: { ...state, ...GONE }, facts: new FactColumns(path), problems: [], texts: [] };
   }
 }
 
@@ -226,7 +229,7 @@ const GONE = { gone: true, size: 0, offset: 0 } as const;
 const takenBack = (state: FileState): FileBatch => ({
   before: state,
   after: { ...state, ...GONE, generation: state.generation + 1, parser: null },
-  observations: [],
+  facts: new FactColumns(state.path),
   problems: [],
   texts: [],
 });

@@ -1,7 +1,9 @@
 import type { Exchange, ExchangeFilter, RecordedExchange } from "../facts/exchange.ts";
+import type { FactColumns } from "../facts/fact-columns.ts";
 import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import type { Problem, ProblemCode } from "../facts/problem.ts";
+import type { FileFacts } from "../link/file-facts.ts";
 import type { Fold } from "../link/fold.ts";
 import type { AgentRecord } from "../views/agent.ts";
 import type { SpentRow } from "../views/stats.ts";
@@ -50,7 +52,12 @@ export interface FileBatch {
   /** The state that it continues; null for a new file. */
   readonly before: FileState | null;
   readonly after: FileState;
-  readonly observations: readonly Observation[];
+  readonly facts: FactColumns;
+  /**
+   * All facts of the file so far, if it was read from its beginning and they were folded meanwhile; null if they could
+   * not be folded. Omitted for appended facts.
+   */
+  readonly folded?: FileFacts | null | undefined;
   readonly problems: readonly Problem[];
   /**
    * Null if the text of these records is indexed later. It is also indexed later if earlier text of the file is not

@@ -2,6 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { answer, notebook, record, thread } from "../../../test/support/observations.ts";
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { byTime, type Observation } from "../../core/facts/observation.ts";
 import { allFacts } from "../../core/ports/store.ts";
 import { Chunks } from "./chunks.ts";
@@ -41,11 +42,11 @@ describe("the facts of a file that grows", () => {
     const { chunks, counts } = open();
     const all = facts(2_000);
     chunks.keep = 1 << 20;
-    chunks.add(1, "book", all.slice(0, 1_000), []);
+    chunks.add(1, { facts: FactColumns.of("book", all.slice(0, 1_000)), replaces: [] });
     expect(records(chunks.of(1, "book"))).toBe(500);
     counts.unpacked = 0;
     for (let at = 1_000; at < 2_000; at += 2) {
-      chunks.add(1, "book", all.slice(at, at + 2), []);
+      chunks.add(1, { facts: FactColumns.of("book", all.slice(at, at + 2)), replaces: [] });
       expect(records(chunks.of(1, "book"))).toBe(at / 2 + 1);
     }
     // Small chunks that are merged are read once more.
@@ -56,9 +57,10 @@ describe("the facts of a file that grows", () => {
   it("are correct if another process appends to the file or merges its chunks", () => {
     const { chunks, other } = open();
     const all = facts(200);
-    chunks.add(1, "book", all.slice(0, 100), []);
+    chunks.add(1, { facts: FactColumns.of("book", all.slice(0, 100)), replaces: [] });
     expect(records(chunks.of(1, "book"))).toBe(50);
-    for (let at = 100; at < 200; at += 2) other.add(1, "book", all.slice(at, at + 2), []);
+    for (let at = 100; at < 200; at += 2)
+      other.add(1, { facts: FactColumns.of("book", all.slice(at, at + 2)), replaces: [] });
     chunks.listAgain();
     expect(records(chunks.of(1, "book"))).toBe(100);
   });
@@ -66,9 +68,9 @@ describe("the facts of a file that grows", () => {
   it("are no longer folded once some of its rows were replaced", () => {
     const { chunks } = open();
     const all = facts(20);
-    chunks.add(1, "book", all, []);
+    chunks.add(1, { facts: FactColumns.of("book", all), replaces: [] });
     expect(chunks.of(1, "book").folds.length).toBe(1);
-    chunks.add(1, "book", [], ["001"]);
+    chunks.add(1, { facts: FactColumns.of("book", []), replaces: ["001"] });
     expect(chunks.of(1, "book")).toEqual({ observations: expect.any(Array), folds: [] });
     expect(chunks.of(1, "book").observations.length).toBe(19);
   });
@@ -79,7 +81,7 @@ it("the cache stays within its limit, however many files are read", () => {
   const limit = 2 << 20;
   chunks.keep = limit;
   for (let file = 0; file < 60; file += 1) {
-    chunks.add(file, "book", facts(200), []);
+    chunks.add(file, { facts: FactColumns.of("book", facts(200)), replaces: [] });
     chunks.of(file, "book");
     expect(chunks.kept).toBeLessThan(limit);
   }

@@ -1,10 +1,11 @@
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { placeName, placeOf } from "../../core/facts/ids.ts";
 import type { Observation } from "../../core/facts/observation.ts";
-import type { Facts } from "../../core/ports/store.ts";
+import { FACT_BYTES, FileFacts } from "../../core/link/file-facts.ts";
+import type { Facts, FileBatch } from "../../core/ports/store.ts";
 import { boundHeap } from "../heap.ts";
 import { Bounded } from "./bounded.ts";
-import { FACT_BYTES, FileFacts } from "./file-facts.ts";
-import { factsOf, isPlain, pack, packFactsForNow } from "./packing.ts";
+import { factsOf, isPlain, packForNow, packJson, savedFacts } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
@@ -61,18 +62,26 @@ export class Chunks {
   }
 
   /** Stores the first facts of a file, with their position in a pack. */
-  addPacked(file: number, observations: readonly Observation[], { pack: id, places }: Packed): void {
-    const chunk = this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(
-      file,
-      places[0] ?? null,
-      id,
-    ).lastInsertRowid;
-    this.#unpacked.set(Number(chunk), observations);
+  addPacked(file: number, { facts, folded }: Pick<FileBatch, "facts" | "folded">, { pack: id, places }: Packed): void {
+    const chunk = Number(
+      this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(file, places[0] ?? null, id)
+        .lastInsertRowid,
+    );
     this.#listed.delete(file);
+    if (folded == null) this.#unpacked.set(chunk, [...facts]);
+    else this.#setFolded(file, facts.path, folded, [chunk]);
   }
 
-  add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
-    if (observations.length === 0 && replaces.length === 0) return;
+  /** Keeps facts that were folded while they were read. */
+  #setFolded(file: number, path: string, facts: FileFacts, chunks: readonly number[]) {
+    facts.source = () => this.#all(file, path);
+    this.#folded.set(file, { facts, chunks });
+  }
+
+  add(file: number, batch: Pick<FileBatch, "facts" | "folded" | "replaces">): void {
+    const { facts, folded, replaces = [] } = batch;
+    if (facts.length === 0 && replaces.length === 0) return;
+    const { path } = facts;
     const list = this.#list(file);
     const { chunks } = list;
     const countAtEnd = (isWanted: (chunk: Chunk) => boolean) =>
@@ -89,15 +98,18 @@ export class Chunks {
       this.#unpacked.delete(id);
     }
     this.#packs.sweep(packsOf(replaced));
-    const packed = merged === 0 ? packFactsForNow(observations, path) : pack([...kept, ...observations], path);
-    chunks.push(this.#insert(file, packed, [...kept, ...observations], chunks.length === 0 ? [] : gone.rows));
+    const all = merged === 0 ? facts : FactColumns.of(path, [...kept, ...facts]);
+    const packed = (merged === 0 ? packForNow : packJson)(savedFacts(all));
+    const chunk = this.#insert(file, packed, chunks.length === 0 ? [] : gone.rows);
+    // Cached, because new facts are linked next.
+    if (folded == null) this.#unpacked.set(chunk.id, [...all]);
+    chunks.push(chunk);
     this.#listed.set(file, list);
     this.#grow(
       file,
       before,
       chunks.map(({ id }) => id),
-      observations,
-      replaces,
+      batch,
     );
   }
 
@@ -121,14 +133,12 @@ export class Chunks {
     return list;
   }
 
-  #insert(file: number, packed: Uint8Array, facts: readonly Observation[], replaced: readonly string[]): Chunk {
+  #insert(file: number, packed: Uint8Array, replaced: readonly string[]): Chunk {
     const replaces = replaced.length === 0 ? null : JSON.stringify(replaced);
     const id = Number(
       this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, packed, replaces)
         .lastInsertRowid,
     );
-    // Cached, because new facts are linked next.
-    this.#unpacked.set(id, facts);
     return { id, pack: null, replaces, size: packed.length, isPlain: isPlain(packed) };
   }
 
@@ -144,14 +154,13 @@ export class Chunks {
     file: number,
     before: readonly number[],
     chunks: readonly number[],
-    observations: readonly Observation[],
-    replaces: readonly string[],
+    { facts, folded, replaces = [] }: Pick<FileBatch, "facts" | "folded" | "replaces">,
   ) {
     const known = this.#folded.get(file);
-    if (known === undefined) return;
     this.#folded.delete(file);
-    if (replaces.length > 0 || !isSame(known.chunks, before)) return;
-    known.facts.add(observations);
+    if (folded != null) this.#setFolded(file, facts.path, folded, chunks);
+    if (folded !== undefined || known === undefined || replaces.length > 0 || !isSame(known.chunks, before)) return;
+    known.facts.add(facts);
     this.#folded.set(file, { ...known, chunks });
   }
 

@@ -1,5 +1,5 @@
+import type { FactColumns } from "../../core/facts/fact-columns.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
-import type { Observation } from "../../core/facts/observation.ts";
 import { OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
 import { hash } from "../../core/tools/hash.ts";
@@ -107,23 +107,25 @@ interface Waiting {
 const listOf = (hashes: ReadonlySet<number>) => JSON.stringify([...hashes].sort((x, y) => x - y));
 
 /** The keys of each thread that other threads may share. */
-export function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
+export function keysByThread(facts: FactColumns): ReadonlyMap<AgentKey, readonly string[]> {
   const keys = new Map<AgentKey, string[]>();
+  const keysOf = (thread: AgentKey) => {
+    const known = keys.get(thread) ?? [];
+    keys.set(thread, known);
+    return known;
+  };
   let [speaker, own]: [AgentKey | null, string[]] = [null, []];
-  for (const o of observations) {
-    // Most facts name no other thread.
-    if (o.type === "record" || o.type === "model-call") {
-      if (speaker !== o.speaker) {
-        speaker = o.speaker;
-        own = keys.get(threadOf(speaker)) ?? [];
-        keys.set(threadOf(speaker), own);
-      }
-      for (const key of crossKeys(o)) own.push(key);
-      continue;
-    }
+  const add = (key: string, by: AgentKey) => {
+    if (by !== speaker) [speaker, own] = [by, keysOf(threadOf(by))];
+    own.push(key);
+  };
+  for (const one of facts.speakers) keysOf(threadOf(one));
+  facts.eachRecordKey(add);
+  facts.eachResponseName(add);
+  for (const o of facts.rare) {
     // Also for threads that are only mentioned.
-    for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
-    keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
+    for (const thread of threadsIn(o)) keysOf(thread);
+    keysOf(threadOf(o.speaker)).push(...crossKeys(o));
   }
   return keys;
 }

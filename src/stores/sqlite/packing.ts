@@ -1,4 +1,5 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { FactColumns, type SavedColumns } from "../../core/facts/fact-columns.ts";
 import type { Observation } from "../../core/facts/observation.ts";
 import { StoreFault } from "../fault.ts";
 import { DICTIONARY } from "./dictionary.ts";
@@ -65,7 +66,7 @@ interface Table {
  * Converts the facts of one file to columns, which compress better. The order is not kept. Ids are stored without the
  * file's path, which they repeat.
  */
-export function tablesOf(observations: readonly Observation[], path: string): unknown {
+function tablesOf(observations: readonly Observation[], path: string): unknown {
   const groups: { readonly fields: readonly string[]; readonly facts: Fields[] }[] = [];
   const byType = new Map<string, typeof groups>();
   for (const fact of observations as readonly unknown[] as readonly Fields[]) {
@@ -114,19 +115,18 @@ function columnOf(facts: readonly Fields[], field: string, path: string): unknow
   return isSame ? [first] : column;
 }
 
-export const pack = (observations: readonly Observation[], path: string): Uint8Array =>
-  packJson(tablesOf(observations, path));
-
-/** The same for a few facts that are merged with others soon. */
-export const packFactsForNow = (observations: readonly Observation[], path: string): Uint8Array =>
-  packForNow(tablesOf(observations, path));
+/** The facts of a file as JSON: bulk facts in columns, the others in tables. */
+export const savedFacts = (facts: FactColumns): unknown => [facts.save(), tablesOf(facts.rare, facts.path)];
 
 /** Whether packed bytes are JSON: neither compressed nor a reference into a pack. */
 export const isPlain = ([first]: Uint8Array): boolean => first !== COMPRESSED && first !== REFERENCE;
 
-/** The facts of tables made by `tablesOf`. */
-export const factsOf = (tables: unknown, path: string): Observation[] =>
-  orDamaged(() => (tables as Table[]).flatMap((table) => factsIn(table, path)));
+/** The facts that `savedFacts` returned. */
+export const factsOf = (saved: unknown, path: string): Observation[] =>
+  orDamaged(() => {
+    const [columns, tables] = saved as [SavedColumns | null, Table[]];
+    return [...tables.flatMap((table) => factsIn(table, path)), ...new FactColumns(path, columns)];
+  });
 
 function factsIn({ fields, values, facts }: Table, path: string): Observation[] {
   return Array.from({ length: facts }, (_, i) => {

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { storeContract } from "../../../test/contract/store.ts";
 import { A, B, batch, recordIn, state } from "../../../test/contract/store-toys.ts";
+import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { NewerFile } from "./migrate.ts";
 import { openSqliteStore } from "./store.ts";
 
@@ -49,7 +50,13 @@ describe("the index file", () => {
       parser: null,
       gone: false,
     };
-    const good = { before: null, after: { ...file, path: "/r/good" }, observations: [], problems: [], texts: [] };
+    const good = {
+      before: null,
+      after: { ...file, path: "/r/good" },
+      facts: new FactColumns("/r/good"),
+      problems: [],
+      texts: [],
+    };
     const bad = { ...good, after: { ...file, path: null as unknown as string } };
     expect(() => store.commit([good, bad])).toThrow();
     expect(store.fileCount()).toBe(0);

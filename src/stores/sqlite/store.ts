@@ -33,7 +33,7 @@ import { Files } from "./files.ts";
 import { Joins, keysByThread } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { tablesOf } from "./packing.ts";
+import { savedFacts } from "./packing.ts";
 import { type Packed, Packs } from "./packs.ts";
 import { Projections } from "./projections.ts";
 import { forgetOtherReader } from "./reader.ts";
@@ -153,11 +153,8 @@ class SqliteStore implements Store {
     return this.#write(() => {
       this.#touched.clear();
       // Facts of new files.
-      const fresh = batches.filter(({ before, observations }) => before === null && observations.length > 0);
-      const packed = this.#packs.together(fresh, ({ observations, after }) => [
-        tablesOf(observations, after.path),
-        after.parser ?? null,
-      ]);
+      const fresh = batches.filter(({ before, facts }) => before === null && facts.length > 0);
+      const packed = this.#packs.together(fresh, ({ facts, after }) => [savedFacts(facts), after.parser ?? null]);
       const taken = batches.map((batch) => this.#take(batch, packed.get(batch)));
       this.#joins.flush();
       // Another process has already stored all of it.
@@ -175,18 +172,18 @@ class SqliteStore implements Store {
     batch: FileBatch,
     packed: Packed | undefined,
   ): { readonly file: number; readonly texts: readonly IndexedText[] } | null {
-    const { before, after, observations, problems, replaces = [], exchanges = [] } = batch;
+    const { before, after, facts, problems, replaces = [], exchanges = [] } = batch;
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
     const file = this.#files.save(after, stored !== null, packed?.places[1]);
-    const keys = keysByThread(observations);
+    const keys = keysByThread(facts);
     const isReplaced = stored !== null && stored.generation !== after.generation;
     const corrected = new Set([
       ...(isReplaced ? this.#retract(file) : []),
       ...this.#replaced(file, after.path, replaces),
     ]);
-    if (packed === undefined) this.#chunks.add(file, after.path, observations, replaces);
-    else this.#chunks.addPacked(file, observations, packed);
+    if (packed === undefined) this.#chunks.add(file, batch);
+    else this.#chunks.addPacked(file, batch, packed);
     for (const exchange of exchanges) this.#exchanges.save(file, exchange);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(

@@ -1,0 +1,430 @@
+import { type AgentKey, observationId, placeName, type RecordKey } from "./ids.ts";
+import type { Observation, ObservationOf, RecordRead, ToolCalled, ToolResult } from "./observation.ts";
+
+type Read = ObservationOf<"record">;
+type Called = ObservationOf<"model-call">;
+
+/**
+ * The facts of one file, most of them in columns: records and model calls take a few numbers and strings each instead of
+ * objects. Returns exactly what was added. The order of facts is not kept.
+ */
+export class FactColumns implements Iterable<Observation> {
+  readonly path: string;
+  /** The facts of other kinds, and those that do not fit into columns. */
+  readonly rare: Observation[] = [];
+  readonly #places: Places;
+  readonly #records: RecordColumns;
+  readonly #calls: CallColumns;
+
+  /** `saved`: the columns of `save`. Facts can be added only without it. */
+  constructor(path: string, saved: SavedColumns | null = null) {
+    this.path = path;
+    this.#places = new Places(path, saved?.speakers);
+    this.#records = new RecordColumns(this.#places, saved?.records);
+    this.#calls = new CallColumns(this.#places, saved?.calls);
+  }
+
+  static of(path: string, facts: Iterable<Observation>): FactColumns {
+    const columns = new FactColumns(path);
+    for (const fact of facts) columns.add(fact);
+    return columns;
+  }
+
+  add(fact: Observation): void {
+    const fits =
+      (fact.type === "record" && this.#records.add(fact)) || (fact.type === "model-call" && this.#calls.add(fact));
+    if (!fits) this.rare.push(fact);
+  }
+
+  get length(): number {
+    return this.rare.length + this.#records.length + this.#calls.length;
+  }
+
+  /** The agents of all facts. */
+  get speakers(): ReadonlySet<AgentKey> {
+    const speakers = new Set(this.#places.speakers);
+    for (const { speaker } of this.rare) speakers.add(speaker);
+    return speakers;
+  }
+
+  /** Calls `visit` with the record's own key, for each record in the columns. */
+  eachRecordKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
+    this.#records.eachKey(visit);
+  }
+
+  /** Calls `visit` with the names that an API gave to the response, for each model call in the columns that has any. */
+  eachResponseName(visit: (name: RecordKey, speaker: AgentKey) => void): void {
+    this.#calls.eachName(visit);
+  }
+
+  *[Symbol.iterator](): Generator<Observation> {
+    yield* this.rare;
+    yield* this.#records;
+    yield* this.#calls;
+  }
+
+  /** The columns as JSON; null if there are none. The rare facts are not included. */
+  save(): SavedColumns | null {
+    if (this.length === this.rare.length) return null;
+    return { speakers: this.#places.speakers, records: this.#records.columns, calls: this.#calls.columns };
+  }
+}
+
+export interface SavedColumns {
+  readonly speakers: readonly AgentKey[];
+  readonly records: RecordValues;
+  readonly calls: CallValues;
+}
+
+/** The columns that records and model calls have in common: where, when, by whom, and the record's keys. */
+interface PlaceValues {
+  /** Number of the observation at its place. */
+  readonly numbers: number[];
+  /** Difference to the order of the row before. */
+  readonly orders: number[];
+  /** Difference to the time of the row before; null without a time. */
+  readonly times: (number | null)[];
+  readonly speakers: number[];
+  /** The first and the last key; 0 if missing. */
+  readonly own: (string | 0)[];
+  readonly shared: (string | 0)[];
+}
+
+const noPlaces = (): PlaceValues => ({ numbers: [], orders: [], times: [], speakers: [], own: [], shared: [] });
+
+/** What the columns of one file share. */
+class Places {
+  readonly path: string;
+  readonly speakers: AgentKey[];
+  readonly #numberOf: Map<AgentKey, number>;
+  #lastSpeaker: AgentKey | null = null;
+  #lastNumber = -1;
+  #lastOrder = Number.NaN;
+  #prefix = "";
+
+  constructor(path: string, speakers: readonly AgentKey[] = []) {
+    this.path = path;
+    this.speakers = [...speakers];
+    this.#numberOf = new Map(speakers.map((speaker, i) => [speaker, i]));
+  }
+
+  speakerNumber(speaker: AgentKey): number {
+    if (speaker === this.#lastSpeaker) return this.#lastNumber;
+    const number = this.#numberOf.get(speaker) ?? this.speakers.push(speaker) - 1;
+    this.#numberOf.set(speaker, number);
+    [this.#lastSpeaker, this.#lastNumber] = [speaker, number];
+    return number;
+  }
+
+  /** The number in the observation's id; -1 if the id does not follow from its position in the file. */
+  numberIn({ id, order }: Observation): number {
+    if (order !== this.#lastOrder) {
+      this.#lastOrder = order;
+      this.#prefix = `${placeName(this.path, order)}#`;
+    }
+    if (!id.startsWith(this.#prefix)) return -1;
+    if (id.length === this.#prefix.length + 1) {
+      const digit = id.charCodeAt(id.length - 1) - ZERO;
+      return digit <= 9 ? digit : -1;
+    }
+    const number = Number(id.slice(this.#prefix.length));
+    return Number.isSafeInteger(number) && `${this.#prefix}${number}` === id ? number : -1;
+  }
+}
+
+const ZERO = 48;
+/** Differences of larger numbers may not be exact. */
+const LARGEST = 2 ** 52;
+const isExact = (number: number) => Number.isInteger(number) && Math.abs(number) <= LARGEST;
+
+/** Writes and reads the common columns row by row. */
+class PlaceColumns {
+  readonly #places: Places;
+  readonly #values: PlaceValues;
+  #lastOrder = 0;
+  #lastTime = 0;
+
+  constructor(places: Places, values: PlaceValues) {
+    this.#places = places;
+    this.#values = values;
+  }
+
+  get length(): number {
+    return this.#values.numbers.length;
+  }
+
+  /** False if it does not fit. */
+  add(fact: Observation): boolean {
+    const { at, order, keys, speaker } = fact;
+    const number = this.#places.numberIn(fact);
+    if (number < 0 || fact.origin !== undefined || keys.length > 2) return false;
+    if (!isExact(order) || (at !== null && !isExact(at))) return false;
+    const values = this.#values;
+    values.numbers.push(number);
+    values.orders.push(order - this.#lastOrder);
+    this.#lastOrder = order;
+    values.times.push(at === null ? null : at - this.#lastTime);
+    this.#lastTime = at ?? this.#lastTime;
+    values.speakers.push(this.#places.speakerNumber(speaker));
+    values.own.push(keys[0] ?? 0);
+    values.shared.push(keys[1] ?? 0);
+    return true;
+  }
+
+  /** All rows in order. */
+  *rows(): Generator<PlacedRow> {
+    const { numbers, orders, times, speakers, own, shared } = this.#values;
+    let [order, time] = [0, 0];
+    for (let row = 0; row < numbers.length; row += 1) {
+      order += orders[row] ?? 0;
+      const step = times[row] ?? null;
+      time += step ?? 0;
+      yield {
+        id: observationId(placeName(this.#places.path, order), numbers[row] ?? 0),
+        at: step === null ? null : time,
+        speaker: this.speakerOf(speakers[row]),
+        keys: [own[row], shared[row]].filter((key) => typeof key === "string") as RecordKey[],
+        order,
+      };
+    }
+  }
+
+  eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
+    const { own, speakers } = this.#values;
+    for (let row = 0; row < own.length; row += 1)
+      if (own[row] !== 0) visit(own[row] as RecordKey, this.speakerOf(speakers[row]));
+  }
+
+  speakerOf(number: number | undefined): AgentKey {
+    return this.#places.speakers[number ?? 0] as AgentKey;
+  }
+}
+
+type PlacedRow = Pick<Observation, "id" | "at" | "speaker" | "keys" | "order">;
+
+const ROLES = ["user", "assistant", "other"] as const satisfies readonly RecordRead["role"][];
+const STATES = [null, "answered", "failed", "interrupted", "open"] as const satisfies readonly RecordRead["state"][];
+const STATE_SHIFT = 2;
+const CERTAIN = 32;
+const MESSAGE = 64;
+
+/** Fields of few rows, by row. */
+type Few<T> = [row: number, value: T][];
+
+interface RecordValues extends PlaceValues {
+  /** Role, state, and whether it is certain and a message. */
+  readonly flags: number[];
+  /** Tool calls: the row of each, its key and name. */
+  readonly callRows: number[];
+  readonly callKeys: string[];
+  readonly callNames: string[];
+  readonly callMore: Few<Omit<ToolCalled, "call" | "name">>;
+  readonly resultRows: number[];
+  readonly resultKeys: string[];
+  readonly errors: Few<1>;
+  readonly resultMore: Few<Omit<ToolResult, "call" | "isError">>;
+  readonly texts: Few<string>;
+  readonly more: Few<Pick<RecordRead, "turn" | "error">>;
+}
+
+const noRecords = (): RecordValues => ({
+  ...noPlaces(),
+  ...{ flags: [], callRows: [], callKeys: [], callNames: [], callMore: [], resultRows: [], resultKeys: [] },
+  ...{ errors: [], resultMore: [], texts: [], more: [] },
+});
+
+class RecordColumns implements Iterable<Read> {
+  readonly columns: RecordValues;
+  readonly #places: PlaceColumns;
+
+  constructor(places: Places, columns: RecordValues = noRecords()) {
+    this.columns = columns;
+    this.#places = new PlaceColumns(places, columns);
+  }
+
+  get length(): number {
+    return this.#places.length;
+  }
+
+  add(fact: Read): boolean {
+    const row = this.length;
+    if (!this.#places.add(fact)) return false;
+    const { role, state, certain, message, calls, results, text, turn, error } = fact;
+    const { columns } = this;
+    columns.flags.push(
+      ROLES.indexOf(role) | (STATES.indexOf(state) << STATE_SHIFT) | (certain ? CERTAIN : 0) | (message ? MESSAGE : 0),
+    );
+    for (const { call, name, at, waitsFor, awaitsAgents } of calls) {
+      columns.callRows.push(row);
+      columns.callNames.push(name);
+      const number = columns.callKeys.push(call) - 1;
+      if (at !== undefined || waitsFor !== undefined || awaitsAgents !== undefined)
+        columns.callMore.push([number, given({ at, waitsFor, awaitsAgents })]);
+    }
+    for (const { call, isError, at } of results) {
+      columns.resultRows.push(row);
+      const number = columns.resultKeys.push(call) - 1;
+      if (isError) columns.errors.push([number, 1]);
+      if (at !== undefined) columns.resultMore.push([number, { at }]);
+    }
+    if (text !== null) columns.texts.push([row, text]);
+    if (turn !== undefined || error !== undefined) columns.more.push([row, given({ turn, error })]);
+    return true;
+  }
+
+  eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
+    this.#places.eachKey(visit);
+  }
+
+  *[Symbol.iterator](): Generator<Read> {
+    const { columns } = this;
+    const [texts, more, callMore] = [new Map(columns.texts), new Map(columns.more), new Map(columns.callMore)];
+    const [errors, resultMore] = [new Map(columns.errors), new Map(columns.resultMore)];
+    let [call, result, row] = [0, 0, 0];
+    for (const placed of this.#places.rows()) {
+      const [calls, results]: [ToolCalled[], ToolResult[]] = [[], []];
+      for (; columns.callRows[call] === row; call += 1)
+        calls.push({
+          call: columns.callKeys[call] as ToolCalled["call"],
+          name: columns.callNames[call] ?? "",
+          ...callMore.get(call),
+        });
+      for (; columns.resultRows[result] === row; result += 1)
+        results.push({
+          call: columns.resultKeys[result] as ToolResult["call"],
+          isError: errors.has(result),
+          ...resultMore.get(result),
+        });
+      const flags = columns.flags[row] ?? 0;
+      yield {
+        type: "record",
+        role: ROLES[flags & 3] ?? "other",
+        state: STATES[(flags >> STATE_SHIFT) & 7] ?? null,
+        certain: (flags & CERTAIN) !== 0,
+        calls,
+        results,
+        text: texts.get(row) ?? null,
+        message: (flags & MESSAGE) !== 0,
+        ...more.get(row),
+        ...placed,
+      };
+      row += 1;
+    }
+  }
+}
+
+/** The fields that are not undefined. */
+const given = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    readonly [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+
+/** The fields of a model call that have no column of their own. */
+const REST = [
+  ...(["model", "vendor", "costUsd", "rows", "alias", "fingerprint", "askedAt"] as const),
+  ...(["nameless", "fromTotals", "fast", "outputOnly", "outsideTotals"] as const),
+] as const;
+type RestField = (typeof REST)[number];
+type Rest = Pick<Called, RestField>;
+/** Every field is in a column or in `REST`; otherwise this does not compile. */
+type Stored = Rest &
+  Pick<Called, keyof PlacedRow | "origin" | "type" | "response" | "request" | "tokens" | "chars" | "ended">;
+
+interface CallValues extends PlaceValues {
+  /** 0 if it is the last key of the row. */
+  readonly responses: (string | 0)[];
+  readonly requests: (string | 0)[];
+  /** The tokens of each kind. */
+  readonly tokens: [number[], number[], number[], number[], number[], number[]];
+  readonly chars: number[];
+  readonly ended: (0 | 1)[];
+  /** The other fields: most rows share them with the row before, so they are listed where they change. */
+  readonly rest: Few<Rest>;
+}
+
+const noCalls = (): CallValues => ({
+  ...noPlaces(),
+  ...{ responses: [], requests: [], tokens: [[], [], [], [], [], []], chars: [], ended: [], rest: [] },
+});
+
+class CallColumns implements Iterable<Called> {
+  readonly columns: CallValues;
+  readonly #places: PlaceColumns;
+  #last: Called | null = null;
+
+  constructor(places: Places, columns: CallValues = noCalls()) {
+    this.columns = columns;
+    this.#places = new PlaceColumns(places, columns);
+  }
+
+  get length(): number {
+    return this.#places.length;
+  }
+
+  add(fact: Called): boolean {
+    const row = this.length;
+    if (!this.#places.add(fact)) return false;
+    const { keys, response, request, tokens, chars, ended } = fact;
+    const { columns } = this;
+    columns.responses.push(response === keys.at(-1) ? 0 : response);
+    columns.requests.push(request ?? 0);
+    columns.tokens[0].push(tokens.inputTokens);
+    columns.tokens[1].push(tokens.outputTokens);
+    columns.tokens[2].push(tokens.reasoningTokens);
+    columns.tokens[3].push(tokens.cacheReadTokens);
+    columns.tokens[4].push(tokens.cacheWriteTokens);
+    columns.tokens[5].push(tokens.cacheWrite1hTokens);
+    columns.chars.push(chars);
+    columns.ended.push(ended ? 1 : 0);
+    const last = this.#last;
+    if (last === null || REST.some((field) => fact[field] !== last[field]))
+      columns.rest.push([
+        row,
+        { model: fact.model, ...given(Object.fromEntries(REST.map((field) => [field, fact[field]]))) },
+      ]);
+    this.#last = fact;
+    return true;
+  }
+
+  eachName(visit: (name: RecordKey, speaker: AgentKey) => void): void {
+    for (const [i, [row, { alias, fingerprint }]] of this.columns.rest.entries()) {
+      if (alias === undefined && fingerprint === undefined) continue;
+      const end = this.columns.rest[i + 1]?.[0] ?? this.length;
+      for (let at = row; at < end; at += 1)
+        for (const name of [alias, fingerprint])
+          if (name !== undefined) visit(name, this.#places.speakerOf(this.columns.speakers[at]));
+    }
+  }
+
+  *[Symbol.iterator](): Generator<Called & Stored> {
+    const { responses, requests, tokens, chars, ended, rest } = this.columns;
+    let [row, change] = [0, 0];
+    let shared: Rest = { model: "" };
+    for (const placed of this.#places.rows()) {
+      const changed = rest[change];
+      if (changed?.[0] === row) {
+        shared = changed[1];
+        change += 1;
+      }
+      const amount = (kind: 0 | 1 | 2 | 3 | 4 | 5) => tokens[kind][row] ?? 0;
+      yield {
+        type: "model-call",
+        response: (responses[row] === 0 ? placed.keys.at(-1) : responses[row]) as RecordKey,
+        ...(requests[row] === 0 ? {} : { request: requests[row] as RecordKey }),
+        ...shared,
+        tokens: {
+          inputTokens: amount(0),
+          outputTokens: amount(1),
+          reasoningTokens: amount(2),
+          cacheReadTokens: amount(3),
+          cacheWriteTokens: amount(4),
+          cacheWrite1hTokens: amount(5),
+        },
+        chars: chars[row] ?? 0,
+        ended: ended[row] === 1,
+        ...placed,
+      };
+      row += 1;
+    }
+  }
+}
