@@ -23,7 +23,10 @@ let lookedAt = Number.NEGATIVE_INFINITY;
  */
 export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, everyMs = LOOK_EVERY_MS): void {
   // A server also reads: its stricter bound holds even if reading asked first.
-  if (growth === LASTING) isLasting = true;
+  if (growth === LASTING && !isLasting) {
+    isLasting = true;
+    if (isReading) setFlagsFromString("--incremental-marking");
+  }
   // Asking the operating system takes as long as a small write.
   const now = performance.now();
   if (now - lookedAt < everyMs) return;
@@ -46,10 +49,11 @@ export function boundWaiting(): void {
 
 /**
  * The same for a process that mostly reads: there, parallel scavenging takes more CPU in total than it saves, and so
- * does a heap that is collected often while it is small.
+ * do a heap that is collected often while it is small, and marking in steps, which slows down every write to an object.
  */
 export function boundReading(): void {
   if (!isReading) setFlagsFromString("--no-parallel-scavenge");
+  if (!isReading && !isLasting) setFlagsFromString("--no-incremental-marking");
   isReading = true;
   boundHeap(READING);
 }

@@ -156,7 +156,7 @@ async function readTranscript(
         const findings = findingsIn(parser, line);
         facts.add(findings);
         for (const p of findings.problems) problems.add(p);
-        for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
+        if (findings.exchanges !== undefined) for (const e of findings.exchanges) exchanges.set(e.id, e);
         if (texts !== null && findings.observations.length > 0) texts.push(...indexedTextsOfLine(parser, line));
       } else
         problems.add({

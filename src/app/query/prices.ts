@@ -91,7 +91,8 @@ const standardPrice: Price = (modelCall: ModelCall, provider: string) => {
 /** A property of the model, whichever product called it. */
 const fastFactor = ({ model }: ModelCall) =>
   PROVIDERS.map((p) => p.fastFactor?.(model) ?? null).find((factor) => factor !== null) ?? null;
-const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
+const products = new Map(PROVIDERS.map((product) => [product.name, product]));
+const productOf = (provider: string) => products.get(provider);
 
 /** The call as price lists count it: reasoning is output. */
 function asListed(call: ModelCall, provider: string): ModelCall {

@@ -57,6 +57,11 @@ export class FactColumns implements Iterable<Observation> {
     this.#calls.eachName(visit);
   }
 
+  /** The texts of final responses in the columns. */
+  finalTexts(): Iterable<FinalText> {
+    return this.#records.finalTexts();
+  }
+
   *[Symbol.iterator](): Generator<Observation> {
     yield* this.rare;
     yield* this.#records;
@@ -200,6 +205,9 @@ class PlaceColumns {
   }
 }
 
+/** A record with the text of a final response. */
+export type FinalText = Pick<Read, "type" | "at" | "speaker" | "text">;
+
 type PlacedRow = Pick<Observation, "id" | "at" | "speaker" | "keys" | "order">;
 
 const ROLES = ["user", "assistant", "other"] as const satisfies readonly RecordRead["role"][];
@@ -276,6 +284,16 @@ class RecordColumns implements Iterable<Read> {
     this.#places.eachKey(visit);
   }
 
+  *finalTexts(): Generator<FinalText> {
+    let [time, next] = [0, 0];
+    for (const [row, text] of this.columns.texts) {
+      for (; next <= row; next += 1) time += this.columns.times[next] ?? 0;
+      const hasTime = this.columns.times[row] !== null;
+      const speaker = this.#places.speakerOf(this.columns.speakers[row]);
+      yield { type: "record", at: hasTime ? time : null, speaker, text };
+    }
+  }
+
   *[Symbol.iterator](): Generator<Read> {
     const { columns } = this;
     const [texts, more, callMore] = [new Map(columns.texts), new Map(columns.more), new Map(columns.callMore)];
@@ -321,19 +339,24 @@ const given = <T extends object>(fields: T) =>
 
 /** The fields of a model call that have no column of their own. */
 const REST = [
-  ...(["model", "vendor", "costUsd", "rows", "alias", "fingerprint", "askedAt"] as const),
+  ...(["model", "vendor", "costUsd", "alias", "fingerprint"] as const),
   ...(["nameless", "fromTotals", "fast", "outputOnly", "outsideTotals"] as const),
 ] as const;
 type RestField = (typeof REST)[number];
 type Rest = Pick<Called, RestField>;
 /** Every field is in a column or in `REST`; otherwise this does not compile. */
 type Stored = Rest &
-  Pick<Called, keyof PlacedRow | "origin" | "type" | "response" | "request" | "tokens" | "chars" | "ended">;
+  Pick<
+    Called,
+    keyof PlacedRow | "origin" | "type" | "response" | "request" | "rows" | "askedAt" | "tokens" | "chars" | "ended"
+  >;
 
 interface CallValues extends PlaceValues {
   /** 0 if it is the last key of the row. */
   readonly responses: (string | 0)[];
   readonly requests: (string | 0)[];
+  readonly rows: (string | 0)[];
+  readonly askedAt: (number | null)[];
   /** The tokens of each kind. */
   readonly tokens: [number[], number[], number[], number[], number[], number[]];
   readonly chars: number[];
@@ -344,7 +367,16 @@ interface CallValues extends PlaceValues {
 
 const noCalls = (): CallValues => ({
   ...noPlaces(),
-  ...{ responses: [], requests: [], tokens: [[], [], [], [], [], []], chars: [], ended: [], rest: [] },
+  ...{
+    responses: [],
+    requests: [],
+    rows: [],
+    askedAt: [],
+    tokens: [[], [], [], [], [], []],
+    chars: [],
+    ended: [],
+    rest: [],
+  },
 });
 
 class CallColumns implements Iterable<Called> {
@@ -364,10 +396,12 @@ class CallColumns implements Iterable<Called> {
   add(fact: Called): boolean {
     const row = this.length;
     if (!this.#places.add(fact)) return false;
-    const { keys, response, request, tokens, chars, ended } = fact;
+    const { keys, response, request, rows, askedAt, tokens, chars, ended } = fact;
     const { columns } = this;
     columns.responses.push(response === keys.at(-1) ? 0 : response);
     columns.requests.push(request ?? 0);
+    columns.rows.push(rows ?? 0);
+    columns.askedAt.push(askedAt ?? null);
     columns.tokens[0].push(tokens.inputTokens);
     columns.tokens[1].push(tokens.outputTokens);
     columns.tokens[2].push(tokens.reasoningTokens);
@@ -397,7 +431,7 @@ class CallColumns implements Iterable<Called> {
   }
 
   *[Symbol.iterator](): Generator<Called & Stored> {
-    const { responses, requests, tokens, chars, ended, rest } = this.columns;
+    const { responses, requests, rows, askedAt, tokens, chars, ended, rest } = this.columns;
     let [row, change] = [0, 0];
     let shared: Rest = { model: "" };
     for (const placed of this.#places.rows()) {
@@ -406,11 +440,14 @@ class CallColumns implements Iterable<Called> {
         shared = changed[1];
         change += 1;
       }
+      const asked = askedAt[row] ?? null;
       const amount = (kind: 0 | 1 | 2 | 3 | 4 | 5) => tokens[kind][row] ?? 0;
       yield {
         type: "model-call",
         response: (responses[row] === 0 ? placed.keys.at(-1) : responses[row]) as RecordKey,
         ...(requests[row] === 0 ? {} : { request: requests[row] as RecordKey }),
+        ...(rows[row] === 0 ? {} : { rows: rows[row] as RecordKey }),
+        ...(asked === null ? {} : { askedAt: asked }),
         ...shared,
         tokens: {
           inputTokens: amount(0),

@@ -62,14 +62,8 @@ export class CallSums<Sum> {
   }
 }
 
-const KINDS = [
-  "inputTokens",
-  "outputTokens",
-  "reasoningTokens",
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "cacheWrite1hTokens",
-] as const satisfies readonly (keyof Tokens)[];
+/** The kinds of tokens. */
+const KINDS = 6;
 /** The columns of numbers: the time, the index into `#common`, then the tokens. */
 const AT = 0;
 const COMMON = 1;
@@ -91,7 +85,7 @@ const HELD_LISTS = 1_024;
  */
 export class CallColumns {
   readonly #again: () => CallColumns;
-  readonly #numbers = new NumberRows(TOKENS + KINDS.length);
+  readonly #numbers = new NumberRows(TOKENS + KINDS);
   readonly #responses = new TextColumn();
   readonly #common: Common[] = [];
   readonly #numberOf = new Map<string, number>();
@@ -117,21 +111,33 @@ export class CallColumns {
     return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size + (this.#all?.bytes ?? 0);
   }
 
-  push({ response, at, tokens, rows, askedAt, costUsd, ...common }: ModelCall): void {
+  push(call: ModelCall): void {
+    const { response, at, tokens, rows, askedAt, costUsd } = call;
     if (rows !== null || askedAt !== undefined || costUsd !== undefined)
       this.#own.set(this.length, {
         rows,
         ...(askedAt === undefined ? {} : { askedAt }),
         ...(costUsd === undefined ? {} : { costUsd }),
       });
-    const number = this.#commonNumber(common);
+    const number = this.#commonNumber(call);
     this.#responses.push(response);
-    this.#numbers.push([at ?? Number.NaN, number, ...KINDS.map((kind) => tokens[kind])]);
+    this.#numbers.push([
+      at ?? Number.NaN,
+      number,
+      tokens.inputTokens,
+      tokens.outputTokens,
+      tokens.reasoningTokens,
+      tokens.cacheReadTokens,
+      tokens.cacheWriteTokens,
+      tokens.cacheWrite1hTokens,
+    ]);
   }
 
   /** The index of these fields in `#common`. Most calls share them with the previous call. */
-  #commonNumber(common: Common): number {
-    if (isSame(common, this.#common[this.#last])) return this.#last;
+  #commonNumber(call: ModelCall): number {
+    const last = this.#common[this.#last];
+    if (last !== undefined && COMMON_FIELDS.every((field) => call[field] === last[field])) return this.#last;
+    const { response: _, at: __, tokens: ___, rows: ____, askedAt: _____, costUsd: ______, ...common } = call;
     const name = JSON.stringify(common);
     this.#last = this.#numberOf.get(name) ?? this.#common.push(common) - 1;
     this.#numberOf.set(name, this.#last);
@@ -197,16 +203,16 @@ export class CallColumns {
   }
 }
 
-/** Compares field by field, nested values by identity. */
-function isSame(a: Common, b: Common | undefined): boolean {
-  if (b === undefined) return false;
-  let count = 0;
-  for (const field in a) {
-    if (a[field as keyof Common] !== b[field as keyof Common]) return false;
-    count += 1;
-  }
-  return count === Object.keys(b).length;
-}
-
 type Own = Pick<ModelCall, "rows" | "askedAt" | "costUsd">;
 type Common = Omit<ModelCall, "response" | "at" | "tokens" | keyof Own>;
+const COMMON_FIELDS = Object.keys({
+  model: true,
+  vendor: true,
+  counted: true,
+  end: true,
+  fast: true,
+  fromTotals: true,
+  outputOnly: true,
+  outsideTotals: true,
+  unrecorded: true,
+} satisfies Record<keyof Common, true>) as readonly (keyof Common)[];

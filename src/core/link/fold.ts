@@ -67,6 +67,10 @@ export class Fold {
   /** Keys that were not compared with those of other agents yet. */
   readonly #latestKeys: number[] = [];
   #keyCount = 0;
+  /** The keys added last: those of a record are also those of its model call. */
+  #lastKeys: readonly RecordKey[] = [];
+  /** The hash of the last one, which is also the name of a message or response. */
+  #lastHash = 0;
   #lastState: Read | undefined;
   #records = 0;
   #messages = 0;
@@ -131,8 +135,20 @@ export class Fold {
     return [...this.#latestKeys];
   }
 
-  #addKey(key: string) {
-    const hashed = hashOf(key);
+  #addKeys(keys: readonly RecordKey[]) {
+    if (keys === this.#lastKeys) return;
+    this.#lastKeys = keys;
+    for (const key of keys) {
+      this.#lastHash = hashOf(key);
+      this.#addKey(this.#lastHash);
+    }
+  }
+
+  #hashOf(name: string): number {
+    return name === this.#lastKeys.at(-1) ? this.#lastHash : hashOf(name);
+  }
+
+  #addKey(hashed: number) {
     if (!this.#names.addHash(hashed, NAME.key)) return;
     this.#keyCount += 1;
     if (this.#latestKeys.push(hashed) > LATEST_KEYS) this.#latestKeys.length = 0;
@@ -149,7 +165,7 @@ export class Fold {
   }
 
   add(fact: BulkFact): void {
-    for (const key of fact.keys) this.#addKey(key);
+    this.#addKeys(fact.keys);
     this.#times.add(fact);
     if (fact.type === "record") this.#addRecord(fact);
     else this.#addCall(fact);
@@ -168,7 +184,8 @@ export class Fold {
       this.#checkOrder(record);
       this.#interruptions.push(record);
     }
-    if (record.message && this.#names.add(messageIn(record) ?? record.id, NAME.message)) this.#messages += 1;
+    if (record.message && this.#names.addHash(this.#hashOf(messageIn(record) ?? record.id), NAME.message))
+      this.#messages += 1;
     for (const { call } of record.calls) if (this.#names.add(call, NAME.call)) this.#toolCalls += 1;
     for (const { call, isError } of record.results) {
       this.#names.add(call, NAME.result);
@@ -193,20 +210,26 @@ export class Fold {
 
   #addCall(row: Called) {
     this.#checkOrder(row);
-    for (const name of [row.request, row.alias, row.fingerprint]) if (name !== undefined) this.#addKey(name);
-    for (const name of [row.request, row.alias]) {
-      if (name === undefined || name === row.response) continue;
-      this.#names.add(name, NAME.alias);
-      // Two names for one response.
-      this.#isInexact ||= this.#names.has(name, NAME.response);
-    }
-    this.#isInexact ||= this.#names.has(row.response, NAME.alias);
+    if (row.request !== undefined) this.#addAlias(row.request, row.response);
+    if (row.alias !== undefined) this.#addAlias(row.alias, row.response);
+    if (row.fingerprint !== undefined) this.#addKey(hashOf(row.fingerprint));
+    const response = this.#hashOf(row.response);
+    this.#isInexact ||= this.#names.hasHash(response, NAME.alias);
     const open = this.#open.get(row.response);
-    const isNew = this.#names.add(row.response, NAME.response);
+    const isNew = this.#names.addHash(response, NAME.response);
     if (open !== undefined) open.push(row);
     else if (!isNew) this.#isInexact = true;
     else this.#open.set(row.response, [row]);
     if (this.#open.size > OPEN_RESPONSES) this.#close();
+  }
+
+  #addAlias(name: RecordKey, response: RecordKey) {
+    const hashed = hashOf(name);
+    this.#addKey(hashed);
+    if (name === response) return;
+    this.#names.addHash(hashed, NAME.alias);
+    // Two names for one response.
+    this.#isInexact ||= this.#names.hasHash(hashed, NAME.response);
   }
 
   #checkOrder(fact: BulkFact) {
@@ -225,7 +248,10 @@ export class Fold {
 
   /** Open responses with their rows, both in order of time. */
   #openCalls(): { readonly response: RecordKey; readonly rows: readonly Called[] }[] {
-    const open = [...this.#open].map(([response, rows]) => ({ response, rows: rows.toSorted(byTime) }));
+    const open = Array.from(this.#open, ([response, rows]) => ({
+      response,
+      rows: rows.length === 1 ? rows : rows.toSorted(byTime),
+    }));
     return open.sort((a, b) => byTime(a.rows[0] as Called, b.rows[0] as Called));
   }
 
@@ -292,7 +318,8 @@ class Times {
   add(fact: Observation): void {
     this.#lastOrder = Math.max(this.#lastOrder, fact.order);
     if (fact.at === null) return;
-    const at = this.#above(fact);
+    const last = this.#stated.at(-1);
+    const at = last === undefined || last.order < fact.order ? this.#stated.length : this.#above(fact);
     this.#latest[at] = Math.max(this.#latest[at] ?? fact.at, fact.at);
     this.#earliest[at] = Math.min(this.#earliest[at] ?? fact.at, fact.at);
   }

@@ -1,4 +1,5 @@
 import { partsOf } from "../facts/ids.ts";
+import type { FinalText } from "../facts/fact-columns.ts";
 import type { Observation, ObservationOf } from "../facts/observation.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { Observation, ObservationOf } from "../facts/observation.ts";
  * time, the first line of a prompt, the last line of an answer. They only make both threads part of one component;
  * `external.ts` decides. Threads seek what calls offer: two threads with the same key have nothing to do with each other.
  */
-export function lineageKeys(o: Observation): readonly string[] {
+export function lineageKeys(o: Exclude<Observation, { type: "record" }> | FinalText): readonly string[] {
   const keys = keysIn(o);
   const mark = o.type === "shell-called" || o.type === "shell-returned" ? OFFERED : SOUGHT;
   return keys.map((key) => `${mark}${key}`);
@@ -16,7 +17,7 @@ export function lineageKeys(o: Observation): readonly string[] {
 export const OFFERED = "!";
 export const SOUGHT = "?";
 
-function keysIn(o: Observation): readonly string[] {
+function keysIn(o: Parameters<typeof lineageKeys>[0]): readonly string[] {
   switch (o.type) {
     case "thread-began":
       return o.at === null ? [] : [startKey(o.cwd, Math.floor(o.at / WINDOW_MS))];
@@ -43,7 +44,7 @@ export const DISTINCTIVE = 12;
 /** An answer may be followed by other output of the script. */
 const LAST_LINES = 3;
 
-const isThread = (o: Observation) => partsOf(o.speaker).agent === null;
+const isThread = (o: Pick<Observation, "speaker">) => partsOf(o.speaker).agent === null;
 const startKey = (folder: string, window: number) => `start:${folder}:${window}`;
 
 function keysOfCall(o: ObservationOf<"shell-called">, at: number): readonly string[] {

@@ -28,7 +28,13 @@ const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({
   hasAbsurd,
 });
 const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
-const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
+const isAbsurd = ({ tokens }: ModelCall) =>
+  tokens.inputTokens >= MOST ||
+  tokens.outputTokens >= MOST ||
+  tokens.reasoningTokens >= MOST ||
+  tokens.cacheReadTokens >= MOST ||
+  tokens.cacheWriteTokens >= MOST ||
+  tokens.cacheWrite1hTokens >= MOST;
 
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, name: "" };

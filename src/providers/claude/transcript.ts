@@ -100,9 +100,10 @@ export class Transcript implements Parser {
     // A gap in the line numbers is a line that could not be read at all.
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
-    if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
-    if (startsWith(record, REQUEST_PREFIX) && !RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES))))
-      return NOTHING;
+    if (startsWith(record, REQUEST_PREFIX)) {
+      this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
+      if (!RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES)))) return NOTHING;
+    }
     const { text, isUtf8 } = decodeText(record);
     const attachment = ATTACHMENT.exec(text)?.[1];
     if (attachment !== undefined && !MESSAGE_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0)
@@ -336,5 +337,7 @@ function withProblem(found: Findings, path: string, line: number, code: ProblemC
 }
 
 function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
-  return bytes.length >= prefix.length && prefix.every((byte, i) => bytes[i] === byte);
+  if (bytes.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i += 1) if (bytes[i] !== prefix[i]) return false;
+  return true;
 }

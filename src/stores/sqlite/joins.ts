@@ -1,6 +1,6 @@
 import type { FactColumns } from "../../core/facts/fact-columns.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
-import { OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
+import { lineageKeys, OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { Bounded } from "./bounded.ts";
@@ -13,12 +13,14 @@ const REMEMBERED = 1_024;
 /**
  * Which threads must be linked together because they share keys. Every key is stored once, as a hash, with the first
  * thread that has it; later threads with the same key are joined to that one. A sought key joins its threads only to
- * those that offer it. A hash collision only joins threads
- * unnecessarily.
+ * those that offer it. A hash collision only joins threads unnecessarily.
  */
 export class Joins {
   readonly #sql: Statements;
-  readonly #waiting = new Map<number, Waiting>();
+  /** What `flush` has not written: the threads of each key, and the keys that each thread offers and seeks. */
+  readonly #held = new Map<number, number | Set<number>>();
+  readonly #offered = new Map<number, Set<number>>();
+  readonly #sought = new Map<number, Set<number>>();
   /** The last keys that were written, by hash, with their thread; a thread repeats its own key with every record. */
   readonly #written = new Bounded<number, number>(() => 1, REMEMBERED);
 
@@ -26,30 +28,75 @@ export class Joins {
     this.#sql = sql;
   }
 
-  /** Written by `flush`: files of one thread are mostly read together. */
+  /** Written by `flush`, so that all keys of a transaction are written together. */
   add(keys: Iterable<string>, thread: number): void {
-    const waiting = this.#waiting.get(thread) ?? { held: new Set(), offered: new Set(), sought: new Set() };
-    this.#waiting.set(thread, waiting);
-    for (const key of keys)
-      if (key.startsWith(SOUGHT)) waiting.sought.add(hash(key.slice(SOUGHT.length)));
-      else if (key.startsWith(OFFERED)) waiting.offered.add(hash(key.slice(OFFERED.length)));
-      else waiting.held.add(hash(key));
+    for (const key of keys) {
+      const mark = key[0];
+      if (mark === SOUGHT) addTo(this.#sought, thread, hash(key.slice(1)));
+      else if (mark === OFFERED) {
+        const hashed = hash(key.slice(1));
+        addTo(this.#offered, thread, hashed);
+        this.#hold(hashed, thread);
+      } else this.#hold(hash(key), thread);
+    }
+  }
+
+  #hold(hashed: number, thread: number) {
+    const known = this.#held.get(hashed);
+    if (known === undefined) this.#held.set(hashed, thread);
+    else if (typeof known !== "number") known.add(thread);
+    else if (known !== thread) this.#held.set(hashed, new Set([known, thread]));
   }
 
   /** Discards what `flush` has not written. */
   forget(): void {
-    this.#waiting.clear();
+    this.#clear();
     this.#written.clear();
+  }
+
+  #clear() {
+    this.#held.clear();
+    this.#offered.clear();
+    this.#sought.clear();
   }
 
   /** To be called at the end of the transaction. */
   flush(): void {
-    for (const [thread, { held, offered, sought }] of this.#waiting) {
-      this.#write(held.union(offered), thread);
-      if (offered.size > 0) this.#joinAll("seeker", listOf(offered), thread);
-      if (sought.size > 0) this.#seek(listOf(sought), thread);
+    // Sorted, so that neighbouring keys of the table are written together.
+    const hashes = this.#unwritten().sort((a, b) => a - b);
+    let from = 0;
+    for (const size of TOGETHER)
+      for (; from + size <= hashes.length; from += size) this.#write(hashes.slice(from, from + size));
+    for (const [thread, offered] of this.#offered) this.#joinAll("seeker", listOf(offered), thread);
+    for (const [thread, sought] of this.#sought) this.#seek(listOf(sought), thread);
+    this.#clear();
+  }
+
+  #unwritten(): number[] {
+    const hashes = [...this.#held.keys()];
+    if (hashes.length > FEW) return hashes;
+    const left = hashes.filter((hashed) => this.#held.get(hashed) !== this.#written.get(hashed));
+    for (const hashed of left) this.#written.set(hashed, this.#threadsOf(hashed)[0] ?? 0);
+    return left;
+  }
+
+  #write(hashes: readonly number[]) {
+    const rows = hashes.map(() => "(?, ?)").join(", ");
+    const { changes } = this.#sql(`INSERT INTO holder (hash, thread) VALUES ${rows} ON CONFLICT DO NOTHING`).run(
+      ...hashes.flatMap((hashed) => [hashed, this.#threadsOf(hashed)[0] ?? 0]),
+    );
+    const isNew = Number(changes) === hashes.length;
+    for (const hashed of hashes) {
+      const threads = this.#threadsOf(hashed);
+      if (isNew && threads.length === 1) continue;
+      const first = Number(this.#sql("SELECT thread FROM holder WHERE hash = ?").get(hashed)?.thread);
+      for (const thread of threads) if (thread !== first) this.#join(thread, first);
     }
-    this.#waiting.clear();
+  }
+
+  #threadsOf(hashed: number): readonly number[] {
+    const known = this.#held.get(hashed) ?? [];
+    return typeof known === "number" ? [known] : [...known];
   }
 
   /** Many threads may seek the same key; they are joined only to those that offer it. */
@@ -63,18 +110,6 @@ export class Joins {
       `SELECT DISTINCT thread FROM ${table} WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?`,
     ).all(list, thread);
     for (const other of others) this.#join(thread, Number(other.thread));
-  }
-
-  #write(all: ReadonlySet<number>, thread: number) {
-    const hashes = all.size > FEW ? all : new Set([...all].filter((one) => this.#written.get(one) !== thread));
-    if (all.size <= FEW) for (const one of hashes) this.#written.set(one, thread);
-    if (hashes.size === 0) return;
-    const list = listOf(hashes);
-    const { changes } = this.#sql(
-      "INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING",
-    ).run(list, thread);
-    if (Number(changes) === hashes.size) return;
-    this.#joinAll("holder", list, thread);
   }
 
   /** The projection of the other thread is outdated now. */
@@ -94,16 +129,15 @@ export class Joins {
   }
 }
 
-interface Waiting {
-  readonly held: Set<number>;
-  readonly offered: Set<number>;
-  readonly sought: Set<number>;
+/** The numbers of keys that are written by one statement: one statement per key takes twice as long. */
+const TOGETHER = [256, 16, 1] as const;
+
+function addTo(sets: Map<number, Set<number>>, key: number, value: number) {
+  const known = sets.get(key);
+  if (known === undefined) sets.set(key, new Set([value]));
+  else known.add(value);
 }
 
-/**
- * Sorted, so that neighbouring keys of the table are written together; as one parameter, because a statement per key
- * takes twice as long.
- */
 const listOf = (hashes: ReadonlySet<number>) => JSON.stringify([...hashes].sort((x, y) => x - y));
 
 /** The keys of each thread that other threads may share. */
@@ -122,6 +156,7 @@ export function keysByThread(facts: FactColumns): ReadonlyMap<AgentKey, readonly
   for (const one of facts.speakers) keysOf(threadOf(one));
   facts.eachRecordKey(add);
   facts.eachResponseName(add);
+  for (const response of facts.finalTexts()) for (const key of lineageKeys(response)) add(key, response.speaker);
   for (const o of facts.rare) {
     // Also for threads that are only mentioned.
     for (const thread of threadsIn(o)) keysOf(thread);
