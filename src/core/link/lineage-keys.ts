@@ -1,5 +1,5 @@
-import { partsOf } from "../facts/ids.ts";
 import type { FinalText } from "../facts/fact-columns.ts";
+import { partsOf } from "../facts/ids.ts";
 import type { Observation, ObservationOf } from "../facts/observation.ts";
 
 /**
