@@ -66,7 +66,14 @@ export function decideParents(
   for (const match of matchCalls(facts, calls, evidence, matched)) evidence.add(match.child, match.evidence);
   const isFree = (thread: AgentKey) => evidence.of(thread).every(({ source }) => source === "manual");
   const starts = decideStarts({ facts, agents: known, isFree, resolve: calls.resolve });
-  for (const { child, ...piece } of starts.evidence) evidence.add(child, { ...piece, external: true });
+  for (const { child, ...piece } of starts.evidence) {
+    evidence.add(child, { ...piece, external: true });
+    // A process may name an agent that nothing else mentions.
+    if (agents.has(piece.parent)) continue;
+    agents.add(piece.parent);
+    if (partsOf(piece.parent).agent !== null)
+      evidence.add(piece.parent, inItsThread(piece.parent, "nothing names its parent"));
+  }
   const unseen = unseenAgents(facts, calls, matched);
   for (const { agent, evidence: piece } of unseen.agents) {
     agents.add(agent);
