@@ -68,6 +68,12 @@ describe("a process", () => {
     expect(processLiveness(mark({ startedAt: Date.now() - hour }))).toBe("gone");
   });
 
+  it("is another one with the same pid if it started long before the record of its start", () => {
+    const hour = 3_600_000;
+    expect(processLiveness(mark({ startedAt: Date.now() + hour, bornAfter: Date.now() + hour }))).toBe("gone");
+    expect(processLiveness(mark({ startedAt: Date.now(), bornAfter: Date.now() - hour }))).toBe("alive");
+  });
+
   it("of another user is found", ({ skip }) => {
     skip(isWindows, "Windows has no process 1");
     expect(processLiveness({ pid: 1, birth: null, domain: null, startedAt: null })).toBe("alive");

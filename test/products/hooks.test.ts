@@ -304,6 +304,14 @@ describe("payloads of other products", () => {
     expect(roots.filter((key) => key.startsWith("claude:"))).toEqual([]);
   });
 
+  it("of Grok are those of a Grok session, whichever settings file they come from", async () => {
+    const env = { HOME: newHome(), RETINUE_HOME: join(newHome(), "data") };
+    for (const line of grok) await hook(env, () => line);
+    const { roots } = (await readMachine({ env })).forest;
+    expect(new Set(roots.map((key) => key.split(":")[0]))).toEqual(new Set(["grok"]));
+    expect(roots).toHaveLength(1);
+  });
+
   it("that were recorded as Claude Code's show nothing either", async () => {
     const data = join(newHome(), "data");
     mkdirSync(join(data, "recordings/claude/hooks"), { recursive: true });
@@ -338,6 +346,7 @@ describe("retinue hooks", () => {
     ["qwen", ".qwen/settings.json", null],
     ["droid", ".factory/settings.json", '{\n    "model": "x"\n}\n'],
     ["droid", ".factory/settings.json", null],
+    ["grok", ".grok/hooks/retinue.json", null],
     ["kimi", ".kimi-code/config.toml", 'default_model = "x"\n[[hooks]]\nevent = "Stop"\ncommand = "true"'],
     ["kimi", ".kimi-code/config.toml", null],
   ])("of %s in %s are installed and removed, restoring the file byte for byte", async (provider, file, before) => {

@@ -6,8 +6,8 @@ const rootOf = (transcript: string) =>
   /^([\s\S]*)[\\/]sessions[\\/][^\\/]+[\\/][0-9a-f-]{36}[\\/]updates\.jsonl$/i.exec(transcript)?.[1] ?? null;
 
 /**
- * Grok repeats its fields in the format of Claude Code, whose hooks it also runs; only its own have `hookEventName`
- * beside `hook_event_name`.
+ * Grok repeats its fields in the format of Claude Code, whose hooks it also runs: `hookEventName: "pre_tool_use"` and
+ * `hook_event_name: "PreToolUse"`. VS Code sends both names, too, but not in snake case.
  */
 export const hookPayload: HookPayload = {
   isHook: (field) =>

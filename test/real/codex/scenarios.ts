@@ -8,13 +8,15 @@ const SECOND = "multi_agent_v2 = true";
 
 /** The newest with both systems, one with legacy rollouts, and one without paths, which records only turns. */
 export const SETUPS: readonly Setup[] = [
+  { name: "0.169.0, v2", version: "0.169.0", model: "gpt-6.1-sol", features: "", hasPaths: true },
+  { name: "0.169.0, v1", version: "0.169.0", model: "gpt-5.5", features: "", hasPaths: false },
   { name: "0.166.0, v2", version: "0.166.0", model: "gpt-6.1-sol", features: "", hasPaths: true },
   { name: "0.166.0, v1", version: "0.166.0", model: "gpt-5.5", features: "", hasPaths: false },
   { name: "0.145.0, v2", version: "0.145.0", model: "gpt-5.1-codex", features: SECOND, hasPaths: true },
   { name: "0.145.0, v1", version: "0.145.0", model: "gpt-5.1-codex", features: FIRST, hasPaths: false },
   { name: "0.107.0, v1", version: "0.107.0", model: "gpt-5.1-codex", features: FIRST, hasPaths: false },
 ];
-export const NEWEST = "0.166.0";
+export const NEWEST = "0.169.0";
 
 export interface Scenario {
   name: string;
