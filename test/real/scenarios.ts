@@ -4,7 +4,7 @@ import type { Asked, Block, Scripts, Step } from "./script.ts";
 import type { Endings } from "./truth.ts";
 
 /** Agents in `<session>/subagents/`, parents named in the files and in the requests. */
-export const NEWEST = "2.1.325";
+export const NEWEST = "2.1.326";
 /** Nested agents whose files do not name their parent. */
 export const MIDDLE = "2.1.197";
 /**

@@ -7,7 +7,7 @@ export const NAME = "claude";
 export const claude: Manifest = {
   name: NAME,
   product: "Claude Code",
-  versions: "1.0.60 to 2.1.325",
+  versions: "1.0.60 to 2.1.326",
   docs: "docs/formats/claude.md",
   hookPayload,
   statusLine,
