@@ -68,6 +68,8 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: ["attach", "CHILD", "--at", `nothing${EVIL.replaceAll("\u0000", "")}`], code: 1 },
   ],
   why: [{ args: ["why", "CHILD"] }],
+  explain: [{ args: ["explain", "THREAD", "--all"] }, { args: ["explain", "--since", "2020-01-01"] }],
+  files: [{ args: ["files", "THREAD", "--diff"] }],
   verify: [{ args: ["verify"], code: 0 }],
   link: [{ args: ["link", "CHILD", "THREAD"] }],
   unlink: [{ args: ["unlink", "CHILD"] }],
