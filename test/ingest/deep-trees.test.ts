@@ -108,11 +108,8 @@ describe(`a tree ${LEVELS} levels deep`, () => {
   it("is linked, summed and nested in JSON", () => {
     expect(tree.counts.descendants).toBe(LEVELS);
     expect(tree.usage.subtree.calls).toBe(2 * LEVELS + 1);
-    for (const indent of [0, 2]) {
-      const json = printJson(tree, indent);
-      expect(json.length).toBeLessThan(LEVELS * BYTES_PER_AGENT);
-      expect(levelsOf(JSON.parse(json) as AgentTree)).toBe(LEVELS + 1);
-    }
+    expect(printJson(tree, 2).length).toBeLessThan(LEVELS * BYTES_PER_AGENT);
+    expect(levelsOf(JSON.parse(printJson(tree)) as AgentTree)).toBe(LEVELS + 1);
   });
 
   it("is drawn in a terminal, with the depth as a number where a row is too deep to indent", async () => {
