@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { hookProblems } from "../../src/app/guard/examine.ts";
 import { treeSeen, writeTreeSeen } from "../../src/app/guard/ledger-file.ts";
 import { withGiven } from "../../src/app/guard/limits-file.ts";
+import { RelayLimits } from "../../src/app/guard/relay.ts";
 import { type GuardReport, limitEvents, tidyLedgers } from "../../src/app/guard/report.ts";
 import { guardRun } from "../../src/app/guard/run.ts";
 import { feedTrees, ledgerOfThread } from "../../src/app/guard/tree-feed.ts";
@@ -16,8 +17,10 @@ import { readMachine } from "../../src/app/machine.ts";
 import { limitsGiven } from "../../src/cli/limit-option.ts";
 import { totalTokens } from "../../src/core/facts/usage.ts";
 import type { Limits } from "../../src/core/guard/limits.ts";
+import { permissions } from "../../src/providers/kit/opencode/permissions.ts";
 import { COMPILED, MAIN, retinue, retinueJson } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
+import { until } from "../support/server.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-guard-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -260,6 +263,62 @@ describe("a wrapped run", () => {
       guardRun({}, limits, { provider: "claude", guard, warn: () => {} }).interceptor.spawnsOnly !== true;
     expect(asks({ agents: { max: 1, action: "deny" } })).toBe(false);
     expect(asks({ by_type: { x: { minutes: { max: 1, action: "deny" } } } })).toBe(true);
+  });
+});
+
+describe("a followed server", () => {
+  const frame = (type: string, properties: object) => ({ payload: { type, properties } });
+  const asked = (id: string, sessionID: string, permission = "task") =>
+    frame("permission.asked", {
+      id,
+      sessionID,
+      permission,
+      patterns: ["general"],
+      metadata: { description: `Task ${id}`, subagent_type: "general" },
+      tool: { callID: `call_${id}` },
+    });
+
+  function following(limits: string) {
+    const env = homeWith(limits);
+    const rejected: string[] = [];
+    const reject = async (id: string, text: string) => void rejected.push(`${id}: ${text}`);
+    const { guard } = permissions;
+    if (guard === undefined) throw new Error("no guard");
+    const relayed = new RelayLimits({ env, provider: "opencode", guard, reject });
+    const see = (raw: unknown) => {
+      relayed.onFrame(raw);
+      const change = permissions.changeIn(raw);
+      if (change !== null && "asked" in change) relayed.onAsked(change.asked, null);
+    };
+    return { env, rejected, see };
+  }
+
+  it("rejects spawns beyond a limit, and leaves everything else to a person", async () => {
+    const { env, rejected, see } = following(THREE);
+    see(frame("session.created", { info: { id: "ses_1" } }));
+    for (const id of ["a", "b", "c", "d"]) see(asked(id, "ses_1"));
+    see(asked("e", "ses_1", "bash"));
+    await until(() => rejected.length > 0);
+    expect(rejected).toEqual([expect.stringMatching(/^d: retinue: this agent was not started, .* its limit is 3/)]);
+    expect(limitEvents(env)).toMatchObject([
+      { uri: "opencode://ses_1", id: "call_d", via: "relay", type: "general", description: "Task d" },
+    ]);
+  });
+
+  it("knows the depth from the parents of sessions, and when an agent has ended", async () => {
+    const { rejected, see } = following("limits:\n  depth: { max: 1 }\n  concurrent: { max: 1 }\n");
+    see(frame("session.created", { info: { id: "ses_1" } }));
+    see(asked("a", "ses_1"));
+    see(frame("session.created", { info: { id: "ses_2", parentID: "ses_1" } }));
+    see(asked("b", "ses_1"));
+    see(frame("session.idle", { sessionID: "ses_2" }));
+    see(asked("c", "ses_1"));
+    see(asked("d", "ses_2"));
+    await until(() => rejected.length > 1);
+    expect(rejected).toEqual([
+      expect.stringMatching(/^b: .*at most 1 may run at once/),
+      expect.stringMatching(/^d: .*it would be at depth 2/),
+    ]);
   });
 });
 

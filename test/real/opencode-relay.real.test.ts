@@ -2,8 +2,12 @@
  * The real OpenCode as a server, followed live: every agent at once, which one waits for a permission, and a card that
  * waits for a background agent.
  */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { Permission } from "../../src/app/runs/permissions.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { Card } from "../../src/core/views/card.ts";
 import { LiveReader, startServer, until } from "../support/server.ts";
@@ -28,14 +32,30 @@ const task = (marker: string, more: object = {}) => ({
 });
 const bash = (command: string) => ({ name: "bash", args: { command, description: "Echo" } });
 
+/** A home with these settings. */
+async function optionsWith(settings: string) {
+  if (settings === "") return {};
+  const folder = mkdtempSync(join(tmpdir(), "retinue-limits-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const config = join(folder, "config.yaml");
+  writeFileSync(config, settings);
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: folder,
+    RETINUE_HOME: join(folder, "data"),
+    RETINUE_CONFIG: config,
+  };
+  return { env, settings: await loadSettings(env) };
+}
+
 /** A server of the product, and a retinue server that follows it without access to the product's files. */
-async function stage(scripts: ChatScripts, extra: object = {}) {
+async function stage(scripts: ChatScripts, extra: object = {}, settings = "") {
   const model = await startChatModel(scripts);
   onTestFinished(() => model.close());
   const product = await openOpenCode(program, model.url, { subagent_depth: 3, ...extra });
   onTestFinished(() => product.dispose());
   const { url, ask } = await product.serve(PASSWORD, { OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS: "true" });
-  const retinue = await startServer(null);
+  const retinue = await startServer(null, await optionsWith(settings));
   onTestFinished(() => retinue.close());
   const send = <T>(path: string, body: unknown) =>
     retinue.json<T>(path, {
@@ -143,6 +163,41 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
   if ((await open()).length > 0) await answer({ reply: "always" });
   await until(async () => (await card()).waiting.length === 0 && (await card()).stage === "done");
   expect(model.requests().some((body) => body.includes("Not this one."))).toBe(true);
+});
+
+it("a spawn that needs a permission is rejected beyond a limit, and the thread goes on", {
+  timeout: SCENARIO_MS,
+}, async () => {
+  const names = ["L0", "L1", "L2", "L3"];
+  const { ask, prompt, card, tree, model, retinue } = await stage(
+    {
+      main: [...names.map((name) => ({ tools: [task(name)] })), { text: "I go on." }],
+      ...Object.fromEntries(names.map((name) => [name, [{ text: `${name} is done.` }]])),
+    },
+    { permission: { task: "ask" } },
+    "limits:\n  agents: { max: 3, action: deny }\n",
+  );
+  await prompt("main");
+  // A person allows the first three; the fourth request is not shown to anybody for long.
+  const allowed = new Set<string>();
+  while (allowed.size < 3) {
+    const open: { id: string }[] = [];
+    await until(async () => {
+      open.push(...(await ask<{ id: string }[]>("GET", "/permission")).filter(({ id }) => !allowed.has(id)));
+      return open.length > 0;
+    });
+    for (const { id } of open.slice(0, 1)) {
+      allowed.add(id);
+      await ask("POST", `/permission/${id}/reply`, { reply: "once" });
+    }
+  }
+  await until(async () => (await card()).stage === "done");
+  const { children, refused } = await tree();
+  expect(children).toHaveLength(3);
+  expect(refused.map(({ reason }) => reason)).toEqual([expect.stringMatching(/^retinue: this agent was not started/)]);
+  expect(model.requests().some((body) => body.includes("this thread already has 3 agents"))).toBe(true);
+  const { denied } = await retinue.json<{ denied: object[] }>("/api/guard");
+  expect(denied).toMatchObject([{ limit: "agents", via: "relay", description: "Task L3", type: "general" }]);
 });
 
 it("a card stays open while a background agent runs", { timeout: SCENARIO_MS }, async () => {

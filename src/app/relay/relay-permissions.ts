@@ -3,6 +3,8 @@ import type { AskedPermission } from "../../core/ports/control.ts";
 import type { RelayPermissions as Product } from "../../core/ports/relay-permissions.ts";
 import { postJson, type Server } from "../../transports/event-stream.ts";
 import { Failure } from "../failure.ts";
+import { RelayLimits } from "../guard/relay.ts";
+import type { Env } from "../home.ts";
 import type { Permission, PermissionAnswer } from "../runs/permissions.ts";
 
 interface Open {
@@ -17,11 +19,15 @@ export class RelayPermissions {
   readonly #product: Product | null;
   readonly #server: Server;
   readonly #open = new Map<string, Open>();
+  readonly #limits: RelayLimits | null;
 
-  constructor(provider: string, product: Product | undefined, server: Server) {
+  constructor(env: Env, provider: string, product: Product | undefined, server: Server) {
     this.#provider = provider;
     this.#product = product ?? null;
     this.#server = server;
+    const reject = (id: string, text: string) => this.answer(id, { reply: "reject", text });
+    this.#limits =
+      product?.guard === undefined ? null : new RelayLimits({ env, provider, guard: product.guard, reject });
   }
 
   /** Their agents are named by their own thread, because the server's requests do not name the root. */
@@ -34,10 +40,16 @@ export class RelayPermissions {
   }
 
   onFrame(frame: unknown, at: number): void {
+    this.#limits?.onFrame(frame);
     const change = this.#product?.changeIn(frame) ?? null;
     if (change === null) return;
     if ("closed" in change) this.#open.delete(change.closed);
-    else this.#open.set(change.asked.id, { ...change, at });
+    else this.#add({ ...change, at });
+  }
+
+  #add(open: Open): void {
+    this.#open.set(open.asked.id, open);
+    this.#limits?.onAsked(open.asked, open.place);
   }
 
   /** A list of all open requests of a place: others of that place were answered while disconnected. */
@@ -48,7 +60,7 @@ export class RelayPermissions {
     for (const [id, { place, at }] of this.#open)
       if (place === listed.place && at < askedAt && !ids.has(id)) this.#open.delete(id);
     for (const asked of listed.asked)
-      if (!this.#open.has(asked.id)) this.#open.set(asked.id, { asked, place: listed.place, at: askedAt });
+      if (!this.#open.has(asked.id)) this.#add({ asked, place: listed.place, at: askedAt });
   }
 
   /** Returns false if the request is not open (any more). */

@@ -80,7 +80,7 @@ export class ServerRelay {
     this.#pace = { ...PACE, ...options.pace };
     this.#server = { url, authorization: relay.authorization(env, credentials) };
     this.#follower = relay.follow();
-    this.permissions = new RelayPermissions(provider.name, relay.permissions, this.#server);
+    this.permissions = new RelayPermissions(env, provider.name, relay.permissions, this.#server);
     const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
       this.#turn(this.#state, `cannot write the recording: ${error.message}`),

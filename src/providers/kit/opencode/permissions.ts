@@ -2,9 +2,11 @@ import type { AskedPermission } from "../../../core/ports/control.ts";
 import type { RelayPermissions } from "../../../core/ports/relay-permissions.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
 import { withDirectory } from "./follower.ts";
+import { relayGuard } from "./relay-guard.ts";
 
 /** Permission requests of a server. `always` adds a rule that the server keeps in memory. */
 export const permissions: RelayPermissions = {
+  guard: relayGuard,
   changeIn(raw) {
     const json = asObject(raw);
     const frame = asObject(json?.payload) ?? json;

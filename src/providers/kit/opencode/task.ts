@@ -75,6 +75,11 @@ export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart,
       says,
     });
   }
+  const refusal = child === null ? refusalIn(tool.error ?? "") : null;
+  if (refusal !== null) {
+    out.addAt(part.end, { type: "call-refused", call, says: refusal });
+    return;
+  }
   // If no child was spawned, only the call can report the end.
   const of = child === null ? { call } : key.session(child);
   const state = stateOf(tool, metadata.background === true);
@@ -96,6 +101,15 @@ export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart,
     result,
     ...(state === "launched" || child === null ? {} : { yields: true }),
   });
+}
+
+/** The reason why a person or a limit rejected the permission for the call; null for other errors. */
+export function refusalIn(error: string): string | null {
+  const [whole, reason] =
+    /^The user rejected permission to use this specific tool call(?: with the following feedback: ([\s\S]*))?/.exec(
+      error,
+    ) ?? [];
+  return whole === undefined ? null : (asNonBlank(reason) ?? whole);
 }
 
 function stateOf(tool: ToolPart, background: boolean): LifecycleState | null {

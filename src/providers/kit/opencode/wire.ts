@@ -5,7 +5,7 @@ import type { Caller, Dialect, Interpreter, ToolCall } from "../../../core/ports
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asNonBlank, asText } from "../../../core/tools/json.ts";
 import { isSessionId, type Keys } from "./keys.ts";
-import { readNotices, resultIn, TASK } from "./task.ts";
+import { readNotices, refusalIn, resultIn, TASK } from "./task.ts";
 
 /** The API requests of a product of the family: docs/formats/opencode.md, "On the wire". */
 export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
@@ -94,6 +94,11 @@ class OpencodeInterpreter implements Interpreter {
             source: "parent_rollout",
             says: `the result of call ${id} names session ${child}`,
           });
+        const refusal = child === undefined ? refusalIn(text) : null;
+        if (refusal !== null) {
+          out.add({ type: "call-refused", call, says: refusal });
+          continue;
+        }
         const state = isError ? "errored" : stateIn(text);
         const [result, says] =
           state === "completed"
