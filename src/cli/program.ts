@@ -159,6 +159,13 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) =>
       hooks(open(command), action, provider, options),
     );
+  common(program.command("compare"))
+    .description("compare two trees agent by agent, or two groups of threads with their spread")
+    .argument("<left>", "a URI; for a group several, separated by commas")
+    .argument("<right>", "the same")
+    .action(async (left: string, right: string, _options: object, command: Command) =>
+      (await import("./commands/compare.ts")).compare(open(command), left, right),
+    );
   common(program.command("self"))
     .description("for agents: find the agent that runs this command, and print its tree, siblings and limits")
     .action(async (_options: object, command: Command) => (await import("./commands/self.ts")).self(open(command)));

@@ -57,6 +57,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: ["run", "--", `no-such-program${EVIL.replaceAll("\u0000", "")}`], code: 127 },
   ],
   hooks: [{ args: ["hooks", "install", "claude", "--yes"] }, { args: ["hooks", "uninstall", "claude", "--yes"] }],
+  compare: [{ args: ["compare", "THREAD", "CHILD"] }],
   self: [{ args: ["self"], code: 1 }],
   skill: [{ args: ["skill"] }, { args: ["skill", "claude", "--install", "--yes"] }],
   search: [{ args: ["search", "evil"] }],

@@ -1,0 +1,64 @@
+import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
+import { type ComparedMeasure, type Comparison, compareGroups, compareTrees, sumOf } from "../../core/views/compare.ts";
+import { treeOf } from "../../core/views/record.ts";
+import { Failure } from "../failure.ts";
+import type { Library } from "../ingest/library.ts";
+import { resolve } from "./resolve.ts";
+
+/** Two trees side by side, or two groups of threads with the spread of each. */
+export interface ComparedThreads {
+  readonly left: readonly string[];
+  readonly right: readonly string[];
+  /** Null for groups. */
+  readonly trees: Comparison | null;
+  readonly measures: readonly ComparedMeasure[];
+}
+
+const MOST = 200;
+
+/** `left` and `right` are one URI each, or several, separated by commas. */
+export function compareThreads(library: Library, left: string, right: string): ComparedThreads {
+  const [a, b] = [namesIn(left), namesIn(right)].map((names) => names.map((name) => resolve(library, name)));
+  if (a === undefined || b === undefined || a.length === 0 || b.length === 0)
+    throw new Failure("usage", "nothing to compare", ["write retinue compare <uri> <uri>"]);
+  const forest = library.forestOf([...a, ...b].map(({ key }) => key));
+  const treesOf = (rows: typeof a) => rows.map(({ key }) => treeOf(forest, key, library.price));
+  const [x, y] = [treesOf(a), treesOf(b)];
+  const [first, second] = [x[0], y[0]];
+  const isPair = x.length === 1 && y.length === 1 && first !== undefined && second !== undefined;
+  return {
+    left: x.map(({ uri }) => uri),
+    right: y.map(({ uri }) => uri),
+    trees: isPair ? compareTrees(first, second, toolsIn(forest)) : null,
+    measures: compareGroups(x.map(sumOf), y.map(sumOf)),
+  };
+}
+
+function namesIn(list: string): readonly string[] {
+  const names = list
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  if (names.length > MOST)
+    throw new Failure("usage", `${names.length} threads are too many`, [`compare at most ${MOST} on each side`]);
+  return names;
+}
+
+/** How often each tool was called, by agent. */
+function toolsIn(forest: Forest): (uri: string) => Readonly<Record<string, number>> {
+  const byUri = new Map<string, Readonly<Record<string, number>>>();
+  for (const root of forest.roots)
+    for (const key of subtreeOf(forest, root)) {
+      const agent = agentOf(forest, key);
+      const counts: Record<string, number> = {};
+      const seen = new Set<string>();
+      for (const { calls } of agent.steps())
+        for (const { call, name } of calls)
+          if (!seen.has(call)) {
+            seen.add(call);
+            counts[name] = (counts[name] ?? 0) + 1;
+          }
+      byUri.set(agent.uri, counts);
+    }
+  return (uri) => byUri.get(uri) ?? {};
+}
