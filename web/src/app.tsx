@@ -21,6 +21,7 @@ const Requests = lazy(() => import("./pages/requests.tsx"));
 const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
 const Graph = lazy(() => import("./pages/graph.tsx"));
 const Stats = lazy(() => import("./pages/stats.tsx"));
+const Compare = lazy(() => import("./pages/compare.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
 const Notices = lazy(() => import("./view/notices.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
@@ -157,6 +158,9 @@ export function App() {
             </Match>
             <Match when={route().page === "stats"}>
               <Stats />
+            </Match>
+            <Match when={route().page === "compare"}>
+              <Compare />
             </Match>
             <Match when={route().page === "health"}>
               <Health />

@@ -5,6 +5,7 @@ import { retinueHome } from "../../app/home.ts";
 import { NO_CHANGES } from "../../app/ingest/changes.ts";
 import type { Library } from "../../app/ingest/library.ts";
 import { linkByHand, unlinkByHand } from "../../app/kept/links.ts";
+import { compareThreads } from "../../app/query/compare.ts";
 import { examine } from "../../app/query/examine.ts";
 import { checkTarget } from "../../app/query/resolve.ts";
 import { search, unsearched } from "../../app/query/search.ts";
@@ -12,6 +13,7 @@ import { sinceOf } from "../../app/query/since.ts";
 import { asObject, asText } from "../../core/tools/json.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/views/stats.ts";
+import { Compared, CompareQuery } from "../compare-schemas.ts";
 import { reportedReading, reportedTroubles, reportedUnsearched, type ServerContext } from "../context.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { Guard } from "../guard-schemas.ts";
@@ -71,6 +73,18 @@ export function machineRoutes(context: ServerContext): Hono {
           total: statsTotal(rows),
           by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])),
         });
+      },
+    )
+    .get(
+      "/compare",
+      describeResponse("Two trees agent by agent, or two groups of threads with their spread", Compared, [
+        "usage",
+        "not_found",
+      ]),
+      checked("query", CompareQuery),
+      (c) => {
+        const { left, right } = c.req.valid("query");
+        return c.json(compareThreads(library, left, right));
       },
     )
     .get(

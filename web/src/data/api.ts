@@ -1,4 +1,5 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
+import type { ComparedThreads } from "./compare.ts";
 import type { Action, Permission, Reply, Steered } from "./control.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansResponse } from "./span-set.ts";
@@ -168,6 +169,10 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<Paged<ThreadBehind>> {
     return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
+  }
+
+  compare(left: string, right: string, signal?: AbortSignal): Promise<ComparedThreads> {
+    return this.#get("api/compare", { left, right }, signal);
   }
 
   health(signal?: AbortSignal): Promise<Health> {

@@ -11,6 +11,7 @@ export type Page =
   | "requests"
   | "stats"
   | "health"
+  | "compare"
   | "board"
   | "card";
 
@@ -37,7 +38,8 @@ export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");
   const [page = "", rest = ""] = splitOnce(path, "/");
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (page === "health" || page === "stats" || page === "board") return { page, uri: null, params };
+  if (page === "health" || page === "stats" || page === "board" || page === "compare")
+    return { page, uri: null, params };
   const uri = decoded(rest);
   const known = WITH_URI.find((name) => name === page);
   return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };

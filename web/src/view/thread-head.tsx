@@ -97,6 +97,7 @@ export function ThreadHead(props: { thread: Thread }) {
               Files
             </a>
             <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>
+            <a href={formatRoute({ page: "compare", params: { left: agent().uri } })}>Compare</a>
           </nav>
         </div>
       )}

@@ -1,0 +1,164 @@
+import "../styles/compare.css";
+import { createResource, For, Match, Show, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import {
+  type ComparedAgent,
+  type ComparedThreads,
+  MEASURE_LABELS,
+  measureText,
+  spreadText,
+  verdictText,
+} from "../data/compare.ts";
+import { plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { route, setParams } from "../state/navigation.ts";
+import { api } from "../state/server.ts";
+import { Failure } from "../view/failure.tsx";
+
+/** Two trees side by side, or two groups of threads. */
+export default function Compare() {
+  document.title = "Compare · retinue";
+  const sides = () => {
+    const { left = "", right = "" } = route().params;
+    return left === "" || right === "" ? null : { left, right };
+  };
+  const [found, { refetch }] = createResource(sides, ({ left, right }) => api.compare(left, right));
+  return (
+    <div class="page scroll compare">
+      <div class="page-head">
+        <h1>Compare</h1>
+      </div>
+      <form
+        class="compare-sides"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const data = new FormData(event.currentTarget);
+          setParams({ left: String(data.get("left") ?? ""), right: String(data.get("right") ?? "") });
+        }}
+      >
+        <For each={["left", "right"] as const}>
+          {(side) => (
+            <label>
+              <span>{side === "left" ? "Left" : "Right"}</span>
+              <input name={side} value={route().params[side] ?? ""} placeholder="a URI, or several with commas" />
+            </label>
+          )}
+        </For>
+        <button type="submit">Compare</button>
+      </form>
+      <Switch>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
+        <Match when={sides() === null}>
+          <p class="muted">
+            Enter two threads or agents. For groups, such as before and after a change, enter several URIs on each side.
+          </p>
+        </Match>
+        <Match when={found.latest}>{(compared) => <Compared compared={compared()} />}</Match>
+      </Switch>
+    </div>
+  );
+}
+
+function Compared(props: { compared: ComparedThreads }) {
+  const isPair = () => props.compared.trees !== null;
+  return (
+    <>
+      <section>
+        <h2>In total</h2>
+        <div class="scroll-x">
+          <table class="numbers">
+            <thead>
+              <tr>
+                <th />
+                <th class="number">
+                  <Side uris={props.compared.left} />
+                </th>
+                <th class="number">
+                  <Side uris={props.compared.right} />
+                </th>
+                <th>Difference</th>
+              </tr>
+            </thead>
+            <tbody>
+              <For each={props.compared.measures}>
+                {(one) => (
+                  <tr data-measure={one.measure}>
+                    <th scope="row">{MEASURE_LABELS[one.measure]}</th>
+                    <td class="number">{spreadText(one.measure, one.left)}</td>
+                    <td class="number">{spreadText(one.measure, one.right)}</td>
+                    <td>{verdictText(one, isPair())}</td>
+                  </tr>
+                )}
+              </For>
+            </tbody>
+          </table>
+        </div>
+      </section>
+      <Show when={props.compared.trees}>
+        {(trees) => (
+          <section>
+            <h2>Agent by agent</h2>
+            <div class="scroll-x">
+              <table class="compare-agents">
+                <thead>
+                  <tr>
+                    <th>Left</th>
+                    <th>Right</th>
+                    <th>Matched by</th>
+                    <th>Differs in</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  <For each={trees().agents}>
+                    {(pair) => (
+                      <tr classList={{ lone: pair.left === null || pair.right === null }}>
+                        <td style={{ "padding-left": `${0.6 + pair.depth * 1.2}rem` }}>
+                          <AgentCell agent={pair.left} />
+                        </td>
+                        <td style={{ "padding-left": `${0.6 + pair.depth * 1.2}rem` }}>
+                          <AgentCell agent={pair.right} />
+                        </td>
+                        <td>{pair.matchedBy ?? (pair.left === null ? "only right" : "only left")}</td>
+                        <td class="muted">{pair.differs.map(fieldLabel).join(", ")}</td>
+                      </tr>
+                    )}
+                  </For>
+                </tbody>
+              </table>
+            </div>
+          </section>
+        )}
+      </Show>
+    </>
+  );
+}
+
+const fieldLabel = (field: string) => (MEASURE_LABELS[field as keyof typeof MEASURE_LABELS] ?? field).toLowerCase();
+
+function Side(props: { uris: readonly string[] }) {
+  return (
+    <Show when={props.uris.length === 1 ? props.uris[0] : null} fallback={plural(props.uris.length, "thread")}>
+      {(uri) => <a href={formatRoute({ page: "tree", uri: uri() })}>{oneLine(uri(), 40)}</a>}
+    </Show>
+  );
+}
+
+function AgentCell(props: { agent: ComparedAgent | null }) {
+  return (
+    <Show when={props.agent} fallback={<span class="muted">none</span>}>
+      {(agent) => (
+        <>
+          <a href={formatRoute({ page: "agent", uri: agent().uri })}>{oneLine(agent().name, 60)}</a>
+          <div class="muted">
+            {agent().status} · {measureText("durationMs", agent().own.durationMs)} ·{" "}
+            {measureText("calls", agent().own.calls)} calls · {measureText("tokens", agent().own.tokens)} tokens ·{" "}
+            {measureText("costUsd", agent().own.costUsd)} · {measureText("toolCalls", agent().own.toolCalls)} tools
+          </div>
+        </>
+      )}
+    </Show>
+  );
+}
