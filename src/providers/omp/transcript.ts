@@ -20,6 +20,9 @@ const BOOKKEEPING = new Set([
   "custom",
 ]);
 
+/** Written before every tool runs; the message before it has the call. */
+const TOOL_STARTED = new TextEncoder().encode('{"type":"custom","customType":"tool_execution_start"');
+
 /** A session, the file of an agent, or that of an advisor. */
 export class Transcript extends SessionFile<OmpConversation> {
   readonly #of: OmpFile;
@@ -28,6 +31,11 @@ export class Transcript extends SessionFile<OmpConversation> {
     const agent = of.is === "agent" ? of.agent : null;
     super(key, of.session, file, (session, memory) => new OmpConversation(session, agent, memory), saved);
     this.#of = of;
+  }
+
+  /** A truncated record may have another one behind it. */
+  protected override isSkipped(record: Uint8Array): boolean {
+    return record.at(-1) === 0x7d && TOOL_STARTED.every((byte, i) => record[i] === byte);
   }
 
   protected get unnamed(): string {

@@ -1,6 +1,6 @@
 import type { AgentKey } from "../../../core/facts/ids.ts";
 import { FindingsOf } from "../../../core/ports/findings.ts";
-import type { Findings, Parser, SourceFile } from "../../../core/ports/provider.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
 import { readJsonLine } from "../lines.ts";
@@ -78,8 +78,17 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     };
   }
 
+  /** Entries that are not needed, recognised by their first bytes. */
+  protected isSkipped(_: Uint8Array): boolean {
+    return false;
+  }
+
   push(record: Uint8Array, line: number): Findings {
     this.conversation.drafts = [];
+    if (this.isSkipped(record)) {
+      this.#last = { line, drafts: [] };
+      return NOTHING;
+    }
     const { value, isRead, problems } = readJsonLine(record, this.file.path, line, RECORD_START);
     const json = asObject(value);
     // Only a file with a custom name needs its header to name the session.
