@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -136,5 +136,14 @@ describe("the process that has a file open", () => {
     expect(holder(path)).toBe(isWindows ? "unknown" : "gone");
     expect(holder(join(folder, "missing"))).toBe("gone");
     other.kill("SIGKILL");
+  });
+});
+
+describe.skipIf(!isLinux)("a kernel thread", () => {
+  it("is not the process of an agent, whatever its pid", () => {
+    const commandOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+    // In a container there is none.
+    const threads = [2].filter((pid) => existsSync(`/proc/${pid}`) && commandOf(pid) === "kthreadd");
+    expect(threads.map((pid) => processLiveness({ ...mark(), pid }))).toEqual(threads.map(() => "gone"));
   });
 });

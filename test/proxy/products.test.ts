@@ -97,6 +97,7 @@ describe.each([
   ["kilo", "fail"],
   ["kimi", "fail"],
   ["kimi", "swarm"],
+  ["letta", "single"],
   ["qwen", "background"],
   ["qwen", "fail"],
 ])("the traffic of %s, case %s", (provider, name) => {

@@ -35,6 +35,9 @@ export const linux: System = {
   },
 };
 
+/** `PF_KTHREAD` in the flags of a process. */
+const KERNEL_THREAD = 0x00200000;
+
 function birthOf(pid: number): Birth | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -42,7 +45,9 @@ function birthOf(pid: number): Birth | null {
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, ticks] = [fields[0], fields[19]];
     // A zombie has ended.
-    if (ticks === undefined || state === "Z" || state === "X") return null;
+    // A recorded pid of another machine or container may be that of a kernel thread here, which runs no agent.
+    const isKernel = (Number(fields[6]) & KERNEL_THREAD) !== 0;
+    if (ticks === undefined || state === "Z" || state === "X" || isKernel) return null;
     return { ticks, at: bootTime() + (Number(ticks) * 1000) / TICKS_PER_SECOND };
   } catch {
     // No such process.
