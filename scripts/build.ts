@@ -17,6 +17,7 @@ const ENTRIES = [
   "app/api",
   "app/hooks/hook",
   "app/proxy/recorder-thread",
+  "app/runs/gate-client",
   "app/runs/run-standby",
   "cli/main",
   "cli/statusline",

@@ -8,10 +8,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type AgentEvent, type AgentRun, type RunOptions, run, type ToolCall } from "../../src/app/api.ts";
+import {
+  type AgentEvent,
+  type AgentRun,
+  NotSupported,
+  type RunOptions,
+  run,
+  type ToolCall,
+  type ToolDecision,
+} from "../../src/app/api.ts";
 import { until } from "../support/server.ts";
+import { startChatModel } from "./chat-model.ts";
 import { installClaude, openSandbox, ownRunIn } from "./claude.ts";
+import { installCodex, openSandbox as openCodex } from "./codex/codex.ts";
+import { startModel as startResponses } from "./codex/model.ts";
+import { agent as codexAgent, exec, SETUPS } from "./codex/scenarios.ts";
 import { type Model, startModel } from "./model.ts";
+import { installOpenCode, openOpenCode } from "./opencode.ts";
 import { agent, MIDDLE, NEWEST, OLD } from "./scenarios.ts";
 import type { Block, Scripts } from "./script.ts";
 
@@ -227,5 +240,88 @@ describe("onToolCall with Claude Code", () => {
     );
     expect([exists("zero"), exists("two")]).toEqual([true, true]);
     expect(JSON.stringify(model.exchanges.map(({ request }) => request.messages))).not.toContain('"is_error":true');
+  });
+});
+
+describe("onToolCall with other products", () => {
+  /** Commands are denied in the main agent, and changed in an agent two levels below. */
+  async function decided(
+    command: readonly string[],
+    sandbox: { launch: { env: Record<string, string>; cwd: string }; home: string },
+  ) {
+    const calls: ToolCall[] = [];
+    const started = Promise.withResolvers<AgentRun>();
+    const { cwd, env } = sandbox.launch;
+    const handle = await run(command, {
+      cwd,
+      env: { ...env, RETINUE_HOME: join(sandbox.home, "retinue-data") },
+      onToolCall: async (call): Promise<ToolDecision> => {
+        calls.push(call);
+        const text = JSON.stringify(call.input);
+        if (text.includes("touch zero"))
+          await (await started.promise).injectToolResult(call.callId, "ZERO IS NOT ALLOWED");
+        return text.includes("touch two") ? { deny: "TWO IS NOT ALLOWED" } : "allow";
+      },
+    });
+    started.resolve(handle);
+    const events: AgentEvent[] = [];
+    for await (const event of handle) events.push(event);
+    expect(await handle.ended).toEqual({ code: 0, signal: null });
+    const exists = (name: string) => existsSync(join(cwd, name));
+    expect([exists("zero"), exists("two")]).toEqual([false, false]);
+    // The callers are the agents that the tree shows.
+    const spawned = events.flatMap(({ spawn }) => (spawn === null ? [] : [spawn.uri]));
+    expect(calls.find(({ input }) => JSON.stringify(input).includes("touch two"))?.uri).toBe(spawned.at(-1));
+    expect(calls.filter(({ isSpawn }) => isSpawn)).toHaveLength(2);
+    return { calls, exists };
+  }
+
+  it("OpenCode 1.18.33", { timeout: INSTALL_MS }, async () => {
+    const command = await installOpenCode("1.18.33");
+    const task = (marker: string) => ({
+      name: "task",
+      args: { description: `Task ${marker}`, prompt: `Do it. @@${marker}`, subagent_type: "general" },
+    });
+    const shell = (text: string) => ({ name: "bash", args: { command: text, description: "Runs it" } });
+    const model = await startChatModel({
+      main: [{ tools: [shell("touch zero")] }, { tools: [task("A")] }, { text: "done" }],
+      A: [{ tools: [task("B")] }, { text: "a done" }],
+      B: [{ tools: [shell("touch two")] }, { tools: [shell("touch three")] }, { text: "b done" }],
+    });
+    onTestFinished(() => model.close());
+    const product = await openOpenCode(command, model.url, { subagent_depth: 3 });
+    onTestFinished(() => product.dispose());
+    const { OPENCODE_PURE: _, ...env } = product.launch.env;
+    const sandbox = { home: product.home, launch: { ...product.launch, env } };
+    const { exists } = await decided([...command, "run", "Begin. @@main"], sandbox);
+    const asked = (script: string) => model.requests().findLast((body) => body.includes(script)) ?? "";
+    expect(asked("touch zero")).toContain("ZERO IS NOT ALLOWED");
+    expect(asked("touch two")).toContain("TWO IS NOT ALLOWED");
+    expect(exists("three")).toBe(true);
+    const pure = { ...sandbox, launch: product.launch };
+    await expect(run([...command, "run", "x"], { ...pure.launch, onToolCall: () => "allow" })).rejects.toThrow(
+      NotSupported,
+    );
+  });
+
+  it("Codex 0.166.0", { timeout: INSTALL_MS }, async () => {
+    const [setup] = SETUPS;
+    if (setup === undefined) throw new Error("no setup");
+    const command = await installCodex(setup.version);
+    const wait = { tool: "wait_agent", input: { timeout_ms: 20_000 } };
+    const shell = (text: string) => ({ tool: "exec_command", input: { cmd: text } });
+    const model = await startResponses({
+      main: [shell("touch zero"), (asked) => codexAgent(asked, "a"), wait, { text: "Done." }],
+      a: [(asked) => codexAgent(asked, "b"), wait, { text: "a is done." }],
+      b: [shell("touch two"), shell("touch three"), { text: "b is done." }],
+    });
+    onTestFinished(() => model.close());
+    const sandbox = await openCodex(command, model.url, setup);
+    onTestFinished(() => sandbox.dispose());
+    const { exists } = await decided([...command, ...exec("Begin. @@main")], sandbox);
+    const inputs = model.exchanges.map(({ request }) => JSON.stringify(request.input));
+    expect(inputs.some((text) => text.includes("ZERO IS NOT ALLOWED"))).toBe(true);
+    expect(inputs.some((text) => text.includes("TWO IS NOT ALLOWED"))).toBe(true);
+    expect(exists("three")).toBe(true);
   });
 });

@@ -7,7 +7,7 @@ import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { openLibrary } from "../open.ts";
 import { loadSettings } from "../settings/settings.ts";
-import type { Channel } from "./channel.ts";
+import { type Channel, notWaiting } from "./channel.ts";
 import { NotSupported } from "./not-supported.ts";
 import type { PermissionHandler } from "./permissions.ts";
 import { launchOf, type Running, start, withJsonInput } from "./run.ts";
@@ -163,8 +163,12 @@ class ControlledRun implements AgentRun {
   stop = (agentId: string) => this.#control("stop an agent", (channel) => channel.stop(agentId));
   background = (agentId: string) =>
     this.#control("move an agent to the background", (channel) => channel.background(agentId));
-  injectToolResult = (callId: string, content: string) =>
-    this.#control("accept a tool result", (channel) => channel.injectToolResult(callId, content));
+  async injectToolResult(callId: string, content: string): Promise<void> {
+    const { gate } = this.#running;
+    if (gate === null)
+      return this.#control("accept a tool result", (channel) => channel.injectToolResult(callId, content));
+    if (!gate.deny(callId, content)) throw notWaiting(callId);
+  }
 
   kill = (signal: NodeJS.Signals = "SIGTERM") => this.#running.kill(signal);
 

@@ -15,6 +15,9 @@ export interface ChannelOptions {
   readonly onPermission?: PermissionHandler | undefined;
 }
 
+export const notWaiting = (callId: string) =>
+  new Error(`the call ${callId} does not wait for a decision: it has run, or was decided before`);
+
 export type Action = "stop" | "background" | "interrupt" | "send" | "continue";
 
 interface ChannelEnds {
@@ -109,8 +112,7 @@ export class Channel {
 
   async injectToolResult(callId: string, content: string): Promise<void> {
     if (this.#calls === null) throw new NotSupported(this.#product, "accept a tool result without onToolCall");
-    if (!this.#calls.deny(callId, content))
-      throw new Error(`the call ${callId} does not wait for a decision: it has run, or was decided before`);
+    if (!this.#calls.deny(callId, content)) throw notWaiting(callId);
   }
 
   /** Resolves when the product has accepted the request; rejects with its error. */

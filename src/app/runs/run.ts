@@ -12,6 +12,8 @@ import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { ownModule } from "../own-files.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
+import type { OpenGate } from "./gate.ts";
+import type { InterceptionOptions } from "./interception.ts";
 import { NotSupported } from "./not-supported.ts";
 import { RunOutput } from "./run-output.ts";
 import type { RunInProgress } from "./run-standby.ts";
@@ -59,6 +61,8 @@ export interface Running extends Pick<Wrapped, "pid" | "ended" | "endInput" | "k
   readonly thread: Promise<AgentKey | null>;
   /** If retinue controls its stdin. */
   readonly channel: Channel | null;
+  /** If the product asks about its tool calls otherwise. */
+  readonly gate: OpenGate | null;
 }
 
 export interface StartOptions extends ChannelOptions {
@@ -77,7 +81,8 @@ export interface StartOptions extends ChannelOptions {
  * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
  * line does.
  */
-export async function start({ command, given, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
+export async function start(launch: Launch, options: StartOptions): Promise<Running> {
+  const { given, provider, wrapping } = launch;
   const {
     env,
     cwd = process.cwd(),
@@ -88,8 +93,8 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
     onLine: hear,
     ...rest
   } = options;
-  if ((interception?.interceptors.length ?? 0) > 0 && control?.interception === undefined)
-    throw new NotSupported(provider.product, "ask about its tool calls");
+  const gate = await gateFor(launch, control, env, interception);
+  const command = gate?.command ?? launch.command;
   const name = runName();
   const printsJson = wrapping?.printsJson === true;
   // A terminal is passed through, because programs that draw on it must detect it.
@@ -114,7 +119,7 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
   };
   const wrapped = await wrap({
     command,
-    env: env as NodeJS.ProcessEnv,
+    env: (gate?.env ?? env) as NodeJS.ProcessEnv,
     cwd,
     ...rest,
     ...(control === null ? {} : { listens: true, shown: control.shown }),
@@ -123,6 +128,7 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
   output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
+    gate?.close();
     return end;
   });
   if (control !== null) {
@@ -131,7 +137,25 @@ export async function start({ command, given, provider, wrapping }: Launch, opti
     channel = new Channel(ends, { interception, onIdle, onPermission });
   }
   const endInput = () => (channel === null ? wrapped.endInput() : channel.close());
-  return { pid: wrapped.pid, kill: wrapped.kill, ended, endInput, thread: output.thread, channel };
+  return { pid: wrapped.pid, kill: wrapped.kill, ended, endInput, thread: output.thread, channel, gate };
+}
+
+/** Null if nobody decides about its calls, or its control messages announce them. */
+async function gateFor(
+  { command, provider }: Launch,
+  control: Control | null,
+  env: Env,
+  interception: InterceptionOptions | undefined,
+): Promise<OpenGate | null> {
+  if (interception === undefined || interception.interceptors.length === 0) return null;
+  if (control?.interception !== undefined) return null;
+  const { gate } = provider;
+  const opened =
+    gate === undefined
+      ? null
+      : await (await import("./gate.ts")).openGate({ command, provider, gate }, env, interception);
+  if (opened === null) throw new NotSupported(provider.product, "ask about its tool calls");
+  return opened;
 }
 
 /** Sorts by time in listings. */

@@ -6,6 +6,7 @@ import type { EventDraft } from "../views/event.ts";
 import type { Attach } from "./attach.ts";
 import type { Control } from "./control.ts";
 import type { Dialect } from "./dialect.ts";
+import type { Gate } from "./gate.ts";
 import type { RelayPermissions } from "./relay-permissions.ts";
 
 /**
@@ -54,6 +55,8 @@ export interface Provider {
   recorded?(path: string): FileStream | null;
   /** How to wrap a command that runs the product; null for other commands. Omitted if unsupported. */
   wrap?(command: readonly string[]): Wrapping | null;
+  /** How it asks about its tool calls, if not by its control messages; omitted if unsupported. */
+  readonly gate?: Gate;
   /** The product's machine-readable output; omitted if unsupported. */
   readonly printed?: Printed;
   /** The folder of the user's skills, each a folder with a `SKILL.md`; omitted if the product reads none. */

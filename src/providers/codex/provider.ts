@@ -1,6 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { attach } from "./attach.ts";
+import { gate } from "./gate.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
 import { locate, placesOf } from "./locate.ts";
@@ -51,6 +52,7 @@ export const provider: Provider = {
   beside: (file) => ({ folders: [], inRoot: (path) => (path === file ? `sessions/${file}` : null) }),
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  gate,
   printed: { form: "codex exec --json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
   // Shared with other products; Codex also reads `skills` in its own folder, which it fills itself.

@@ -1,4 +1,5 @@
 import type { Provider } from "../../core/ports/provider.ts";
+import { gateOf } from "../kit/opencode/gate.ts";
 import { opencodeLike } from "../kit/opencode/provider.ts";
 import { opencode } from "./manifest.ts";
 
@@ -11,5 +12,6 @@ export const provider: Provider = {
     versions: /^(?!(?:[4-9]|\d\d)\.)/,
     userAgent: /^opencode\/([\w.-]+)/,
   }),
+  gate: gateOf("OPENCODE"),
   skills: (env, home) => `${env.XDG_CONFIG_HOME || `${home}/.config`}/opencode/skills`,
 };
