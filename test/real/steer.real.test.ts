@@ -260,6 +260,7 @@ describe("onToolCall with other products", () => {
         const text = JSON.stringify(call.input);
         if (text.includes("touch zero"))
           await (await started.promise).injectToolResult(call.callId, "ZERO IS NOT ALLOWED");
+        if (text.includes("touch three")) return { input: { ...call.input, command: "touch changed" } };
         return text.includes("touch two") ? { deny: "TWO IS NOT ALLOWED" } : "allow";
       },
     });
@@ -297,7 +298,7 @@ describe("onToolCall with other products", () => {
     const asked = (script: string) => model.requests().findLast((body) => body.includes(script)) ?? "";
     expect(asked("touch zero")).toContain("ZERO IS NOT ALLOWED");
     expect(asked("touch two")).toContain("TWO IS NOT ALLOWED");
-    expect(exists("three")).toBe(true);
+    expect([exists("three"), exists("changed")]).toEqual([false, true]);
     const pure = { ...sandbox, launch: product.launch };
     await expect(run([...command, "run", "x"], { ...pure.launch, onToolCall: () => "allow" })).rejects.toThrow(
       NotSupported,
@@ -322,6 +323,6 @@ describe("onToolCall with other products", () => {
     const inputs = model.exchanges.map(({ request }) => JSON.stringify(request.input));
     expect(inputs.some((text) => text.includes("ZERO IS NOT ALLOWED"))).toBe(true);
     expect(inputs.some((text) => text.includes("TWO IS NOT ALLOWED"))).toBe(true);
-    expect(exists("three")).toBe(true);
+    expect([exists("three"), exists("changed")]).toEqual([false, true]);
   });
 });
