@@ -61,6 +61,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   self: [{ args: ["self"], code: 1 }],
   skill: [{ args: ["skill"] }, { args: ["skill", "claude", "--install", "--yes"] }],
   search: [{ args: ["search", "evil"] }],
+  guard: [{ args: ["guard"] }],
   stats: [{ args: ["stats"] }],
   watch: [{ args: ["watch"], until: /U\+007F/ }],
   attach: [

@@ -89,7 +89,8 @@ export function compare(actual: State, right: State): { readonly losses: string[
 
 /** Files of retinue that an undisturbed run would not have left. */
 export function leftoversIn(data: string): string[] {
+  // The address of a killed server, and of a killed run, is removed by the next process that reads it.
   const known =
-    /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
+    /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|control\/[a-f\d]+\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
   return existsSync(data) ? filesBelow(data).filter((path) => !known.test(path)) : [];
 }
