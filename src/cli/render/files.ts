@@ -22,11 +22,12 @@ export function renderFiles(
   };
   if (withDiff) return files.map((file) => renderDiffs(file, nameOf, look)).join("\n\n");
   const number = (n: number) => ({ text: n === 0 ? "" : String(n) });
-  const rows = files.map(({ path, reads, writes, edits, agents }) => [
+  const rows = files.map(({ path, reads, writes, edits, agents, uses }) => [
     { text: path },
     number(reads),
     number(writes),
     number(edits),
+    number(uses.filter(({ isError }) => isError).length),
     { text: `${agents.length > 1 ? `${agents.length}: ` : ""}${agents.map(nameOf).join(", ")}` },
   ]);
   const columns = [
@@ -34,6 +35,7 @@ export function renderFiles(
     { title: "READ", align: "right" as const },
     { title: "WRITTEN", align: "right" as const },
     { title: "EDITED", align: "right" as const },
+    { title: "FAILED", align: "right" as const },
     { title: "AGENTS", flex: true as const },
   ];
   return [...table(columns, rows, look.width, look.colors.dim), plural(files.length, "file")].join("\n");
