@@ -232,12 +232,12 @@ describe("findings", () => {
 
 describe("files", () => {
   it("are listed by path with what each agent did", () => {
-    const reader = story("b", { events: [call("1", "read_file", { path: "/work/x.ts" })] });
+    const reader = story("b", { events: [call("1", "read_file", { path: "/repo/x.ts" })] });
     const editor = story("a", {
       events: [
-        call("1", "Edit", { file_path: "/work/x.ts", old_string: "1", new_string: "2" }),
+        call("1", "Edit", { file_path: "/repo/x.ts", old_string: "1", new_string: "2" }),
         call("2", "Write", { file_path: "./new.ts", content: "3" }),
-        call("3", "Write", { file_path: "/work/denied.ts", content: "3" }),
+        call("3", "Write", { file_path: "/repo/denied.ts", content: "3" }),
         result("3", "denied", true),
         call("4", "apply_patch", { input: "*** Begin Patch\n*** Update File: y.ts\n@@\n-a\n+b\n*** End Patch" }),
         call("5", "Bash", { command: "cat z.ts" }),
@@ -246,10 +246,10 @@ describe("files", () => {
     });
     const list = filesOf(editor).map(({ path, reads, writes, edits, agents }) => [path, reads, writes, edits, agents]);
     expect(list).toEqual([
-      ["/work/x.ts", 1, 0, 1, ["toy://a", "toy://b"]],
-      ["/work/new.ts", 0, 1, 0, ["toy://a"]],
-      ["/work/y.ts", 0, 0, 1, ["toy://a"]],
-      ["/work/denied.ts", 0, 0, 0, ["toy://a"]],
+      ["/repo/x.ts", 1, 0, 1, ["toy://a", "toy://b"]],
+      ["/repo/new.ts", 0, 1, 0, ["toy://a"]],
+      ["/repo/y.ts", 0, 0, 1, ["toy://a"]],
+      ["/repo/denied.ts", 0, 0, 0, ["toy://a"]],
     ]);
   });
 });
