@@ -11,6 +11,7 @@ import type { ThreadFilter } from "./ingest/library.ts";
 import type { AgentRun, RunOptions } from "./runs/agent-run.ts";
 
 export type { Tokens, Usage } from "../core/facts/usage.ts";
+export type { Limit, LimitAction, LimitName, LimitSet, Limits } from "../core/guard/limits.ts";
 export type { Status, StatusSource } from "../core/link/status.ts";
 export type { PermissionReply, ToolCall, ToolDecision } from "../core/ports/control.ts";
 export type { AgentRecord, AgentTree, LinkRecord } from "../core/views/agent.ts";

@@ -8,10 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { run } from "../../src/app/api.ts";
 import { runProxy } from "../../src/app/proxy/run.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import type { Limits } from "../../src/core/guard/limits.ts";
-import { installClaude, openSandbox, type Sandbox } from "./claude.ts";
+import { installClaude, openSandbox, ownRunIn, type Sandbox } from "./claude.ts";
 import { installCodex, openSandbox as openCodex } from "./codex/codex.ts";
 import { startModel as startCodexModel } from "./codex/model.ts";
 import { agent as codexAgent, exec, NEWEST as NEWEST_CODEX, SETUPS } from "./codex/scenarios.ts";
@@ -197,6 +198,23 @@ describe(`Claude Code ${NEWEST} under retinue run`, () => {
   it("refuses an agent at depth three with a limit of two, which the settings name", { timeout: RUN_MS }, async () => {
     const { sandbox, model } = await wrapped(DEEP, [], deny("depth", 2));
     await expectTwoOfThree(sandbox, model.exchanges);
+  });
+
+  it("does the same as a run of the library", { timeout: RUN_MS }, async () => {
+    const model = await startModel(TEN);
+    onTestFinished(() => model.close());
+    const sandbox = await openSandbox(claude, model.url);
+    onTestFinished(() => sandbox.dispose());
+    const { cwd, env } = ownRunIn(sandbox);
+    const handle = await run([...claude, "-p", "Begin. @@main", "--dangerously-skip-permissions"], {
+      cwd,
+      env: { ...env, RETINUE_HOME: join(sandbox.home, ".local/share/retinue") },
+      limits: { agents: { max: 3, action: "deny" } },
+    });
+    const spawned: string[] = [];
+    for await (const { kind, spawn } of handle) if (kind === "spawn") spawned.push(spawn?.uri ?? "");
+    expect(spawned).toHaveLength(3);
+    await expectThreeOfTen(sandbox, model.exchanges);
   });
 
   it("counts once if the hooks enforce the same limit", { timeout: RUN_MS }, async () => {

@@ -65,12 +65,16 @@ export async function startGuarded(launch: Launch, options: GuardedStart): Promi
   const { interceptor, onLine } = guardRun(env, limits, { provider, guard, warn: notify });
   const interception = { interceptors: [interceptor], onFault: notify };
   const running = await shared(await startControlled(own, stdin, { env, output, interception, onLine }));
-  if (limitsSpending(limits)) void feed(env, running).catch((error: Error) => noteTrouble(env, error));
+  feedWhile(env, limits, running);
   return running;
 }
 
-/** Keeps what the command has used up to date while it runs. */
-async function feed(env: Env, running: Running): Promise<void> {
+/** Keeps what a command has used up to date while it runs, if a limit depends on it. */
+export function feedWhile(env: Env, limits: Limits, running: Pick<Running, "thread" | "ended">): void {
+  if (limitsSpending(limits)) void feed(env, running).catch((error: Error) => noteTrouble(env, error));
+}
+
+async function feed(env: Env, running: Pick<Running, "thread" | "ended">): Promise<void> {
   const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
   const over = new AbortController();
   void running.ended.then(() => over.abort());

@@ -1,8 +1,12 @@
 import { partsOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
+import { hasLimits, type Limits } from "../../core/guard/limits.ts";
 import type { ToolCall, ToolDecision } from "../../core/ports/control.ts";
 import type { RunEnded } from "../../core/ports/run-note.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
+import { withGiven } from "../guard/limits-file.ts";
+import { guardRun } from "../guard/run.ts";
+import { feedWhile } from "../guard/start.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { openLibrary } from "../open.ts";
@@ -25,6 +29,11 @@ export interface RunOptions {
    * with `NotSupported`.
    */
   readonly onToolCall?: (call: ToolCall) => ToolDecision | Promise<ToolDecision>;
+  /**
+   * Limits of this run, which replace those of the settings, name by name. Those of the settings apply if the product
+   * can ask; if it cannot, `run` rejects limits that are given here with `NotSupported`.
+   */
+  readonly limits?: Limits;
   /** How long `onToolCall` may take; default: 30 seconds. */
   readonly answerMs?: number;
   /**
@@ -71,13 +80,30 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
 /** Runs an agent's command with machine-readable output and, if the product supports it, machine-readable input. */
 export async function run(
   command: readonly string[],
-  { cwd, env = process.env, signal, onToolCall, answerMs, notify, onPermission, isShared = false }: RunOptions = {},
+  {
+    cwd,
+    env = process.env,
+    signal,
+    onToolCall,
+    answerMs,
+    notify,
+    onPermission,
+    isShared = false,
+    limits,
+  }: RunOptions = {},
 ): Promise<AgentRun> {
   const { launch, control } = withJsonInput(launchOf(command));
   const asksPermissions = onPermission !== undefined || isShared;
   const asks = asksPermissions ? control?.permissions : undefined;
   if (asksPermissions && asks === undefined) throw new NotSupported(launch.provider.product, "ask for permissions");
-  const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
+  const settings = await loadSettings(env);
+  const inForce = withGiven(settings.values.limits, limits ?? null);
+  const guard = hasLimits(inForce) ? control?.interception?.guard : undefined;
+  if (limits !== undefined && hasLimits(limits) && guard === undefined)
+    throw new NotSupported(launch.provider.product, "ask about its tool calls");
+  const provider = launch.provider.name;
+  const guarding = guard === undefined ? null : guardRun(env, inForce, { provider, guard, warn: notify ?? (() => {}) });
+  const library = await openLibrary({ env, settings, notify: () => {} });
   const decide = onToolCall === undefined ? [] : [{ decide: onToolCall }];
   let controlled: ControlledRun | null = null;
   try {
@@ -90,8 +116,9 @@ export async function run(
         control,
         onIdle: () => controlled?.endIfOver(),
         onPermission,
+        ...(guarding === null ? {} : { onLine: guarding.onLine }),
         interception: {
-          interceptors: decide,
+          interceptors: guarding === null ? decide : [guarding.interceptor, ...decide],
           ...(answerMs === undefined ? {} : { answerMs }),
           ...(notify === undefined ? {} : { onFault: notify }),
         },
@@ -99,6 +126,7 @@ export async function run(
       },
     );
     signal?.addEventListener("abort", () => running.kill("SIGTERM"), { once: true });
+    if (guarding !== null) feedWhile(env, inForce, running);
     controlled = new ControlledRun(running, library, launch.provider.product);
     if (isShared) await (await import("../control/run-owner.ts")).shareRun(env, running);
     if (control?.first != null) await running.channel?.send(control.first);
