@@ -19,7 +19,7 @@ export class Serving {
     this.url = url;
   }
 
-  /** Resolves once everything is read and watched. */
+  /** Resolves once everything is read and watched, and all text is indexed. */
   static async start(home: string): Promise<Serving> {
     const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data"), NO_COLOR: "1" };
     const child = spawn(process.execPath, [PROGRAM, "serve", "--port", "0", "--no-open"], {
@@ -31,13 +31,12 @@ export class Serving {
       child.once("exit", (code) => reject(new Error(`retinue serve ended with ${code}`)));
     });
     const serving = new Serving(child, url);
+    const json = async (path: string) => (await fetch(new URL(path, url))).json() as Promise<Record<string, unknown>>;
     await serving.until(async () => {
-      const health = (await (await fetch(new URL("/api/health", url))).json()) as {
-        readonly reading: unknown;
-        readonly watching: boolean;
-      };
-      return health.reading === null && health.watching;
+      const { reading, watching } = await json("/api/health");
+      return reading === null && watching === true;
     });
+    await serving.until(async () => (await json("/api/search?q=word")).incomplete === null);
     return serving;
   }
 

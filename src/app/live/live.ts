@@ -164,7 +164,8 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       let isPulse: boolean = runs && performance.now() >= nextPulseAt;
       if (changed.size === 0 && !isAsked && !wasBehind && !mayReturn && !isPulse) continue;
       // After postponed work, requests are handled before the round.
-      if (wasBehind || nextRoundAt > performance.now()) await rest.wait(Math.max(0, nextRoundAt - performance.now()));
+      if (!signal.aborted && (wasBehind || nextRoundAt > performance.now()))
+        await rest.wait(Math.max(0, nextRoundAt - performance.now()));
       if (signal.aborted) return;
       const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
       isPulse = runs && began >= nextPulseAt;
