@@ -11,6 +11,7 @@ const agent = v.object({
   model: v.array(v.string()),
   own: measured,
   tools: v.record(v.string(), v.number()),
+  files: v.array(v.string()),
 });
 const spread = v.object({ threads: v.number(), least: v.number(), median: v.number(), most: v.number() });
 

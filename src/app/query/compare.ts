@@ -1,6 +1,16 @@
 import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
-import { type ComparedMeasure, type Comparison, compareGroups, compareTrees, sumOf } from "../../core/views/compare.ts";
+import type { AgentRow } from "../../core/ports/store.ts";
+import {
+  type ComparedMeasure,
+  type Comparison,
+  compareGroups,
+  compareTrees,
+  sumOf,
+  type WorkOf,
+} from "../../core/views/compare.ts";
 import { treeOf } from "../../core/views/record.ts";
+import { inside } from "../../transports/system/paths.ts";
+import { filesOfAgent } from "../explain/explain.ts";
 import { Failure } from "../failure.ts";
 import type { Library } from "../ingest/library.ts";
 import { resolve } from "./resolve.ts";
@@ -17,7 +27,7 @@ export interface ComparedThreads {
 const MOST = 200;
 
 /** `left` and `right` are one URI each, or several, separated by commas. */
-export function compareThreads(library: Library, left: string, right: string): ComparedThreads {
+export async function compareThreads(library: Library, left: string, right: string): Promise<ComparedThreads> {
   const [a, b] = [namesIn(left), namesIn(right)].map((names) => names.map((name) => resolve(library, name)));
   if (a === undefined || b === undefined || a.length === 0 || b.length === 0)
     throw new Failure("usage", "nothing to compare", ["write retinue compare <uri> <uri>"]);
@@ -29,7 +39,7 @@ export function compareThreads(library: Library, left: string, right: string): C
   return {
     left: x.map(({ uri }) => uri),
     right: y.map(({ uri }) => uri),
-    trees: isPair ? compareTrees(first, second, toolsIn(forest)) : null,
+    trees: isPair ? compareTrees(first, second, await workIn(library, forest, [...a, ...b])) : null,
     measures: compareGroups(x.map(sumOf), y.map(sumOf)),
   };
 }
@@ -44,10 +54,11 @@ function namesIn(list: string): readonly string[] {
   return names;
 }
 
-/** How often each tool was called, by agent. */
-function toolsIn(forest: Forest): (uri: string) => Readonly<Record<string, number>> {
-  const byUri = new Map<string, Readonly<Record<string, number>>>();
-  for (const root of forest.roots)
+/** How often each tool was called, and which files were changed, by agent. */
+async function workIn(library: Library, forest: Forest, rows: readonly AgentRow[]): Promise<WorkOf> {
+  const byUri = new Map<string, ReturnType<WorkOf>>();
+  for (const { key: root } of rows) {
+    const files = await filesOfAgent(library, forest, root);
     for (const key of subtreeOf(forest, root)) {
       const agent = agentOf(forest, key);
       const counts: Record<string, number> = {};
@@ -58,7 +69,12 @@ function toolsIn(forest: Forest): (uri: string) => Readonly<Record<string, numbe
             seen.add(call);
             counts[name] = (counts[name] ?? 0) + 1;
           }
-      byUri.set(agent.uri, counts);
+      const changed = files.filter(({ uses }) =>
+        uses.some(({ uri, kind, isError }) => uri === agent.uri && kind !== "read" && !isError),
+      );
+      const paths = changed.map(({ path }) => (agent.cwd === null ? path : (inside(agent.cwd, path) ?? path)));
+      byUri.set(agent.uri, { tools: counts, files: paths.sort() });
     }
-  return (uri) => byUri.get(uri) ?? {};
+  }
+  return (uri) => byUri.get(uri) ?? { tools: {}, files: [] };
 }

@@ -12,7 +12,7 @@ import { table } from "../render/table.ts";
 /** `retinue compare`: two trees side by side, or two groups of threads. */
 export async function compare(context: Context, left: string, right: string): Promise<void> {
   for (const name of [...left.split(","), ...right.split(",")]) if (name.trim() !== "") checkTarget(name.trim());
-  const found = compareThreads(await context.library(), left, right);
+  const found = await compareThreads(await context.library(), left, right);
   if (context.json) return context.terminal.out(printJson(found, 2));
   const { colors, width } = context.terminal;
   context.terminal.out(
@@ -58,7 +58,7 @@ function agentLines({ trees }: ComparedThreads, colors: Colors, width: number | 
     { title: "MATCHED BY", drop: 2 },
     { title: "LEFT", align: "right" as const },
     { title: "RIGHT", align: "right" as const },
-    { title: "TOOLS", drop: 1 },
+    { title: "TOOLS AND FILES", drop: 1 },
   ];
   const rows = (trees?.agents ?? []).map(({ depth, matchedBy, left, right }) => {
     const named = left ?? right;
@@ -67,19 +67,22 @@ function agentLines({ trees }: ComparedThreads, colors: Colors, width: number | 
       { text: matchedBy ?? (left === null ? "only right" : "only left") },
       { text: side(left) },
       { text: side(right) },
-      { text: left === null || right === null ? "" : toolChanges(left.tools, right.tools) },
+      { text: left === null || right === null ? "" : workChanges(left, right) },
     ];
   });
   return table(columns, rows, width, colors.dim);
 }
 
-/** The tools that were called more or less often. */
-function toolChanges(left: ComparedAgent["tools"], right: ComparedAgent["tools"]): string {
-  return [...new Set([...Object.keys(left), ...Object.keys(right)])]
-    .sort()
-    .flatMap((name) => {
-      const more = (right[name] ?? 0) - (left[name] ?? 0);
-      return more === 0 ? [] : [`${oneLine(name)} ${more > 0 ? "+" : "-"}${count(Math.abs(more))}`];
-    })
-    .join(", ");
+/** The tools that were called more or less often, and the files that only one side changed. */
+function workChanges(a: ComparedAgent, b: ComparedAgent): string {
+  const [left, right] = [a.tools, b.tools];
+  const files = [...new Set([...a.files, ...b.files])].flatMap((path) => {
+    const [has, had] = [b.files.includes(path), a.files.includes(path)];
+    return has === had ? [] : [`${has ? "+" : "-"}${oneLine(path)}`];
+  });
+  const tools = [...new Set([...Object.keys(left), ...Object.keys(right)])].sort().flatMap((name) => {
+    const more = (right[name] ?? 0) - (left[name] ?? 0);
+    return more === 0 ? [] : [`${oneLine(name)} ${more > 0 ? "+" : "-"}${count(Math.abs(more))}`];
+  });
+  return [...tools, ...files].join(", ");
 }

@@ -28,6 +28,8 @@ export interface ComparedAgent {
   readonly own: Measured;
   /** Number of calls, by tool. */
   readonly tools: Readonly<Record<string, number>>;
+  /** Files that it changed, relative to its folder. */
+  readonly files: readonly string[];
 }
 
 /** Why two agents were taken for the same one; null for an agent without a counterpart. */
@@ -49,13 +51,14 @@ export interface Comparison {
   readonly agents: readonly ComparedPair[];
 }
 
-export type ToolsOf = (uri: string) => Readonly<Record<string, number>>;
+/** What records do not contain, by agent. */
+export type WorkOf = (uri: string) => Pick<ComparedAgent, "tools" | "files">;
 
 /** Compares two trees, agent by agent: children of matched agents are matched by prompt, description, type and place. */
-export function compareTrees(left: AgentTree, right: AgentTree, toolsOf: ToolsOf): Comparison {
+export function compareTrees(left: AgentTree, right: AgentTree, workOf: WorkOf): Comparison {
   const agents: ComparedPair[] = [];
   const add = (a: AgentTree | null, b: AgentTree | null, depth: number, matchedBy: MatchedBy | null) => {
-    const [x, y] = [a === null ? null : comparedOf(a, toolsOf), b === null ? null : comparedOf(b, toolsOf)];
+    const [x, y] = [a === null ? null : comparedOf(a, workOf), b === null ? null : comparedOf(b, workOf)];
     agents.push({ depth, matchedBy, left: x, right: y, differs: x === null || y === null ? [] : differences(x, y) });
   };
   // Depth first, in the order of the left tree; agents of the right tree without a counterpart follow their siblings.
@@ -100,7 +103,7 @@ function pairsOf(left: readonly AgentTree[], right: readonly AgentTree[]) {
   ];
 }
 
-function comparedOf(agent: AgentTree, toolsOf: ToolsOf): ComparedAgent {
+function comparedOf(agent: AgentTree, workOf: WorkOf): ComparedAgent {
   const { own } = agent.usage;
   return {
     uri: agent.uri,
@@ -118,7 +121,7 @@ function comparedOf(agent: AgentTree, toolsOf: ToolsOf): ComparedAgent {
       agents: agent.counts.descendants,
       failed: failedBelow(agent),
     },
-    tools: toolsOf(agent.uri),
+    ...workOf(agent.uri),
   };
 }
 
@@ -155,6 +158,7 @@ function differences(a: ComparedAgent, b: ComparedAgent): string[] {
     ...(a.model.join() === b.model.join() ? [] : ["model"]),
     ...MEASURES.filter((measure) => a.own[measure] !== b.own[measure]),
     ...(sameTools(a.tools, b.tools) ? [] : ["tools"]),
+    ...(a.files.join("\n") === b.files.join("\n") ? [] : ["files"]),
   ];
 }
 

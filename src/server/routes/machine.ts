@@ -82,9 +82,9 @@ export function machineRoutes(context: ServerContext): Hono {
         "not_found",
       ]),
       checked("query", CompareQuery),
-      (c) => {
+      async (c) => {
         const { left, right } = c.req.valid("query");
-        return c.json(compareThreads(library, left, right));
+        return c.json(await compareThreads(library, left, right));
       },
     )
     .get(
