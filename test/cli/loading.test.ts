@@ -94,12 +94,13 @@ function loadedBy(path: string): string[] {
   return [...loaded].sort();
 }
 
-/** The list of products, their manifests, and the two files that these may load. */
+/** The list of products, their manifests, and the files that these may load. */
 function manifests(): string[] {
   const files = Object.values(products).flatMap(({ name }) =>
-    ["manifest.ts", "hook-payload.ts", "statusline.ts"].map((file) => `src/providers/${name}/${file}`),
+    ["manifest.ts", "hook-guard.ts", "hook-payload.ts", "statusline.ts"].map((file) => `src/providers/${name}/${file}`),
   );
-  return [...files.filter((path) => existsSync(join(ROOT, path))), "src/providers/index.ts"].sort();
+  const shared = ["src/providers/index.ts", "src/providers/kit/hook-output.ts"];
+  return [...files.filter((path) => existsSync(join(ROOT, path))), ...shared].sort();
 }
 
 describe("commands that agents wait for have their own entry point:", () => {
@@ -112,11 +113,15 @@ describe("commands that agents wait for have their own entry point:", () => {
       "src/app/export/destinations/langsmith/index.ts",
       "src/app/export/destinations/manifest.ts",
       "src/app/export/destinations/otlp/index.ts",
+      "src/app/guard/limits-file.ts",
+      "src/app/guard/trouble.ts",
       "src/app/home.ts",
       "src/app/hooks/hook.ts",
       "src/app/instance-note.ts",
+      "src/app/settings/settings-path.ts",
       "src/core/ports/manifest.ts",
       "src/core/ports/recording.ts",
+      "src/core/ports/refusal-note.ts",
       "src/core/tools/json.ts",
       "src/core/tools/limits.ts",
       "src/core/tools/visible.ts",
@@ -126,6 +131,7 @@ describe("commands that agents wait for have their own entry point:", () => {
       "src/transports/recorder.ts",
       "src/transports/regular.ts",
       "src/transports/system/paths.ts",
+      "src/transports/system/rename.ts",
       "src/transports/system/system.ts",
     ]);
   });
