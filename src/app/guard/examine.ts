@@ -55,9 +55,9 @@ function wrongWith([program = "", ...args]: readonly string[], env: Env, patienc
       });
     child.on("error", ({ message }) => done(`cannot be started: ${message}`));
     child.on("close", (code) => {
-      const said = output.trim().split("\n").at(-1) ?? "";
-      if (code !== 0) done(`exits with ${code}${said === "" ? "" : `: ${said}`}`);
-      else done(said === "" ? null : `prints ${JSON.stringify(said)}`);
+      const last = output.trim().split("\n").at(-1) ?? "";
+      if (code !== 0) done(`exits with ${code}${last === "" ? "" : `: ${last}`}`);
+      else done(last === "" ? null : `prints ${JSON.stringify(last)}`);
     });
     child.stdin.on("error", () => {});
     child.stdin.end("{}");

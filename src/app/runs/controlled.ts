@@ -10,7 +10,7 @@ export interface Controlled {
 
 /**
  * A command of a user whose stdin retinue controls, while its output stays what it would be. Null if the product does
- * not support it for this command, or if whoever runs the command controls it. `asksPermissions`: it asks for
+ * not support it for this command, or if the caller of the command controls it. `asksPermissions`: it asks for
  * permissions instead of denying what needs one.
  */
 export function controlled(launch: Launch, asksPermissions = false): Controlled | null {

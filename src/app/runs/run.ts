@@ -140,7 +140,7 @@ export async function start(launch: Launch, options: StartOptions): Promise<Runn
   return { pid: wrapped.pid, kill: wrapped.kill, ended, endInput, thread: output.thread, channel, gate };
 }
 
-/** Null if nobody decides about its calls, or its control messages announce them. */
+/** Null if no process decides about its calls, or its control messages announce them. */
 async function gateFor(
   { command, provider }: Launch,
   control: Control | null,

@@ -9,7 +9,7 @@ export interface Control {
    */
   readonly withJsonInput: readonly string[];
   readonly first: string | null;
-  /** The given command reads machine-readable input already: whoever runs it may send control messages, too. */
+  /** The given command reads machine-readable input already: its caller may send control messages, too. */
   readonly isFed: boolean;
   /** The message for text on the stdin of the given command, which it adds to its prompt. */
   withInput(prompt: string | null, text: string): string;

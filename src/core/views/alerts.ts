@@ -23,7 +23,7 @@ export const hasAlerts = ({ waitingMinutes, silentMinutes, failed, limitPercent 
 
 /** An event that a person should know about. */
 export interface Alert {
-  /** The same for the same event, whoever finds it and how often. */
+  /** The same for the same event, whichever process finds it, and however often. */
   readonly key: string;
   readonly kind: AlertKind;
   readonly uri: string;

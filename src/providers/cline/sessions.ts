@@ -165,7 +165,7 @@ function endOf(
   const gone = asNonBlank(metadataIn(json)?.terminal_marker);
   const isCut = gone !== null || (isSubAgent && state !== "completed");
   const why = gone ?? (code === null ? null : `exit code ${code}`);
-  return { state: isCut ? "shutdown" : state, says: `its row says ${status}${why === null ? "" : `, ${why}`}` };
+  return { state: isCut ? "shutdown" : state, says: `its row has status ${status}${why === null ? "" : `, ${why}`}` };
 }
 
 /** A document in the file of a session, a text in its row. */

@@ -111,7 +111,7 @@ export class Transcript implements Parser {
 
   #begin(out: FindingsOf, json: JsonObject) {
     const [cwd, title] = [asNonBlank(json.cwd), asNonBlank(json.title)];
-    // A forked session keeps the fields of the child that it was forked from, and nobody called it.
+    // A forked session keeps the fields of the child that it was forked from, and has no spawn call.
     const isFork = asNonBlank(json.parent) !== null;
     const parent = isFork ? null : asNonBlank(json.callingSessionId);
     const call = asNonBlank(json.callingToolUseId);

@@ -68,7 +68,7 @@ export function readEnd(out: FindingsOf, agent: AgentKey, json: JsonObject, at: 
     of: agent,
     state,
     source: "protocol",
-    says: `${who} says ${status}${error === null ? "" : `: ${firstLine(error)}`}`,
+    says: `${who} reports ${status}${error === null ? "" : `: ${firstLine(error)}`}`,
     result: state === "completed" ? asNonBlank(json.output) : null,
     yields: true,
   });

@@ -56,7 +56,7 @@ export class TaskLog implements Parser {
       of: child,
       state,
       source: "protocol",
-      says: `the log of its task says ${status}${error === "" ? "" : `: ${error}`}`,
+      says: `the log of its task has status ${status}${error === "" ? "" : `: ${error}`}`,
       result: null,
     });
     return out;

@@ -84,7 +84,7 @@ export function readNotices(out: FindingsOf, text: string, agents: ReadonlyMap<s
       of: agent,
       state: endOf(status),
       source: "parent_rollout",
-      says: `a notice to its parent says ${status}: ${tag(notice, "summary") ?? ""}`,
+      says: `a notification to its parent reports ${status}: ${tag(notice, "summary") ?? ""}`,
       result: null,
     });
   }

@@ -119,7 +119,7 @@ export function readDetails(
         of: child,
         source,
         state: "launched",
-        says: "the result of its call says that it runs in the background",
+        says: "the result of its call shows that it runs in the background",
         result: null,
       });
     const below = [...asList(asObject(json.extractedToolData)?.[TASK]), json.inflightTaskDetails].map(asObject);
@@ -142,12 +142,12 @@ function endOf(json: JsonObject) {
   const error = asNonBlank(json.error) ?? asNonBlank(json.stderr);
   const why = error === null ? "" : `: ${firstLine(error)}`;
   if (json.aborted === true)
-    return ended("shutdown", `its call says that it was aborted${why || orNothing(asNonBlank(json.abortReason))}`);
+    return ended("shutdown", `the result of its call shows that it was aborted${why || orNothing(asNonBlank(json.abortReason))}`);
   const code = asNumber(json.exitCode);
   if (code === null) return null;
   return code === 0 && error === null
     ? ended("completed", "its call returned its result", resultIn(asNonBlank(json.output)))
-    : ended("errored", `its call says that it failed${why || ` with exit code ${code}`}`);
+    : ended("errored", `the result of its call shows that it failed${why || ` with exit code ${code}`}`);
 }
 
 const orNothing = (reason: string | null) => (reason === null ? "" : `: ${firstLine(reason)}`);
@@ -187,7 +187,7 @@ export function readDelivery(out: FindingsOf, session: string, text: string): vo
       type: "lifecycle",
       of: agent,
       source: "parent_rollout",
-      ...ended(state, `a message to its parent says ${status}`),
+      ...ended(state, `a message to its parent reports ${status}`),
     });
   }
 }
