@@ -51,7 +51,7 @@ function story(id: string, { record = {}, events = [], calls = [], children = []
     agentId: null,
     sessionId: id,
   };
-  const times = { startedAt: iso(0), endedAt: iso(10), lastActivityAt: iso(10), durationMs: 10_000, cwd: "/work" };
+  const times = { startedAt: iso(0), endedAt: iso(10), lastActivityAt: iso(10), durationMs: 10_000, cwd: "/repo" };
   const status = { status: "completed", statusReason: "", activity: null, refused: [] } as const;
   return {
     record: { ...blank, ...times, ...status, usage, ...record } as AgentRecord,
