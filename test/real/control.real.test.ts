@@ -3,7 +3,7 @@
  * stop, continue and message them.
  */
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { answerPermission, controllable, steer } from "../../src/app/control/control.ts";
@@ -47,7 +47,7 @@ describe(`Claude Code ${NEWEST} under retinue run --control`, () => {
       const { threads } = await controllable(env);
       return everyone(await tree(threads[0]?.uri ?? "", sandbox.home, { RETINUE_HOME: env.RETINUE_HOME ?? "" }));
     };
-    return { model, env, ended, exists, shown, printed: () => printed };
+    return { model, env, cwd, ended, exists, shown, printed: () => printed };
   }
 
   it("permissions of agents at any depth are answered from outside", { timeout: RUN_MS }, async () => {
@@ -112,6 +112,33 @@ describe(`Claude Code ${NEWEST} under retinue run --control`, () => {
     await steer(env, { action: "send", uri: thread.uri, text: "Are you there? @@more" });
     await model.reached("more", 0);
     await steer(env, { action: "stop", uri: slow });
+    expect(await ended).toBe(0);
+  });
+
+  it("an agent that has ended is continued with its history, by the main agent", { timeout: RUN_MS }, async () => {
+    const scripts: Scripts = {
+      main: [(asked) => agent(asked, "A"), bash("until test -e go; do sleep 0.2; done"), { text: "main is done" }],
+      A: [bash("echo A-ran"), { text: "A is done" }],
+      relayed: [
+        { tool: "ToolSearch", input: { query: "select:SendMessage", max_results: 5 } },
+        ({ request }) => {
+          const to = /to: \\"(\w+)\\"/.exec(JSON.stringify(request.messages))?.[1];
+          return { tool: "SendMessage", input: { to, summary: "one more job", message: "One more. @@A2" } };
+        },
+        { text: "passed on" },
+        { text: "noted" },
+        { text: "noted again" },
+      ],
+      A2: [{ text: "A did more" }],
+    };
+    const { model, env, ended, cwd } = await begin(scripts, ["--dangerously-skip-permissions"]);
+    await model.reached("main", 1);
+    const thread = await eventually(async () => (await controllable(env)).threads[0]);
+    const id = model.exchanges.find(({ script }) => script === "A")?.headers["x-claude-code-agent-id"];
+    await steer(env, { action: "continue", uri: `${thread.uri}/${id}`, text: "One more job. @@relayed" });
+    writeFileSync(join(cwd, "go"), "");
+    await model.reached("A2", 0);
+    expect(lastAsked(model, "A2")).toMatch(/Do it\. @@A.*A-ran.*A is done.*One more\. @@A2/);
     expect(await ended).toBe(0);
   });
 });

@@ -1,17 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { formatUri } from "../../core/facts/uri.ts";
 import type { ToolDecision } from "../../core/ports/control.ts";
 import type { Gate } from "../../core/ports/gate.ts";
-import { parseJson } from "../../core/tools/json.ts";
 import { MAX_RECORD } from "../../core/tools/limits.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
-import { isSame, newToken } from "../access.ts";
 import { type Env, retinueHome } from "../home.ts";
 import { ownModule } from "../own-files.ts";
+import { openPrivateServer } from "../private-server.ts";
 import { ANSWER_MS, decide, type InterceptionOptions } from "./interception.ts";
 
 export interface OpenGate {
@@ -34,7 +31,6 @@ export async function openGate(
   env: Env,
   options: InterceptionOptions,
 ): Promise<OpenGate | null> {
-  const token = newToken();
   const waiting = new Map<string, (decision: ToolDecision) => void>();
   /** The thread of the run makes the first call. */
   let root: string | null = null;
@@ -52,23 +48,12 @@ export async function openGate(
     waiting.delete(call.callId);
     return decision;
   };
-  const server = createServer((request, response) => {
-    const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
-    void (async () => {
-      const isOwn = isSame(bearer, token);
-      const decision = isOwn ? await decisionOf(await bodyOf(request)) : "allow";
-      response.writeHead(isOwn ? 200 : 401, { "content-type": "application/json" });
-      response.end(JSON.stringify(gate.answer(decision)));
-    })();
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  server.unref();
+  const server = await openPrivateServer(async ({ body }) => {
+    return { status: 200, body: gate.answer(await decisionOf(body)) };
+  }, MAX_RECORD);
+  const { url, token } = server;
   const folder = join(retinueHome(env), "control", randomBytes(6).toString("hex"));
   const fileAt = (name: string) => join(folder, name);
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const client = [process.execPath, ownModule("app/runs/gate-client"), fileAt("gate.json")];
   const { interceptors, answerMs = ANSWER_MS } = options;
   const opened = gate.open(command, env, {
@@ -80,7 +65,6 @@ export async function openGate(
     sha256: (text) => createHash("sha256").update(text).digest("hex"),
   });
   const close = () => {
-    server.closeAllConnections();
     server.close();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -101,15 +85,4 @@ export async function openGate(
     },
     close,
   };
-}
-
-async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const parts: Buffer[] = [];
-  let room = MAX_RECORD;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    room -= part.length;
-    if (room < 0) return null;
-    parts.push(part);
-  }
-  return parseJson(Buffer.concat(parts).toString("utf8"))?.value ?? null;
 }
