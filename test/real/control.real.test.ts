@@ -117,7 +117,9 @@ describe(`Claude Code ${NEWEST} under retinue run --control`, () => {
 
   it("an agent that has ended is continued with its history, by the main agent", { timeout: RUN_MS }, async () => {
     const scripts: Scripts = {
-      main: [(asked) => agent(asked, "A"), bash("until test -e go; do sleep 0.2; done"), { text: "main is done" }],
+      main: [(asked) => agent(asked, "A"), (asked) => agent(asked, "SLOW", { background: true }), { text: "waiting" }],
+      // Keeps the run alive.
+      SLOW: [bash("until test -e go; do sleep 0.2; done"), { text: "slow is done" }],
       A: [bash("echo A-ran"), { text: "A is done" }],
       relayed: [
         { tool: "ToolSearch", input: { query: "select:SendMessage", max_results: 5 } },
@@ -132,12 +134,15 @@ describe(`Claude Code ${NEWEST} under retinue run --control`, () => {
       A2: [{ text: "A did more" }],
     };
     const { model, env, ended, cwd } = await begin(scripts, ["--dangerously-skip-permissions"]);
-    await model.reached("main", 1);
+    await model.reached("main", 2);
     const thread = await eventually(async () => (await controllable(env)).threads[0]);
+    await eventually(async () =>
+      model.exchanges.find((one) => one.script === "main" && one.step === 2)?.finished ? true : null,
+    );
     const id = model.exchanges.find(({ script }) => script === "A")?.headers["x-claude-code-agent-id"];
     await steer(env, { action: "continue", uri: `${thread.uri}/${id}`, text: "One more job. @@relayed" });
-    writeFileSync(join(cwd, "go"), "");
     await model.reached("A2", 0);
+    writeFileSync(join(cwd, "go"), "");
     expect(lastAsked(model, "A2")).toMatch(/Do it\. @@A.*A-ran.*A is done.*One more\. @@A2/);
     expect(await ended).toBe(0);
   });
