@@ -142,7 +142,10 @@ function endOf(json: JsonObject) {
   const error = asNonBlank(json.error) ?? asNonBlank(json.stderr);
   const why = error === null ? "" : `: ${firstLine(error)}`;
   if (json.aborted === true)
-    return ended("shutdown", `the result of its call shows that it was aborted${why || orNothing(asNonBlank(json.abortReason))}`);
+    return ended(
+      "shutdown",
+      `the result of its call shows that it was aborted${why || orNothing(asNonBlank(json.abortReason))}`,
+    );
   const code = asNumber(json.exitCode);
   if (code === null) return null;
   return code === 0 && error === null
