@@ -11,17 +11,22 @@ export interface RelayGuardOptions {
   readonly env: Env;
   readonly provider: string;
   readonly guard: RelayGuard;
+  /** The ids of the open permission requests of a session. */
+  readonly openIn: (session: string) => readonly string[];
   /** Rejects a permission request with this text. */
   readonly reject: (id: string, text: string) => Promise<unknown>;
 }
 
 /**
  * Enforces limits on a followed server, by rejecting permission requests of spawn calls that exceed them. Other requests
- * are left to a person. Never throws.
+ * are left to a person. OpenCode 1.18.33 rejects all open requests of a session with one of them, so a rejection waits
+ * until a person has answered those within the limits. Never throws.
  */
 export class RelayLimits {
   readonly #options: RelayGuardOptions;
   readonly #parents = new Map<string, string | null>();
+  /** Requests beyond a limit that are not rejected yet, with the reason. */
+  readonly #exceeding = new Map<string, string>();
   /** Requests are decided one after the other, in the order in which they arrived. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -47,7 +52,7 @@ export class RelayLimits {
   }
 
   onAsked(asked: AskedPermission, cwd: string | null): void {
-    const { env, guard, reject } = this.#options;
+    const { env, guard } = this.#options;
     const { sessionId, callId } = asked;
     const spawn = guard.spawnOf(asked);
     if (spawn === null || sessionId === null) return;
@@ -68,8 +73,26 @@ export class RelayLimits {
         },
         via: "relay",
       });
-      if (action === "deny" && exceeded !== null) await reject(asked.id, exceeded.text);
+      if (action === "deny" && exceeded !== null) this.#exceeding.set(asked.id, exceeded.text);
+      await this.#rejectIn(sessionId);
     });
+  }
+
+  /** A request was answered. */
+  onClosed({ id, sessionId }: AskedPermission): void {
+    this.#queue(async () => {
+      this.#exceeding.delete(id);
+      if (sessionId !== null) await this.#rejectIn(sessionId);
+    });
+  }
+
+  async #rejectIn(session: string): Promise<void> {
+    const { openIn, reject } = this.#options;
+    const open = openIn(session);
+    const [first] = open;
+    const text = first === undefined ? undefined : this.#exceeding.get(first);
+    if (first === undefined || text === undefined || !open.every((id) => this.#exceeding.has(id))) return;
+    await reject(first, text);
   }
 
   /** The session and those above it, as far as they are known. */

@@ -26,8 +26,10 @@ export class RelayPermissions {
     this.#product = product ?? null;
     this.#server = server;
     const reject = (id: string, text: string) => this.answer(id, { reply: "reject", text });
+    const openIn = (session: string) =>
+      [...this.#open.values()].flatMap(({ asked }) => (asked.sessionId === session ? [asked.id] : []));
     this.#limits =
-      product?.guard === undefined ? null : new RelayLimits({ env, provider, guard: product.guard, reject });
+      product?.guard === undefined ? null : new RelayLimits({ env, provider, guard: product.guard, openIn, reject });
   }
 
   /** Their agents are named by their own thread, because the server's requests do not name the root. */
@@ -43,8 +45,14 @@ export class RelayPermissions {
     this.#limits?.onFrame(frame);
     const change = this.#product?.changeIn(frame) ?? null;
     if (change === null) return;
-    if ("closed" in change) this.#open.delete(change.closed);
+    if ("closed" in change) this.#remove(change.closed);
     else this.#add({ ...change, at });
+  }
+
+  #remove(id: string): void {
+    const open = this.#open.get(id);
+    this.#open.delete(id);
+    if (open !== undefined) this.#limits?.onClosed(open.asked);
   }
 
   #add(open: Open): void {
@@ -58,7 +66,7 @@ export class RelayPermissions {
     if (listed === null) return;
     const ids = new Set(listed.asked.map(({ id }) => id));
     for (const [id, { place, at }] of this.#open)
-      if (place === listed.place && at < askedAt && !ids.has(id)) this.#open.delete(id);
+      if (place === listed.place && at < askedAt && !ids.has(id)) this.#remove(id);
     for (const asked of listed.asked)
       if (!this.#open.has(asked.id)) this.#add({ asked, place: listed.place, at: askedAt });
   }
@@ -71,7 +79,7 @@ export class RelayPermissions {
     for (const { path, body } of this.#product.replies(open.asked, open.place, reply, text ?? null)) {
       const status = await postJson(this.#server, path, body);
       if (status !== null && status < 300) {
-        this.#open.delete(id);
+        this.#remove(id);
         return true;
       }
       tried.push(`POST ${path}: ${status ?? "no response"}`);
