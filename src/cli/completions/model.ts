@@ -31,6 +31,8 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   uri: "uri",
   child: "uri",
   parent: "uri",
+  left: "uri",
+  right: "uri",
   address: "nothing",
   server: "nothing",
   url: "nothing",
