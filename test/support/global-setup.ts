@@ -18,7 +18,9 @@ export function setup(): void {
 /** Tests start the built program, which must be up to date with the sources. */
 function buildIfOld(): void {
   const built = changedMs(join(ROOT, "dist/cli/main.js"));
-  const sources = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true });
+  const sources = ["src", "web/src"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }),
+  );
   if (!sources.some((entry) => entry.isFile() && changedMs(join(entry.parentPath, entry.name)) > built)) return;
   execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: ["ignore", "ignore", "inherit"] });
 }
