@@ -31,13 +31,15 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-newest-"));
 const home = join(scratch, "home");
 const FREE = { price: () => null, now: () => Date.parse("2027-01-01"), liveness: () => "gone" as const };
 let written: HomeStats;
-let files: { readonly path: string; readonly size: number; readonly modifiedMs: number }[] = [];
+const stampsBelow = (folder: string) =>
+  filesBelow(folder).map((name) => {
+    const { size, mtimeMs } = statSync(join(folder, name));
+    return { path: join(folder, name), size, modifiedMs: mtimeMs };
+  });
+let files: ReturnType<typeof stampsBelow> = [];
 beforeAll(() => {
   written = writeHome(join(home, ".claude"), { bytes: 6 << 20, seed: 18, sessions: 150 });
-  files = filesBelow(home).map((name) => {
-    const { size, mtimeMs } = statSync(join(home, name));
-    return { path: join(home, name), size, modifiedMs: mtimeMs };
-  });
+  files = stampsBelow(home);
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -154,7 +156,11 @@ describe("while a client is connected", () => {
   });
 
   it("the server responds, and marks incomplete results until everything is read", { timeout: 60_000 }, async () => {
-    const server = await startServer(home);
+    // Larger than the other home, so that reading takes many rounds and requests are served in between.
+    const large = join(scratch, "large");
+    const written = writeHome(join(large, ".claude"), { bytes: 24 << 20, seed: 18, sessions: 600 });
+    const files = stampsBelow(large);
+    const server = await startServer(large);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
     type Far = {
       readonly done: number;
