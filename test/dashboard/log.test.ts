@@ -134,10 +134,11 @@ describe("a spawn in the log of a recording", () => {
     const child = first?.spawn?.agentId ?? "";
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(`[data-chip="${child}"]`).dblclick();
-    await tab.page.waitForFunction(
-      (id) => [...document.querySelectorAll(".entry")].every((entry) => entry.getAttribute("data-agent") === id),
-      child,
-    );
+    // Its prompt and its three spawns; the list is empty for a moment.
+    await tab.page.waitForFunction((id) => {
+      const agents = [...document.querySelectorAll(".entry")].map((entry) => entry.getAttribute("data-agent"));
+      return agents.length >= 4 && agents.every((agent) => agent === id);
+    }, child);
     const [prompt, ...rest] = await linesOn(tab.page);
     expect(prompt).toMatchObject({ agent: child, kind: "User", spawn: null });
     expect(prompt?.text).toContain("Do it. @@A");
