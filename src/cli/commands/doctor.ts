@@ -3,7 +3,7 @@ import { pollingNow } from "../../app/live/live.ts";
 import { examine } from "../../app/query/examine.ts";
 import { bytes, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
-import type { Examination } from "../../core/views/examination.ts";
+import { type Examination, isListed } from "../../core/views/examination.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 
@@ -17,11 +17,17 @@ export async function doctor(context: Context): Promise<void> {
 
 function render(found: Examination, colors: Context["terminal"]["colors"]): string {
   const paint = { error: colors.red, "data-loss": colors.yellow, info: colors.dim };
-  const roots = found.roots.map(
-    (r) =>
-      `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`,
+  const roots = found.roots
+    .filter(isListed)
+    .map(
+      (r) =>
+        `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`,
+    );
+  const products = new Map(found.roots.map(({ provider, product }) => [provider, product]));
+  const versions = [...Map.groupBy(found.versions, ({ provider }) => provider)].map(
+    ([provider, ofProduct]) =>
+      `  ${products.get(provider) ?? provider}: ${oneLine(ofProduct.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", "))}`,
   );
-  const versions = oneLine(found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", "));
   const problems = found.problems.flatMap((p) => [
     `  ${paint[p.severity](p.severity.padEnd(9))} ${p.code} ×${p.count}: ${p.sentence}`,
     ...p.examples.map((e) => colors.dim(`              ${oneLine(e.where)}: ${oneLine(e.detail)}`)),
@@ -33,7 +39,7 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     "",
     colors.bold("Found"),
     `  ${plural(found.threads, "thread")} with ${plural(found.agents, "agent")} below them; ${plural(found.internal, "internal transcript")}`,
-    ...(versions === "" ? [] : [`  written by ${versions}`]),
+    ...(versions.length === 0 ? [] : ["", colors.bold("Threads by version"), ...versions]),
     "",
     colors.bold("Settings"),
     ...settingsLines(found.settings, colors),

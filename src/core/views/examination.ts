@@ -43,3 +43,6 @@ export interface Examination {
     readonly examples: readonly Problem[];
   }[];
 }
+
+/** Whether a root folder is worth a line: the folders for recordings of retinue itself are, once they have files. */
+export const isListed = ({ recorded, files }: Examination["roots"][number]): boolean => !recorded || files > 0;

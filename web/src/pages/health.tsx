@@ -1,4 +1,5 @@
 import { createResource, For, lazy, Match, Show, Switch } from "solid-js";
+import { isListed } from "../../../src/core/views/examination.ts";
 import type { ApiError } from "../data/api.ts";
 import { ago, bytes, exact, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
@@ -44,11 +45,11 @@ export default function Health() {
                       </tr>
                     </thead>
                     <tbody>
-                      <For each={both()[0].roots}>
+                      <For each={both()[0].roots.filter(isListed)}>
                         {(root) => (
                           <tr classList={{ muted: !root.exists }}>
                             <td>
-                              {root.product}
+                              {root.product}{" "}
                               <Show when={root.imported || root.recorded}>
                                 <span class="chip">{root.imported ? "imported" : "recorded"}</span>
                               </Show>
