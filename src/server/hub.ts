@@ -4,6 +4,7 @@ import type { Library } from "../app/ingest/library.ts";
 import { EventLog, type LogSpan, MergedLog } from "../app/query/event-log.ts";
 import { type AgentKey, threadOf } from "../core/facts/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link/forest.ts";
+import type { SpansAnswer } from "../core/ports/catalog.ts";
 import { hash } from "../core/tools/hash.ts";
 import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
 import type { AgentEvent } from "../core/views/event.ts";
@@ -11,7 +12,7 @@ import { treeOf, withoutChildren, withoutRunningTime } from "../core/views/recor
 import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
 import type { Change, Journal } from "./journal.ts";
-import { SpanBoard, type SpansResponse } from "./span-board.ts";
+import { SpanBoard } from "./span-board.ts";
 import { isUnfiltered, type Subscription } from "./subscription.ts";
 
 /** A client follows, or has disconnected recently and may reconnect. */
@@ -204,7 +205,7 @@ export class Hub {
   }
 
   /** The spans of a subtree, or those that changed; starts publishing changes. */
-  spansSince(key: AgentKey, after: string | undefined): SpansResponse {
+  spansSince(key: AgentKey, after: string | undefined): SpansAnswer {
     const isNew = !this.#follows.has(`spans ${key}`);
     this.#follow(`spans ${key}`);
     const response = this.spans.spansSince(this.#library.forestOf([key]), key, after);

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/facts/ids.ts";
-
-export type ChangeType = "agent" | "removed" | "event" | "reset" | "spans" | "card" | "card-removed" | "troubles";
+import type { ChangeType } from "../core/ports/catalog.ts";
 
 /** One change as clients receive it, and the agents it concerns. */
 export interface Change {

@@ -1,26 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/facts/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../core/link/forest.ts";
+import type { AgentSpans, SpansAnswer } from "../core/ports/catalog.ts";
 import { isSame, type Span } from "../core/views/span.ts";
 import type { SpanEdit } from "../core/views/span-list.ts";
 import { Timeline } from "../core/views/spans.ts";
-
-/** An edit of one agent's spans; `removed` is null if it replaces all spans from `first` on. */
-export interface AgentSpans {
-  readonly uri: string;
-  readonly first: number;
-  readonly removed: number | null;
-  readonly spans: readonly Span[];
-}
-
-export interface SpansResponse {
-  /** Edits of one agent are in the order in which to apply them. */
-  readonly items: readonly AgentSpans[];
-  /** `after` of the next request. */
-  readonly next: string;
-  /** False if the response contains only changes since `after`. */
-  readonly whole: boolean;
-}
 
 interface Board {
   readonly serial: string;
@@ -49,7 +33,7 @@ export class SpanBoard {
   /** Work so far, for tests: spans computed and sent. */
   readonly work = { computed: 0, sent: 0 };
 
-  spansSince(forest: Forest, key: AgentKey, after: string | undefined): SpansResponse {
+  spansSince(forest: Forest, key: AgentKey, after: string | undefined): SpansAnswer {
     const board = this.#board(key);
     if (board.forest !== forest) this.#post(board, forest, key);
     const known = after?.startsWith(`${board.serial}-`) === true ? Number(after.slice(board.serial.length + 1)) : 0;

@@ -1,21 +1,10 @@
 import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
 import type { SearchHit } from "../../core/ports/store.ts";
-import type { EventDraft, EventKind, EventRef } from "../../core/views/event.ts";
-import { wordsIn } from "../ingest/indexed-text.ts";
+import type { EventDraft, EventRef } from "../../core/views/event.ts";
+import { excerpt, type FoundText, searchedText } from "../../core/views/found-text.ts";
 import type { Library } from "../ingest/library.ts";
 import { draftsAt } from "./record-at.ts";
-
-export interface Finding {
-  readonly uri: string;
-  readonly kind: EventKind;
-  readonly at: string | null;
-  /** The words around the first match. */
-  readonly snippet: string;
-  /** Positions of the words in `snippet`: start and end, in order. */
-  readonly marks: readonly (readonly [number, number])[];
-  readonly ref: EventRef;
-}
 
 /** Text to index before a search returns; the rest is postponed, unless the caller waits for it. */
 export const SOME_TEXT = 64 << 20;
@@ -58,9 +47,9 @@ export async function search(
   words: readonly string[],
   limit: number,
   bytes = SOME_TEXT,
-): Promise<Finding[]> {
+): Promise<FoundText[]> {
   await indexMissing(library, bytes);
-  const findings: Finding[] = [];
+  const findings: FoundText[] = [];
   for (const hit of library.store.search(words, library.under, limit)) {
     const finding = await lookUp(library, hit, words);
     if (finding !== null) findings.push(finding);
@@ -69,10 +58,10 @@ export async function search(
 }
 
 /** The index contains positions, not texts, so the text is read from the file. */
-async function lookUp(library: Library, hit: SearchHit, words: readonly string[]): Promise<Finding | null> {
+async function lookUp(library: Library, hit: SearchHit, words: readonly string[]): Promise<FoundText | null> {
   const draft = await draftAt(library, hit, words);
   if (draft === null) return null;
-  const { snippet, marks } = excerpt(wordsIn(draft), words);
+  const { snippet, marks } = excerpt(searchedText(draft), words);
   return {
     uri: uriOf(library, hit.speaker),
     kind: draft.kind,
@@ -88,7 +77,7 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   // One record may contain texts of several agents.
   const own = drafts.filter((draft) => draft.speaker === hit.speaker);
   const candidates = own.length > 0 ? own : drafts;
-  const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
+  const fits = (draft: EventDraft) => excerpt(searchedText(draft), words).marks.length > 0;
   return (
     candidates.find((draft) => draft.at === hit.at && fits(draft)) ?? candidates.find(fits) ?? candidates[0] ?? null
   );
@@ -108,21 +97,4 @@ function uriOf(library: Library, speaker: AgentKey): string {
     .named(agent, library.under)
     .filter((r) => partsOf(r.key).provider === provider && r.agentId === agent);
   return sameId.length === 1 && sameId[0] !== undefined ? sameId[0].uri : formatUri(provider, thread, agent);
-}
-
-const BEFORE = 60;
-const SNIPPET = 200;
-
-/** The text around the first of the words, on one line. */
-function excerpt(text: string, words: readonly string[]): Pick<Finding, "snippet" | "marks"> {
-  const flat = text.replace(/\s+/g, " ").trim();
-  const terms = words
-    .flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? [])
-    .map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  if (terms.length === 0) return { snippet: flat.slice(0, SNIPPET), marks: [] };
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.join("|")})`, "giu");
-  const first = flat.search(pattern);
-  const start = Math.max(0, first - BEFORE);
-  const snippet = `${start > 0 ? "…" : ""}${flat.slice(start, start + SNIPPET)}${start + SNIPPET < flat.length ? "…" : ""}`;
-  return { snippet, marks: [...snippet.matchAll(pattern)].map((m) => [m.index, m.index + m[0].length] as const) };
 }

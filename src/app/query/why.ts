@@ -2,9 +2,10 @@ import { type AgentKey, nativeCall, placeOf } from "../../core/facts/ids.ts";
 import type { ParentEvidence } from "../../core/link/evidence.ts";
 import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
 import type { Undecided } from "../../core/link/start-matching.ts";
+import type { Why } from "../../core/views/why.ts";
 
 /** All evidence for an agent's parent and status, and what decided. */
-export function explain(forest: Forest, agent: LinkedAgent) {
+export function explain(forest: Forest, agent: LinkedAgent): Why {
   const uriOf = (key: LinkedAgent["key"] | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
   const decided = agent.evidence.find((e) => e.parent === agent.parent);
   const piece = (e: ParentEvidence) => ({

@@ -1,8 +1,9 @@
 import { Failure } from "../../app/failure.ts";
-import { type Finding, search as find, SOME_TEXT, unsearched } from "../../app/query/search.ts";
+import { search as find, SOME_TEXT, unsearched } from "../../app/query/search.ts";
 import { ago, bytes, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { visible } from "../../core/tools/visible.ts";
+import type { FoundText } from "../../core/views/found-text.ts";
 import type { Context } from "../context.ts";
 import { wholeNumber } from "../whole-number.ts";
 
@@ -38,7 +39,7 @@ export async function search(context: Context, words: readonly string[], options
     context.terminal.out(found.map((f) => render(f, context.terminal.colors, library.now())).join("\n\n"));
 }
 
-function render(finding: Finding, colors: Context["terminal"]["colors"], now: number): string {
+function render(finding: FoundText, colors: Context["terminal"]["colors"], now: number): string {
   const { snippet, marks } = finding;
   let [text, at] = ["", 0];
   for (const [start, end] of marks) {

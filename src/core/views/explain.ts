@@ -11,7 +11,7 @@ import { silence } from "./findings/silence.ts";
 import { unused } from "./findings/unused.ts";
 import { waits } from "./findings/waits.ts";
 import { AGENTS, type Span } from "./span.ts";
-import { everyone, type Story } from "./story.ts";
+import { everyone, type StoryCore } from "./story.ts";
 
 /** What went wrong or was wasted in a tree, and where its time and cost went. */
 export interface Explanation {
@@ -51,7 +51,7 @@ export interface Branch {
 const LOST = new Set(["failed", "interrupted", "unused"]);
 
 export interface ExplainInput extends Surroundings {
-  readonly story: Story;
+  readonly story: StoryCore;
   readonly spansOf: (uri: string) => readonly Span[];
   readonly statedOf: (uri: string) => Subject["stated"];
 }
@@ -93,8 +93,8 @@ const findingsOf = (subject: Subject, around: Surroundings): Finding[] => [
 ];
 
 function timeOf(
-  story: Story,
-  all: readonly Story[],
+  story: StoryCore,
+  all: readonly StoryCore[],
   spansOf: ExplainInput["spansOf"],
   now: number,
 ): Explanation["time"] {
@@ -119,7 +119,7 @@ function timeOf(
   return { criticalMs, path: shares.sort((a, b) => b.ms - a.ms) };
 }
 
-function branchesOf({ record, children }: Story): Branch[] {
+function branchesOf({ record, children }: StoryCore): Branch[] {
   const { own, internal } = record.usage;
   const itself = { uri: record.uri, isOwn: true, usage: internal === null ? own : addUsage(own, internal) };
   const below = children.map((child) => ({

@@ -1,6 +1,6 @@
 import type { AgentEvent, EventRef } from "./event.ts";
 import { changeOf, type FileChange, isObject, PATH, textOf } from "./file-change.ts";
-import { everyone, type Story } from "./story.ts";
+import { everyone, type StoryCore } from "./story.ts";
 
 export const FILE_USES = ["read", "write", "edit"] as const;
 export type FileUseKind = (typeof FILE_USES)[number];
@@ -36,7 +36,7 @@ export interface UsedFile {
  * The files that the agents of a subtree read and changed, by their tool calls. Files that a shell command uses are not
  * known. Most used first.
  */
-export function filesOf(story: Story): UsedFile[] {
+export function filesOf(story: StoryCore): UsedFile[] {
   const uses = [...everyone(story)].flatMap((one) => usesOf(one));
   const byPath = Map.groupBy(uses, ({ path }) => path);
   const counted = [...byPath].map(([path, list]): UsedFile => {
@@ -65,7 +65,7 @@ interface Used {
   readonly use: FileUse;
 }
 
-function usesOf({ record, steps }: Story): Used[] {
+function usesOf({ record, steps }: StoryCore): Used[] {
   const failed = new Set(
     steps.flatMap(({ event: { kind, tool } }) =>
       kind === "toolResult" && tool?.isError === true ? [tool.callId] : [],

@@ -13,29 +13,41 @@ export interface Message {
 
 /** All messages between agents of a tree, oldest first. The final response of an agent is not a message. */
 export function messagesIn(forest: Forest, root: AgentKey): Message[] {
-  const agents = subtreeOf(forest, root).map((key) => agentOf(forest, key));
-  const find = directory(agents);
-  const written = agents.flatMap((agent) =>
-    agent.mail.flatMap(({ to, at }): Message[] => {
+  const messagesOf = messageBook(forest, root);
+  return sortedMessages(subtreeOf(forest, root).map(messagesOf));
+}
+
+/**
+ * The messages of each agent of a thread: those that it sent, and those that revived it. Together they are the messages
+ * of the thread; a message that revives may occur twice, see `sortedMessages`.
+ */
+export function messageBook(forest: Forest, key: AgentKey): (key: AgentKey) => Message[] {
+  let top = agentOf(forest, key);
+  while (top.parent !== null) top = agentOf(forest, top.parent);
+  const find = directory(subtreeOf(forest, top.key).map((one) => agentOf(forest, one)));
+  return (one) => {
+    const agent = agentOf(forest, one);
+    const written = agent.mail.flatMap(({ to, at }): Message[] => {
       const other = typeof to === "string" ? forest.agents.get(to)?.uri : find(to.named, agent);
       return other === undefined || other === agent.uri ? [] : [{ from: agent.uri, to: other, at, revives: false }];
-    }),
-  );
-  const woken = agents.flatMap((agent) =>
-    agent.statements.flatMap(({ state, speaker, at }): Message[] => {
+    });
+    const woken = agent.statements.flatMap(({ state, speaker, at }): Message[] => {
       const from = forest.agents.get(speaker)?.uri;
       return state !== "revived" || from === undefined || from === agent.uri
         ? []
         : [{ from, to: agent.uri, at, revives: true }];
-    }),
-  );
-  const again = agents
-    .flatMap((agent) => calledAgain(forest, agent))
-    .filter((message) => !woken.some((other) => isOneOf(message, other)));
-  const reviving = [...woken, ...again];
-  return [...written.filter((message) => !reviving.some((other) => isOneOf(message, other))), ...reviving].sort(
-    (a, b) => (a.at ?? 0) - (b.at ?? 0),
-  );
+    });
+    const again = calledAgain(forest, agent).filter((message) => !woken.some((other) => isOneOf(message, other)));
+    return [...written, ...woken, ...again];
+  };
+}
+
+/** The messages of several agents, each once, oldest first. */
+export function sortedMessages(lists: Iterable<readonly Message[]>): Message[] {
+  const all = [...lists].flat();
+  const reviving = all.filter(({ revives }) => revives);
+  const written = all.filter((message) => !message.revives && !reviving.some((other) => isOneOf(message, other)));
+  return [...written, ...reviving].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
 }
 
 /** A later call to the same agent. */

@@ -57,13 +57,27 @@ export interface StoryCall {
   readonly wasCut: boolean;
 }
 
+/** The part of a story that findings and files are computed from. */
+export interface StoryCore {
+  readonly record: AgentRecord;
+  readonly steps: readonly StepCore[];
+  readonly calls: readonly CallCore[];
+  readonly children: readonly StoryCore[];
+}
+export type StepCore = Pick<Step, "event" | "call" | "reports">;
+export type CallCore = Omit<StoryCall, "allOutput" | "wasCut">;
+
+interface Branching<S> {
+  readonly children: readonly S[];
+}
+
 /** The agent and its subtree, parents first. */
-export function* everyone(story: Story): Generator<Story> {
+export function* everyone<S extends Branching<S>>(story: S): Generator<S> {
   for (const { one } of withDepths(story)) yield one;
 }
 
 /** The same with depths. */
-export function* withDepths(story: Story): Generator<{ readonly one: Story; readonly depth: number }> {
+export function* withDepths<S extends Branching<S>>(story: S): Generator<{ readonly one: S; readonly depth: number }> {
   const stack = [{ one: story, depth: 0 }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next;

@@ -1,9 +1,9 @@
 import { changesIn, filesOf } from "../files.ts";
-import type { Story } from "../story.ts";
+import type { StoryCore } from "../story.ts";
 import { type Finding, nameOf } from "./finding.ts";
 
 /** Files that several agents of one parent changed. */
-export function contended(parent: Story): Finding[] {
+export function contended(parent: StoryCore): Finding[] {
   if (parent.children.length < 2) return [];
   const branches = parent.children.map((child) => ({ child, files: filesOf(child) }));
   const changed = branches.flatMap(({ child, files }) =>

@@ -1,6 +1,6 @@
 import type { Tokens } from "../../facts/usage.ts";
 import { count, money, percent, plural } from "../../tools/format.ts";
-import type { Story, StoryCall } from "../story.ts";
+import type { CallCore, StoryCore } from "../story.ts";
 import {
   type Finding,
   lineOf,
@@ -26,7 +26,7 @@ export function context({ story }: Subject, { windowOf }: Surroundings): Finding
   return [...compacted(story), ...nearlyFull(story, ordered, windowOf), ...missed(story, ordered)];
 }
 
-function compacted({ record, steps }: Story): Finding[] {
+function compacted({ record, steps }: StoryCore): Finding[] {
   const own = steps.filter(({ event }) => event.kind !== "status" && event.kind !== "spawn");
   // A compaction may be several records in a row: its mark, and the summary.
   const found = own.filter(({ event }, i) => event.kind === "compaction" && own[i - 1]?.event.kind !== "compaction");
@@ -42,7 +42,7 @@ function compacted({ record, steps }: Story): Finding[] {
   ];
 }
 
-function nearlyFull(story: Story, calls: readonly StoryCall[], windowOf: Surroundings["windowOf"]): Finding[] {
+function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surroundings["windowOf"]): Finding[] {
   const filled = calls.flatMap((call) => {
     const window = windowOf(call.model, call.vendor);
     return window === null ? [] : [{ call, window, part: contextOf(call.tokens) / window }];
@@ -61,7 +61,7 @@ function nearlyFull(story: Story, calls: readonly StoryCall[], windowOf: Surroun
 }
 
 /** A request repeats the previous one. If that was cached, and this one read less from the cache, the cache was lost. */
-function missed(story: Story, calls: readonly StoryCall[]): Finding[] {
+function missed(story: StoryCore, calls: readonly CallCore[]): Finding[] {
   const found = calls.flatMap((call, i) => {
     const before = calls[i - 1];
     if (before === undefined || before.model !== call.model) return [];
@@ -91,7 +91,7 @@ function missed(story: Story, calls: readonly StoryCall[]): Finding[] {
   ];
 }
 
-function proofOfCall({ record, steps }: Story, { key, at }: StoryCall, says: string): Proof {
+function proofOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): Proof {
   const step = steps.find(({ call }) => call === key);
   return step === undefined
     ? { ...proofOfAgent(record, says), at: at === null ? null : new Date(at).toISOString() }

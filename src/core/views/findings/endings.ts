@@ -1,4 +1,4 @@
-import type { Step } from "../story.ts";
+import type { StepCore } from "../story.ts";
 import { type Finding, lineOf, nameOf, type Proof, proofOf, proofOfAgent, type Subject } from "./finding.ts";
 
 const KINDS = { errored: "failed", shutdown: "interrupted", notFound: "missing" } as const;
@@ -25,11 +25,11 @@ export function endings({ story, parent, stated }: Subject): Finding[] {
 /** The last error in its own records, what its parent was told, another statement, or else its last record. */
 function decidingRecords(
   uri: string,
-  own: readonly Step[],
-  above: readonly Step[],
+  own: readonly StepCore[],
+  above: readonly StepCore[],
   stated: Subject["stated"],
 ): Proof[] {
-  const isRecord = ({ event }: Step) => event.kind !== "status" && event.kind !== "spawn";
+  const isRecord = ({ event }: StepCore) => event.kind !== "status" && event.kind !== "spawn";
   const error = own.findLast(({ event }) => event.kind === "error");
   const told = above.findLast((step) => isRecord(step) && step.reports.includes(uri));
   const found = [error, told].filter((step) => step !== undefined);

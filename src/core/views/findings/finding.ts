@@ -2,7 +2,7 @@ import { displayName } from "../../facts/display-name.ts";
 import type { AgentRecord } from "../agent.ts";
 import type { EventRef } from "../event.ts";
 import type { Span } from "../span.ts";
-import type { Step, Story } from "../story.ts";
+import type { StepCore, StoryCore } from "../story.ts";
 
 export const FINDING_KINDS = [
   "failed",
@@ -61,8 +61,8 @@ export interface Proof {
 
 /** An agent and what findings about it are computed from. */
 export interface Subject {
-  readonly story: Story;
-  readonly parent: Story | null;
+  readonly story: StoryCore;
+  readonly parent: StoryCore | null;
   readonly spans: readonly Span[];
   /** The last statement of another source about its end, such as a log; null if there is none. */
   readonly stated: { readonly says: string; readonly place: string } | null;
@@ -85,7 +85,7 @@ export function lineOf(text: string | null): string {
 }
 
 /** The step as evidence. */
-export const proofOf = ({ event }: Step, says: string): Proof => ({
+export const proofOf = ({ event }: StepCore, says: string): Proof => ({
   says,
   uri: event.uri,
   event: event.id,
@@ -105,5 +105,5 @@ export const proofOfAgent = (record: AgentRecord, says: string): Proof => ({
 export const nameOf = (record: AgentRecord) => displayName(record);
 
 /** The step of a tool call, or of its result. */
-export const stepOfCall = (steps: readonly Step[], callId: string | null, kind: "toolCall" | "toolResult") =>
+export const stepOfCall = (steps: readonly StepCore[], callId: string | null, kind: "toolCall" | "toolResult") =>
   callId === null ? undefined : steps.find(({ event }) => event.kind === kind && event.tool?.callId === callId);

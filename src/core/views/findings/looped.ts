@@ -1,5 +1,5 @@
 import { printJson } from "../../tools/json.ts";
-import type { Step } from "../story.ts";
+import type { StepCore } from "../story.ts";
 import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.ts";
 
 /** From this number on, repetition is reported. */
@@ -23,7 +23,7 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
   );
   const errors = steps.filter(({ event }) => event.kind === "error" && lineOf(event.text) !== "");
   const sameError = Map.groupBy(errors, ({ event }) => lineOf(event.text));
-  const finding = (list: readonly Step[], what: string): Finding => ({
+  const finding = (list: readonly StepCore[], what: string): Finding => ({
     kind: "looped",
     agents: [record.uri],
     says: `${nameOf(record)} ${what} ${list.length} times`,
@@ -45,4 +45,4 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
   ];
 }
 
-const inputOf = ({ event: { tool } }: Step) => (tool?.input == null ? null : printJson(tool.input));
+const inputOf = ({ event: { tool } }: StepCore) => (tool?.input == null ? null : printJson(tool.input));

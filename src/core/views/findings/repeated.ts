@@ -1,9 +1,9 @@
 import { plural } from "../../tools/format.ts";
-import type { Story } from "../story.ts";
+import type { StoryCore } from "../story.ts";
 import { type Finding, lineOf, nameOf, proofOf, proofOfAgent } from "./finding.ts";
 
 /** Agents of one parent with the same prompt. */
-export function repeated(parent: Story): Finding[] {
+export function repeated(parent: StoryCore): Finding[] {
   const prompted = parent.children.filter(({ record }) => (record.prompt ?? "").trim() !== "");
   const groups = Map.groupBy(prompted, ({ record }) => JSON.stringify([record.type, record.prompt?.trim()]));
   return [...groups.values()]

@@ -1,5 +1,5 @@
 import { duration } from "../../tools/format.ts";
-import type { Story } from "../story.ts";
+import type { StoryCore } from "../story.ts";
 import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject } from "./finding.ts";
 
 /** Clocks of parent and child are those of one machine, but records are written with a delay. */
@@ -35,7 +35,7 @@ export function unused({ story, parent }: Subject): Finding[] {
 }
 
 /** When the parent's last request was sent; null if that is not known of all requests. */
-function lastRequest({ calls }: Story): number | null {
+function lastRequest({ calls }: StoryCore): number | null {
   const times = calls.filter(({ isInternal }) => !isInternal).map(({ time, at }) => time?.from ?? at);
   return times.length === 0 || times.includes(null) ? null : Math.max(...times.filter((time) => time !== null));
 }

@@ -1,6 +1,6 @@
 import { duration } from "../../tools/format.ts";
 import { AGENTS } from "../span.ts";
-import type { Step } from "../story.ts";
+import type { StepCore } from "../story.ts";
 import {
   type Finding,
   lineOf,
@@ -48,7 +48,7 @@ const finding = ({ story }: Subject, what: string, ms: number, evidence: readonl
 const LIMITED = /rate.?limit|\b429\b|\b529\b|overloaded|too many requests|\bretry(?:ing)?\b/i;
 
 /** Errors of an API after which the agent went on, and the time until then. */
-function retriesIn(steps: readonly Step[]): { readonly step: Step; readonly waitedMs: number }[] {
+function retriesIn(steps: readonly StepCore[]): { readonly step: StepCore; readonly waitedMs: number }[] {
   return steps.flatMap((step, i) => {
     const next = steps.slice(i + 1).find(({ event }) => event.kind === "assistant" || event.kind === "toolCall");
     if (step.event.kind !== "error" || !LIMITED.test(step.event.text ?? "") || next === undefined) return [];

@@ -1,0 +1,107 @@
+import type { AgentRecord, AgentTree } from "./agent.ts";
+import type { AgentEvent } from "./event.ts";
+import { type Explanation, explainTree } from "./explain.ts";
+import { filesOf, type UsedFile } from "./files.ts";
+import type { Subject, Surroundings } from "./findings/finding.ts";
+import { type Message, sortedMessages } from "./messages.ts";
+import type { Span } from "./span.ts";
+import type { CallCore, StoryCore } from "./story.ts";
+import { foldTree } from "./tree-fold.ts";
+import type { Why } from "./why.ts";
+
+/** A model call, as findings need it. `event` is the id of its first event. */
+export type SharedCall = Omit<CallCore, "key"> & { readonly event: string | null };
+
+/** An event that reports the end of other agents. */
+export interface SharedReport {
+  readonly event: string;
+  readonly agents: readonly string[];
+}
+
+/** An agent as it was shipped. */
+export interface SharedAgent {
+  readonly record: AgentRecord;
+  /** Position among its siblings. */
+  readonly place: number;
+}
+
+/** What the views of a subtree are made from, besides the records. */
+export interface SharedParts {
+  readonly events: readonly AgentEvent[];
+  readonly calls: readonly SharedCall[];
+  readonly spans: readonly Span[];
+  readonly reports: readonly SharedReport[];
+  readonly why: Why | null;
+}
+
+/** The tree of these agents below one of them. The duration of running agents is that of `now`. */
+export function sharedTree(agents: Iterable<SharedAgent>, root: string, now: number): AgentTree | null {
+  const list = [...agents];
+  const top = list.find(({ record }) => record.uri === root);
+  if (top === undefined) return null;
+  const below = Map.groupBy(list, ({ record }) => record.parent);
+  const childrenOf = ({ record }: SharedAgent) =>
+    (below.get(record.uri) ?? []).toSorted((a, b) => a.place - b.place || (a.record.uri < b.record.uri ? -1 : 1));
+  return foldTree<SharedAgent, AgentTree>(top, childrenOf, ({ record }, children) => ({
+    ...withDuration(record, now),
+    children,
+  }));
+}
+
+/** The record to ship: without the duration of a running agent, which follows from the clock. */
+export const withoutClock = <R extends AgentRecord>(record: R): R =>
+  record.status === "running" ? { ...record, durationMs: null } : record;
+
+/** The opposite: with the duration as of now. */
+export function withDuration<R extends AgentRecord>(record: R, now: number): R {
+  const { status, startedAt, durationMs } = record;
+  return status === "running" && startedAt !== null && durationMs === null
+    ? { ...record, durationMs: Math.max(0, now - Date.parse(startedAt)) }
+    : record;
+}
+
+type PartsOf = (uri: string) => SharedParts | undefined;
+
+function storyOf(tree: AgentTree, partsOf: PartsOf): StoryCore {
+  return foldTree<AgentTree, StoryCore>(
+    tree,
+    ({ children }) => children,
+    ({ children: _, ...record }, children) => {
+      const { events = [], calls = [], reports = [] } = partsOf(record.uri) ?? {};
+      const callOf = new Map(calls.flatMap(({ event }, i) => (event === null ? [] : [[event, String(i)] as const])));
+      const reportedBy = new Map(reports.map(({ event, agents }) => [event, agents]));
+      return {
+        record,
+        steps: events.map((event) => ({
+          event,
+          call: callOf.get(event.id) ?? null,
+          reports: reportedBy.get(event.id) ?? [],
+        })),
+        calls: calls.map(({ event: _event, ...call }, i) => ({ ...call, key: String(i) })),
+        children,
+      };
+    },
+  );
+}
+
+/** What went wrong or was wasted in the tree. */
+export const sharedExplanation = (tree: AgentTree, partsOf: PartsOf, around: Surroundings): Explanation =>
+  explainTree({
+    ...around,
+    story: storyOf(tree, partsOf),
+    spansOf: (uri) => partsOf(uri)?.spans ?? [],
+    statedOf: (uri) => statedIn(partsOf(uri)?.why ?? null),
+  });
+
+export const sharedFiles = (tree: AgentTree, partsOf: PartsOf): readonly UsedFile[] => filesOf(storyOf(tree, partsOf));
+
+/** The messages of a subtree, from those of its agents. */
+export const sharedMessages = (messages: Iterable<readonly Message[]>): Message[] => sortedMessages(messages);
+
+const END = /^(?:errored|shutdown): /;
+
+/** The last statement of another source about the end of an agent. */
+function statedIn(why: Why | null): Subject["stated"] {
+  const end = why?.statusEvidence.findLast(({ says, from }) => END.test(says) && from !== null);
+  return end === undefined ? null : { says: end.says.replace(END, ""), place: end.from ?? "" };
+}
