@@ -1,15 +1,19 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { openAPIRouteHandler } from "hono-openapi";
+import { retinueHome } from "../app/home.ts";
 import type { ServerContext } from "./context.ts";
 import { dashboard } from "./dashboard.ts";
 import { errorResponse, refusal } from "./failures.ts";
 import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
+import { LocalCatalog } from "./local-catalog.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { attachRoutes } from "./routes/attach.ts";
 import { cardRoutes } from "./routes/cards.ts";
 import { controlRoutes } from "./routes/control.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
+import { overviewRoutes } from "./routes/overview.ts";
 import { relayRoutes } from "./routes/relays.ts";
 import { requestRoutes } from "./routes/requests.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
@@ -36,10 +40,30 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
       onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
     }),
   );
-  app.route("/api", agentRoutes(context));
+  const { state } = context;
+  const catalog = new LocalCatalog(context.library, context.hub, state);
+  app.route(
+    "/api",
+    agentRoutes(() => catalog),
+  );
+  app.route("/api", attachRoutes(context));
+  app.route(
+    "/api",
+    overviewRoutes(
+      () => catalog,
+      () => {
+        const { version, instance, startedAt, isDemo, env } = context;
+        const home = retinueHome(env);
+        return { version, instance, pid: process.pid, home, startedAt, demo: isDemo, clients: state.clients };
+      },
+    ),
+  );
   app.route("/api", machineRoutes(context));
   app.route("/api", requestRoutes(context));
-  app.route("/api", liveRoutes(context));
+  app.route(
+    "/api",
+    liveRoutes(() => catalog, state),
+  );
   app.route("/api", cardRoutes(context));
   app.route("/api", relayRoutes(context));
   app.route("/api", controlRoutes(context, guarded));

@@ -60,3 +60,5 @@ function cutInput(input: unknown, max: number): unknown {
   );
   return charsIn(cut) <= max ? cut : begin(JSON.stringify(cut), max);
 }
+
+export const cutTo = (text: string, length: number) => (text.length <= length ? text : `${text.slice(0, length)}…`);

@@ -1,10 +1,10 @@
 import { Hono } from "hono";
 import { describeRoute } from "hono-openapi";
-import { resolve } from "../../app/query/resolve.ts";
-import type { ServerContext } from "../context.ts";
+import type { Follow, LiveMessage } from "../../core/ports/catalog.ts";
+import type { ServerState } from "../context.ts";
 import { checked, failures } from "../describe.ts";
 import { LiveQuery } from "../schemas.ts";
-import { concerns, type Subscription } from "../subscription.ts";
+import type { CatalogOf } from "./agents.ts";
 
 /** Keeps the connection alive through proxies and browsers. */
 const HEARTBEAT_MS = 15_000;
@@ -32,39 +32,29 @@ const STREAM = describeRoute({
   },
 });
 
-export function liveRoutes({ library, hub, state }: ServerContext): Hono {
+export function liveRoutes(catalogOf: CatalogOf, state: Pick<ServerState, "clients" | "stop">): Hono {
   return new Hono().get("/live", STREAM, checked("query", LiveQuery), async (c) => {
     const query = c.req.valid("query");
-    const keys = (uris: string | readonly string[] = []) => [uris].flat().map((uri) => resolve(library, uri).key);
-    const subscription: Subscription = {
+    const follow: Follow = {
       threads: query.threads === true,
-      trees: keys(query.tree),
-      events: keys(query.events),
-      logs: keys(query.log),
+      trees: [query.tree ?? []].flat(),
+      events: [query.events ?? []].flat(),
+      logs: [query.log ?? []].flat(),
       cards: query.cards === true,
-      spans: keys(query.spans),
+      spans: [query.spans ?? []].flat(),
     };
-    // HEAD must not open a stream.
-    if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);
-    const { since, leave } = await hub.join(subscription);
-    const { journal } = hub;
-    const lastId = c.req.header("last-event-id") ?? query.after;
-    const known = lastId === undefined ? journal.position : journal.positionOf(lastId);
-    let position = known === null || known < Math.max(since, journal.floor) ? null : known;
     const cancelled = new AbortController();
     const closed = AbortSignal.any([c.req.raw.signal, state.stop.signal, cancelled.signal]);
+    const changes = await catalogOf(c).changes(follow, c.req.header("last-event-id") ?? query.after ?? null, closed);
+    // HEAD must not open a stream.
+    if (c.req.method === "HEAD") {
+      cancelled.abort();
+      return c.body(null, 200, STREAM_HEADERS);
+    }
     state.clients += 1;
-    const message = (type: string, data: string) =>
-      ENCODER.encode(`event: ${type}\nid: ${journal.idOf(position ?? journal.position)}\ndata: ${data}\n\n`);
-    const reset = (reason: string) => {
-      position = journal.position;
-      return message("reset", JSON.stringify({ reason }));
-    };
     const body = new ReadableStream<Uint8Array>({
       start: (stream) => {
-        stream.enqueue(
-          position === null ? reset("changes since then are no longer available") : message("ready", "{}"),
-        );
+        stream.enqueue(encoded([changes.first]));
         const heartbeat = setInterval(() => {
           // A blocked reader needs no heartbeat.
           if ((stream.desiredSize ?? 0) > 0) stream.enqueue(ENCODER.encode(":\n\n"));
@@ -72,29 +62,21 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
         const over = () => {
           clearInterval(heartbeat);
           state.clients -= 1;
-          leave();
         };
         if (closed.aborted) over();
         else closed.addEventListener("abort", over, { once: true });
       },
       // Called when the reader has consumed the queue, so a slow reader uses no memory.
       pull: async (stream) => {
-        for (;;) {
-          await journal.after(position ?? 0, closed);
-          if (closed.aborted) return cancelled.signal.aborted ? undefined : stream.close();
-          if ((position ?? 0) < journal.floor) return stream.enqueue(reset("too many changes in the meantime"));
-          const entries = journal.since(position ?? 0);
-          const parts: string[] = [];
-          for (const entry of entries) {
-            position = entry.seq;
-            if (concerns(subscription, entry))
-              parts.push(`event: ${entry.type}\nid: ${journal.idOf(entry.seq)}\ndata: ${entry.data}\n\n`);
-          }
-          if (parts.length > 0) return stream.enqueue(ENCODER.encode(parts.join("")));
-        }
+        const messages = await changes.next();
+        if (messages.length > 0) stream.enqueue(encoded(messages));
+        else if (!cancelled.signal.aborted) stream.close();
       },
       cancel: () => cancelled.abort(),
     });
     return c.body(body, 200, STREAM_HEADERS);
   });
 }
+
+const encoded = (messages: readonly LiveMessage[]) =>
+  ENCODER.encode(messages.map(({ type, id, data }) => `event: ${type}\nid: ${id}\ndata: ${data}\n\n`).join(""));
