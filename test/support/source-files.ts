@@ -31,5 +31,5 @@ export const withoutStrings = (text: string) =>
 /** The modules that a file imports or re-exports, types included. */
 export function importsOf(text: string): string[] {
   const code = withoutComments(text);
-  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, target]) => target ?? "");
+  return [...code.matchAll(/(?<![\w-])(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, target]) => target ?? "");
 }
