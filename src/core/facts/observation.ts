@@ -427,7 +427,7 @@ export interface ShellCalled {
   readonly call: CallKey;
   /** The beginning of the command. */
   readonly command: string;
-  /** The folders in which it may start agents; null if unknown. */
+  /** The folders in which it may start agents; null if unknown. They may begin with `OWN_FOLDER`. */
   readonly folders: readonly string[] | null;
   /** Empty for a script whose content is unknown. */
   readonly launches: readonly Launch[];
@@ -436,6 +436,9 @@ export interface ShellCalled {
   /** Agents may begin long after it has returned. */
   readonly delayed?: true;
 }
+
+/** The folder of the agent, if the record of a shell call does not name it. */
+export const OWN_FOLDER = ".";
 
 /** A start of a product by a shell command. */
 export interface Launch {

@@ -1,5 +1,5 @@
 import { type AgentKey, type CallKey, nativeCall, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
-import { byTime, type Launch, type Observation, type ObservationOf } from "../facts/observation.ts";
+import { byTime, type Launch, type Observation, type ObservationOf, OWN_FOLDER } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
 import type { GatheredAgent } from "./gather.ts";
 import { DISTINCTIVE, plainText } from "./lineage-keys.ts";
@@ -85,7 +85,16 @@ export function shellsIn(
   );
   const byKey = new Map(agents.map((agent) => [agent.key, agent]));
   const homeOf = (agent: AgentKey) => byKey.get(agent)?.home ?? byKey.get(threadOf(agent))?.home ?? null;
-  const runs = [...called].map(([call, o]) => new ShellRun(o, call, returned.get(call), homeOf(o.speaker)));
+  const cwdOf = (agent: AgentKey) => byKey.get(agent)?.cwd ?? byKey.get(threadOf(agent))?.cwd ?? null;
+  const runs = [...called].map(([call, o]) => {
+    const { speaker } = o;
+    return new ShellRun(
+      { ...o, folders: inFolder(o.folders, cwdOf(speaker)) },
+      call,
+      returned.get(call),
+      homeOf(speaker),
+    );
+  });
   const threads = agents
     .filter(({ key }) => partsOf(key).agent === null && isFree(key))
     .sort((a, b) => a.began - b.began || (a.key < b.key ? -1 : 1));
@@ -102,6 +111,13 @@ export function shellsIn(
         byKey,
       ),
   };
+}
+
+/** The folders of a command, if that of its agent is known. */
+function inFolder(folders: readonly string[] | null, cwd: string | null): readonly string[] | null {
+  const isOwn = (folder: string) => folder === OWN_FOLDER || folder.startsWith(`${OWN_FOLDER}/`);
+  if (folders === null || !folders.some(isOwn)) return folders;
+  return cwd === null ? null : folders.map((folder) => (isOwn(folder) ? `${cwd}${folder.slice(1)}` : folder));
 }
 
 /** By call; the record of the product counts before that of a live source. */

@@ -1,6 +1,7 @@
 import type { LedgerNotice, SpawnAsked } from "../guard/ledger.ts";
 import type { LimitAction } from "../guard/limits.ts";
 import type { JsonObject } from "../tools/json.ts";
+import type { CommandLine, ShellVariables } from "./command-line.ts";
 import type { Provider } from "./provider.ts";
 
 /**
@@ -14,6 +15,10 @@ export interface Manifest extends Pick<Provider, "name" | "product" | "versions"
   readonly statusLine?: StatusLine;
   /** Adds the ids of an agent to a shell call of a hook's payload; omitted if its hooks cannot change calls. */
   shellHook?(): Promise<(payload: JsonObject) => JsonObject | null>;
+  /** How agents of other products start it with shell commands; omitted if unknown. */
+  readonly commandLine?: CommandLine;
+  /** What the environment of its shell commands tells; omitted if nothing. */
+  readonly shellVariables?: ShellVariables;
   load(): Promise<Provider>;
 }
 

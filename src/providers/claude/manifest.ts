@@ -12,5 +12,15 @@ export const claude: Manifest = {
   hookPayload,
   statusLine,
   shellHook: async () => (await import("./shell-hook.ts")).nameAgentIn,
+  commandLine: {
+    names: "claude @anthropic-ai/claude-code",
+    prints: "-p --print",
+    others:
+      "agents api-key auth auto-mode config doctor install mcp migrate-installer plugin plugins setup-token update upgrade",
+    continues: "-c --continue -r --resume --from-pr --teleport",
+    forks: "--fork-session",
+    id: "--session-id",
+  },
+  shellVariables: { thread: "CLAUDE_CODE_SESSION_ID", marks: "CLAUDECODE" },
   load: async () => (await import("./provider.ts")).provider,
 };

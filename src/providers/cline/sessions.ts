@@ -93,6 +93,7 @@ export class SessionRow implements Parser {
       ...(prompt === null ? {} : { prompt }),
       ...(version === null ? {} : { productVersion: version }),
     });
+    if (agent === null && cwd !== null) out.add({ type: "thread-began", thread: described.agent, cwd });
     // Without a title, the product repeats the prompt.
     if (agent === null && title !== null && title !== prompt)
       out.addOfFile({ type: "thread-titled", of: described.agent, title, rank: 1 });

@@ -15,6 +15,7 @@ import {
   printJson,
 } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
@@ -23,6 +24,7 @@ import { type OpenSpawn, readSpawn, readSpawnResult, type Speaker } from "./spaw
 
 const UNWRITTEN = "its messages and usage are unknown: Cline records them when a sub-agent ends";
 const NO_RECORD = /(?!)/g;
+const SHELL = "run_commands";
 
 /** `<session>.messages.json` or `<agent>.messages.json`: all messages, rewritten as a whole. */
 export class Transcript implements Parser {
@@ -30,6 +32,7 @@ export class Transcript implements Parser {
   readonly #agent: AgentKey;
   readonly #file: SourceFile;
   readonly #spawns = new Map<string, OpenSpawn>();
+  #shells = new ShellCalls();
   #drafts: EventDraft[] = [];
   #isRead = false;
 
@@ -50,6 +53,7 @@ export class Transcript implements Parser {
     this.#isRead = true;
     this.#drafts = [];
     this.#spawns.clear();
+    this.#shells = new ShellCalls();
     const { value, isRead, problems } = readJsonLine(record, this.#file.path, 0, NO_RECORD);
     const json = asObject(value);
     const out = new FindingsOf({ path: this.#file.path, line: 0, at: null, speaker: this.#agent, keys: [] });
@@ -129,6 +133,7 @@ export class Transcript implements Parser {
     for (const { id, text: words, isError } of results) {
       const spawn = this.#spawns.get(id);
       if (spawn !== undefined) readSpawnResult(out, spawn, words, isError);
+      this.#shells.returned(out, key.call(session, id), { text: words, at });
       this.#draft("toolResult", words, at, record, { name: null, id, input: null, isError });
     }
     // The first one of its own counts: a restored session begins with copies.
@@ -167,6 +172,7 @@ export class Transcript implements Parser {
     this.#draft("assistant", text, at, record, null, record);
     for (const { id, name, input } of calls) {
       statePlan(out, input);
+      if (name === SHELL) this.#shells.called(out, key.call(session, id), commandsIn(input), null, at);
       const spawn = readSpawn(out, this.#of, id, name, input);
       if (spawn !== null) this.#spawns.set(id, spawn);
       const shown = isTooDeep(input) ? null : input;
@@ -217,6 +223,12 @@ function readUsage(out: FindingsOf, metrics: JsonObject, info: JsonObject | null
     ended: true,
   });
 }
+
+/** Several commands, which run one after the other. */
+const commandsIn = (input: JsonObject) =>
+  asList(input.commands)
+    .flatMap((command) => asNonBlank(command) ?? commandIn(command, "command") ?? [])
+    .join("\n");
 
 const textIn = (blocks: readonly JsonObject[]) =>
   blocks.flatMap((block) => (block.type === "text" ? (asText(block.text) ?? []) : [])).join("\n");

@@ -1,8 +1,11 @@
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Parser, SourceFile } from "../../core/ports/provider.ts";
 import { decodeText } from "../../core/tools/json.ts";
-import { PARENT_VARIABLES, startersIn } from "../kit/launch/environment.ts";
+import { startersIn } from "../kit/launch/environment.ts";
 import * as key from "./keys.ts";
+
+/** All that is searched for in a snapshot. */
+const READ = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"];
 
 /**
  * `shell_snapshots/<thread>.<nanoseconds>.sh`: the environment of the process, written when it starts and removed on a
@@ -14,9 +17,7 @@ export function shellSnapshot(thread: string, startedAt: number, file: SourceFil
     push(record) {
       const out = new FindingsOf({ path: file.path, line: 0, at: startedAt, speaker, keys: [] });
       const { text } = decodeText(record);
-      const starters = startersIn(
-        Object.fromEntries(PARENT_VARIABLES.map(({ name }) => [name, variableIn(text, name)])),
-      );
+      const starters = startersIn(Object.fromEntries(READ.map((name) => [name, variableIn(text, name)])));
       // Products without such a variable start agents, too: none proves nothing.
       if (starters.length > 0) out.add({ type: "starter-seen", thread: speaker, starters });
       return out;

@@ -7,5 +7,14 @@ export const copilot: Manifest = {
   product: "Copilot CLI",
   versions: "1.0.64 to 1.0.102",
   docs: "docs/formats/copilot.md",
+  commandLine: {
+    names: "copilot @github/copilot",
+    prints: "-p --prompt",
+    others:
+      "app completion config help init instruction login logout lsp mcp memories plugin sandbox sessions skill update version --acp --connect",
+    continues: "--continue -r --resume",
+    id: "--session-id",
+  },
+  shellVariables: { marks: "COPILOT_CLI" },
   load: async () => (await import("./provider.ts")).provider,
 };

@@ -4,6 +4,7 @@ import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { type CopilotEvent, isKnown, readEvent, requestsIn, resultText, stateAfter } from "./event.ts";
 import * as key from "./keys.ts";
@@ -13,11 +14,14 @@ const RECORD_START = /\{"type":"[a-z_]+\.?[a-z_]*","data":/g;
 const OUTPUT_ONLY = "this version of the product does not record the input tokens of each response, only the output";
 /** The spawn tool. */
 const SPAWN_TOOL = "task";
+const SHELL = "bash";
 
 interface Memory {
   readonly introduced: readonly AgentKey[];
   readonly stated: readonly string[];
   readonly models: readonly (readonly [AgentKey, string])[];
+  readonly cwd: string | null;
+  readonly shells: ShellMemory;
 }
 
 /** `events.jsonl` of a session: all events of the session and its agents, each with the agent's id. */
@@ -29,6 +33,8 @@ export class Transcript implements Parser {
   readonly #stated: Set<string>;
   /** The model of each agent, as far as known. */
   readonly #models: Map<AgentKey, string>;
+  #cwd: string | null;
+  readonly #shells: ShellCalls;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   /** `marksProcess`: the session has a folder, in which a lock file marks its running process. */
@@ -41,10 +47,18 @@ export class Transcript implements Parser {
     this.#introduced = new Set(memory?.introduced);
     this.#stated = new Set(memory?.stated);
     this.#models = new Map(memory?.models);
+    this.#cwd = memory?.cwd ?? null;
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): Memory {
-    return { introduced: [...this.#introduced], stated: [...this.#stated], models: [...this.#models] };
+    return {
+      introduced: [...this.#introduced],
+      stated: [...this.#stated],
+      models: [...this.#models],
+      cwd: this.#cwd,
+      shells: this.#shells.save(),
+    };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -109,6 +123,7 @@ export class Transcript implements Parser {
         for (const call of compactionIn(event, this.#session)) this.#onOwnBehalf(out, call);
         return;
       case "tool.execution_complete":
+        this.#readShellResult(out, event);
         return this.#readFailedSpawn(out, event);
       case "subagent.started":
         return this.#began(out, event, speaker);
@@ -141,13 +156,16 @@ export class Transcript implements Parser {
     if (model !== null) this.#models.set(speaker, model);
   }
 
-  #surroundings(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
+  #surroundings(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
     const context = asObject(data.context);
     const [cwd, branch, productVersion] = [
       asNonBlank(context?.cwd),
       asNonBlank(context?.branch),
       asNonBlank(data.copilotVersion),
     ];
+    this.#cwd = cwd ?? this.#cwd;
+    if (type === "session.start" && cwd !== null && agent === key.thread(this.#session))
+      out.add({ type: "thread-began", thread: agent, cwd });
     const known = {
       ...(cwd === null ? {} : { cwd }),
       ...(branch === null ? {} : { branch }),
@@ -160,6 +178,11 @@ export class Transcript implements Parser {
       ...known,
       ...(this.#marksProcess ? { marksProcess: true as const } : {}),
     });
+  }
+
+  #readShellResult(out: FindingsOf, event: CopilotEvent) {
+    const id = asNonBlank(event.data.toolCallId);
+    if (id !== null) this.#shells.returned(out, key.call(this.#session, id), { text: resultText(event), at: event.at });
   }
 
   #readRecord(out: FindingsOf, event: CopilotEvent) {
@@ -232,6 +255,11 @@ export class Transcript implements Parser {
 
   #readSpawns(out: FindingsOf, event: CopilotEvent) {
     for (const { id, name, args } of requestsIn(event)) {
+      if (name === SHELL) {
+        const isBackground = args.mode === "async" || args.detach === true;
+        const call = key.call(this.#session, id);
+        this.#shells.called(out, call, commandIn(args, "command"), this.#cwd, event.at, isBackground);
+      }
       if (name !== SPAWN_TOOL || !this.#once(`spawn ${id}`)) continue;
       if (args.mode === "background") this.#once(`background ${id}`);
       out.add({

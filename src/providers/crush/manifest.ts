@@ -8,5 +8,12 @@ export const crush: Manifest = {
   versions: "0.96, from its sources, not verified",
   isUnverified: true,
   docs: "docs/formats/crush.md",
+  commandLine: {
+    names: "crush @charmland/crush",
+    runs: "run",
+    others: "completion dirs login logs models projects schema session update-providers",
+    continues: "-C --continue -s --session",
+    folder: "-c --cwd",
+  },
   load: async () => (await import("./provider.ts")).provider,
 };

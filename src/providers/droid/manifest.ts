@@ -9,5 +9,13 @@ export const droid: Manifest = {
   versions: "0.225",
   docs: "docs/formats/droid.md",
   hookPayload,
+  commandLine: {
+    names: "droid @factory/cli",
+    runs: "exec",
+    others: "mcp plugin update",
+    continues: "-s --session-id -r --resume",
+    forks: "--fork",
+    folder: "--cwd",
+  },
   load: async () => (await import("./provider.ts")).provider,
 };

@@ -3,6 +3,7 @@ import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
@@ -10,12 +11,16 @@ import * as key from "./keys.ts";
 import { firstLine, readNotice, readTask, readTaskResult, resumedIn, stateOf, TASK, taskIn } from "./tasks.ts";
 
 const RECORD_START = /\{"type":"/g;
+const SHELL = "Execute";
 
 interface Memory {
   readonly isIntroduced: boolean;
   readonly tasks: readonly string[];
   readonly lastAt: number | null;
   readonly error: string | null;
+  readonly cwd: string | null;
+  readonly isBegun: boolean;
+  readonly shells: ShellMemory;
 }
 
 /** `<session>.jsonl`: a session, which may be a child of another one. */
@@ -30,6 +35,10 @@ export class Transcript implements Parser {
   #lastAt: number | null;
   /** The last error that was shown to the user. */
   #error: string | null;
+  #cwd: string | null;
+  /** When and where it began was stated; true for children. */
+  #isBegun: boolean;
+  readonly #shells: ShellCalls;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, file: SourceFile, saved?: unknown) {
@@ -42,6 +51,9 @@ export class Transcript implements Parser {
     this.#tasks = new Set(memory?.tasks);
     this.#lastAt = memory?.lastAt ?? null;
     this.#error = memory?.error ?? null;
+    this.#cwd = memory?.cwd ?? null;
+    this.#isBegun = memory?.isBegun ?? false;
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): Memory {
@@ -50,6 +62,9 @@ export class Transcript implements Parser {
       tasks: [...this.#tasks],
       lastAt: this.#lastAt,
       error: this.#error,
+      cwd: this.#cwd,
+      isBegun: this.#isBegun,
+      shells: this.#shells.save(),
     };
   }
 
@@ -116,6 +131,8 @@ export class Transcript implements Parser {
     const parent = isFork ? null : asNonBlank(json.callingSessionId);
     const call = asNonBlank(json.callingToolUseId);
     if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.#agent, cwd });
+    this.#cwd = cwd;
+    this.#isBegun = parent !== null;
     if (parent === null) {
       if (title !== null)
         out.addOfFile({
@@ -150,6 +167,10 @@ export class Transcript implements Parser {
   }
 
   #readMessage(out: FindingsOf, json: JsonObject, keys: readonly RecordKey[], at: number | null, line: number) {
+    if (!this.#isBegun && this.#cwd !== null && at !== null) {
+      this.#isBegun = true;
+      out.add({ type: "thread-began", thread: this.#agent, cwd: this.#cwd });
+    }
     const message = asObject(json.message) ?? {};
     const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
     const blocks = asList(content)
@@ -185,8 +206,10 @@ export class Transcript implements Parser {
       results: results.map((one) => ({ call: key.call(this.#session, one.id), isError: one.isError })),
       message: results.length === 0 && !isContext && !isShown && !isNotice && text.trim() !== "",
     });
-    for (const one of results)
+    for (const one of results) {
       if (this.#tasks.delete(one.id)) readTaskResult(out, this.#session, one.id, one.text, one.isError);
+      this.#shells.returned(out, key.call(this.#session, one.id), { text: one.text, at });
+    }
     if (isShown) this.#error = asNonBlank(firstLine(text));
     const isPrompt = !isContext && !isShown && !isNotice && results.length === 0 && text.trim() !== "";
     const task = taskIn(text);
@@ -251,6 +274,11 @@ export class Transcript implements Parser {
     });
     for (const { id, name, input } of calls) {
       statePlan(out, input);
+      if (name === SHELL) {
+        const isBackground = input.fireAndForget === true;
+        const call = key.call(this.#session, id);
+        this.#shells.called(out, call, commandIn(input, "command"), this.#cwd, at, isBackground);
+      }
       if (name !== TASK) continue;
       if (resumedIn(input) === null) this.#tasks.add(id);
       readTask(out, this.#session, id, input);

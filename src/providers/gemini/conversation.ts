@@ -4,10 +4,13 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import type { GeminiFile } from "./locate.ts";
 import { MESSAGE_TYPES, type Message, readMessage, type ToolCall } from "./message.ts";
+
+const SHELL = "run_shell_command";
 
 interface Memory {
   readonly session: string | null;
@@ -17,6 +20,7 @@ interface Memory {
   readonly stated: readonly string[];
   readonly lastAt: number | null;
   readonly held: readonly (readonly [string, string])[];
+  readonly cwd: string | null;
 }
 
 /** Reads the messages of one agent's file, whatever its format. */
@@ -32,6 +36,7 @@ export class Conversation {
   #lastAt: number | null;
   /** Pairs of call and agent, held until the session, and so the agent's full id, is known. */
   #held: (readonly [string, string])[];
+  #cwd: string | null;
   drafts: EventDraft[] = [];
 
   constructor(of: GeminiFile, file: SourceFile, saved?: unknown) {
@@ -46,6 +51,7 @@ export class Conversation {
     this.#stated = new Set(memory?.stated);
     this.#lastAt = memory?.lastAt ?? null;
     this.#held = [...(memory?.held ?? [])];
+    this.#cwd = memory?.cwd ?? null;
   }
 
   save(): Memory {
@@ -57,6 +63,7 @@ export class Conversation {
       stated: [...this.#stated],
       lastAt: this.#lastAt,
       held: this.#held,
+      cwd: this.#cwd,
     };
   }
 
@@ -105,6 +112,7 @@ export class Conversation {
       asList(head.directories)
         .map(asNonBlank)
         .find((dir) => dir !== null) ?? null;
+    this.#cwd = cwd ?? this.#cwd;
     if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
     // Agents work in their session's folder, which only they name.
     const part = out.part({ speaker: this.speaker });
@@ -192,8 +200,18 @@ export class Conversation {
     for (const one of message.calls) {
       statePlan(out, one.args);
       if (one.spawn !== null) this.#spawn(out, one, one.spawn);
+      if (one.name === SHELL && one.isDone && this.#once(`shell ${one.id}`)) this.#shell(out, one, message.at);
     }
     if (message.type === "user") this.#prompt(out, message);
+  }
+
+  /** The call and its result are in one record, which is written when the command has ended. */
+  #shell(out: FindingsOf, { id, args, at, text }: ToolCall, calledAt: number | null) {
+    const shells = new ShellCalls();
+    const call = key.call(this.#scope, id);
+    const isBackground = args.is_background === true;
+    shells.called(out, call, commandIn(args, "command"), folderOf(this.#cwd, args), calledAt, isBackground);
+    shells.returned(out, call, { text, at });
   }
 
   #spawn(
@@ -236,7 +254,10 @@ export class Conversation {
   #prompt(out: FindingsOf, message: Message) {
     const agent = this.speaker;
     const cwd = message.isContext ? (/Workspace Directories:\**\s*\n\s*- (.+)/.exec(message.text)?.[1] ?? null) : null;
+    if (cwd !== null) this.#cwd = cwd;
     if (cwd !== null && this.#once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent, cwd });
+    if (!this.#isAgent && this.#cwd !== null && this.#once("began"))
+      out.add({ type: "thread-began", thread: agent, cwd: this.#cwd });
     if (message.isContext || message.results.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`))
       return;
     const task = this.#isAgent ? (WRAPPED.exec(message.text)?.[2] ?? message.text) : message.text;
@@ -346,6 +367,13 @@ export class Conversation {
     this.#stated.add(what);
     return isNew;
   }
+}
+
+/** A command runs in a folder below that of the session, if it names one. */
+function folderOf(cwd: string | null, args: JsonObject): string | null {
+  const folder = asNonBlank(args.dir_path) ?? asNonBlank(args.directory);
+  if (folder === null || folder === "." || folder.startsWith("/")) return folder === "." ? cwd : (folder ?? cwd);
+  return cwd === null ? null : `${cwd}/${folder.replace(/^\.\//, "")}`;
 }
 
 /** The product wraps the prompt of an agent into another text, such as `<objective>…</objective>`. */

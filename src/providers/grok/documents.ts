@@ -43,6 +43,7 @@ export const summary = (session: string, file: SourceFile) =>
       ...(cwd === null ? {} : { cwd }),
       ...(isChild ? { kind: "subagent" as const } : {}),
     });
+    if (cwd !== null && !isChild) out.addAt(asTime(json.created_at), { type: "thread-began", thread: agent, cwd });
     const title = asNonBlank(json.generated_title);
     if (title !== null && !isChild) out.add({ type: "thread-titled", of: agent, title, rank: 1 });
   });

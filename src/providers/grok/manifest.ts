@@ -9,5 +9,14 @@ export const grok: Manifest = {
   versions: "1.0",
   docs: "docs/formats/grok.md",
   hookPayload,
+  commandLine: {
+    names: "grok @xai-official/grok",
+    prints: "-p --prompt",
+    others: "agent completions export help login logout mcp models sessions update usage version",
+    continues: "-c --continue -r --resume",
+    forks: "--fork-session",
+    folder: "--cwd",
+  },
+  shellVariables: { thread: "GROK_SESSION_ID", isAgent: true },
   load: async () => (await import("./provider.ts")).provider,
 };

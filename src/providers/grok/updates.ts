@@ -4,17 +4,20 @@ import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { firstLine, isNotice, readEnd, readSpawn, readSpawned, readSpawnResult, SPAWN } from "./spawns.ts";
 
 const RECORD_START = /\{"timestamp":/g;
+const SHELL = "run_terminal_command";
 
 interface Memory {
   readonly isIntroduced: boolean;
   readonly response: string;
   readonly spawns: readonly string[];
+  readonly shells: ShellMemory;
 }
 
 /** `updates.jsonl`: the messages and tool calls of a session, with their times. */
@@ -27,6 +30,7 @@ export class Updates implements Parser {
   #response: string;
   /** Calls that spawn an agent and have no result yet. */
   readonly #spawns: Set<string>;
+  readonly #shells: ShellCalls;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, file: SourceFile, saved?: unknown) {
@@ -38,6 +42,7 @@ export class Updates implements Parser {
     this.#isIntroduced = memory?.isIntroduced ?? false;
     this.#response = memory?.response ?? "";
     this.#spawns = new Set(memory?.spawns);
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): Memory {
@@ -45,6 +50,7 @@ export class Updates implements Parser {
       isIntroduced: this.#isIntroduced,
       response: this.#response,
       spawns: [...this.#spawns],
+      shells: this.#shells.save(),
     };
   }
 
@@ -135,6 +141,10 @@ export class Updates implements Parser {
       this.#spawns.add(id);
       readSpawn(out, this.#session, id, input, promptId);
     }
+    if (name === SHELL) {
+      const isBackground = input.background === true || input.is_background === true;
+      this.#shells.called(out, call, commandIn(input, "command"), cwdIn(this.#file.path), base.at, isBackground);
+    }
     const tool = { name, call, input: isTooDeep(input) ? null : input, isError: false };
     return [{ ...base, kind: "toolCall", text: null, tool }];
   }
@@ -148,6 +158,7 @@ export class Updates implements Parser {
     const words = text !== "" ? text : (asText(output.text) ?? asText(output.output) ?? asText(output.message) ?? "");
     out.add({ ...RECORD, role: "user", state: "open", results: [{ call, isError }] });
     if (this.#spawns.delete(id)) readSpawnResult(out, this.#session, id, output, words);
+    this.#shells.returned(out, call, { text: words, at: base.at });
     return [{ ...base, kind: "toolResult", text: words, tool: { name: null, call, input: null, isError } }];
   }
 
@@ -170,6 +181,18 @@ interface Base {
   readonly at: number | null;
   readonly tool: null;
   readonly response: null;
+}
+
+/** `sessions/<encoded folder>/<session>/updates.jsonl`; null for the short form of a long path. */
+function cwdIn(path: string): string | null {
+  const folder = path.split(/[\\/]/).at(-3) ?? "";
+  try {
+    const cwd = decodeURIComponent(folder);
+    return cwd.startsWith("/") ? cwd : null;
+  } catch {
+    // Not an encoded path.
+    return null;
+  }
 }
 
 const waitsFor = (tool: string) => (tool === "ask_user_question" ? { waitsFor: "answer" } : {});

@@ -6,5 +6,7 @@ export const kilo: Manifest = {
   versions: "7.7",
   docs: "docs/formats/kilo.md",
   forkOf: "opencode",
+  commandLine: { names: "kilo kilocode @kilocode/cli" },
+  shellVariables: { marks: "KILO KILO_PID" },
   load: async () => (await import("./provider.ts")).provider,
 };

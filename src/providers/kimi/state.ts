@@ -20,7 +20,10 @@ export class State implements Parser {
     const at = asTime(json.createdAt);
     const out = new FindingsOf({ path: this.#file.path, line: 0, at, speaker: thread, keys: [] });
     const [cwd, title] = [asNonBlank(json.cwd), asNonBlank(json.title)];
-    if (cwd !== null) out.addOfFile({ type: "agent-described", agent: thread, cwd });
+    if (cwd !== null) {
+      out.addOfFile({ type: "agent-described", agent: thread, cwd });
+      if (at !== null) out.add({ type: "thread-began", thread, cwd });
+    }
     if (title !== null)
       out.addOfFile({ type: "thread-titled", of: thread, title, rank: json.isCustomTitle === true ? 0 : 1 });
     const source = asNonBlank(json.forkedFrom) ?? asNonBlank(asObject(json.custom)?.forkedFrom);

@@ -5,6 +5,7 @@ import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
@@ -14,6 +15,7 @@ import { firstLine, isSpawn, readEnd, readSpawn, readSpawned, readTask } from ".
 import { tokensOf } from "./tokens.ts";
 
 const RECORD_START = /\{"type":"/g;
+const SHELL = "Bash";
 /** Records that repeat others, and long ones that are not needed: recognised by their first bytes. */
 const SKIPPED = ['{"message":{', '{"type":"llm.tools_snapshot"', '{"type":"token_counting.'].map((text) =>
   new TextEncoder().encode(text),
@@ -29,6 +31,8 @@ interface Memory {
   readonly prompt: string | null;
   readonly known: readonly string[];
   readonly asked: readonly string[];
+  readonly cwd: string | null;
+  readonly shells: ShellMemory;
 }
 
 /** `agents/<agent>/wire.jsonl` of Kimi Code: one record per line, with its time. */
@@ -51,6 +55,8 @@ export class Wire implements Parser {
   readonly #known: Set<string>;
   /** Spawn calls that have not spawned yet. */
   readonly #asked: Set<string>;
+  #cwd: string | null;
+  readonly #shells: ShellCalls;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, id: string, file: SourceFile, saved?: unknown) {
@@ -69,6 +75,8 @@ export class Wire implements Parser {
     this.#prompt = memory?.prompt ?? null;
     this.#known = new Set(memory?.known);
     this.#asked = new Set(memory?.asked);
+    this.#cwd = memory?.cwd ?? null;
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): Memory {
@@ -82,6 +90,8 @@ export class Wire implements Parser {
       prompt: this.#prompt,
       known: [...this.#known],
       asked: [...this.#asked],
+      cwd: this.#cwd,
+      shells: this.#shells.save(),
     };
   }
 
@@ -134,6 +144,7 @@ export class Wire implements Parser {
       case "profile.bind": {
         const [cwd, profile] = [asNonBlank(asObject(json.environmentDisclosure)?.cwd), asNonBlank(json.profileName)];
         const isAgent = this.#id !== key.MAIN && profile !== null;
+        this.#cwd = cwd ?? this.#cwd;
         if (cwd !== null || isAgent)
           out.addOfFile({
             type: "agent-described",
@@ -278,6 +289,15 @@ export class Wire implements Parser {
     const [call, args] = [key.call(this.#session, id), asObject(event.args) ?? {}];
     out.add({ ...RECORD, role: "assistant", calls: [{ call, name, ...waitsFor(name) }], message: true });
     statePlan(out, args);
+    if (name === SHELL)
+      this.#shells.called(
+        out,
+        call,
+        commandIn(args, "command"),
+        asNonBlank(args.cwd) ?? this.#cwd,
+        at,
+        args.run_in_background === true,
+      );
     if (isSpawn(name)) {
       this.#asked.add(id);
       readSpawn(out, this.#session, id, name, args);
@@ -293,6 +313,7 @@ export class Wire implements Parser {
     const [call, isError] = [key.call(this.#session, id), result?.isError === true];
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
     const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
+    this.#shells.returned(out, call, { text, at });
     // Agents have no tool to spawn others, but models call it anyway.
     if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call, says: text });
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];

@@ -8,5 +8,7 @@ export const omp: Manifest = {
   versions: "18.2",
   docs: "docs/formats/omp.md",
   forkOf: "pi",
+  commandLine: { names: "omp @oh-my-pi/pi-coding-agent" },
+  shellVariables: { marks: "OMPCODE" },
   load: async () => (await import("./provider.ts")).provider,
 };

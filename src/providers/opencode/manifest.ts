@@ -5,5 +5,15 @@ export const opencode: Manifest = {
   product: "OpenCode",
   versions: "1.0 to 1.18: database, JSON files (before 1.2), `opencode export`",
   docs: "docs/formats/opencode.md",
+  commandLine: {
+    names: "opencode opencode-ai",
+    runs: "run",
+    others:
+      "acp agent attach auth completion db debug export github import login logout mcp models pr providers serve session stats uninstall upgrade web",
+    continues: "-c --continue -s --session",
+    forks: "--fork",
+    folder: "--dir",
+  },
+  shellVariables: { marks: "OPENCODE OPENCODE_PID" },
   load: async () => (await import("./provider.ts")).provider,
 };

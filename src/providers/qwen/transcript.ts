@@ -5,6 +5,7 @@ import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core
 import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { callsIn, responsesIn, textIn, thoughtsIn } from "../kit/gemini-parts.ts";
+import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
@@ -15,6 +16,7 @@ import { ownResponseIn, readTelemetry } from "./telemetry.ts";
 import { tokensOf } from "./tokens.ts";
 
 const RECORD_START = /\{"uuid":/g;
+const SHELL = "run_shell_command";
 
 interface Memory {
   readonly isIntroduced: boolean;
@@ -22,6 +24,8 @@ interface Memory {
   readonly spawns: readonly string[];
   readonly forkedFrom: string | null;
   readonly apiId: string | null;
+  readonly isBegun: boolean;
+  readonly shells: ShellMemory;
 }
 
 /** A session (`chats/<session>.jsonl`) or one of its agents (`subagents/<session>/agent-<id>.jsonl`). */
@@ -36,6 +40,9 @@ export class Transcript implements Parser {
   #forkedFrom: string | null;
   /** The API's id of the response that was received last. */
   #apiId: string | null;
+  /** When and where it began was stated. */
+  #isBegun: boolean;
+  readonly #shells: ShellCalls;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(of: Exclude<QwenFile, { is: "meta" }>, file: SourceFile, saved?: unknown) {
@@ -49,6 +56,8 @@ export class Transcript implements Parser {
     this.#spawns = new Set(memory?.spawns);
     this.#forkedFrom = memory?.forkedFrom ?? null;
     this.#apiId = memory?.apiId ?? null;
+    this.#isBegun = memory?.isBegun ?? false;
+    this.#shells = new ShellCalls(memory?.shells);
   }
 
   save(): Memory {
@@ -58,6 +67,8 @@ export class Transcript implements Parser {
       spawns: [...this.#spawns],
       forkedFrom: this.#forkedFrom,
       apiId: this.#apiId,
+      isBegun: this.#isBegun,
+      shells: this.#shells.save(),
     };
   }
 
@@ -89,8 +100,16 @@ export class Transcript implements Parser {
     this.#introduce(out, json);
     const copied = asObject(json.forkedFrom);
     if (copied !== null) this.#fork(out, asNonBlank(copied.sessionId));
-    else this.#last = { line, drafts: this.#read(out, json, uuid, line) };
+    else this.#begin(out, json);
+    if (copied === null) this.#last = { line, drafts: this.#read(out, json, uuid, line) };
     return out;
+  }
+
+  #begin(out: FindingsOf, json: JsonObject) {
+    const cwd = asNonBlank(json.cwd);
+    if (this.#isBegun || this.#of.is === "agent" || cwd === null) return;
+    this.#isBegun = true;
+    out.add({ type: "thread-began", thread: this.#agent, cwd });
   }
 
   /** Marked copies of another session's records, at the beginning of a forked one. */
@@ -190,6 +209,15 @@ export class Transcript implements Parser {
     }
     for (const { id, name, args } of calls) {
       statePlan(out, args);
+      if (name === SHELL)
+        this.#shells.called(
+          out,
+          key.call(session, id),
+          commandIn(args, "command"),
+          asNonBlank(asObject(args)?.directory) ?? asNonBlank(json.cwd),
+          asTime(json.timestamp),
+          asObject(args)?.is_background === true,
+        );
       if (!isSpawn(name, args)) continue;
       this.#spawns.add(id);
       readSpawn(out, session, id, name, args);
@@ -220,7 +248,10 @@ export class Transcript implements Parser {
       state: "open",
       results: results.map(({ id, isError }) => ({ call: key.call(session, id), isError })),
     });
-    for (const { id, text } of results) if (this.#spawns.delete(id)) readSpawnResult(out, session, id, text, outcome);
+    for (const { id, text } of results) {
+      if (this.#spawns.delete(id)) readSpawnResult(out, session, id, text, outcome);
+      this.#shells.returned(out, key.call(session, id), { text, at: asTime(json.timestamp) });
+    }
     return results.map(({ id, text, isError }) => ({
       ...this.#draft(json, uuid, "toolResult", text),
       tool: { name: null, call: key.call(session, id), input: null, isError },

@@ -1,22 +1,11 @@
 import { type AgentKey, agentKey, type CallKey, callKey, threadKey } from "../../../core/facts/ids.ts";
 import type { Starter } from "../../../core/facts/observation.ts";
+import type { Manifest } from "../../../core/ports/manifest.ts";
+import * as products from "../../index.ts";
 
-/** A variable that a product sets in the environment of its shell commands. */
-interface ParentVariable {
-  readonly name: string;
-  readonly provider: string;
-  /** Its value is the agent itself; otherwise the top-level thread of the agent. */
-  readonly exact: boolean;
-}
+type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Claude Code since 2.1, the same in all agents of a session; Codex since 0.107. */
-export const PARENT_VARIABLES: readonly ParentVariable[] = [
-  { name: "CLAUDE_CODE_SESSION_ID", provider: "claude", exact: false },
-  { name: "CODEX_THREAD_ID", provider: "codex", exact: true },
-];
-
-/** Since Codex 0.166. */
-const CODEX_CALL = "CODEX_TOOL_CALL_ID";
+const MANIFESTS: readonly Manifest[] = Object.values(products);
 
 /** Set by the optional hook of retinue, for products that do not name the agent themselves. */
 export const HOOK_VARIABLES = {
@@ -27,51 +16,46 @@ export const HOOK_VARIABLES = {
 
 /** All variables that are read from the environment of a process. Others may be secrets. */
 export const STARTER_VARIABLES: readonly string[] = [
-  ...PARENT_VARIABLES.map(({ name }) => name),
-  CODEX_CALL,
+  ...MANIFESTS.flatMap(({ shellVariables: of }) =>
+    [of?.thread, of?.agent, of?.call].filter((name) => name !== undefined),
+  ),
   ...Object.values(HOOK_VARIABLES),
 ];
 
-/** Variables that show that an agent is above a process, without naming it. */
+/** Variables that show that an agent is above a process, without naming it. The first two are used by several products. */
 export const AGENT_MARKERS: readonly string[] = [
-  "CLAUDECODE",
-  "CODEX_CI",
-  "OPENCODE",
-  "KILO",
   "AGENT",
   "AI_AGENT",
-  "GEMINI_CLI",
-  "QWEN_CODE",
-  "COPILOT_CLI",
-  "PI_CODING_AGENT",
+  ...MANIFESTS.flatMap(({ shellVariables }) => shellVariables?.marks?.split(" ") ?? []),
 ];
 
 const ID = /^[\w.:-]{6,100}$/;
+const UUID = /^[\dA-Fa-f]{8}-[\dA-Fa-f-]{27}$/;
 
 /** The agents that an environment names. */
-export function startersIn(env: Readonly<Record<string, string | undefined>>): readonly Starter[] {
-  const found = PARENT_VARIABLES.flatMap(({ name, provider, exact }): Starter[] => {
-    const id = env[name];
-    if (id === undefined || !ID.test(id)) return [];
-    const call = provider === "codex" ? env[CODEX_CALL] : undefined;
-    return [
-      {
-        agent: threadKey(provider, id.toLowerCase()),
-        exact,
-        call: call === undefined || !ID.test(call) ? null : callKey(provider, `${id.toLowerCase()}/${call}`),
-        says: `has the environment variable ${name}, which names ${id}`,
-      },
-    ];
-  });
+export function startersIn(env: Environment): readonly Starter[] {
+  const found = MANIFESTS.flatMap((manifest) => starterOf(manifest, env) ?? []);
   const hooked = hookStarter(env);
   // The hook names the agent of the same session more exactly.
   return hooked === null ? found : [...found.filter(({ agent }) => !isThreadOf(agent, hooked.agent)), hooked];
 }
 
+function starterOf({ name: provider, shellVariables: of }: Manifest, env: Environment): Starter | null {
+  const thread = of?.thread === undefined ? undefined : env[of.thread]?.replace(UUID, (id) => id.toLowerCase());
+  if (of?.thread === undefined || thread === undefined || !ID.test(thread)) return null;
+  const [agent, call] = [of.agent, of.call].map((name) => (name === undefined ? undefined : env[name]));
+  return {
+    agent: agent !== undefined && ID.test(agent) ? agentKey(provider, thread, agent) : threadKey(provider, thread),
+    exact: of.isAgent === true || agent !== undefined,
+    call: call === undefined || !ID.test(call) ? null : callKey(provider, `${thread}/${call}`),
+    says: `has the environment variable ${of.thread}, which names ${thread}`,
+  };
+}
+
 const isThreadOf = (thread: AgentKey, agent: AgentKey) => agent === thread || agent.startsWith(`${thread}/`);
 
 /** The hook writes `<provider>:<thread>`, the agent's id or nothing, and the id of the call. */
-function hookStarter(env: Readonly<Record<string, string | undefined>>): Starter | null {
+function hookStarter(env: Environment): Starter | null {
   const [provider = "", thread = ""] = (env[HOOK_VARIABLES.thread] ?? "").split(":");
   const [agent = "", call = ""] = [env[HOOK_VARIABLES.agent], env[HOOK_VARIABLES.call]];
   if (!ID.test(thread) || !/^[a-z]+$/.test(provider)) return null;

@@ -1,4 +1,4 @@
-import { NAMES_PRODUCT, type ProductCommand, productOf, startIn } from "./products.ts";
+import { isHeadless, NAMES_PRODUCT, type ProductCommand, productOf, startIn } from "./products.ts";
 import { literal, type SimpleCommand, simpleCommands, type Word } from "./shell-script.ts";
 
 /** A start of an agent's product in a shell command. */
@@ -126,7 +126,7 @@ class Found implements Launches {
     const start = startIn(product, args);
     if (start === null || this.launches.length >= MAX_LAUNCHES) return;
     const plain = args.filter((word) => literal(word)?.startsWith("-") !== true);
-    const folder = folderOption(args);
+    const folder = folderOption(product, args);
     if (folder !== undefined) this.#enter(folder);
     this.launches.push({
       provider: product.provider,
@@ -139,8 +139,7 @@ class Found implements Launches {
       id: start.id,
       times,
       background,
-      headless:
-        product.runs !== null ? plain.some((word) => product.runs?.has(literal(word) ?? "")) : args.some(isPrint),
+      headless: isHeadless(product, args),
     });
   }
 
@@ -182,8 +181,6 @@ class Found implements Launches {
   }
 }
 
-const isPrint = (word: Word) => ["-p", "--print", "--prompt", "-n"].includes(literal(word)?.split("=", 1)[0] ?? "");
-
 /** A word of which nothing is known. */
 const isOpen = (word: Word) => word.length > 1 && word.join("").trim().length < 3;
 
@@ -193,10 +190,10 @@ const joined = (plain: readonly Word[]): readonly Word[] => {
   return texts.length < 2 || texts.includes(null) ? [] : [[texts.join(" ")], [plain.map(literal).join(" ")]];
 };
 
-function folderOption(args: readonly Word[]): Word | undefined {
-  const at = args.findIndex((word) => ["-C", "--cd", "--cwd", "--dir"].includes(literal(word) ?? ""));
+function folderOption({ folder }: ProductCommand, args: readonly Word[]): Word | undefined {
+  const at = args.findIndex((word) => folder.has(literal(word) ?? ""));
   if (at >= 0) return args[at + 1];
-  const given = args.find((word) => /^--(?:cd|cwd|dir)=/.test(word[0] ?? ""));
+  const given = args.find(([first = ""]) => first.includes("=") && folder.has(first.split("=", 1)[0] ?? ""));
   return given === undefined ? undefined : [(given[0] ?? "").replace(/^[^=]*=/, ""), ...given.slice(1)];
 }
 

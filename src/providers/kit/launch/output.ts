@@ -1,5 +1,5 @@
 /** Output formats in which products name their own thread. An id within the text of another one is escaped. */
-const IN_JSON = /(?<![\\\w])"(?:session_?id|sessionID|thread_id)"\s*:\s*"([\w-]{8,80})"/g;
+const IN_JSON = /(?<![\\\w])"(?:session_?id|session(?:ID|Id)|thread_id)"\s*:\s*"([\w-]{8,80})"/g;
 /** The header of Codex. */
 const IN_HEADER = /^(?:session|thread)[ _]id:\s*([\w-]{8,80})\s*$/gim;
 /** The first line of Pi. */

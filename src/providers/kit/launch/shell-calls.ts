@@ -1,5 +1,5 @@
 import { type CallKey, threadKey } from "../../../core/facts/ids.ts";
-import type { Launch, ShellCalled, ShellReturned } from "../../../core/facts/observation.ts";
+import { type Launch, OWN_FOLDER, type ShellCalled, type ShellReturned } from "../../../core/facts/observation.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText } from "../../../core/tools/json.ts";
 import { launchesIn } from "./launches.ts";
@@ -57,7 +57,7 @@ export class ShellCalls {
     background = false,
   ): void {
     if (command === null) return;
-    const found = launchesIn(command, cwd);
+    const found = launchesIn(command, cwd ?? OWN_FOLDER);
     const { launches, folders } = found;
     const isScript = launches.length === 0;
     if (isScript && !found.wraps) return;

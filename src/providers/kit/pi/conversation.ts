@@ -2,8 +2,9 @@ import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
 import type { ModelCalled } from "../../../core/facts/observation.ts";
 import { fingerprintOf } from "../../../core/facts/usage.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
-import { isTooDeep, type JsonObject } from "../../../core/tools/json.ts";
+import { asNonBlank, isTooDeep, type JsonObject } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
+import { commandIn, ShellCalls } from "../launch/shell-calls.ts";
 import { type Keys, partOf } from "./keys.ts";
 import { type Message, readMessage, type ToolCall, type ToolResult, type Used } from "./message.ts";
 
@@ -21,10 +22,16 @@ export interface StateAfter extends Pick<Message, "state" | "text"> {
   readonly error?: string;
 }
 
+/** The shell tool, as the products name it. */
+const SHELLS = new Set(["bash", "Bash"]);
+
 /** Reads the messages of a session. Products differ in how they spawn agents. */
 export abstract class Conversation {
   protected readonly key: Keys;
   session: string;
+  /** The folder of the session, if known. */
+  cwd: string | null = null;
+  shells = new ShellCalls();
   drafts: EventDraft[] = [];
 
   constructor(key: Keys, session: string) {
@@ -79,9 +86,28 @@ export abstract class Conversation {
       });
     if (message.used !== null && (resultOf === null || !this.isOfAgents(resultOf)))
       this.onOwnBehalf(out, message.used, context, "", "");
-    for (const call of message.calls) this.called(part, call, context);
-    if (resultOf !== null) this.returned(part, message, resultOf, context);
+    for (const call of message.calls) {
+      this.called(part, call, context);
+      if (SHELLS.has(call.name)) this.#runs(part, call, context.at);
+    }
+    if (resultOf !== null) {
+      this.returned(part, message, resultOf, context);
+      const of = this.key.call(this.session, resultOf.call);
+      this.shells.returned(part, of, { text: message.text, at: context.at });
+    }
     this.#addDrafts(message, context, keys, response);
+  }
+
+  #runs(out: FindingsOf, { id, args }: ToolCall, at: number | null) {
+    const isBackground = args.run_in_background === true || args.async === true;
+    this.shells.called(
+      out,
+      this.key.call(this.session, id),
+      commandIn(args, "command"),
+      folderIn(args) ?? this.cwd,
+      at,
+      isBackground,
+    );
   }
 
   /** The state of the agent after a message, and its response if that is final. */
@@ -140,6 +166,11 @@ export abstract class Conversation {
       });
   }
 }
+
+const folderIn = (args: JsonObject) => {
+  const folder = asNonBlank(args.cwd);
+  return folder?.startsWith("/") === true ? folder : null;
+};
 
 const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
   ["user", "user"],

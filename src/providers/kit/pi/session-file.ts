@@ -1,8 +1,9 @@
-import type { AgentKey } from "../../../core/facts/ids.ts";
+import { type AgentKey, partsOf } from "../../../core/facts/ids.ts";
 import { FindingsOf } from "../../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
+import { ShellCalls, type ShellMemory } from "../launch/shell-calls.ts";
 import { readJsonLine } from "../lines.ts";
 import type { Context, Conversation } from "./conversation.ts";
 import type { Keys } from "./keys.ts";
@@ -18,6 +19,8 @@ interface Memory {
   readonly model: string;
   readonly introduced: boolean;
   readonly conversation: unknown;
+  readonly cwd: string | null;
+  readonly shells: ShellMemory;
 }
 
 /**
@@ -53,6 +56,8 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     this.#model = memory?.model ?? "";
     this.#introduced = memory?.introduced ?? false;
     this.conversation = open(this.session ?? "", memory?.conversation);
+    this.conversation.cwd = memory?.cwd ?? null;
+    this.conversation.shells = new ShellCalls(memory?.shells);
   }
 
   /** The agent whose file this is. */
@@ -75,6 +80,8 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
       model: this.#model,
       introduced: this.#introduced,
       conversation: this.conversation.save(),
+      cwd: this.conversation.cwd,
+      shells: this.conversation.shells.save(),
     };
   }
 
@@ -138,7 +145,10 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     switch (json.type) {
       case "session": {
         const cwd = asNonBlank(json.cwd);
-        if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });
+        if (cwd === null) return;
+        this.conversation.cwd = cwd;
+        out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });
+        if (partsOf(this.speaker).agent === null) out.add({ type: "thread-began", thread: this.speaker, cwd });
         return;
       }
       case "message": {
