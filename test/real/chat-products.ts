@@ -16,6 +16,8 @@ export interface ChatProduct {
   /** A harmless tool. */
   work: Tool;
   nests: boolean;
+  /** Its program, its shell tool, and a command line with which it starts itself. */
+  shell: { program: string; run(command: string): Tool; line(prompt: string): string };
   /** The tool with which an agent ends; omitted if it ends with a response. */
   end?(text: string): Tool;
 }
@@ -79,6 +81,11 @@ const kilo: ChatProduct = {
   spawn: (script) => ({ name: "task", args: { ...task(script), subagent_type: "general" } }),
   work: { name: "bash", args: { command: "ls", description: "list" } },
   nests: true,
+  shell: {
+    program: "kilo",
+    run: (command) => ({ name: "bash", args: { command, description: "Ask" } }),
+    line: (prompt) => `kilo run --auto "${prompt}"`,
+  },
 };
 
 const qwen: ChatProduct = {
@@ -109,6 +116,11 @@ const qwen: ChatProduct = {
   }),
   work: { name: "glob", args: { pattern: "*.txt" } },
   nests: true,
+  shell: {
+    program: "qwen",
+    run: (command) => ({ name: "run_shell_command", args: { command, is_background: false, description: "Ask" } }),
+    line: (prompt) => `qwen --approval-mode yolo -p "${prompt}"`,
+  },
 };
 
 const kimi: ChatProduct = {
@@ -139,6 +151,11 @@ const kimi: ChatProduct = {
   spawn: (script) => ({ name: "Agent", args: { ...task(script), subagent_type: "coder" } }),
   work: { name: "Bash", args: { command: "ls", description: "list" } },
   nests: false,
+  shell: {
+    program: "kimi",
+    run: (command) => ({ name: "Bash", args: { command, description: "Ask" } }),
+    line: (prompt) => `kimi -p "${prompt}"`,
+  },
 };
 
 const droid: ChatProduct = {
@@ -182,6 +199,14 @@ const droid: ChatProduct = {
   spawn: (script) => ({ name: "Task", args: { ...task(script), subagent_type: "worker", await: true } }),
   work: { name: "LS", args: { directory_path: "." } },
   nests: false,
+  shell: {
+    program: "droid",
+    run: (command) => ({
+      name: "Execute",
+      args: { command, timeout: 60, riskLevel: "low", riskLevelReason: "It only reads." },
+    }),
+    line: (prompt) => `droid exec --skip-permissions-unsafe -m custom:Mock-0 "${prompt}"`,
+  },
 };
 
 const cline: ChatProduct = {
@@ -213,6 +238,11 @@ const cline: ChatProduct = {
   }),
   work: { name: "run_commands", args: { commands: ["ls"] } },
   nests: true,
+  shell: {
+    program: "cline",
+    run: (command) => ({ name: "run_commands", args: { commands: [command] } }),
+    line: (prompt) => `cline "${prompt}"`,
+  },
 };
 
 const grok: ChatProduct = {
@@ -248,6 +278,11 @@ const grok: ChatProduct = {
   spawn: (script) => ({ name: "spawn_subagent", args: { ...task(script), background: false } }),
   work: { name: "list_dir", args: { target_directory: "." } },
   nests: true,
+  shell: {
+    program: "grok",
+    run: (command) => ({ name: "run_terminal_command", args: { command, description: "Ask" } }),
+    line: (prompt) => `grok -m mock --sandbox off --always-approve -p "${prompt}"`,
+  },
 };
 
 const omp: ChatProduct = {
@@ -291,6 +326,11 @@ const omp: ChatProduct = {
   work: { name: "bash", args: { command: "ls" } },
   nests: true,
   end: (text) => ({ name: "yield", args: { data: { text } } }),
+  shell: {
+    program: "omp",
+    run: (command) => ({ name: "bash", args: { command } }),
+    line: (prompt) => `omp --model mock/mock-1 --no-title -p "${prompt}"`,
+  },
 };
 
 export const CHAT_PRODUCTS: readonly ChatProduct[] = [kilo, qwen, kimi, droid, cline, grok, omp];

@@ -22,6 +22,8 @@ export interface RealProduct {
   /** How an agent returns its result. */
   report(text: string): Block;
   nests: boolean;
+  /** Its program, its shell tool, and a command line with which it starts itself. */
+  shell: { program: string; run(command: string): Block; line(prompt: string): string };
   /** Records the lifetime of cache writes. */
   tellsHours: boolean;
   /** Writes process files, so that the end of a process is detected at once. */
@@ -93,6 +95,11 @@ const gemini: RealProduct = {
     scripts.map((script) => ({ tool: "invoke_agent", input: { agent_name: "generalist", prompt: task(script) } })),
   work: { tool: "list_directory", input: { dir_path: "." } },
   report: (text) => ({ tool: "complete_task", input: { result: { response: text } } }),
+  shell: {
+    program: "gemini",
+    run: (command) => ({ tool: "run_shell_command", input: { command, description: "Ask" } }),
+    line: (prompt) => `gemini -m gemini-2.5-pro --approval-mode yolo --skip-trust -p "${prompt}"`,
+  },
   nests: false,
   tellsHours: true,
   marksProcess: false,
@@ -135,6 +142,11 @@ const copilot: RealProduct = {
       },
     })),
   work: { tool: "bash", input: { command: "echo work", description: "Runs it" } },
+  shell: {
+    program: "copilot",
+    run: (command) => ({ tool: "bash", input: { command, description: "Ask", mode: "sync", initial_wait: 60 } }),
+    line: (prompt) => `copilot -p "${prompt}" --allow-all-tools`,
+  },
   report: (text) => ({ text }),
   nests: true,
   tellsHours: false,
@@ -186,6 +198,11 @@ const piOf = (extension: "example" | "tintinweb"): RealProduct => ({
             : { tool: "subagent", input: { tasks: scripts.map((script) => ({ agent: "boss", task: task(script) })) } },
         ],
   work: { tool: "bash", input: { command: "echo work" } },
+  shell: {
+    program: "pi",
+    run: (command) => ({ tool: "bash", input: { command } }),
+    line: (prompt) => `pi -p "${prompt}"`,
+  },
   report: (text) => ({ text }),
   nests: extension === "example",
   tellsHours: true,

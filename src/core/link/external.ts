@@ -149,11 +149,7 @@ const CLOCK_MS = 1_000;
 function* namedInCommandOrOutput({ runs, threads }: Shells, decided: ReadonlySet<AgentKey>) {
   const byKey = new Map(threads.map((thread) => [thread.key, thread]));
   const found: { readonly run: ShellRun; readonly child: StartedThread; readonly rule: StartRule }[] = [];
-  for (const run of runs)
-    for (const { key, rule } of run.named()) {
-      const child = byKey.get(key);
-      if (child !== undefined && run.fitsInTime(child)) found.push({ run, child, rule });
-    }
+  for (const run of runs) for (const one of run.named(byKey)) found.push({ run, ...one });
   for (const [child, all] of Map.groupBy(found, (one) => one.child)) {
     // The output of a command contains that of the commands below it.
     const inner = all.filter((one) => !all.some((other) => other !== one && one.run.isAround(other.run, byKey)));

@@ -95,6 +95,7 @@ export function shellsIn(
       homeOf(speaker),
     );
   });
+  for (const run of runs) run.leaveOut((thread) => byKey.has(thread));
   const threads = agents
     .filter(({ key }) => partsOf(key).agent === null && isFree(key))
     .sort((a, b) => a.began - b.began || (a.key < b.key ? -1 : 1));
@@ -147,9 +148,16 @@ function withoutOuter(
 /** How long after its call a command in the background may start an agent; longer if it waits first. */
 const BACKGROUND_MS = 30_000;
 const DELAYED_MS = 600_000;
+/** The same for a command without a result, which may still run or was killed. */
+const UNRETURNED_MS = 3_600_000;
 /** The end of an answer that must be in the output. */
 const ANSWER_CHARS = 160;
 const MAX_TIMES = 32;
+
+export interface NamedThread {
+  readonly child: StartedThread;
+  readonly rule: "command names it" | "printed id";
+}
 
 /** One shell command of an agent, from its call to its result. */
 export class ShellRun {
@@ -192,20 +200,33 @@ export class ShellRun {
     return `${JSON.stringify(command.length > 60 ? `${command.slice(0, 60)}…` : command)} (call ${nativeCall(this.call)})`;
   }
 
-  /** Threads that the command or its output names, as far as it started that many. */
-  named(): readonly { readonly key: AgentKey; readonly rule: "command names it" | "printed id" }[] {
+  /** The threads that the command or its output names, of those that it may have started. */
+  named(threads: ReadonlyMap<AgentKey, StartedThread>): readonly NamedThread[] {
+    const fits = (key: AgentKey) => {
+      const child = threads.get(key);
+      return child !== undefined && this.fitsInTime(child) ? [child] : [];
+    };
     const inCommand = this.#called.launches.flatMap(({ thread }) => thread ?? []);
     const printed = [...Map.groupBy(this.#returned?.printed ?? [], (key) => partsOf(key).provider)].flatMap(
       ([provider, keys]) => {
         const starts = this.#called.launches.filter((launch) => launch.provider === provider);
         const most = starts.reduce((sum, { times }) => sum + (times ?? MAX_TIMES), 0);
-        return keys.filter((key) => !inCommand.includes(key)).slice(0, most);
+        const children = keys.filter((key) => !inCommand.includes(key)).flatMap(fits);
+        const asked = children.filter(({ prompt }) => starts.some((launch) => promptFit(launch, prompt) !== null));
+        // Other ids may be among the output: a thread with another prompt counts only if there is no better one.
+        const better = asked.length > 0 ? asked : children;
+        return better.length > most ? [] : better;
       },
     );
     return [
-      ...inCommand.map((key) => ({ key, rule: "command names it" as const })),
-      ...printed.map((key) => ({ key, rule: "printed id" as const })),
+      ...inCommand.flatMap(fits).map((child) => ({ child, rule: "command names it" as const })),
+      ...printed.map((child) => ({ child, rule: "printed id" as const })),
     ];
+  }
+
+  /** Its output names threads that are not known here: these starts belong to no other thread. */
+  leaveOut(isKnown: (thread: AgentKey) => boolean): void {
+    for (const key of this.#returned?.printed ?? []) if (!isKnown(key)) this.#take(partsOf(key).provider, null);
   }
 
   /** Whether the thread began after the call, and before the result if nothing continues in the background. */
@@ -220,7 +241,7 @@ export class ShellRun {
       return false;
     const background = launch?.background ?? this.#called.background === true;
     if (!background && this.ends !== null) return child.began <= this.ends;
-    if (this.#returned?.at == null) return true;
+    if (this.#returned?.at == null) return child.began <= this.at + UNRETURNED_MS;
     const delay = this.#called.delayed === true ? DELAYED_MS : BACKGROUND_MS;
     return background || this.#returned.continues === true ? child.began <= this.#returned.at + delay : true;
   }
@@ -233,8 +254,12 @@ export class ShellRun {
 
   /** One of the starts of the command has found its thread. */
   take(child: StartedThread): void {
-    const fits = this.#left.filter(({ launch }) => launch.provider === partsOf(child.key).provider);
-    const taken = fits.find(({ launch }) => promptFit(launch, child.prompt) === "literal") ?? fits[0];
+    this.#take(partsOf(child.key).provider, child.prompt);
+  }
+
+  #take(provider: string, prompt: string | null) {
+    const fits = this.#left.filter(({ launch }) => launch.provider === provider);
+    const taken = fits.find(({ launch }) => promptFit(launch, prompt) === "literal") ?? fits[0];
     this.#left = this.#left.flatMap((one) =>
       one !== taken ? [one] : one.times > 1 ? [{ ...one, times: one.times - 1 }] : [],
     );
@@ -266,6 +291,7 @@ export class ShellRun {
   #fit(launch: Launch, child: StartedThread): Fit | null {
     if (launch.provider !== partsOf(child.key).provider || !this.fitsInTime(child, launch)) return null;
     if (launch.headless && child.interactive === true) return null;
+    if (launch.thread !== null && launch.thread !== child.key) return null;
     if (!launch.background && this.ends !== null && child.lastAt > this.ends) return null;
     const prompt = promptFit(launch, child.prompt);
     if (prompt === null) return null;
@@ -319,6 +345,6 @@ function matches(pieces: readonly string[], prompt: string): boolean {
     if (found < 0) return false;
     at = found + piece.length;
   }
-  // A short word such as `exec` may be part of any prompt.
-  return literal.length >= DISTINCTIVE || literal.length * 2 >= prompt.length;
+  // A single word, such as `exec` or a path, may be part of any prompt.
+  return (literal.length >= DISTINCTIVE && /\s/.test(literal.trim())) || literal.length * 2 >= prompt.length;
 }

@@ -17,6 +17,8 @@ interface Origin {
   readonly ownWork: string | null;
 }
 
+const INTERACTIVE: ReadonlySet<unknown> = new Set(["cli", "vscode"]);
+
 /** `session_meta`: the first line of a file. */
 export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: SourceFile): Origin {
   const agent = key.thread(id);
@@ -46,7 +48,12 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
   });
   const cwd = asNonBlank(meta.cwd);
   if (parent === null && cwd !== null)
-    out.add({ type: "thread-began", thread: agent, cwd, ...(meta.source === "cli" ? { interactive: true } : {}) });
+    out.add({
+      type: "thread-began",
+      thread: agent,
+      cwd,
+      ...(INTERACTIVE.has(meta.source) ? { interactive: true } : {}),
+    });
   if (parent === null || parent === id) return origin;
   const says = `the first line of its file names thread ${parent} as its parent`;
   out.add({

@@ -59,10 +59,13 @@ const PREFIXES = new Map<string, number>(
     nice: 0,
     nohup: 0,
     setsid: 0,
+    "dbus-run-session": 0,
     stdbuf: 0,
     strace: 0,
+    "systemd-run": 0,
     time: 0,
     unbuffer: 0,
+    "xvfb-run": 0,
     flock: 1,
     timeout: 1,
     gtimeout: 1,
@@ -70,7 +73,9 @@ const PREFIXES = new Map<string, number>(
 );
 /** Their options that take a value. */
 const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
-const SHELLS = new Set(["bash", "sh", "zsh", "dash", "ksh", "fish"]);
+const DETACHES = new Set(["setsid", "systemd-run"]);
+/** `script` runs its command in a terminal of its own. */
+const SHELLS = new Set(["bash", "sh", "zsh", "dash", "ksh", "fish", "script"]);
 const PACKAGE_RUNNERS = new Set(["npx", "bunx", "pnpx"]);
 const PACKAGE_MANAGERS = new Map<string, ReadonlySet<string>>([
   ["npm", new Set(["exec", "x"])],
@@ -109,15 +114,16 @@ class Found implements Launches {
     const program = literal(first);
     if (program === null || ELSEWHERE.has(baseName(program))) return;
     const name = baseName(program);
-    const command = { ...simple, background, times: times === undefined ? simple.times : times };
+    // `xargs` and `parallel` add words to the command, as often as they have some.
+    const command = { ...simple, background, ...(times === undefined ? {} : { times, input: null }) };
     const split = args.findIndex((word) => literal(word) === "--");
     const [product, rest] = productIn(name, args);
     if (name === "cd" || name === "pushd") this.#enter(args[0]);
     else if (SHELLS.has(name) || name === "eval") this.#shell(command, name, args, depth);
     else if (TERMINALS.has(name)) this.#terminal(args, depth);
-    else if (name === "retinue" && literal(args[0]) === "run" && split >= 0)
-      this.add({ ...command, words: args.slice(split + 1) }, background, depth);
     else if (product !== undefined) this.#launch(product, rest, command);
+    else if (split >= 0 && runsProduct(args.slice(split + 1)))
+      this.add({ ...command, words: args.slice(split + 1) }, background, depth);
     else if (program.includes("/") || TASKS.has(name) || INTERPRETERS.test(name)) this.wraps = true;
     if (name === "sleep" || name === "at") this.delayed = true;
   }
@@ -166,19 +172,25 @@ class Found implements Launches {
   #terminal(args: readonly Word[], depth: number) {
     this.wraps = true;
     this.background = true;
-    const texts = args.flatMap((word) => literal(word) ?? []);
-    if (texts.some((text) => /\s/.test(text))) {
-      for (const text of texts) if (/\s/.test(text)) this.#inner(text, true, depth);
+    const at = args.findIndex((word) => productOf(baseName(literal(word) ?? "")) !== undefined);
+    if (at >= 0) {
+      this.add({ words: args.slice(at), input: undefined, background: true, times: 1 }, true, depth);
       return;
     }
-    const at = args.findIndex((word) => productOf(baseName(literal(word) ?? "")) !== undefined);
-    if (at >= 0) this.add({ words: args.slice(at), input: undefined, background: true, times: 1 }, true, depth);
+    for (const text of args.flatMap((word) => literal(word) ?? []))
+      if (/\s/.test(text)) this.#inner(text, true, depth);
   }
 
   #inner(script: string, background: boolean, depth: number) {
     if (depth >= 3) return;
     for (const simple of simpleCommands(script)) this.add(simple, background, depth + 1);
   }
+}
+
+/** What follows `--` of a program that runs another one, such as `retinue run` or `mise exec`. */
+function runsProduct([program, ...args]: readonly Word[]): boolean {
+  const [product, rest] = productIn(baseName(literal(program) ?? ""), args);
+  return product !== undefined && isHeadless(product, rest);
 }
 
 /** A word of which nothing is known. */
@@ -218,7 +230,7 @@ function withoutPrefixes(words: readonly Word[]) {
     const name = baseName(literal(rest[0]) ?? "");
     const skipped = name === "xargs" || name === "parallel" ? 0 : PREFIXES.get(name);
     if (skipped === undefined) return { words: rest, isDetached, times };
-    if (name === "setsid") isDetached = true;
+    if (DETACHES.has(name)) isDetached = true;
     if (name === "xargs" || name === "parallel") times = null;
     rest = rest.slice(1);
     while (literal(rest[0])?.startsWith("-")) {

@@ -32,6 +32,8 @@ export function simpleCommands(script: string, depth = 0): readonly SimpleComman
 export const literal = (word: Word | undefined): string | null => (word?.length === 1 ? (word[0] ?? null) : null);
 
 const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!", "while", "until"]);
+const OPENS = new Set(["if", "for", "while", "until", "case", "{"]);
+const CLOSES = new Set(["fi", "done", "esac", "}"]);
 const BLANK = /[ \t\r]/;
 const EXPANDS = /[$`]/;
 /** In the body of a heredoc; it is not known there whether the shell expands it. */
@@ -49,6 +51,9 @@ class ScriptReader {
   #isPiped = false;
   /** Number of runs of each loop around the current command. */
   readonly #loops: (number | null)[] = [];
+  /** The first command of the current list, such as `a | b && c`, and of the lists around it. */
+  #list = 0;
+  readonly #outer: { readonly list: number; readonly isParenthesis: boolean }[] = [];
   /** Heredocs whose bodies follow the current line. */
   #heredocs: { readonly end: string; readonly take: (body: Word) => void }[] = [];
 
@@ -73,8 +78,10 @@ class ScriptReader {
       this.#at += 1;
       this.#readBodies();
     } else if (rest === ";" || rest === "(" || rest === ")") {
-      this.#end(false);
+      this.#end(rest === ";" ? false : null);
       this.#at += 1;
+      if (rest === "(") this.#open(true);
+      else if (rest === ")" && this.#outer.at(-1)?.isParenthesis === true) this.#close();
     } else if (rest === "&" && /^&>/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
     else if (rest === "&" || rest === "|") this.#operator(rest);
     else if (rest === "<" || rest === ">" || /^\d[<>]/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
@@ -83,7 +90,7 @@ class ScriptReader {
 
   #operator(sign: string) {
     const isDouble = this.#text[this.#at + 1] === sign;
-    this.#end(sign === "&" && !isDouble);
+    this.#end(isDouble || sign === "|" ? null : true);
     this.#isPiped = sign === "|" && !isDouble;
     this.#at += isDouble || this.#text.startsWith("|&", this.#at) ? 2 : 1;
   }
@@ -92,6 +99,8 @@ class ScriptReader {
     const word = this.#readWord();
     const text = literal(word);
     if (this.#words.length === 0 && text !== null) {
+      if (OPENS.has(text)) this.#open(false);
+      if (CLOSES.has(text)) this.#close();
       if (text === "for") return this.#forLoop();
       if (text === "done" || text === "esac") return void this.#loops.pop();
       if (text === "case") this.#loops.push(1);
@@ -125,12 +134,29 @@ class ScriptReader {
     return end < 0 ? this.#text.length : end;
   }
 
-  #end(background: boolean) {
+  /** A list inside of the current one. */
+  #open(isParenthesis: boolean) {
+    this.#outer.push({ list: this.#list, isParenthesis });
+    this.#list = this.#found.length;
+  }
+
+  #close() {
+    this.#list = this.#outer.pop()?.list ?? this.#list;
+  }
+
+  /** Ends the current command; if `background` is not null, also the list that it is part of. */
+  #end(background: boolean | null) {
     if (this.#words.length > 0) {
       const times = this.#loops.reduce<number | null>((all, n) => (all === null || n === null ? null : all * n), 1);
       const input = this.#input === undefined && this.#isPiped ? null : this.#input;
-      this.#found.push({ words: this.#words, input, background, times });
+      this.#found.push({ words: this.#words, input, background: false, times });
     }
+    if (background === true)
+      for (let i = this.#list; i < this.#found.length; i += 1) {
+        const command = this.#found[i];
+        if (command !== undefined) this.#found[i] = { ...command, background };
+      }
+    if (background !== null) this.#list = this.#found.length;
     this.#words = [];
     this.#input = undefined;
     this.#isPiped = false;
