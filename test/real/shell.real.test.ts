@@ -69,7 +69,9 @@ describe("a product that starts itself with its shell tool", () => {
     const bin = join(home, "../bin");
     await mkdir(bin);
     const line = launch.command.map((word) => `"${word}"`).join(" ");
-    await writeFile(join(bin, program), `#!/bin/sh\nexec ${line} "$@"\n`);
+    // Copilot removes its settings from the environment of its commands.
+    const settings = Object.entries(launch.env).map(([name, value]) => `export ${name}='${value}'`);
+    await writeFile(join(bin, program), ["#!/bin/sh", ...settings, `exec ${line} "$@"`, ""].join("\n"));
     await chmod(join(bin, program), 0o755);
     launch.env.PATH = `${bin}:${launch.env.PATH}`;
     const { code, stderr } = await sandbox.start(OUTER).ended;

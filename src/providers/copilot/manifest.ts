@@ -15,6 +15,6 @@ export const copilot: Manifest = {
     continues: "--continue -r --resume",
     id: "--session-id",
   },
-  shellVariables: { marks: "COPILOT_CLI" },
+  shellVariables: { thread: "COPILOT_AGENT_SESSION_ID", marks: "COPILOT_CLI" },
   load: async () => (await import("./provider.ts")).provider,
 };
