@@ -177,8 +177,7 @@ class Found implements Launches {
       this.add({ words: args.slice(at), input: undefined, background: true, times: 1 }, true, depth);
       return;
     }
-    for (const text of args.flatMap((word) => literal(word) ?? []))
-      if (/\s/.test(text)) this.#inner(text, true, depth);
+    for (const text of args.flatMap((word) => literal(word) ?? [])) if (/\s/.test(text)) this.#inner(text, true, depth);
   }
 
   #inner(script: string, background: boolean, depth: number) {
