@@ -361,8 +361,9 @@ function newestFirst(a: Pick<RootRow, "lastActivity" | "key">, b: Pick<RootRow, 
   return b.lastActivity - a.lastActivity || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 }
 
+/** The ids of one proxy sort by time, so they order requests of the same millisecond. */
 function latestFirst(a: Pick<Exchange, "at" | "id">, b: Pick<Exchange, "at" | "id">): number {
-  return b.at - a.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+  return b.at - a.at || (a.id > b.id ? -1 : a.id < b.id ? 1 : 0);
 }
 
 /** The keys whose threads are joined to those with this key. */

@@ -53,15 +53,15 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
       store.commit([{ ...batch(file, []), exchanges: first }]);
       const grown = { ...file, size: 20, offset: 20 };
       store.commit([{ ...batch(grown, [], file), exchanges: [exchange("r2", 2, { speaker: B })] }]);
-      expect(ids()).toEqual(["r2", "r3", "r1"]);
+      expect(ids()).toEqual(["r3", "r2", "r1"]);
       expect([
         ids({ limit: 1 }),
-        ids({ limit: 1, after: { at: 2, id: "r2" } }),
-        ids({ after: { at: 2, id: "r3" } }),
-      ]).toEqual([["r2"], ["r3"], ["r1"]]);
+        ids({ limit: 1, after: { at: 2, id: "r3" } }),
+        ids({ after: { at: 2, id: "r2" } }),
+      ]).toEqual([["r3"], ["r2"], ["r1"]]);
       expect([ids({ thread: A }), ids({ speakers: [B] }), ids({ thread: A, speakers: [B] })]).toEqual([
         ["r2", "r1"],
-        ["r2", "r3"],
+        ["r3", "r2"],
         ["r2"],
       ]);
       expect(store.exchange("r2", UNDER)).toEqual({ ...exchange("r2", 2, { speaker: B }), file: "/root/a" });

@@ -213,7 +213,9 @@ const UNRECORDED: ExchangeObserver = {
 /** Ids sort by time. Those of other proxies differ by the random part, which is expensive and therefore the same here. */
 const newId = () => {
   started += 1;
-  return `req-${Date.now().toString(36)}-${OWN}${started.toString(36)}`;
+  return `req-${Date.now().toString(36)}-${OWN}${started.toString(36).padStart(COUNTER_DIGITS, "0")}`;
 };
+/** Equally long, so that ids of the same millisecond sort by their count. */
+const COUNTER_DIGITS = 6;
 const OWN = randomBytes(5).toString("hex");
 let started = 0;

@@ -236,7 +236,7 @@ export interface Store {
    * Durable when it returns. Skips a batch that does not continue what is indexed, or whose file was replaced.
    */
   addTexts(batches: readonly TextBatch[]): void;
-  /** API requests, newest first. */
+  /** API requests, newest first; those of the same millisecond by descending id. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
   exchange(id: string, under: readonly string[]): RecordedExchange | null;
   /** The request whose response contains this call. */

@@ -43,8 +43,12 @@ export class Exchanges {
     };
     if (thread !== undefined) only("e.thread = ?", thread);
     if (speakers !== undefined) only("e.speaker IN (SELECT value FROM json_each(?))", JSON.stringify(speakers));
-    if (after !== undefined) only("(e.at < ? OR (e.at = ? AND e.id > ?))", after.at, after.at, after.id);
-    return this.#all(`${SELECT} WHERE ${conditions.join(" AND ")} ORDER BY e.at DESC, e.id LIMIT ?`, ...values, limit);
+    if (after !== undefined) only("(e.at < ? OR (e.at = ? AND e.id < ?))", after.at, after.at, after.id);
+    return this.#all(
+      `${SELECT} WHERE ${conditions.join(" AND ")} ORDER BY e.at DESC, e.id DESC LIMIT ?`,
+      ...values,
+      limit,
+    );
   }
 
   find(id: string, under: readonly string[]): RecordedExchange | null {
