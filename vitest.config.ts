@@ -1,4 +1,6 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 const REAL = "test/**/*.real.test.ts";
 /** Replaces a module that other tests use, too. */
@@ -11,8 +13,9 @@ export default defineConfig(({ mode }) => ({
     expect: { requireAssertions: true },
     globalSetup: "test/support/global-setup.ts",
     setupFiles: "test/support/setup.ts",
-    // By default one core is left idle: half of a small machine.
-    maxWorkers: "100%",
+    // A third of the time of tests is spent waiting for processes, timers and the disk: two files for each core.
+    maxWorkers: mode === "real" ? "100%" : 2 * availableParallelism(),
+    sequence: { sequencer: LongestFirst },
     // Real processes on a busy machine take their time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -16,7 +16,7 @@ const REFUSED = "claude://0e6ea988-544a-4ed5-be60-5d0bf23406f0";
 /** In the order in which they were spawned. */
 const CHILDREN = ["Parent A", "Parent B", "Leaf A1", "Leaf A2", "Leaf A3", "Leaf B1", "Leaf B2", "Leaf B3 late"];
 /** All are spawned in its first quarter, which is all that is replayed. */
-const LASTS_MS = 60_000;
+const LASTS_MS = 30_000;
 const PATIENCE_MS = 60_000;
 /** Only visible rows are in the document, so all of them have to be visible. */
 const SIZE = { width: 1280, height: 2_600 };
