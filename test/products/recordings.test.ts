@@ -1,12 +1,15 @@
 /**
- * Every recording, at every recorded moment, through the commands `ls` and `tree`: the tree must equal what the model
- * server knows to have happened. test/cli/same-in-process.test.ts shows that a separate process prints the same. The
+ * Every recording, at every recorded moment, through the commands `ls`, `tree` and `explain`: the tree must equal what
+ * the model server knows to have happened, and the explanation must agree with the tree. test/cli/same-in-process.test.ts shows that a separate process prints the same. The
  * recorded processes have ended, which a reader cannot distinguish from a crash.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import type { Explanation } from "../../src/core/views/explain.ts";
 import { inFreshData, retinueJson } from "../support/cli.ts";
+import { contradictions } from "../support/explained.ts";
 import {
   FIXTURES,
   filesBelow,
@@ -42,8 +45,10 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
   it.each(homes)("$name", async ({ home, threads }: RecordedHome) => {
     await inFreshData(home, {}, async (env) => {
       for (const thread of threads.filter(({ optional }) => !optional)) {
-        const tree = (await retinueJson(home, ["tree", thread.root], env)) as TextNode;
+        const tree = (await retinueJson(home, ["tree", thread.root], env)) as TextNode & AgentTree;
         expect({ wrong: differences(thread, tree), words: wrongTexts(thread, tree) }).toEqual({ wrong: [], words: [] });
+        const explained = (await retinueJson(home, ["explain", thread.root], env)) as Explanation;
+        expect(contradictions(explained, tree)).toEqual([]);
       }
       const listed = (await retinueJson(home, ["ls", "--limit", "1000"], env)) as {
         sessionId: string;

@@ -4,6 +4,8 @@ import { claudeCommand } from "./lineage.ts";
 
 export interface LineageScenario {
   readonly name: string;
+  /** The recording that is made of it (`fixtures/lineage`). */
+  readonly fixture?: string;
   readonly scripts: LineageScripts;
   /** Files of the project, by path. */
   readonly files?: Readonly<Record<string, string>>;
@@ -11,6 +13,8 @@ export interface LineageScenario {
   readonly act?: (home: LineageHome) => Promise<void>;
   /** The parent of every thread and agent, by script; null for a root. */
   readonly tree: Readonly<Record<string, string | null>>;
+  /** The parents of several threads with the same script. */
+  readonly shared?: Readonly<Record<string, readonly string[]>>;
   /** Claude's hook puts the ids of agent and call into the environment. */
   readonly hooked?: true;
   /** A server runs meanwhile and sees the processes. */
@@ -60,6 +64,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "two sub-agents of Claude start Codex at the same time",
+    fixture: "own-agents-codex",
     scripts: {
       claude: {
         main: [[agent("A"), agent("B")], done],
@@ -72,6 +77,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "two sub-agents of Claude start Codex with the same prompt, and nothing tells which is whose",
+    fixture: "own-agents-codex-same",
     scripts: {
       claude: {
         main: [[agent("A"), agent("B")], done],
@@ -96,9 +102,11 @@ export const LINEAGE: readonly LineageScenario[] = [
     hooked: true,
     served: true,
     tree: { main: null, A: "main", B: "main", same: "A" },
+    shared: { same: ["A", "B"] },
   },
   {
     name: "Claude starts OpenCode, which has a child of its own",
+    fixture: "own-opencode",
     scripts: {
       claude: { main: [bash('opencode run "Look into it, please. @@look"', { timeout: 300_000 }), done] },
       opencode: {
@@ -117,12 +125,14 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "Codex starts Claude, which prints only its answer",
+    fixture: "own-codex-claude",
     scripts: { codex: { root: [shell(claude("inner")), done] }, claude: { inner: looked } },
     act: ({ run }) => run(["codex", "exec", "Have Claude look. @@root"]),
     tree: { root: null, inner: "root" },
   },
   {
     name: "Claude starts Claude in the background, twice",
+    fixture: "own-background",
     scripts: {
       claude: {
         main: [
@@ -139,6 +149,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "a detached process and a window of tmux",
+    fixture: "own-detached",
     scripts: {
       claude: {
         main: [
@@ -154,18 +165,21 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "a script starts Codex, and neither its command nor its output names Codex",
+    fixture: "own-script",
     files: { "scripts/review.sh": `#!/bin/sh\ncodex exec "Review $1 in one line. @@review" 2>/dev/null\n` },
     scripts: { claude: { main: [bash("sh ./scripts/review.sh a.txt"), done] }, codex: { review: fine } },
     tree: { main: null, review: "main" },
   },
   {
     name: "a Makefile starts Codex",
+    fixture: "own-makefile",
     files: { Makefile: `review:\n\t@codex exec "Review a.txt in one line. @@review" 2>/dev/null\n` },
     scripts: { claude: { main: [bash("make -s review"), done] }, codex: { review: fine } },
     tree: { main: null, review: "main" },
   },
   {
     name: "three deep: Claude, Codex, Claude",
+    fixture: "own-three-deep",
     scripts: {
       claude: { main: [bash(codex("middle", " --json")), done], inner: looked },
       codex: { middle: [shell(claude("inner")), done] },
@@ -174,6 +188,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "a user runs Codex while Claude waits for something else",
+    fixture: "own-unrelated",
     scripts: { claude: { main: [bash("sleep 3; ls -R ~/.codex/sessions"), done] }, codex: { review: fine } },
     act: async ({ start, run, reached }) => {
       const outer = start(claudeCommand("Wait a moment. @@main"));
@@ -200,6 +215,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "a user runs the same Codex command while that of Claude runs",
+    fixture: "own-beside-user",
     ...besideUser(),
     tree: { main: null, same: null },
     undecided: ["same"],
@@ -212,6 +228,7 @@ export const LINEAGE: readonly LineageScenario[] = [
   },
   {
     name: "Claude continues a thread of the user's",
+    fixture: "own-continued",
     scripts: {
       claude: { main: [bash('codex exec resume --last "And again, please. @@again"'), done] },
       codex: { own: fine, again: [{ text: "still fine" }] },
@@ -221,5 +238,68 @@ export const LINEAGE: readonly LineageScenario[] = [
       await run(claudeCommand("Go on. @@main"));
     },
     tree: { main: null, own: null },
+  },
+  {
+    name: "three deep, each in the background: Claude, Codex, Claude",
+    fixture: "own-three-detached",
+    scripts: {
+      claude: {
+        main: [
+          bash(`(cd . && nohup ${codex("middle", " > /dev/null 2>&1")}) &`),
+          bash("while [ ! -s $TMPDIR/inner.txt ]; do sleep 0.1; done; sleep 3; echo waited"),
+          done,
+        ],
+        inner: looked,
+      },
+      codex: { middle: [shell(claude("inner", " > $TMPDIR/inner.txt 2>&1 &")), shell("sleep 2"), done] },
+    },
+    tree: { main: null, middle: "main", inner: "middle" },
+  },
+  {
+    name: "two sub-agents of Claude start Codex with the same prompt, and each prints its id",
+    fixture: "own-agents-codex-printed",
+    scripts: {
+      claude: {
+        main: [[agent("A"), agent("B")], done],
+        A: [bash(codex("same", " --json")), done],
+        B: [bash(codex("same", " --json")), done],
+      },
+      codex: { same: [{ blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: 1_000 }] },
+    },
+    tree: { main: null, A: "main", B: "main", same: "A" },
+    shared: { same: ["A", "B"] },
+  },
+  {
+    name: "a thread of the user's, whose id the command of Claude prints",
+    fixture: "own-foreign-id",
+    scripts: {
+      claude: {
+        main: [
+          bash(`${codex("review", " 2>/dev/null")}; while [ ! -s $TMPDIR/id ]; do sleep 0.1; done; head -1 $TMPDIR/id`),
+          done,
+        ],
+      },
+      codex: {
+        review: [{ blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: 4_000 }],
+        other: [{ text: "There is nothing else here." }],
+      },
+    },
+    act: async ({ start, run, reached }) => {
+      const outer = start(claudeCommand("Ask Codex. @@main"));
+      await reached("review", 0);
+      await run(["sh", "-c", 'codex exec --json "Look around. @@other" > $TMPDIR/id']);
+      await outer.ended;
+    },
+    tree: { main: null, review: "main", other: null },
+  },
+  {
+    name: "Codex started as a package",
+    fixture: "own-npx",
+    files: { "node_modules/.bin/codex": '#!/bin/sh\nexec "$HOME/../bin/codex" "$@"\n' },
+    scripts: {
+      claude: { main: [bash(`npx --no-install ${codex("review", " 2>/dev/null")}`), done] },
+      codex: { review: fine },
+    },
+    tree: { main: null, review: "main" },
   },
 ];

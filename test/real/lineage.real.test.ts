@@ -1,10 +1,11 @@
 /** Real agents that start other real agents with shell commands: one tree, with the right parents and sums. */
-import { cpSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { MAIN } from "../support/cli.ts";
+import type { Usage } from "../support/judge.ts";
+import { keepFixture } from "./keep-fixture.ts";
 import { claudeCommand, type Installed, installAll, openLineage } from "./lineage.ts";
 import { LINEAGE } from "./lineage-scenarios.ts";
 import { type AgentRecord, everyone, threads, tree } from "./retinue.ts";
@@ -23,12 +24,13 @@ const scriptOf = ({ prompt }: { prompt?: string | null }) => /@@([A-Za-z0-9_-]+)
 describe("agents that start agents", () => {
   it.each(LINEAGE.map((one) => [one.name, one] as const))(
     "%s",
-    async (_, { scripts, files = {}, act, served, hooked, tree: expected, undecided = [] }) => {
+    async (_, { fixture, scripts, files = {}, act, served, hooked, tree: expected, shared = {}, undecided = [] }) => {
       const home = await openLineage(installed, scripts);
       onTestFinished(() => home.dispose());
       for (const [path, text] of Object.entries(files)) {
         await mkdir(dirname(join(home.project, path)), { recursive: true });
         await writeFile(join(home.project, path), text);
+        await chmod(join(home.project, path), 0o755);
       }
       const env = { RETINUE_HOME: join(home.folder, "data") };
       if (hooked) await home.run([process.execPath, MAIN, "hooks", "install", "claude", "--lineage", "--yes"], env);
@@ -37,10 +39,6 @@ describe("agents that start agents", () => {
         while (!server.output().includes("http://")) await wait(100);
       }
       await (act ?? (({ run }) => run(claudeCommand("Begin. @@main"))))(home);
-      // For making fixtures.
-      const keep = process.env.RETINUE_KEEP_LINEAGE;
-      if (keep !== undefined) cpSync(home.folder, join(keep, _.replaceAll(/\W+/g, "-")), { recursive: true });
-
       const roots: AgentRecord[] = [];
       for (const id of await threads(home.home, env)) roots.push(await tree(id, home.home, env));
       const agents = roots.flatMap(everyone);
@@ -49,8 +47,8 @@ describe("agents that start agents", () => {
       for (const [script, parent] of Object.entries(expected)) {
         const parents = found.filter(([own]) => own === script).map(([, its]) => its);
         expect([script, ...parents]).toContain(script);
+        if (shared[script] !== undefined) expect(parents.toSorted()).toEqual(shared[script]);
         if (hooked && script === "same") {
-          expect(parents.toSorted()).toEqual(["A", "B"]);
           const rules = agents
             .filter((one) => scriptOf(one) === script)
             .map(({ link }) => (link as { rule?: string } | null | undefined)?.rule);
@@ -62,13 +60,18 @@ describe("agents that start agents", () => {
         else expect([script, parents.includes(parent)]).toEqual([script, true]);
       }
       expect(found.map(([script]) => script).filter((script) => !(script in expected))).toEqual([]);
+      if (fixture !== undefined)
+        await keepFixture(fixture, { name: _, home, roots, tree: expected, shared, undecided });
       // Every response that a model served is counted once.
-      const answered = [...home.served().values()].reduce((sum, calls) => sum + calls, 0);
-      expect(agents.reduce((sum, { usage }) => sum + usage.own.calls, 0)).toBe(answered);
+      expect(counted(agents)).toEqual(counted([...home.served().values()].map((own) => ({ usage: { own } }))));
     },
     SCENARIO_MS,
   );
 });
+
+const COUNTED = ["calls", "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"] as const;
+const counted = (all: readonly { readonly usage: { readonly own: Usage } }[]) =>
+  Object.fromEntries(COUNTED.map((field) => [field, all.reduce((total, { usage }) => total + usage.own[field], 0)]));
 
 const parentOf = (record: AgentRecord, byUri: ReadonlyMap<string, AgentRecord>) => {
   const parent = (record as unknown as { parent: string | null }).parent;

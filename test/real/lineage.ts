@@ -3,15 +3,18 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Usage } from "../support/judge.ts";
 import { type ChatScripts, startChatModel } from "./chat-model.ts";
 import { installClaude, offline } from "./claude.ts";
 import { settings as codexSettings, installCodex } from "./codex/codex.ts";
 import { startModel as startResponses } from "./codex/model.ts";
 import type { Scripts as CodexScripts } from "./codex/script.ts";
+import type { WireUsage as ResponseUsage } from "./codex/wire.ts";
 import { startModel as startMessages } from "./model.ts";
 import { configuration, environment, installOpenCode, writeSettings } from "./opencode.ts";
 import { Group, type Run } from "./process.ts";
 import type { Scripts as ClaudeScripts } from "./script.ts";
+import { NO_USAGE, sum, usageOfCall } from "./usage.ts";
 
 export interface LineageScripts {
   readonly claude?: ClaudeScripts;
@@ -28,10 +31,21 @@ export interface LineageHome {
   start(command: readonly string[], env?: Record<string, string>): Run;
   run(command: readonly string[], env?: Record<string, string>): Promise<void>;
   /** What the models served so far, by script. */
-  served(): ReadonlyMap<string, number>;
+  served(): ReadonlyMap<string, Usage>;
+  /** The tool calls among it. */
+  calls(): readonly ServedCall[];
+  /** Whether a request of a script contains the text. */
+  asked(script: string, text: string): boolean;
   /** Waits until a model is asked for this step of a script. */
   reached(script: string, step: number): Promise<void>;
   dispose(): Promise<void>;
+}
+
+export interface ServedCall {
+  readonly script: string;
+  readonly id: string;
+  /** As JSON. */
+  readonly input: string;
 }
 
 export interface Installed {
@@ -52,7 +66,7 @@ export async function installAll(): Promise<Installed> {
 const CODEX_MODEL = "gpt-5.5";
 
 export async function openLineage(installed: Installed, scripts: LineageScripts): Promise<LineageHome> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-lineage-")));
+  const folder = await realpath(await mkdtemp(join(process.env.RETINUE_REAL_FOLDER ?? tmpdir(), "retinue-lineage-")));
   const places = ["home", "repo", "tmp", "bin"].map((name) => join(folder, name));
   const [home, project, temp, bin] = places as [string, string, string, string];
   for (const path of places) await mkdir(path);
@@ -92,13 +106,33 @@ export async function openLineage(installed: Installed, scripts: LineageScripts)
     start: (command, more = {}) => group.start(command, { ...options, env: { ...env, ...more } }),
     run: (command, more = {}) => group.run(command, { ...options, env: { ...env, ...more } }),
     served() {
-      const counts = new Map<string, number>();
-      const count = (script: string | null) => script !== null && counts.set(script, (counts.get(script) ?? 0) + 1);
-      for (const one of messages.exchanges) if (one.finished && one.request.tools?.length) count(one.script);
-      for (const one of responses.exchanges) if (one.finished) count(one.script);
-      for (const [script, { calls }] of chat.served) counts.set(script, calls ?? 0);
-      return counts;
+      const all = new Map<string, Usage>();
+      const count = (script: string | null, usage: Usage) => {
+        if (script !== null) all.set(script, sum([all.get(script) ?? NO_USAGE, usage]));
+      };
+      for (const { finished, request, script, answer } of messages.exchanges)
+        if (finished && request.tools?.length && answer !== null) count(script, usageOfCall(answer.usage));
+      for (const { finished, script, answer } of responses.exchanges)
+        if (finished && answer !== null) count(script, usageOfResponse(answer.usage));
+      for (const [script, usage] of chat.served) count(script, { ...NO_USAGE, ...(usage as Partial<Usage>) });
+      return all;
     },
+    asked: (script, text) =>
+      messages.exchanges.some((one) => one.script === script && JSON.stringify(one.request).includes(text)),
+    calls: () => [
+      ...messages.exchanges.flatMap(({ script, answer }) =>
+        (answer?.content ?? []).flatMap((block) =>
+          block.type === "tool_use" && block.id !== undefined && script !== null
+            ? [{ script, id: block.id, input: JSON.stringify(block.input) }]
+            : [],
+        ),
+      ),
+      ...responses.exchanges.flatMap(({ script, answer }) =>
+        (answer?.output ?? []).flatMap((item) =>
+          item.type === "function_call" && script !== null ? [{ script, id: item.call_id, input: item.arguments }] : [],
+        ),
+      ),
+    ],
     async reached(script, step) {
       const models = [
         ...(scripts.claude?.[script] === undefined ? [] : [messages]),
@@ -114,6 +148,14 @@ export async function openLineage(installed: Installed, scripts: LineageScripts)
     },
   };
 }
+
+const usageOfResponse = ({ input_tokens, output_tokens, input_tokens_details }: ResponseUsage): Usage => ({
+  ...NO_USAGE,
+  calls: 1,
+  inputTokens: input_tokens - input_tokens_details.cached_tokens,
+  outputTokens: output_tokens,
+  cacheReadTokens: input_tokens_details.cached_tokens,
+});
 
 /** Headless Claude Code, as a user starts it. */
 export const claudeCommand = (prompt: string) => [

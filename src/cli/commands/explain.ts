@@ -19,13 +19,24 @@ export async function explain(context: Context, uri: string | undefined, options
       "write retinue explain <uri>, or retinue explain --since 7d",
     ]);
   if (uri !== undefined) return explainOne(context, uri, options.all === true);
-  const since = new Date(sinceOf(options.since ?? "", Date.now())).toISOString().slice(0, 10);
+  const from = sinceOf(options.since ?? "", Date.now());
+  const since = new Date(from).toISOString();
   const library = await context.library();
-  const summary = summarise([...library.store.spent(library.under, since)]);
+  const active = new Set([...library.threads({ since: from })].map((thread) => thread.uri));
+  // Usage is summed up by day: of the first day, only that of threads that were active since the time.
+  const rows = library.store.spent(library.under, since.slice(0, 10)).filter(({ thread }) => active.has(thread));
+  const summary = summarise(rows);
   context.terminal.out(
-    context.json ? printJson({ since, ...summary }, 2) : renderSummary(summary, since, context.terminal),
+    context.json ? printJson({ since, ...summary }, 2) : renderSummary(summary, timeName(from), context.terminal),
   );
 }
+
+/** A date, with the time of day if it is not midnight. */
+const timeName = (at: number) =>
+  new Date(at)
+    .toISOString()
+    .replace("T00:00:00.000Z", "")
+    .replace(/T(\d\d:\d\d).*$/, " $1 UTC");
 
 async function explainOne(context: Context, uri: string, all: boolean): Promise<void> {
   const { library, forest, agents } = await context.find(uri);

@@ -213,8 +213,9 @@ export class ShellRun {
         const most = starts.reduce((sum, { times }) => sum + (times ?? MAX_TIMES), 0);
         const children = keys.filter((key) => !inCommand.includes(key)).flatMap(fits);
         const asked = children.filter(({ prompt }) => starts.some((launch) => promptFit(launch, prompt) !== null));
-        // Other ids may be among the output: a thread with another prompt counts only if there is no better one.
-        const better = asked.length > 0 ? asked : children;
+        // Other ids may be among the output: a thread with another prompt counts only if none has that of the command.
+        const isOther = asked.length > 0 || [...threads.values()].some((one) => this.mayStart(one)?.prompt === true);
+        const better = isOther ? asked : children;
         return better.length > most ? [] : better;
       },
     );
