@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Usage } from "../support/judge.ts";
@@ -16,7 +17,8 @@ const RECORDS = [
   /^\.claude\/projects\//,
   /^\.codex\/sessions\//,
   /^\.local\/share\/(?:opencode|kilo)\/\w+\.db$/,
-  /^\.(?:qwen\/projects|kimi-code\/sessions|factory\/sessions|factory\/state|grok\/sessions|copilot\/session-state)\//,
+  /^\.(?:qwen\/projects|kimi-code\/sessions|factory\/sessions|factory\/state|copilot\/session-state)\//,
+  /^\.grok\/sessions\/[^/]+\/[^/]+\/(?:updates\.jsonl|summary\.json|usage\.json)$/,
   /^\.grok\/logs\/unified\.jsonl$/,
   /^\.(?:pi|omp)\/agent\/sessions\//,
   /^\.gemini\/tmp\/[^/]+\/(?:chats\/|\.project_root$)/,
@@ -47,11 +49,11 @@ export async function keepFixture(
   if (target === undefined) return;
   for (const path of filesIn(home.home)) {
     const place = relative(home.home, path);
-    if (!RECORDS.some((form) => form.test(place))) continue;
+    if (!RECORDS.some((form) => form.test(place)) || statSync(path).size === 0) continue;
     const to = join(target, fixture, "home", place);
     await mkdir(dirname(to), { recursive: true });
     if (path.endsWith(".db")) copyDatabase(path, to);
-    else await writeFile(to, shortened(readFileSync(path, "utf8")));
+    else await writeFile(to, shortened(withoutMachine(readFileSync(path, "utf8"))));
   }
   const agents = roots.flatMap(everyone);
   const uris = Map.groupBy(agents, scriptOf);
@@ -78,8 +80,10 @@ export async function keepFixture(
     agents.filter((one) => one.uri === uri || one.uri.startsWith(`${uri}/`)).map(scriptOf);
   const usageOf = (uris: readonly string[]): Usage =>
     sum([...new Set(uris.flatMap(scriptsOf))].map((script) => served.get(script) ?? NO_USAGE));
+  // A prompt that continues a thread has a script of its own, and no agent.
+  const isContinued = [...served.keys()].some((script) => !uris.has(script));
   const sums = threads
-    .filter((thread) => !isExternal(thread))
+    .filter((thread) => !isExternal(thread) && (isMain(thread) || !isContinued))
     .map(({ uri }, i) => {
       const own = usageOf([uri]);
       // The first one starts the others.
@@ -99,7 +103,7 @@ function* filesIn(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) yield* filesIn(path);
-    else if (entry.isFile() && statSync(path).size > 0) yield path;
+    else if (entry.isFile()) yield path;
   }
 }
 
@@ -109,6 +113,9 @@ function copyDatabase(from: string, to: string): void {
   database.exec(`PRAGMA journal_mode = DELETE; PRAGMA page_size = ${PAGE_BYTES}; VACUUM INTO '${to}'`);
   database.close();
 }
+
+/** Products name the folders from which they were started. */
+const withoutMachine = (text: string) => text.replaceAll(process.cwd(), "/opt/retinue").replaceAll(homedir(), "/opt");
 
 /** Instructions and lists of tools of the product are cut. */
 const shortened = (text: string) =>

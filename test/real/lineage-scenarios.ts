@@ -251,7 +251,7 @@ export const LINEAGE: readonly LineageScenario[] = [
         ],
         inner: looked,
       },
-      codex: { middle: [shell(claude("inner", " > $TMPDIR/inner.txt 2>&1 &")), shell("sleep 2"), done] },
+      codex: { middle: [shell(`setsid -f ${claude("inner", " > $TMPDIR/inner.txt 2>&1")}`), shell("sleep 2"), done] },
     },
     tree: { main: null, middle: "main", inner: "middle" },
   },

@@ -31,7 +31,7 @@ export async function openHome(
   prepare: (places: Places) => Promise<Launch>,
   args: (prompt: string, flags: string[]) => string[],
 ): Promise<Sandbox> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
+  const folder = await realpath(await mkdtemp(join(process.env.RETINUE_REAL_FOLDER ?? tmpdir(), "retinue-real-")));
   const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [
     string,
     string,

@@ -2,11 +2,14 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { Usage } from "../support/judge.ts";
 import { startChatModel } from "./chat-model.ts";
 import { CHAT_PRODUCTS } from "./chat-products.ts";
+import { keepFixture } from "./keep-fixture.ts";
 import { REAL_PRODUCTS } from "./products.ts";
 import { type AgentRecord, everyone, threads, tree } from "./retinue.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { NO_USAGE, sum } from "./usage.ts";
 
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
@@ -19,7 +22,14 @@ interface ShellProduct {
   program: string;
   install(): Promise<string[]>;
   /** Opens a home whose model makes `main` run the command line of the product, and `inner` answer. */
-  open(command: string[]): Promise<{ sandbox: Sandbox; close(): void | Promise<void> }>;
+  open(command: string[]): Promise<Opened>;
+}
+
+interface Opened {
+  sandbox: Sandbox;
+  /** What the model served, by script. */
+  served(): ReadonlyMap<string, Usage>;
+  close(): void | Promise<void>;
 }
 
 const ofChat: ShellProduct[] = CHAT_PRODUCTS.map((product) => {
@@ -33,7 +43,9 @@ const ofChat: ShellProduct[] = CHAT_PRODUCTS.map((product) => {
         main: [{ tools: [shell.run(shell.line(INNER))] }, { text: "done" }],
         inner: [{ text: ANSWER }],
       });
-      return { sandbox: await product.open(command, model.url), close: () => model.close() };
+      const served = () =>
+        new Map([...model.served].map(([script, usage]) => [script, { ...NO_USAGE, ...(usage as Partial<Usage>) }]));
+      return { sandbox: await product.open(command, model.url), served, close: () => model.close() };
     },
   };
 });
@@ -49,7 +61,14 @@ const others: ShellProduct[] = REAL_PRODUCTS.slice(0, 3).map((product) => {
         main: [shell.run(shell.line(INNER)), { text: "done" }],
         inner: [{ text: ANSWER }],
       });
-      return { sandbox: await product.open(command, model.url), close: () => model.close() };
+      const served = () =>
+        new Map(
+          [...Map.groupBy(model.served(), ({ script }) => script ?? "")].map(([script, all]) => [
+            script,
+            sum(all.map(({ usage }) => usage)),
+          ]),
+        );
+      return { sandbox: await product.open(command, model.url), served, close: () => model.close() };
     },
   };
 });
@@ -62,7 +81,7 @@ beforeAll(async () => {
 
 describe("a product that starts itself with its shell tool", () => {
   it.each(PRODUCTS)("$name", { timeout: SCENARIO_MS }, async ({ name, program, open }) => {
-    const { sandbox, close } = await open(commands.get(name) ?? []);
+    const { sandbox, served, close } = await open(commands.get(name) ?? []);
     onTestFinished(close);
     onTestFinished(() => sandbox.dispose());
     const { launch, home } = sandbox;
@@ -83,5 +102,8 @@ describe("a product that starts itself with its shell tool", () => {
     expect(agents.map(({ prompt }) => /@@(\w+)/.exec(prompt ?? "")?.[1])).toEqual(["main", "inner"]);
     const [outer, inner] = agents;
     expect(inner).toMatchObject({ parent: outer?.uri, kind: "external" });
+    const kept = { home, served, calls: () => [], asked: () => false };
+    const truth = { main: null, inner: "main" };
+    await keepFixture(`own-${program}-${program}`, { name, home: kept, roots, tree: truth, shared: {}, undecided: [] });
   });
 });
