@@ -38,6 +38,7 @@ describe("commands that start a product", () => {
     ["OUT=$(claude -p 'do it now'); echo \"$OUT\"", ["claude do it now"]],
     ["echo `codex exec 'do it now'`", ["codex do it now"]],
     ["(cd sub && codex exec 'do it now')", ["codex do it now"]],
+    ["codex exec do\u00a0it\fnow", ["codex do\u00a0it\fnow"]],
     [
       "if true; then codex exec 'one is this'; else codex exec 'two is this'; fi",
       ["codex one is this", "codex two is this"],

@@ -34,8 +34,10 @@ export const literal = (word: Word | undefined): string | null => (word?.length 
 const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!", "while", "until"]);
 const OPENS = new Set(["if", "for", "while", "until", "case", "{"]);
 const CLOSES = new Set(["fi", "done", "esac", "}"]);
-const BLANK = /[ \t\r]/;
-const EXPANDS = /[$`]/;
+const isBlank = (sign: string | undefined) => sign === " " || sign === "\t" || sign === "\r";
+const expands = (sign: string) => sign === "$" || sign === "`";
+/** The next sign that is not simply a part of the current word. For a shell, other white space is. */
+const WORD_END = /[ \t\r\n;&|()<>'"\\$`]/g;
 /** In the body of a heredoc; it is not known there whether the shell expands it. */
 const EXPANSION = /\$\{[^}\n]*\}|\$\([^)\n]*\)|\$\w+|`[^`\n]*`/;
 
@@ -70,7 +72,7 @@ class ScriptReader {
 
   #step() {
     const rest = this.#text[this.#at] ?? "";
-    if (BLANK.test(rest)) this.#at += 1;
+    if (isBlank(rest)) this.#at += 1;
     else if (rest === "\\" && this.#text[this.#at + 1] === "\n") this.#at += 2;
     else if (rest === "#") this.#at = this.#lineEnd();
     else if (rest === "\n") {
@@ -82,10 +84,16 @@ class ScriptReader {
       this.#at += 1;
       if (rest === "(") this.#open(true);
       else if (rest === ")" && this.#outer.at(-1)?.isParenthesis === true) this.#close();
-    } else if (rest === "&" && /^&>/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
+    } else if (rest === "&" && this.#text[this.#at + 1] === ">") this.#redirect();
     else if (rest === "&" || rest === "|") this.#operator(rest);
-    else if (rest === "<" || rest === ">" || /^\d[<>]/.test(this.#text.slice(this.#at, this.#at + 2))) this.#redirect();
+    else if (rest === "<" || rest === ">" || this.#isNumbered(rest)) this.#redirect();
     else this.#word();
+  }
+
+  /** A redirection of a numbered file, such as `2>`. */
+  #isNumbered(sign: string): boolean {
+    const next = this.#text[this.#at + 1];
+    return (next === ">" || next === "<") && sign >= "0" && sign <= "9";
   }
 
   #operator(sign: string) {
@@ -126,7 +134,7 @@ class ScriptReader {
   }
 
   #skipBlanks() {
-    while (BLANK.test(this.#text[this.#at] ?? "")) this.#at += 1;
+    while (isBlank(this.#text[this.#at])) this.#at += 1;
   }
 
   #lineEnd(): number {
@@ -216,20 +224,27 @@ class ScriptReader {
       pieces[pieces.length - 1] += text;
     };
     while (this.#at < this.#text.length) {
+      const plain = this.#untilEnd();
+      if (plain !== "") add(plain);
       const sign = this.#text[this.#at] ?? "";
-      if (/[\s;&|()<>]/.test(sign)) break;
       if (sign === "'") add(this.#until("'"));
       else if (sign === '"') this.#readQuoted(pieces);
       else if (sign === "\\") {
         if (this.#text[this.#at + 1] !== "\n") add(this.#text[this.#at + 1] ?? "");
         this.#at += 2;
-      } else if (EXPANDS.test(sign)) this.#expand(pieces);
-      else {
-        add(sign);
-        this.#at += 1;
-      }
+      } else if (expands(sign)) this.#expand(pieces);
+      else break;
     }
     return pieces;
+  }
+
+  /** The text up to the next sign with a meaning; continues there. */
+  #untilEnd(): string {
+    WORD_END.lastIndex = this.#at;
+    const end = WORD_END.exec(this.#text)?.index ?? this.#text.length;
+    const plain = this.#text.slice(this.#at, end);
+    this.#at = end;
+    return plain;
   }
 
   #readQuoted(pieces: string[]) {
@@ -240,7 +255,7 @@ class ScriptReader {
       if (sign === "\\" && '"\\$`\n'.includes(next)) {
         if (next !== "\n") pieces[pieces.length - 1] += next;
         this.#at += 2;
-      } else if (EXPANDS.test(sign)) this.#expand(pieces);
+      } else if (expands(sign)) this.#expand(pieces);
       else {
         pieces[pieces.length - 1] += sign;
         this.#at += 1;
