@@ -187,36 +187,34 @@ interface LineAt {
   readonly split: SplitLine;
 }
 
-function addLine(lines: Line[], bytes: Buffer, { split, isBehind, ...at }: LineAt): void {
+function addLine(lines: Line[], bytes: Buffer, { split, isBehind, number, end: after, ended }: LineAt): void {
   let [start, end] = [0, bytes.length];
   while (start < end && bytes[start] === 0) start += 1;
   while (end > start && bytes[end - 1] === 0) end -= 1;
   const zeroes = bytes.length - (end - start);
-  if (zeroes > 0) lines.push({ is: "zeroes", length: zeroes, ...at });
+  if (zeroes > 0) lines.push({ is: "zeroes", length: zeroes, number, end: after, ended });
   const content = zeroes === 0 ? bytes : bytes.subarray(start, end);
   const blanks = (content[0] ?? 0) > 32 ? 0 : content.findIndex((byte) => byte > 32);
   if (blanks < 0) return;
-  const offset = at.end - (at.ended ? 1 : 0) - bytes.length + start;
-  const behind = { isBehind: true } as const;
+  const offset = after - (ended ? 1 : 0) - bytes.length + start;
   const records = split(content, isBehind);
-  // Without leading blanks, so that the position is the same whether it is read alone or with the record before it.
-  if (records === null)
-    lines.push({
-      is: "line",
-      bytes: blanks === 0 ? content : content.subarray(blanks),
-      offset: offset + blanks,
-      ...at,
-      ...(isBehind ? behind : {}),
-    });
-  for (const [i, span] of records?.entries() ?? []) {
-    const next = records?.[i + 1];
-    const place = next === undefined ? at : { number: at.number, end: offset + next.start, ended: false };
+  if (records === null) {
+    // Without leading blanks, so that the position is the same whether it is read alone or with the record before it.
+    const line = blanks === 0 ? content : content.subarray(blanks);
+    const record: RecordLine = { is: "line", bytes: line, number, offset: offset + blanks, end: after, ended };
+    lines.push(isBehind ? { ...record, isBehind } : record);
+    return;
+  }
+  for (const [i, span] of records.entries()) {
+    const next = records[i + 1];
     lines.push({
       is: "line",
       bytes: content.subarray(span.start, span.end),
+      number,
       offset: offset + span.start,
-      ...place,
-      ...(i > 0 || isBehind ? behind : {}),
+      end: next === undefined ? after : offset + next.start,
+      ended: next === undefined ? ended : false,
+      ...(i > 0 || isBehind ? ({ isBehind: true } as const) : {}),
     });
   }
 }

@@ -343,6 +343,18 @@ const REST = [
   ...(["nameless", "fromTotals", "fast", "outputOnly", "outsideTotals"] as const),
 ] as const;
 type RestField = (typeof REST)[number];
+/** The fields of `REST` one by one, because it is called for every model call. */
+const isRestEqual = (a: Rest, b: Rest): boolean =>
+  a.model === b.model &&
+  a.vendor === b.vendor &&
+  a.costUsd === b.costUsd &&
+  a.alias === b.alias &&
+  a.fingerprint === b.fingerprint &&
+  a.nameless === b.nameless &&
+  a.fromTotals === b.fromTotals &&
+  a.fast === b.fast &&
+  a.outputOnly === b.outputOnly &&
+  a.outsideTotals === b.outsideTotals;
 type Rest = Pick<Called, RestField>;
 /** Every field is in a column or in `REST`; otherwise this does not compile. */
 type Stored = Rest &
@@ -411,7 +423,7 @@ class CallColumns implements Iterable<Called> {
     columns.chars.push(chars);
     columns.ended.push(ended ? 1 : 0);
     const last = this.#last;
-    if (last === null || REST.some((field) => fact[field] !== last[field]))
+    if (last === null || !isRestEqual(fact, last))
       columns.rest.push([
         row,
         { model: fact.model, ...given(Object.fromEntries(REST.map((field) => [field, fact[field]]))) },

@@ -136,7 +136,7 @@ export class CallColumns {
   /** The index of these fields in `#common`. Most calls share them with the previous call. */
   #commonNumber(call: ModelCall): number {
     const last = this.#common[this.#last];
-    if (last !== undefined && COMMON_FIELDS.every((field) => call[field] === last[field])) return this.#last;
+    if (last !== undefined && isCommonEqual(call, last)) return this.#last;
     const { response: _, at: __, tokens: ___, rows: ____, askedAt: _____, costUsd: ______, ...common } = call;
     const name = JSON.stringify(common);
     this.#last = this.#numberOf.get(name) ?? this.#common.push(common) - 1;
@@ -205,14 +205,14 @@ export class CallColumns {
 
 type Own = Pick<ModelCall, "rows" | "askedAt" | "costUsd">;
 type Common = Omit<ModelCall, "response" | "at" | "tokens" | keyof Own>;
-const COMMON_FIELDS = Object.keys({
-  model: true,
-  vendor: true,
-  counted: true,
-  end: true,
-  fast: true,
-  fromTotals: true,
-  outputOnly: true,
-  outsideTotals: true,
-  unrecorded: true,
-} satisfies Record<keyof Common, true>) as readonly (keyof Common)[];
+/** Field by field, because it is called for every model call. */
+const isCommonEqual = (a: Common, b: Common): boolean =>
+  a.model === b.model &&
+  a.vendor === b.vendor &&
+  a.counted === b.counted &&
+  a.end === b.end &&
+  a.fast === b.fast &&
+  a.fromTotals === b.fromTotals &&
+  a.outputOnly === b.outputOnly &&
+  a.outsideTotals === b.outsideTotals &&
+  a.unrecorded === b.unrecorded;

