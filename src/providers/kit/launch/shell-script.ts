@@ -35,7 +35,7 @@ const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!
 const OPENS = new Set(["if", "for", "while", "until", "case", "{"]);
 const CLOSES = new Set(["fi", "done", "esac", "}"]);
 const isBlank = (sign: string | undefined) => sign === " " || sign === "\t" || sign === "\r";
-const expands = (sign: string) => sign === "$" || sign === "`";
+const EXPANDS = /[$`]/;
 /** The next sign that is not simply a part of the current word. For a shell, other white space is. */
 const WORD_END = /[ \t\r\n;&|()<>'"\\$`]/g;
 /** In the body of a heredoc; it is not known there whether the shell expands it. */
@@ -232,7 +232,7 @@ class ScriptReader {
       else if (sign === "\\") {
         if (this.#text[this.#at + 1] !== "\n") add(this.#text[this.#at + 1] ?? "");
         this.#at += 2;
-      } else if (expands(sign)) this.#expand(pieces);
+      } else if (EXPANDS.test(sign)) this.#expand(pieces);
       else break;
     }
     return pieces;
@@ -255,7 +255,7 @@ class ScriptReader {
       if (sign === "\\" && '"\\$`\n'.includes(next)) {
         if (next !== "\n") pieces[pieces.length - 1] += next;
         this.#at += 2;
-      } else if (expands(sign)) this.#expand(pieces);
+      } else if (EXPANDS.test(sign)) this.#expand(pieces);
       else {
         pieces[pieces.length - 1] += sign;
         this.#at += 1;
