@@ -133,6 +133,28 @@ describe("the command", () => {
     expect(command).toEqual(["gemini", "--session-file", copy, "-m", "gemini-2.5-pro", "--prompt=-v is a flag"]);
   });
 
+  it("of Letta Code continues the agent's own conversation, which it cannot copy, and reports that", async () => {
+    const { home, agent } = await deepest("letta", "parallel");
+    const [letta, thread] = [["letta", "--backend", "local"], agent.uri.split("/")[2] ?? ""];
+    const own = await planOf(home, agent.uri, "--with", "Go on.");
+    const id = agent.agentId ?? "";
+    expect(own.command).toEqual([...letta, "--agent", id, "--conversation", "default", "-p", "Go on."]);
+    expect(own).toMatchObject({
+      begins: "history",
+      notes: [expect.stringContaining("the conversation itself continues")],
+    });
+    const root = await planOf(home, `letta://${thread}`);
+    expect(root.command).toEqual([...letta, "--conversation", thread]);
+  });
+
+  it("of Cline CLI resumes a thread in a terminal; its agents, and other ways, are text", async () => {
+    const { home, agent } = await deepest("cline", "nested");
+    const thread = agent.uri.split("/")[2] ?? "";
+    expect((await planOf(home, `cline://${thread}`)).command).toEqual(["cline", "--id", thread]);
+    expect((await planOf(home, `cline://${thread}`, "--with", "Go on.")).begins).toBe("text");
+    expect((await planOf(home, agent.uri)).notes.join()).toContain("Cline resumes sessions, not agents below them");
+  });
+
   it("of Copilot CLI begins a new session with the history as text, and reports that", async () => {
     const { home, agent } = await deepest("copilot", "nested");
     const plan = await planOf(home, agent.uri, "--with", "Go on.");

@@ -4,7 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/core/views/event.ts";
-import { FIXTURES } from "../support/fixtures.ts";
+import { retinue } from "../support/cli.ts";
+import { FIXTURES, recordedHome } from "../support/fixtures.ts";
 import { needsPosix } from "../support/needs.ts";
 import { until } from "../support/server.ts";
 import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from "../support/wrapped-runs.ts";
@@ -297,6 +298,45 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
       expect([wrong.code, wrong.stdout.toString()]).toEqual([2, ""]);
       expect(wrong.stderr.toString()).toMatch(/--format/);
     }
+  });
+
+  it("prints the events of a product that names its session in the last line", async () => {
+    const { program, start, home } = stage();
+    const { home: recorded, threads } = recordedHome("kimi", "fail");
+    const session = threads[0]?.root ?? "";
+    const lines = [
+      { role: "meta", type: "system.version" },
+      { type: "session.resume_hint", session_id: session },
+    ];
+    const kimi = program(
+      "kimi",
+      `require("node:fs").cpSync(${JSON.stringify(join(recorded, ".kimi-code"))}, ${JSON.stringify(join(home, ".kimi-code"))}, { recursive: true });
+       console.error(process.argv.slice(2).join(" "));
+       for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line));`,
+    );
+    const { stdout, stderr, code } = await outcome(start(["--events", "--", kimi, "-p", "Begin."]));
+    expect(stderr.toString()).toBe(
+      "retinue: Kimi Code names its session in the last line of its output, so events are printed when it ends\n" +
+        "-p Begin. --output-format stream-json\n",
+    );
+    const printed = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    const listed = await retinue(home, ["events", `kimi://${session}`, "--subtree"], {
+      RETINUE_HOME: join(home, "data"),
+    });
+    const ids = (events: readonly AgentEvent[]) => events.map(({ id }) => id).sort();
+    expect(ids(printed)).toEqual(
+      ids(
+        listed.stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line) as AgentEvent),
+      ),
+    );
+    expect({ code, spawned: printed.filter(({ kind }) => kind === "spawn").length }).toEqual({ code: 0, spawned: 2 });
   });
 
   it("rejects an interactive agent with a message", async () => {

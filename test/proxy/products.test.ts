@@ -94,6 +94,11 @@ describe.each(["pi", "omp", "opencode"])("the traffic of %s", (provider) => {
 });
 
 describe.each([
+  ["cline", "fail"],
+  ["droid", "background"],
+  ["droid", "fail"],
+  ["grok", "background"],
+  ["grok", "fail"],
   ["kilo", "fail"],
   ["kimi", "fail"],
   ["kimi", "swarm"],

@@ -127,6 +127,7 @@ function attachedAgent(library: Library, forest: Forest, agent: LinkedAgent): At
     agent: id,
     type: nameIn(agent.agentType ?? agent.spawnCall?.agentType),
     isBelow: agent.parent !== null,
+    isRunning: agent.verdict.status === "running" || agent.verdict.status === "pendingInit",
     model: nameIn(last?.model),
     vendor: nameIn(last?.vendor),
     files: filesOf(library, agent),

@@ -67,7 +67,7 @@ function notesOf({ uri, begins, copies, cwd, notes }: AttachPlan): readonly stri
     begins === "text"
       ? "as a new session, with its history as text"
       : copy === undefined
-        ? "as a fork of its session"
+        ? "with its own session"
         : `as a new session from a copy of ${plural(copy.records.length, "record")}`;
   return [`continues ${uri} ${how}, in ${cwd}`, ...notes];
 }

@@ -1,4 +1,5 @@
 import { Failure } from "../../app/failure.ts";
+import type { Launch } from "../../app/runs/run.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { spawnedLine } from "../../core/views/spawned.ts";
 import type { Context } from "../context.ts";
@@ -27,6 +28,8 @@ export async function run(context: Context, command: readonly string[], options:
   if (options.format !== undefined && !printsEvents)
     throw new Failure("usage", "--format needs --events", ["write retinue run --events --format spawned -- <command>"]);
   const launch = printsEvents ? withJsonOutput(launchOf(command)) : launchOf(command);
+  const note = noteOn(launch, printsEvents);
+  if (note !== null) terminal.notify(`retinue: ${note}`);
   // Opened before the command starts: known events are not printed again, and a damaged index is reported first.
   const library = printsEvents ? await openLibrary(context) : null;
   // If the reader of stdout goes away, the command gets the error, as it would without retinue.
@@ -62,6 +65,15 @@ export async function run(context: Context, command: readonly string[], options:
   } finally {
     stop();
   }
+}
+
+/** What cannot be seen in the output of the command. */
+function noteOn({ provider, wrapping }: Launch, printsEvents: boolean): string | null {
+  if (wrapping?.namesThread === "never")
+    return `the output of ${provider.product} does not name its session, so its agents are read from its files`;
+  return wrapping?.namesThread === "last" && printsEvents
+    ? `${provider.product} names its session in the last line of its output, so events are printed when it ends`
+    : null;
 }
 
 /** The exit codes that shells use. */

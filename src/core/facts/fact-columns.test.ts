@@ -40,7 +40,7 @@ describe("facts in columns", () => {
     const tool = { call: call("c"), name: "Ask", at: 7, waitsFor: "an answer", awaitsAgents: true } as const;
     book.see({ by, at: 5, keys: ["r", "m"] }, record({ calls: [tool], turn: "open", error: "no" }));
     book.see({ by, at: 0, keys: [] }, record({ results: [{ call: tool.call, isError: true, at: 9 }], text: "" }));
-    const more = { vendor: "v", costUsd: null, rows: "x", alias: "y", fingerprint: "z", askedAt: 0, request: "q" };
+    const more = { vendor: "v", costUsd: null, rows: "x", alias: "y", fingerprints: ["z"], askedAt: 0, request: "q" };
     const flags = { nameless: true, fromTotals: true, fast: true, outputOnly: true, outsideTotals: true };
     book.see({ by, at: 6, keys: ["r", "m"] }, { ...answer("m", 3), ...more, ...flags } as never);
     book.see({ by: agent("t", "a"), at: 6, keys: ["r"] }, answer("other", 3));

@@ -339,7 +339,7 @@ const given = <T extends object>(fields: T) =>
 
 /** The fields of a model call that have no column of their own. */
 const REST = [
-  ...(["model", "vendor", "costUsd", "alias", "fingerprint"] as const),
+  ...(["model", "vendor", "costUsd", "alias", "fingerprints"] as const),
   ...(["nameless", "fromTotals", "fast", "outputOnly", "outsideTotals"] as const),
 ] as const;
 type RestField = (typeof REST)[number];
@@ -433,12 +433,12 @@ class CallColumns implements Iterable<Called> {
   }
 
   eachName(visit: (name: RecordKey, speaker: AgentKey) => void): void {
-    for (const [i, [row, { alias, fingerprint }]] of this.columns.rest.entries()) {
-      if (alias === undefined && fingerprint === undefined) continue;
+    for (const [i, [row, { alias, fingerprints }]] of this.columns.rest.entries()) {
+      const names = [...(alias === undefined ? [] : [alias]), ...(fingerprints ?? [])];
+      if (names.length === 0) continue;
       const end = this.columns.rest[i + 1]?.[0] ?? this.length;
       for (let at = row; at < end; at += 1)
-        for (const name of [alias, fingerprint])
-          if (name !== undefined) visit(name, this.#places.speakerOf(this.columns.speakers[at]));
+        for (const name of names) visit(name, this.#places.speakerOf(this.columns.speakers[at]));
     }
   }
 

@@ -169,8 +169,8 @@ export interface ModelCalled {
   readonly request?: RecordKey;
   /** The API's id of the response, if `response` contains more than that: a proxy knows only the id. */
   readonly alias?: RecordKey;
-  /** The API's id of the response with its usage (`fingerprintOf`), to match responses of an unidentified product. */
-  readonly fingerprint?: RecordKey;
+  /** What identifies the response for any observer (`fingerprintsOf`), to match responses of an unidentified product. */
+  readonly fingerprints?: readonly RecordKey[];
   /** When the request was sent, if recorded. */
   readonly askedAt?: number;
   readonly model: string;

@@ -51,6 +51,10 @@ export type Api = (typeof APIS)[number];
 /** APIs that call a model. */
 export const isModelCall = (api: Api): boolean => api === "messages" || api === "responses" || api === "chat";
 
+/** The texts of a conversation before the first response. */
+export const leadingTexts = ({ chain, tail, first }: RequestRow): readonly string[] =>
+  chain.length <= tail.length ? tail.flatMap(({ texts }) => texts) : first;
+
 export interface TailPart {
   readonly texts: readonly string[];
   readonly results: readonly { readonly id: string; readonly isError: boolean; readonly text: string }[];

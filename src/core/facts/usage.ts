@@ -1,3 +1,4 @@
+import { hash } from "../tools/hash.ts";
 import { type RecordKey, recordKey } from "./ids.ts";
 /**
  * Tokens of one or several model calls. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes
@@ -111,8 +112,31 @@ export const reportedOnly = ({
   readonly reported: { readonly totalTokens: number | null } | null;
 }): number | null => (own.calls === 0 ? (reported?.totalTokens ?? null) : null);
 
-/** Servers reuse response ids; together with the usage they identify a response. */
-export const fingerprintOf = (
-  id: string,
-  { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Tokens,
-): RecordKey => recordKey("api", `${id}:${inputTokens + cacheReadTokens + cacheWriteTokens}:${outputTokens}`);
+/** What a source knows of a response; null if it is not recorded. */
+export interface KnownResponse {
+  /** The API's id. */
+  readonly id: string | null;
+  readonly tokens: Tokens | null;
+  /** Its texts, and the ids of its tool calls. */
+  readonly content: readonly string[] | null;
+}
+
+/** Servers reuse response ids, and texts repeat: any two of id, usage and content identify a response. */
+export function fingerprintsOf({ id, tokens, content }: KnownResponse): {
+  readonly fingerprints?: readonly RecordKey[];
+} {
+  const used =
+    tokens === null
+      ? null
+      : `${tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens}:${tokens.outputTokens}`;
+  const words = (content ?? []).map((part) => part.replace(/\s+/g, " ").trim()).filter((part) => part !== "");
+  const text = words.join("\n");
+  const said = text === "" ? null : `${hash(text).toString(36)}${text.length.toString(36)}`;
+  const pairs = [
+    [id, used],
+    [id, said],
+    [said, used],
+  ];
+  const fingerprints = pairs.flatMap(([a, b]) => (a == null || b == null ? [] : [recordKey("api", `${a}:${b}`)]));
+  return fingerprints.length === 0 ? {} : { fingerprints };
+}

@@ -212,7 +212,7 @@ export class Fold {
     this.#checkOrder(row);
     if (row.request !== undefined) this.#addAlias(row.request, row.response);
     if (row.alias !== undefined) this.#addAlias(row.alias, row.response);
-    if (row.fingerprint !== undefined) this.#addKey(hashOf(row.fingerprint));
+    for (const fingerprint of row.fingerprints ?? []) this.#addKey(hashOf(fingerprint));
     const response = this.#hashOf(row.response);
     this.#isInexact ||= this.#names.hasHash(response, NAME.alias);
     const open = this.#open.get(row.response);

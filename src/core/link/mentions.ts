@@ -75,7 +75,7 @@ export function crossKeys(o: Observation): readonly string[] {
     case "record":
       return [recordIn(o), ...(o.text === null ? [] : lineageKeys(o))].filter((key) => key !== undefined);
     case "model-call":
-      return [o.alias, o.fingerprint].filter((key) => key !== undefined);
+      return [...(o.alias === undefined ? [] : [o.alias]), ...(o.fingerprints ?? [])];
     case "spawn-match":
     case "call-offers":
       return [o.match];

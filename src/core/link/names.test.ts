@@ -165,3 +165,74 @@ describe("observations of a witness", () => {
     expect(linked([own, seen("m1"), seen("m2")]).agents.get(THREAD)?.calls).toHaveLength(2);
   });
 });
+
+describe("a conversation of an unidentified product, whose own records contain it", () => {
+  const [SEEN, SEEN_CHILD, SEEN_TITLE] = ["c1", "c2", "title"].map((id) => threadKey("proxy", id)) as [
+    typeof THREAD,
+    typeof THREAD,
+    typeof THREAD,
+  ];
+  const mark = (id: string) => recordKey("api", id);
+  const answered = (speaker: typeof THREAD, at: number, id: string, marks: string[], more: Partial<Observation> = {}) =>
+    observed(speaker, at, call(id, { fingerprints: marks.map(mark) } as Partial<Fact>), {
+      keys: [recordKey("toy", `${speaker} ${id}`)],
+      ...more,
+    });
+  const seen = (speaker: typeof THREAD, at: number, fact: Fact) => observed(speaker, at, fact, { origin: "proxy" });
+  const match = "toy:match" as never;
+
+  it("is left out, with its agents that got no response; their internal work is that of the caller", () => {
+    const facts = [
+      observed(THREAD, 1, RECORD),
+      answered(THREAD, 1, "own", ["m1"]),
+      observed(THREAD, 1, spawn),
+      answered(SEEN, 1, "req1", ["m1"], { origin: "proxy" }),
+      seen(SEEN, 1, { ...spawn, call: callKey("proxy", "c"), offers: [match] }),
+      seen(SEEN_CHILD, 2, RECORD),
+      seen(SEEN_CHILD, 2, {
+        type: "spawn-match",
+        agent: SEEN_CHILD,
+        match,
+        rule: "prompt",
+        source: "inferred",
+        exclusive: true,
+        says: "",
+      }),
+      seen(SEEN_CHILD, 2, {
+        type: "parent-named",
+        child: SEEN_TITLE,
+        parent: SEEN_CHILD,
+        rule: "quoted-prompt",
+        source: "inferred",
+        confidence: 0.9,
+        says: "",
+      }),
+      seen(SEEN_TITLE, 2, {
+        type: "agent-described",
+        agent: SEEN_TITLE,
+        internal: { why: "a title", unlessSpawned: true },
+      }),
+      answered(SEEN_TITLE, 2, "req2", [], { origin: "proxy" }),
+    ];
+    for (const order of [facts, facts.toReversed()]) {
+      const { agents, roots } = linked(order);
+      expect(roots).toEqual([THREAD]);
+      expect([...agents.keys()].filter((key) => key.startsWith("proxy"))).toEqual([]);
+    }
+  });
+
+  it("is found among agents with equal responses by those that differ", () => {
+    const other = agentKey("toy", "t", "a2");
+    const facts = [
+      ...[NAMED, other].flatMap((agent, i) => [
+        observed(agent, 1, RECORD),
+        answered(agent, 1, `first-${i}`, [`f${i}`]),
+        answered(agent, 2, `last-${i}`, ["same"]),
+      ]),
+      answered(SEEN, 1, "req1", ["f1"], { origin: "proxy" }),
+      answered(SEEN, 2, "req2", ["same"], { origin: "proxy" }),
+    ];
+    expect(linked(facts).agents.has(SEEN)).toBe(false);
+    expect(linked(facts).agents.get(other)?.calls).toHaveLength(2);
+  });
+});

@@ -27,7 +27,7 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
   const seen = observations.filter((o) => isOutside(o) && isResponse(o));
   if (seen.length === 0) return found;
   const namesOf = (o: Observation) =>
-    o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys;
+    o.type === "model-call" && o.fingerprints !== undefined ? [...o.keys, ...o.fingerprints] : o.keys;
   const wanted = new Set(seen.flatMap(namesOf));
   const recorded = new Set<AgentKey>();
   const holders = new Map<RecordKey, AgentKey[]>();
@@ -39,9 +39,13 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
   }
   for (const [speaker, responses] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
-    const of = responses.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
-    const owner = of[0]?.[0];
-    if (owner !== undefined && of.every((list) => list.every((one) => one === owner))) found.set(speaker, owner);
+    const [first = [], ...others] = responses.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
+    // Equal responses of several agents are told apart by the others.
+    const fitting = [...new Set(first)].filter((one) =>
+      others.every((list) => list.length === 0 || list.includes(one)),
+    );
+    const [owner] = fitting;
+    if (owner !== undefined && fitting.length === 1) found.set(speaker, owner);
   }
   return found;
 }
@@ -63,14 +67,31 @@ export function withoutRecordedTraffic(observations: readonly Observation[]): {
     const owner = twice.get(o.speaker);
     if (owner !== undefined && o.type === "model-call") owners.set(o.response, owner);
   }
+  const all = new Map([...unansweredBelow(observations, twice), ...twice]);
   const left = observations.flatMap((o) => {
-    const owner = isOutside(o) ? twice.get(o.speaker) : undefined;
+    const owner = isOutside(o) ? all.get(o.speaker) : undefined;
     if (owner === undefined) return [o];
     // Internal requests beside the conversation, which the product does not record.
-    const isBeside = o.type === "parent-named" && o.parent === o.speaker && !twice.has(o.child);
+    const isBeside = o.type === "parent-named" && o.parent === o.speaker && !all.has(o.child);
     return isBeside ? [{ ...o, speaker: owner, parent: owner }] : [];
   });
   return { left, owners };
+}
+
+/** Conversations without a response that a recorded conversation spawned, each with the agent that spawned it. */
+function unansweredBelow(observations: readonly Observation[], recorded: Renamed): Renamed {
+  const callers = new Map<string, AgentKey>();
+  for (const o of observations) {
+    const owner = o.type === "spawn-called" ? recorded.get(o.speaker) : undefined;
+    if (o.type === "spawn-called" && owner !== undefined) for (const offer of o.offers) callers.set(offer, owner);
+  }
+  const found = new Map<AgentKey, AgentKey>();
+  for (const o of observations) {
+    const caller = o.type === "spawn-match" && isOutside(o) ? callers.get(o.match) : undefined;
+    if (caller !== undefined) found.set(o.speaker, caller);
+  }
+  for (const o of observations) if (o.type === "model-call") found.delete(o.speaker);
+  return found;
 }
 
 /**

@@ -107,6 +107,6 @@ function remember(folds: readonly Fold[], what: Compared) {
 
 function namesOf(o: Observation): readonly string[] {
   return o.type === "model-call"
-    ? [...o.keys, ...[o.request, o.alias, o.fingerprint].filter((name) => name !== undefined)]
+    ? [...o.keys, ...[o.request, o.alias].filter((name) => name !== undefined), ...(o.fingerprints ?? [])]
     : o.keys;
 }

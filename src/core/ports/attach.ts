@@ -51,6 +51,7 @@ export interface AttachedAgent {
   readonly type: string | null;
   /** Whether it is a sub-agent. */
   readonly isBelow: boolean;
+  readonly isRunning: boolean;
   /** The model of its last model call, and that model's vendor, if recorded. */
   readonly model: string | null;
   readonly vendor: string | null;

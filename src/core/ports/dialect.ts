@@ -24,6 +24,8 @@ export interface Caller {
   readonly tag: RequestTag | null;
   /** The request does not show whether the agent has a parent: then its prompt may be matched. */
   readonly isChildMaybe?: true;
+  /** Work of the product for one of the agents of `session`, whose prompt the request quotes. */
+  readonly isAside?: true;
   /** This version of the product does not record response ids. */
   readonly hasNoResponseIds?: true;
 }
@@ -34,6 +36,8 @@ export interface Caller {
 export interface Dialect {
   /** The vendor whose price list applies. */
   readonly vendor: string;
+  /** Some requests name no agent, and quote its prompt (`Caller.isAside`). */
+  readonly hasAsides?: true;
   /** Null for requests of other clients. */
   identify(request: RequestRow): Caller | null;
   /** The prompt of the agent, without the text that the product wraps around it. */

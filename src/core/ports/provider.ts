@@ -124,6 +124,8 @@ export interface Wrapping {
   readonly withJsonOutput: readonly string[] | null;
   /** Messages that it accepts while running with machine-readable input; null if unsupported. */
   readonly control: Control | null;
+  /** Omitted if its output names the thread at once. */
+  readonly namesThread?: "last" | "never";
 }
 
 /** The product's hook settings. Pure: text in, text out. */

@@ -1,6 +1,6 @@
 import type { RecordKey } from "../../core/facts/ids.ts";
 import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation.ts";
-import { fingerprintOf, isFinalCount } from "../../core/facts/usage.ts";
+import { fingerprintsOf, isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
@@ -133,11 +133,11 @@ export class Conversation {
  * Up to 2.1.42 a forked session gives copied records new ids and times, and only the API's id of a response stays. It
  * relates the copy to the original.
  */
-function apiIdOf(row: Row): { readonly fingerprint?: RecordKey } {
+function apiIdOf(row: Row): { readonly fingerprints?: readonly RecordKey[] } {
   const [major = 0, minor = 0, patch = 0] = (asText(row.json.version) ?? "").split(".").map(Number);
   const id = asNonBlank(row.message?.id);
   const hasNewIds = major === 2 ? minor === 0 || (minor === 1 && patch <= 42) : major === 1;
-  return id === null || !hasNewIds ? {} : { fingerprint: fingerprintOf(id, tokensOf(row)) };
+  return id === null || !hasNewIds ? {} : fingerprintsOf({ id, tokens: tokensOf(row), content: null });
 }
 
 const SHELL = "Bash";

@@ -30,7 +30,8 @@ export const provider: Provider = {
       : { shape: "document", open: (file) => new Transcript(found, file), together: session };
   },
   // Its output (`--json`) does not name the session, so nothing can be recorded from it.
-  wrap: (command) => (commandOf(command)?.name === "cline" ? outputOnly(false, null) : null),
+  wrap: (command) =>
+    commandOf(command)?.name === "cline" ? { ...outputOnly(false, null), namesThread: "never" } : null,
   attach,
   isThreadId: (id) => /^[\w-]{6,80}$/.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

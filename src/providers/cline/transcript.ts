@@ -1,5 +1,5 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import { NO_TOKENS } from "../../core/facts/usage.ts";
+import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import {
@@ -166,7 +166,8 @@ export class Transcript implements Parser {
       message: true,
     });
     const metrics = asObject(message.metrics);
-    if (metrics !== null) readUsage(out, metrics, asObject(message.modelInfo), record);
+    if (metrics !== null)
+      readUsage(out, metrics, asObject(message.modelInfo), record, [text, ...calls.map((call) => call.id)]);
     const thoughts = blocks.flatMap((block) => (block.type === "thinking" ? (asNonBlank(block.thinking) ?? []) : []));
     for (const thought of thoughts) this.#draft("reasoning", thought, at, record, null, record);
     this.#draft("assistant", text, at, record, null, record);
@@ -203,22 +204,30 @@ export class Transcript implements Parser {
 }
 
 /** `inputTokens` includes both caches. Reasoning is not recorded; a cost of 0 means that it is unknown. */
-function readUsage(out: FindingsOf, metrics: JsonObject, info: JsonObject | null, response: RecordKey) {
+function readUsage(
+  out: FindingsOf,
+  metrics: JsonObject,
+  info: JsonObject | null,
+  response: RecordKey,
+  content: readonly string[],
+) {
   const [cacheReadTokens, cacheWriteTokens] = [asCount(metrics.cacheReadTokens), asCount(metrics.cacheWriteTokens)];
   const [vendor, cost] = [asNonBlank(info?.provider), asAmount(metrics.cost)];
+  const tokens = {
+    ...NO_TOKENS,
+    inputTokens: Math.max(0, asCount(metrics.inputTokens) - cacheReadTokens - cacheWriteTokens),
+    outputTokens: asCount(metrics.outputTokens),
+    cacheReadTokens,
+    cacheWriteTokens,
+  };
   out.add({
     type: "model-call",
     response,
     model: asText(info?.id) ?? "",
     ...(vendor === null ? {} : { vendor }),
     ...(cost === null || cost <= 0 ? {} : { costUsd: cost }),
-    tokens: {
-      ...NO_TOKENS,
-      inputTokens: Math.max(0, asCount(metrics.inputTokens) - cacheReadTokens - cacheWriteTokens),
-      outputTokens: asCount(metrics.outputTokens),
-      cacheReadTokens,
-      cacheWriteTokens,
-    },
+    ...fingerprintsOf({ id: null, tokens, content }),
+    tokens,
     chars: 0,
     ended: true,
   });

@@ -1,4 +1,5 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import { fingerprintsOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
@@ -266,6 +267,11 @@ export class Transcript implements Parser {
       type: "model-call",
       response: keys[0] ?? key.record(`${this.#session} line ${line}`),
       alias: key.usage(this.#session),
+      ...fingerprintsOf({
+        id: asNonBlank(message.openaiMessageId),
+        tokens: null,
+        content: [text, ...calls.map((call) => call.id)],
+      }),
       model: asText(message.modelId) ?? "",
       tokens: NO_TOKENS,
       chars: 0,

@@ -1,15 +1,22 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
-import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { lateSession, wrapLate } from "../kit/late-session.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { attach } from "./attach.ts";
 import { meta, summary } from "./documents.ts";
 import { GrokHooks } from "./hooks.ts";
 import { Log } from "./log.ts";
 import { grok } from "./manifest.ts";
 import { SPAWN } from "./spawns.ts";
+import { isPrinted, OUTPUT } from "./stream.ts";
 import { Updates } from "./updates.ts";
+import { wire } from "./wire.ts";
 
-const LIVE = { hooks: liveStream("hook", { open: (saved) => new GrokHooks(saved), promptIn: () => null }) };
+const STREAM = lateSession(OUTPUT);
+const LIVE = {
+  hooks: liveStream("hook", { open: (saved) => new GrokHooks(saved), promptIn: () => null }),
+  run: liveStream("stream", STREAM),
+};
 const ID = "([0-9a-f-]{36})";
 const FILE = new RegExp(`^sessions/[^/]+/${ID}/(updates\\.jsonl|summary\\.json)$`, "i");
 const META = new RegExp(`^sessions/[^/]+/${ID}/subagents/${ID}/meta\\.json$`, "i");
@@ -36,9 +43,12 @@ export const provider: Provider = {
       ? { shape: "lines", open: (file, saved) => new Updates(session, file, saved), together: session }
       : { shape: "document", open: (file) => summary(session, file), together: session };
   },
+  wrap: wrapLate(OUTPUT),
   recorded: (path) => liveAt(LIVE, path),
+  printed: { form: "grok -p … --output-format streaming-json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: { ...jsonHookSettings(hookEvents(SPAWN), null), file: "hooks/retinue.json" },
   attach,
+  wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
 };

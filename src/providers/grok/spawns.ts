@@ -1,4 +1,4 @@
-import type { AgentKey } from "../../core/facts/ids.ts";
+import type { AgentKey, MatchKey } from "../../core/facts/ids.ts";
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
@@ -7,7 +7,14 @@ import * as key from "./keys.ts";
 export const SPAWN = "spawn_subagent";
 
 /** A call that spawns an agent, or resumes one in a new session. */
-export function readSpawn(out: FindingsOf, session: string, id: string, input: JsonObject, promptId: string | null) {
+export function readSpawn(
+  out: FindingsOf,
+  session: string,
+  id: string,
+  input: JsonObject,
+  promptId: string | null,
+  offers: readonly MatchKey[] = [],
+) {
   const description = asNonBlank(input.description);
   out.add({
     type: "spawn-called",
@@ -18,7 +25,7 @@ export function readSpawn(out: FindingsOf, session: string, id: string, input: J
     agentType: asNonBlank(input.subagent_type),
     description,
     name: null,
-    offers: promptId === null || description === null ? [] : [key.spawnMatch(promptId, description)],
+    offers: promptId === null || description === null ? offers : [...offers, key.spawnMatch(promptId, description)],
   });
 }
 
@@ -80,6 +87,8 @@ const LAUNCHED = /^Subagent started in background/;
 const REFUSED =
   /Unknown subagent type|max(?:imum)? (?:nesting |recursion )?depth|not (?:available|allowed|enabled|found)|disabled|invalid (?:arguments|input)|missing field/i;
 
+export const isRefusal = (message: string) => !/^Session error/.test(message) && REFUSED.test(message);
+
 /** The result of a call that spawns an agent. */
 export function readSpawnResult(out: FindingsOf, session: string, id: string, output: JsonObject, text: string) {
   const call = key.call(session, id);
@@ -98,8 +107,7 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, ou
     });
   }
   const message = asNonBlank(output.message);
-  if (child === null && message !== null && !/^Session error/.test(message) && REFUSED.test(message))
-    return out.add({ type: "call-refused", call });
+  if (child === null && message !== null && isRefusal(message)) return out.add({ type: "call-refused", call });
   const isFailed = message !== null || asNonBlank(output.error) !== null;
   const state: LifecycleState = isLaunched ? "launched" : isFailed ? "errored" : "completed";
   out.add({

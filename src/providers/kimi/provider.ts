@@ -1,5 +1,6 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
-import { liveAt, liveStream } from "../kit/live-stream.ts";
+import { lateSession, wrapLate } from "../kit/late-session.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { hookSettings } from "./hook-settings.ts";
@@ -9,11 +10,16 @@ import { kimi } from "./manifest.ts";
 import { OldMeta, OldWire } from "./old.ts";
 import { asSentence } from "./spawns.ts";
 import { State } from "./state.ts";
+import { isPrinted, OUTPUT } from "./stream.ts";
 import { Wire } from "./wire.ts";
 
 const orElse = (given: readonly string[], usual: string) => (given.length > 0 ? given : [usual]);
 
-const LIVE = { hooks: liveStream("hook", { open: (saved) => new KimiHooks(saved), promptIn: () => null }) };
+const STREAM = lateSession(OUTPUT);
+const LIVE = {
+  hooks: liveStream("hook", { open: (saved) => new KimiHooks(saved), promptIn: () => null }),
+  run: liveStream("stream", STREAM),
+};
 
 export const provider: Provider = {
   ...kimi,
@@ -50,7 +56,9 @@ export const provider: Provider = {
         return found satisfies never;
     }
   },
+  wrap: wrapLate(OUTPUT),
   recorded: (path) => liveAt(LIVE, path),
+  printed: { form: "kimi -p … --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
   asSentence,
   attach,

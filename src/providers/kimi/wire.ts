@@ -1,6 +1,6 @@
 import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
 import type { RecordState } from "../../core/facts/observation.ts";
-import { fingerprintOf } from "../../core/facts/usage.ts";
+import { fingerprintsOf, type KnownResponse, type Tokens } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
@@ -33,6 +33,8 @@ interface Memory {
   readonly asked: readonly string[];
   readonly cwd: string | null;
   readonly shells: ShellMemory;
+  readonly tokens: Tokens | null;
+  readonly content: readonly string[];
 }
 
 /** `agents/<agent>/wire.jsonl` of Kimi Code: one record per line, with its time. */
@@ -57,6 +59,9 @@ export class Wire implements Parser {
   readonly #asked: Set<string>;
   #cwd: string | null;
   readonly #shells: ShellCalls;
+  /** The usage, texts and calls of the current response. */
+  #tokens: Tokens | null;
+  #content: readonly string[];
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, id: string, file: SourceFile, saved?: unknown) {
@@ -77,6 +82,8 @@ export class Wire implements Parser {
     this.#asked = new Set(memory?.asked);
     this.#cwd = memory?.cwd ?? null;
     this.#shells = new ShellCalls(memory?.shells);
+    this.#tokens = memory?.tokens ?? null;
+    this.#content = memory?.content ?? [];
   }
 
   save(): Memory {
@@ -92,6 +99,8 @@ export class Wire implements Parser {
       asked: [...this.#asked],
       cwd: this.#cwd,
       shells: this.#shells.save(),
+      tokens: this.#tokens,
+      content: this.#content,
     };
   }
 
@@ -223,16 +232,18 @@ export class Wire implements Parser {
         agent: speaker,
         internal: { why: `the product's own request (${this.#kind})`, unlessSpawned: false },
       });
+    const tokens = tokensOf(usage);
     const name = isLoop && this.#step !== "" ? `${this.#step} ${this.#responses}` : `line ${line}`;
     this.#responses += 1;
     out.part({ speaker }).add({
       type: "model-call",
       response: key.record(this.#session, this.#id, name),
       model: this.#model !== "" ? this.#model : (asText(json.model) ?? ""),
-      tokens: tokensOf(usage),
+      tokens,
       chars: 0,
       ended: true,
     });
+    if (isLoop) this.#tokens = tokens;
   }
 
   #readStep(out: FindingsOf, event: JsonObject, at: number | null, line: number): readonly EventDraft[] {
@@ -243,6 +254,8 @@ export class Wire implements Parser {
       case "step.begin":
         this.#step = uuid;
         this.#responses = 0;
+        this.#tokens = null;
+        this.#content = [];
         return [];
       case "step.end":
         this.#readStepEnd(out, event);
@@ -261,13 +274,17 @@ export class Wire implements Parser {
   /** Repeats the usage of the response, with the API's id of it. */
   #readStepEnd(out: FindingsOf, event: JsonObject) {
     const [usage, id] = [asObject(event.usage), asNonBlank(event.messageId)];
-    if (usage === null || id === null) return;
-    const tokens = tokensOf(usage);
-    const fingerprint = fingerprintOf(id, tokens);
+    if (usage !== null && id !== null) this.#identify(out, { id, tokens: tokensOf(usage), content: null });
+  }
+
+  /** Another observer may have seen the response. The step ends with the results of its calls, so they identify it. */
+  #identify(out: FindingsOf, known: KnownResponse) {
+    const { tokens } = known;
+    if (tokens === null) return;
     out.part({ keys: [this.#response] }).add({
       type: "model-call",
       response: this.#response,
-      fingerprint,
+      ...fingerprintsOf(known),
       model: this.#model,
       tokens,
       chars: 0,
@@ -279,6 +296,7 @@ export class Wire implements Parser {
     const isText = part.type === "text";
     const text = (isText ? asText(part.text) : (asText(part.think) ?? asText(part.text))) ?? "";
     if (text.trim() === "") return [];
+    if (isText) this.#content = [...this.#content, text];
     if (isText) out.add({ ...RECORD, role: "assistant", text, message: true });
     return [{ ...this.#draft(line, at, isText ? "assistant" : "reasoning", text, keys), response: this.#response }];
   }
@@ -302,6 +320,8 @@ export class Wire implements Parser {
       this.#asked.add(id);
       readSpawn(out, this.#session, id, name, args);
     }
+    this.#content = [...this.#content, id];
+    this.#identify(out, { id: null, tokens: this.#tokens, content: this.#content });
     const tool = { name, call, input: isTooDeep(args) ? null : args, isError: false };
     return [{ ...this.#draft(line, at, "toolCall", null, keys), tool, response: this.#response }];
   }
@@ -314,8 +334,10 @@ export class Wire implements Parser {
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
     const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
     this.#shells.returned(out, call, { text, at });
-    // Agents have no tool to spawn others, but models call it anyway.
-    if (this.#asked.delete(id) && isError) out.add({ type: "call-refused", call, says: text });
+    // Agents have no tool to spawn others, but models call it anyway. Of equal calls in one response, Kimi runs one and
+    // gives its result to all.
+    const isRepeated = this.#known.has(/^agent_id: (\S+)/m.exec(text)?.[1] ?? "");
+    if (this.#asked.delete(id) && (isError || isRepeated)) out.add({ type: "call-refused", call, says: text });
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];
   }
 

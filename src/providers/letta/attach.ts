@@ -5,8 +5,23 @@ import type { Attach } from "../../core/ports/attach.ts";
  * (0.32.18).
  */
 export const attach: Attach = {
-  resume() {
-    return { unable: "Letta Code can only continue a conversation in place" };
+  resume(agent, { message, isInteractive, until, args }) {
+    if (until !== null) return { unable: "Letta Code continues whole conversations only" };
+    if (agent.isRunning) return { unable: "it is running, and Letta Code continues a conversation only in place" };
+    if (!agent.files.some(({ isOwn }) => isOwn)) return { unable: "its conversation is not in Letta's own folder" };
+    const id = agent.agent ?? agent.thread;
+    return {
+      command: [
+        ...["letta", "--backend", "local"],
+        // A conversation with the id of its agent is its default one.
+        ...(id.startsWith("agent-") ? ["--agent", id, "--conversation", "default"] : ["--conversation", id]),
+        ...args,
+        ...(isInteractive ? [] : ["-p"]),
+        ...(message === null ? [] : [message]),
+      ],
+      copies: [],
+      limits: ["Letta Code has no fork: the conversation itself continues"],
+    };
   },
   begin: (message, { model, vendor }, { isInteractive, args }) => [
     "letta",

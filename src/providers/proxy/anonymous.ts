@@ -10,11 +10,11 @@ import {
   ANONYMOUS as UNNAMED,
 } from "../../core/facts/ids.ts";
 import type { Lifecycle } from "../../core/facts/observation.ts";
-import type { TailPart } from "../../core/facts/traffic.ts";
+import { leadingTexts, type TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank } from "../../core/tools/json.ts";
-import { leadingTexts, promptIn, promptsIn } from "./prompts.ts";
+import { promptIn, promptsIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 export const NAME = "proxy";
@@ -39,6 +39,9 @@ const MAKES_ONE = new Set([
 /** The result of a call that only started an agent in the background. */
 const LAUNCHED =
   /\b(launched|started|running|runs|queued|spawned)\b[^\n]{0,80}\b(background|async\w*)\b|\b(background|async\w*)\b[^\n]{0,80}\b(launched|started|running|runs)\b/i;
+/** The client has no such tool, so nothing was spawned. */
+const REFUSED =
+  /^(?:[^\n]*\n){0,2}(?:Error: )?(?:Tool \S+ (?:not found|does not exist|is registered but is not available)|Tool not found\b|Unknown tool\b|No such tool\b)/i;
 
 export const conversationKey = (conversation: string) => threadKey(NAME, conversation);
 
@@ -94,7 +97,9 @@ class AnonymousInterpreter implements Interpreter {
   toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { results } of tail)
       for (const { id, isError, text } of results)
-        for (const call of this.#calls(id)) out.add({ type: "lifecycle", of: { call }, ...outcomeOf(isError, text) });
+        for (const call of this.#calls(id))
+          if (REFUSED.test(text.slice(0, 1_000))) out.add({ type: "call-refused", call, says: text.slice(0, 200) });
+          else out.add({ type: "lifecycle", of: { call }, ...outcomeOf(isError, text) });
   }
 
   called(out: FindingsOf, { id, name, input }: ToolCall): void {

@@ -1,10 +1,10 @@
 import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
-import { isModelCall, type RequestRow, type RequestTag } from "../../core/facts/traffic.ts";
+import { isModelCall, leadingTexts, type RequestRow, type RequestTag } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect } from "../../core/ports/dialect.ts";
 import { anonymous, anonymousCaller, conversationKey } from "./anonymous.ts";
 import { Conversations, type Position } from "./conversations.ts";
 import { identified } from "./identify.ts";
-import { asideIn, holds, leadingTexts } from "./prompts.ts";
+import { asideIn, holds } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 /** The agent that made a request, as far as it is known before the response. */
@@ -41,6 +41,12 @@ interface Aside {
   readonly texts: readonly string[];
 }
 
+interface Begun {
+  readonly prompt: string;
+  /** The agent, if the client names it. */
+  readonly by?: { readonly dialect: string; readonly caller: Caller };
+}
+
 interface Known {
   /** Null for the thread itself. */
   readonly agent: AgentKey | null;
@@ -63,7 +69,7 @@ interface Memory {
   readonly expected: readonly (readonly [string, readonly AgentKey[]])[];
   readonly knownAgents: readonly string[];
   readonly asides: readonly Aside[];
-  readonly begun: readonly (readonly [string, string])[];
+  readonly begun: readonly (readonly [string, Begun])[];
 }
 
 /** Internal requests; a compaction is one, too, but it is part of a conversation. */
@@ -83,8 +89,8 @@ export class Callers {
   readonly #expected: Map<string, readonly AgentKey[]>;
   readonly #knownAgents: Set<string>;
   #asides: readonly Aside[];
-  /** First prompts of anonymous conversations. */
-  readonly #begun: Map<string, string>;
+  /** Conversations, by their first prompts. */
+  readonly #begun: Map<string, Begun>;
 
   constructor(dialects: ReadonlyMap<string, Dialect>, saved?: unknown) {
     const memory = saved as Memory | undefined;
@@ -133,7 +139,11 @@ export class Callers {
   identify(request: RequestRow, at: number): CallerInfo | null {
     if (!isModelCall(request.api)) return null;
     const found = identified(this.#dialects, request);
-    return found === null ? this.#nameless(request, at) : this.#named(found.name, found.dialect, found.caller, request);
+    if (found === null) return this.#nameless(request, at);
+    const { name, dialect, caller } = found;
+    return caller.isAside === undefined
+      ? this.#named(name, dialect, caller, request)
+      : this.#beside(request, caller.tag ?? "auxiliary");
   }
 
   /** The caller of a request that is not a model call, if it names itself. */
@@ -162,7 +172,7 @@ export class Callers {
       tag,
       position,
       prompt,
-      asides: [],
+      asides: isFirst && dialect.hasAsides ? this.#begin(agent, prompt, { dialect: name, caller }) : [],
     };
     return { ...who, isFirst: isFirst && !isUnnamed, isUnnamed };
   }
@@ -273,7 +283,12 @@ export class Callers {
   /** An internal request belongs to the conversation that it repeats or quotes, which may begin later. */
   #beside(request: RequestRow, tag: RequestTag): CallerInfo {
     const texts = leadingTexts(request);
-    const quoted = [...this.#begun].findLast(([, prompt]) => texts.some((text) => holds(text, prompt) !== null))?.[0];
+    const [quoted, begun] =
+      [...this.#begun].findLast(([, { prompt }]) => texts.some((text) => holds(text, prompt) !== null)) ?? [];
+    if (begun?.by !== undefined) {
+      const { dialect, caller } = begun.by;
+      return this.#named(dialect, this.dialect(dialect), { ...caller, agent: null, tag }, request);
+    }
     const conversation = this.#scope(ANONYMOUS, null).find(request.chain) ?? quoted ?? null;
     const position = {
       conversation: conversation ?? request.request,
@@ -301,9 +316,9 @@ export class Callers {
   }
 
   /** A conversation begins; returns its earlier internal requests. */
-  #begin(conversation: string, prompt: string | null): readonly AgentKey[] {
+  #begin(conversation: string, prompt: string | null, by?: Begun["by"]): readonly AgentKey[] {
     if (prompt === null) return [];
-    this.#begun.set(conversation, prompt);
+    this.#begun.set(conversation, { prompt, ...(by === undefined ? {} : { by }) });
     if (this.#begun.size > MAX_BEGUN) this.#begun.delete(this.#begun.keys().next().value ?? "");
     const own = this.#asides.filter(({ texts }) => texts.some((text) => holds(text, prompt) !== null));
     this.#asides = this.#asides.filter((aside) => !own.includes(aside));

@@ -25,11 +25,6 @@ const CONTEXT = new Set([
   "context",
 ]);
 
-/** The texts of a conversation before the first response. */
-export function leadingTexts({ chain, tail, first }: Pick<RequestRow, "chain" | "tail" | "first">): readonly string[] {
-  return chain.length <= tail.length ? tail.flatMap(({ texts }) => texts) : first;
-}
-
 /** The prompt in these texts, without the context that clients add. */
 export function promptIn(texts: readonly string[]): string | null {
   const prompt = texts.map(withoutContext).findLast((text) => text !== "");

@@ -11,7 +11,7 @@ import type {
   TailPart,
   TrafficRow,
 } from "../../core/facts/traffic.ts";
-import { fingerprintOf, NO_TOKENS } from "../../core/facts/usage.ts";
+import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import type { Dialect, Interpreter } from "../../core/ports/dialect.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
@@ -296,7 +296,8 @@ export class Traffic implements Parser {
     return this.#with(out, open);
   }
 
-  #ended(row: EndedRow, open: Open, at: number, line: number): Findings {
+  #ended(ended: EndedRow, open: Open, at: number, line: number): Findings {
+    const row = isComplete(ended) ? { ...ended, how: "finished" as const } : ended;
     this.#open.delete(row.request);
     const { who, response, exchange } = open;
     const usage = row.usage === null ? null : tokensOf(exchange.api, row.usage);
@@ -342,9 +343,9 @@ export class Traffic implements Parser {
         tokens: usage ?? NO_TOKENS,
         chars: usage === null ? lengthOf(open.blocks) : 0,
         ended: true,
-        ...(usage === null || open.apiId === null || this.#isNamed(who)
+        ...(this.#isNamed(who)
           ? {}
-          : { fingerprint: fingerprintOf(open.apiId, usage) }),
+          : fingerprintsOf({ id: open.apiId, tokens: usage, content: contentOf(open.blocks) })),
       });
     }
     return this.#with(out, open);
@@ -399,8 +400,16 @@ export class Traffic implements Parser {
   }
 }
 
+/** The texts of a response, and the ids of its calls. */
+const contentOf = (blocks: readonly JsonObject[]) =>
+  blocks.map(partOf).flatMap((part) => (part.is === "text" ? [part.text] : part.is === "call" ? [part.call.id] : []));
+
 /** For a response without usage: shows that there were tokens. */
 const lengthOf = (blocks: readonly JsonObject[]) => (jsonText(blocks) ?? "").length;
+
+/** Some clients close the connection once they have the last event of a response. */
+const isComplete = ({ how, error, stop, usage }: EndedRow) =>
+  how === "aborted" && error === null && stop !== null && usage !== null;
 
 function stateAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): RecordState {
   if (how === "aborted") return "interrupted";

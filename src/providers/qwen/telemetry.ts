@@ -1,4 +1,4 @@
-import { fingerprintOf } from "../../core/facts/usage.ts";
+import { fingerprintsOf } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
@@ -38,7 +38,7 @@ export function readTelemetry(out: FindingsOf, event: JsonObject, session: strin
   part.add({
     type: "model-call",
     response,
-    ...(id === null ? {} : { fingerprint: fingerprintOf(id, tokens) }),
+    ...fingerprintsOf({ id, tokens, content: null }),
     model: asText(event.model) ?? "",
     tokens,
     chars: 0,

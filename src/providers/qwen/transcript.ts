@@ -1,5 +1,5 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import { fingerprintOf } from "../../core/facts/usage.ts";
+import { fingerprintsOf } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
@@ -202,10 +202,10 @@ export class Transcript implements Parser {
         this.#of.is === "agent"
           ? key.response(session, this.#of.agent, tokens)
           : key.record(uuid ?? `${session} ${line}`);
-      const fingerprint = this.#apiId === null ? {} : { fingerprint: fingerprintOf(this.#apiId, tokens) };
+      const fingerprints = fingerprintsOf({ id: this.#apiId, tokens, content: null });
       this.#apiId = null;
       const model = asText(json.model) ?? "";
-      out.add({ type: "model-call", response, ...fingerprint, model, tokens, chars: 0, ended: true });
+      out.add({ type: "model-call", response, ...fingerprints, model, tokens, chars: 0, ended: true });
     }
     for (const { id, name, args } of calls) {
       statePlan(out, args);

@@ -1,6 +1,6 @@
 import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
 import type { ModelCalled } from "../../../core/facts/observation.ts";
-import { fingerprintOf } from "../../../core/facts/usage.ts";
+import { fingerprintsOf } from "../../../core/facts/usage.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asNonBlank, isTooDeep, type JsonObject } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
@@ -82,7 +82,7 @@ export abstract class Conversation {
         ...calledBy(answer, response ?? partOf(context.record, "answer"), answer.provider, answer.model),
         ...(alias === null || answer.response === null
           ? {}
-          : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
+          : { alias, ...fingerprintsOf({ id: answer.response, tokens: answer.tokens, content: null }) }),
       });
     if (message.used !== null && (resultOf === null || !this.isOfAgents(resultOf)))
       this.onOwnBehalf(out, message.used, context, "", "");
