@@ -349,7 +349,7 @@ const isRestEqual = (a: Rest, b: Rest): boolean =>
   a.vendor === b.vendor &&
   a.costUsd === b.costUsd &&
   a.alias === b.alias &&
-  a.fingerprint === b.fingerprint &&
+  a.fingerprints === b.fingerprints &&
   a.nameless === b.nameless &&
   a.fromTotals === b.fromTotals &&
   a.fast === b.fast &&
