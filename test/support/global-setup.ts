@@ -3,16 +3,19 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { browserPath } from "../dashboard/browser.ts";
+import { preparePostgres } from "./postgres.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-export function setup(): void {
+export function setup(): () => Promise<void> {
+  const stopPostgres = preparePostgres();
   buildIfOld();
   try {
     browserPath();
   } catch {
     // Tests that need a browser report that it is missing; the others run.
   }
+  return stopPostgres;
 }
 
 /** Tests start the built program, which must be up to date with the sources. */

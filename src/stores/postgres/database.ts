@@ -1,0 +1,81 @@
+import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
+import { StoreFault } from "../fault.ts";
+import { postgresFault } from "./fault.ts";
+
+/** Numbers and strings, alone or in arrays; times are ISO 8601, and truth values of arrays are text. */
+export type Parameter = string | number | boolean | null | readonly (string | number | null)[];
+
+/** Runs statements, alone or in a transaction. Errors of the database are `StoreFault`s. */
+export interface Queries {
+  /** The rows of a statement. Statements are constants of a `*-statements.ts` file, which a test reads. */
+  all<Row extends object>(statement: string, parameters?: readonly Parameter[]): Promise<Row[]>;
+}
+
+export interface Database extends Queries {
+  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /** Runs a script of several statements, such as a migration. */
+  script(text: string): Promise<void>;
+  /**
+   * Calls back for every notification of a channel. `onListen` is called whenever notifications may have been missed:
+   * at the start, and after each reconnect.
+   */
+  listen(channel: string, onNotify: (payload: string) => void, onListen: () => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** Largest number of connections. */
+  readonly connections?: number;
+}
+
+const CONNECTIONS = 10;
+const CONNECT_SECONDS = 10;
+const RECONNECT_SECONDS = 0.25;
+const IDLE_SECONDS = 300;
+/** No query of the API takes this long; a forgotten one must not hold its locks. */
+const STATEMENT_MS = 60_000;
+const INT8 = 20;
+
+/** The client is loaded on demand: only team servers need it. */
+export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
+  const { default: postgres } = await import("postgres");
+  const sql = postgres(url, {
+    max: options.connections ?? CONNECTIONS,
+    connect_timeout: CONNECT_SECONDS,
+    idle_timeout: IDLE_SECONDS,
+    backoff: () => RECONNECT_SECONDS,
+    onnotice: () => {},
+    connection: { application_name: "retinue", statement_timeout: STATEMENT_MS },
+    // Revisions and sizes are below 2^53.
+    types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
+  });
+  const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
+  return {
+    ...queriesOf(sql),
+    script,
+    transaction: (work) =>
+      guarded(() => sql.begin((inner) => work(queriesOf(inner as unknown as Sql)))) as Promise<never>,
+    listen: async (channel, onNotify, onListen) => {
+      const { unlisten } = await guarded(() => sql.listen(channel, onNotify, onListen));
+      return () => unlisten().catch(() => {});
+    },
+    close: () => sql.end({ timeout: 5 }),
+  };
+}
+
+const queriesOf = (sql: Sql): Queries => ({
+  all: <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
+    guarded(async () => {
+      const given = [...parameters] as ParameterOrJSON<JSONValue>[];
+      return [...(await sql.unsafe(statement, given as never, { prepare: true }))] as unknown as Row[];
+    }),
+});
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const kind = postgresFault(error);
+    throw kind === null || error instanceof StoreFault ? error : new StoreFault(kind, error);
+  }
+}

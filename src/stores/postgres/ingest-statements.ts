@@ -1,0 +1,96 @@
+/** Statements that store shipments. `$1` is the owner in all of them. */
+export const INGEST = {
+  /** Locks the owner until the end of the transaction: its shipments are stored one after another. */
+  nextShipment: `insert into retinue.owners as o (owner, seq, shipped_at) values ($1, 1, now())
+    on conflict (owner) do update set seq = o.seq + 1, shipped_at = now() returning seq`,
+  machine: `insert into retinue.machines (owner, machine, version, shipped_at) values ($1, $2, $3, now())
+    on conflict (owner, machine) do update set version = excluded.version, shipped_at = excluded.shipped_at`,
+
+  floors: `select t.thread, t.floor from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])`,
+  raiseFloors: `insert into retinue.threads as t (owner, thread, floor, seq)
+    select $1, d.thread, d.floor, $2 from unnest($3::text[], $4::bigint[]) as d (thread, floor)
+    on conflict (owner, thread) do update set floor = greatest(t.floor, excluded.floor), seq = excluded.seq`,
+  logs: `select l.thread, l.agent, l.length, l.cuts from retinue.logs l
+    join unnest($2::text[], $3::text[]) as d (thread, agent) on l.thread = d.thread and l.agent = d.agent
+    where l.owner = $1`,
+  saveLogs: `insert into retinue.logs as l (owner, thread, agent, length, cuts)
+    select $1, d.thread, d.agent, d.length, d.cuts
+    from unnest($2::text[], $3::text[], $4::integer[], $5::text[]) as d (thread, agent, length, cuts)
+    on conflict (owner, thread, agent) do update set length = excluded.length, cuts = excluded.cuts`,
+
+  agents: `insert into retinue.agents as a
+      (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, type, project, cwd, status, started_at, active_at, record)
+    select $1, d.thread, d.uri, d.parent, d.place, d.revision, $2, d.record <> '', d.provider, d.session_id, d.agent_id, d.type, d.project, d.cwd, d.status, d.started_at, d.active_at, d.record
+    from unnest($3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::text[])
+      as d (thread, uri, parent, place, revision, provider, session_id, agent_id, type, project, cwd, status, started_at, active_at, record)
+    on conflict (owner, thread, uri) do update set
+      parent = excluded.parent, place = excluded.place, revision = excluded.revision, seq = excluded.seq, present = excluded.present,
+      provider = excluded.provider, session_id = excluded.session_id, agent_id = excluded.agent_id, type = excluded.type,
+      project = excluded.project, cwd = excluded.cwd, status = excluded.status, started_at = excluded.started_at,
+      active_at = excluded.active_at, record = excluded.record
+    where a.revision < excluded.revision
+    returning thread, uri`,
+  /** Sums up the threads whose agents changed. */
+  threads: `insert into retinue.threads as t (owner, thread, seq, present, active_at, provider, project, cwd, status)
+    select $1, d.thread, $2, r.uri is not null,
+      (select max(a.active_at) from retinue.agents a where a.owner = $1 and a.thread = d.thread and a.present),
+      r.provider, r.project, r.cwd, r.status
+    from unnest($3::text[]) as d (thread)
+    left join retinue.agents r on r.owner = $1 and r.thread = d.thread and r.uri = d.thread and r.present
+    on conflict (owner, thread) do update set seq = excluded.seq, present = excluded.present, active_at = excluded.active_at,
+      provider = excluded.provider, project = excluded.project, cwd = excluded.cwd, status = excluded.status`,
+
+  /** Tombstones: an agent of a removed thread comes back with a revision that is not lower. */
+  removeAgentsOfThread: `update retinue.agents a set present = false, record = '', revision = $3::bigint - 1, seq = $4
+    where a.owner = $1 and a.thread = $2 and a.revision < $3::bigint`,
+  removeEventsOfThread: `delete from retinue.events e where e.owner = $1 and e.thread = $2 and e.revision < $3::bigint`,
+  removeListsOfThread: `delete from retinue.lists l where l.owner = $1 and l.thread = $2 and l.revision < $3::bigint`,
+  removeDetailsOfThread: `delete from retinue.details d where d.owner = $1 and d.thread = $2 and d.revision < $3::bigint`,
+  removeSpentOfThread: `delete from retinue.spent s where s.owner = $1 and s.thread = $2 and s.revision < $3::bigint`,
+  shortenLogs: `update retinue.logs l set length = coalesce(
+      (select max(e.position) + 1 from retinue.events e where e.owner = $1 and e.thread = $2 and e.agent = l.agent), 0)
+    where l.owner = $1 and l.thread = $2`,
+
+  removeEventsFrom: `delete from retinue.events e
+    where e.owner = $1 and e.thread = $2 and e.agent = $3 and e.position >= $4 and e.revision < $5::bigint`,
+  removeListsOfAgent: `delete from retinue.lists l where l.owner = $1 and l.thread = $2 and l.agent = $3 and l.revision < $4::bigint`,
+  removeDetailsOfAgent: `delete from retinue.details d where d.owner = $1 and d.thread = $2 and d.agent = $3 and d.revision < $4::bigint`,
+  removeSpentOfAgent: `delete from retinue.spent s where s.owner = $1 and s.thread = $2 and s.agent = $3 and s.revision < $4::bigint`,
+  lengthOfLog: `select coalesce(max(e.position) + 1, 0) as length from retinue.events e
+    where e.owner = $1 and e.thread = $2 and e.agent = $3`,
+
+  storedEvents: `select e.thread, e.agent, e.position, e.revision from retinue.events e
+    join unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
+      on e.thread = d.thread and e.agent = d.agent and e.position = d.position
+    where e.owner = $1`,
+  removeEvents: `delete from retinue.events e using unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
+    where e.owner = $1 and e.thread = d.thread and e.agent = d.agent and e.position = d.position`,
+  events: `insert into retinue.events (owner, thread, agent, position, bucket, revision, seq, id, at, kind, event, words)
+    select $1, d.thread, d.agent, d.position, d.bucket, d.revision, $2, d.id, d.at, d.kind, d.event,
+      array_to_tsvector(string_to_array(d.words, ' '))
+    from unnest($3::text[], $4::text[], $5::integer[], $6::date[], $7::bigint[], $8::text[], $9::timestamptz[], $10::text[], $11::text[], $12::text[])
+      as d (thread, agent, position, bucket, revision, id, at, kind, event, words)`,
+
+  lists: `insert into retinue.lists as l (owner, thread, agent, what, at, revision, seq, items)
+    select $1, d.thread, d.agent, d.what, d.at, d.revision, $2, d.items
+    from unnest($3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::text[]) as d (thread, agent, what, at, revision, items)
+    on conflict (owner, thread, agent, what, at) do update set revision = excluded.revision, seq = excluded.seq, items = excluded.items
+    where l.revision < excluded.revision
+    returning agent`,
+  details: `insert into retinue.details as s (owner, thread, agent, what, revision, value)
+    select $1, d.thread, d.agent, d.what, d.revision, d.value
+    from unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[]) as d (thread, agent, what, revision, value)
+    on conflict (owner, thread, agent, what) do update set revision = excluded.revision, value = excluded.value
+    where s.revision < excluded.revision
+    returning thread, agent, what`,
+  removeSpent: `delete from retinue.spent s using unnest($2::text[], $3::text[]) as d (thread, agent)
+    where s.owner = $1 and s.thread = d.thread and s.agent = d.agent`,
+  spent: `insert into retinue.spent (owner, thread, agent, n, revision, day, model, type, project, cost_usd, row)
+    select $1, d.thread, d.agent, d.n, d.revision, d.day, d.model, d.type, d.project, d.cost_usd, d.row
+    from unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::date[], $7::text[], $8::text[], $9::text[], $10::float8[], $11::text[])
+      as d (thread, agent, n, revision, day, model, type, project, cost_usd, row)`,
+} as const;
+
+/** Tells all servers that an owner has a new shipment. */
+export const CHANNEL = "retinue";
+export const NOTIFY = "select pg_notify($1, $2)";

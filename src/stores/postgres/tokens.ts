@@ -1,0 +1,134 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Database, Queries } from "./database.ts";
+import { TOKENS } from "./token-statements.ts";
+
+/** `ship`: append to its owner. `read`: what its teams share. `admin`: everything, and the state of the server. */
+export const SCOPES = ["ship", "read", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface Grant {
+  /** Public id of the token. */
+  readonly id: string;
+  readonly owner: string;
+  readonly scope: Scope;
+  readonly teams: readonly string[];
+}
+
+export interface ListedToken extends Grant {
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+export interface NewToken {
+  readonly owner: string;
+  readonly scope: Scope;
+  readonly teams: readonly string[];
+  /** ISO 8601. */
+  readonly expiresAt: string | null;
+}
+
+export interface AuditEntry {
+  readonly at: string;
+  readonly token: string | null;
+  readonly owner: string | null;
+  readonly action: string;
+  readonly subject: string | null;
+}
+
+/** Names of owners and teams: they are parts of URLs and of searches. */
+export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+
+/** So that scanners for leaked secrets can recognise it. */
+const PREFIX = "rtn_";
+const digest = (secret: string) => createHash("sha256").update(secret).digest("hex");
+const newSecret = (prefix: string) => `${prefix}${randomBytes(24).toString("base64url")}`;
+
+/** Tokens of a team server. Only their hashes are stored. */
+export class Tokens {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Returns the token, which is stored nowhere. A token for shipping shares the threads of its owner with its teams. */
+  create({ owner, scope, teams, expiresAt }: NewToken): Promise<{ readonly id: string; readonly token: string }> {
+    const token = newSecret(PREFIX);
+    const id = randomBytes(6).toString("hex");
+    return this.#database.transaction(async (queries) => {
+      await queries.all(TOKENS.create, [id, digest(token), owner, scope, [...teams], expiresAt]);
+      if (scope === "ship") await queries.all(TOKENS.share, [owner, [...teams]]);
+      await audit(queries, { token: null, owner, action: "token-created", subject: `${id} ${scope}` });
+      return { id, token };
+    });
+  }
+
+  async list(): Promise<ListedToken[]> {
+    const rows = await this.#database.all<
+      Grant & { readonly created_at: Date; readonly expires_at: Date | null; readonly revoked_at: Date | null }
+    >(TOKENS.list);
+    return rows.map(({ created_at, expires_at, revoked_at, ...grant }) => ({
+      ...grant,
+      createdAt: created_at.toISOString(),
+      expiresAt: expires_at?.toISOString() ?? null,
+      revokedAt: revoked_at?.toISOString() ?? null,
+    }));
+  }
+
+  /** `unknown`: there is no such token. `already`: it was revoked before. */
+  revoke(id: string): Promise<"revoked" | "already" | "unknown"> {
+    return this.#database.transaction(async (queries) => {
+      if ((await queries.all(TOKENS.revoke, [id])).length > 0) {
+        await audit(queries, { token: null, owner: null, action: "token-revoked", subject: id });
+        return "revoked";
+      }
+      return (await queries.all(TOKENS.exists, [id])).length > 0 ? "already" : "unknown";
+    });
+  }
+
+  /** What a token allows; null if it is unknown, expired or revoked. */
+  async grantOf(token: string): Promise<Grant | null> {
+    return (await this.#database.all<Grant>(TOKENS.byHash, [digest(token)]))[0] ?? null;
+  }
+
+  /** Opens a session for a browser. Returns its secret, for a cookie. */
+  async openSession({ id }: Grant): Promise<string> {
+    const secret = newSecret("");
+    await this.#database.all(TOKENS.forgetSessions);
+    await this.#database.all(TOKENS.openSession, [digest(secret), id]);
+    return secret;
+  }
+
+  async grantOfSession(secret: string): Promise<Grant | null> {
+    return (await this.#database.all<Grant>(TOKENS.bySession, [digest(secret)]))[0] ?? null;
+  }
+
+  async closeSession(secret: string): Promise<void> {
+    await this.#database.all(TOKENS.closeSession, [digest(secret)]);
+  }
+
+  /** Owners whose threads this token may read. */
+  async readable({ scope, owner, teams }: Grant): Promise<string[]> {
+    if (scope === "ship") return [];
+    const rows =
+      scope === "admin"
+        ? await this.#database.all<{ owner: string }>(TOKENS.everyOwner)
+        : await this.#database.all<{ owner: string }>(TOKENS.sharedWith, [[...teams]]);
+    return [...new Set([owner, ...rows.map((row) => row.owner)])].sort();
+  }
+
+  audit(entry: Omit<AuditEntry, "at">): Promise<void> {
+    return audit(this.#database, entry);
+  }
+
+  /** The newest entries first. */
+  async audited(limit: number): Promise<AuditEntry[]> {
+    const rows = await this.#database.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
+    return rows.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() }));
+  }
+}
+
+async function audit(queries: Queries, { token, owner, action, subject }: Omit<AuditEntry, "at">): Promise<void> {
+  await queries.all(TOKENS.audit, [token, owner, action, subject]);
+}

@@ -1,0 +1,43 @@
+import { wordsOf } from "../consistency.ts";
+
+/** Values as PostgreSQL can store them. */
+
+/** The partition of events without a believable time. */
+export const UNDATED = "1970-01-01";
+
+const DAY_MS = 86_400_000;
+/** Events outside of this range have a wrong clock: they must not create partitions. */
+const OLDEST_DAYS = 3 * 366;
+const NEWEST_DAYS = 2;
+
+/** The month of an event, which names its partition. */
+export function bucketOf(at: string | null, now: number): string {
+  const ms = at === null ? Number.NaN : Date.parse(at);
+  const isBelievable = ms > now - OLDEST_DAYS * DAY_MS && ms < now + NEWEST_DAYS * DAY_MS;
+  return isBelievable ? `${new Date(ms).toISOString().slice(0, 7)}-01` : UNDATED;
+}
+
+/** Null for a time outside of the range of timestamps that make sense. */
+export function believable(at: string | null): string | null {
+  const ms = at === null ? Number.NaN : Date.parse(at);
+  return ms >= 0 && ms < Date.UTC(2200) ? new Date(ms).toISOString() : null;
+}
+
+/** Text cannot contain NUL. */
+export const plain = <T extends string | null>(text: T): T => (text === null ? text : (text.replaceAll("\0", "") as T));
+
+/** Longer words are found by their beginning; PostgreSQL's own limit is 2,046 bytes. */
+const MAX_WORD = 100;
+
+/** The owner as a word: no word of a text contains this character. */
+export const ownerWord = (owner: string) => `@${owner}`;
+
+/** The words of a text of this owner, separated by spaces. */
+export const wordsFor = (owner: string, text: string): string =>
+  [ownerWord(owner), ...new Set(wordsOf(text).map((word) => word.slice(0, MAX_WORD)))].join(" ");
+
+/** A query for texts of this owner with all of these words; the last one may be incomplete. Null without a word. */
+export function searchFor(owner: string, words: readonly string[]): string | null {
+  const terms = words.flatMap((word) => wordsOf(word)).map((word) => `'${word.slice(0, MAX_WORD)}'`);
+  return terms.length === 0 ? null : `'${ownerWord(owner)}' & ${terms.join(" & ")}:*`;
+}

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
+import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
+import { type Ingest, ingester } from "../../src/stores/postgres/ingest.ts";
+import { dropEventsBefore, migrate, partitions } from "../../src/stores/postgres/migrate.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
+
+let fresh: Awaited<ReturnType<typeof freshDatabase>>;
+let database: Database;
+let ingest: Ingest;
+const NOW = Date.parse("2026-06-15T12:00:00Z");
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = await openDatabase(fresh.url);
+  await migrate(database);
+  ingest = ingester(database, () => NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+const T = "toy://t1";
+const A = "toy://t1/a";
+
+/** Everything stored about an owner that does not depend on the shipments it came with. */
+async function stateOf(owner: string) {
+  const rows = (query: string) => database.all(query, [owner]);
+  return {
+    threads: await rows(
+      "select thread, present, active_at, status from retinue.threads where owner = $1 and present order by 1",
+    ),
+    agents: await rows(
+      "select thread, uri, revision, record from retinue.agents where owner = $1 and present order by 1, 2",
+    ),
+    events: await rows(
+      "select thread, agent, position, id, event from retinue.events where owner = $1 order by 1, 2, 3",
+    ),
+    lists: await rows("select thread, agent, what, at, items from retinue.lists where owner = $1 order by 1, 2, 3, 4"),
+    details: await rows("select thread, agent, what, value from retinue.details where owner = $1 order by 1, 2, 3"),
+    spent: await rows("select thread, agent, n, day, cost_usd from retinue.spent where owner = $1 order by 1, 2, 3"),
+  };
+}
+
+describe("a shipment", () => {
+  it("is stored once, however often it is sent", async () => {
+    const documents: ShipmentDocument[] = [
+      agentDocument(T, T, 1),
+      agentDocument(T, A, 1),
+      eventDocument(T, A, 0, 1),
+      eventDocument(T, A, 1, 1),
+      { is: "spans", thread: T, agent: A, at: 0, revision: 1, items: [] },
+      { is: "detail", thread: T, agent: A, what: "spent", revision: 1, value: [spentRow(T, 0.5)] },
+    ];
+    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 6, ignored: 0 });
+    const before = await stateOf("once");
+    expect(before.events).toHaveLength(2);
+    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 0, ignored: 6 });
+    expect(await stateOf("once")).toEqual(before);
+  });
+
+  it("of one owner never touches another one", async () => {
+    await ingest("first", HEAD, [agentDocument(T, T, 1), eventDocument(T, T, 0, 1)]);
+    const before = await stateOf("first");
+    await ingest("second", HEAD, [{ is: "removed", thread: T, uri: T, revision: 9 }]);
+    await ingest("second", HEAD, [agentDocument(T, T, 20)]);
+    expect(await stateOf("first")).toEqual(before);
+    expect((await stateOf("second")).events).toEqual([]);
+  });
+
+  it("stores texts that PostgreSQL cannot store as text or jsonb, unchanged", async () => {
+    const text = "a\0b \ud800 \\u0000 ' \" \\ { } , null";
+    const document = eventDocument(T, T, 0, 1, { text, id: "e\0" });
+    await ingest("odd", HEAD, [agentDocument(T, T, 1, { cwd: "/x\0y", project: "x\0y" }), document]);
+    const { events, agents } = await stateOf("odd");
+    expect(JSON.parse((events[0] as { event: string }).event)).toEqual(document.event);
+    expect((JSON.parse((agents[0] as { record: string }).record) as { cwd: string }).cwd).toBe("/x\0y");
+  });
+
+  it("makes no partition for events of a wrong clock, and drops whole months", async () => {
+    const at = (time: string | null, n: number) => eventDocument(T, T, n, 1, { at: time });
+    await ingest("clock", HEAD, [
+      at("1971-01-01T00:00:00.000Z", 0),
+      at("2199-01-01T00:00:00.000Z", 1),
+      at(null, 2),
+      at("2025-11-30T23:59:59.999Z", 3),
+      at("2025-12-01T00:00:00.000Z", 4),
+    ]);
+    const months = (await partitions(database)).filter((name) => name.startsWith("events_2"));
+    expect(months).toEqual(expect.arrayContaining(["events_2025_11", "events_2025_12"]));
+    expect(months.every((name) => /^events_202[56]/.test(name))).toBe(true);
+    expect(await dropEventsBefore(database, "2025-12-15")).toEqual(["events_2025_11"]);
+    expect((await stateOf("clock")).events).toHaveLength(4);
+    // Months are created again if a machine ships old events later.
+    await ingester(database, () => NOW)("clock", HEAD, [at("2025-11-30T23:59:59.999Z", 3)]);
+    expect((await stateOf("clock")).events).toHaveLength(5);
+  });
+});
+
+const THREADS = ["toy://t1", "toy://t2"];
+const AGENTS = ["", "/a"];
+const document: fc.Arbitrary<ShipmentDocument> = fc
+  .record({
+    is: fc.constantFrom("agent", "event", "event", "event", "removed", "events-from", "spans", "detail", "spent"),
+    thread: fc.constantFrom(...THREADS),
+    agent: fc.constantFrom(...AGENTS),
+    at: fc.nat({ max: 3 }),
+    revision: fc.integer({ min: 1, max: 30 }),
+  })
+  .map(({ is, thread, agent, at, revision: given }): ShipmentDocument => {
+    const uri = `${thread}${agent}`;
+    // Two documents about the same thing with one revision are equal, except that a removal has one of its own.
+    const revision = given * 10 + (is === "removed" ? 1 : is === "events-from" ? 2 : 3);
+    switch (is) {
+      case "agent":
+        return agentDocument(thread, uri, revision);
+      case "event":
+        return eventDocument(thread, uri, at, revision, { id: `${at}-${revision}` });
+      case "removed":
+        return { is, thread, uri, revision };
+      case "events-from":
+        return { is, thread, agent: uri, at, revision };
+      case "spans":
+        return { is, thread, agent: uri, at: at * 128, revision, items: [] };
+      case "spent":
+        return { is: "detail", thread, agent: uri, what: "spent", revision, value: [spentRow(thread, revision)] };
+      default:
+        return { is: "detail", thread, agent: uri, what: "messages", revision, value: [] };
+    }
+  });
+
+describe("shipments", () => {
+  let owners = 0;
+
+  it("lead to the same state in any order, any division and with any repeats", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(document, { minLength: 1, maxLength: 30 }).chain((documents) =>
+          fc.record({
+            documents: fc.constant(documents),
+            other: fc
+              .shuffledSubarray(documents, { minLength: documents.length })
+              .chain((shuffled) =>
+                fc.array(fc.constantFrom(...documents), { maxLength: 10 }).map((more) => [...shuffled, ...more]),
+              ),
+            size: fc.integer({ min: 1, max: 12 }),
+          }),
+        ),
+        async ({ documents, other, size }) => {
+          owners += 1;
+          const [one, two] = [`one${owners}`, `two${owners}`];
+          await ingest(one, HEAD, documents);
+          for (let from = 0; from < other.length; from += size) await ingest(two, HEAD, other.slice(from, from + size));
+          expect(await stateOf(two)).toEqual(await stateOf(one));
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
