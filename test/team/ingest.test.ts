@@ -156,7 +156,7 @@ describe("shipments", () => {
           expect(await stateOf(two)).toEqual(await stateOf(one));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 100 },
     );
   });
 });

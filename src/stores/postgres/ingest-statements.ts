@@ -10,13 +10,13 @@ export const INGEST = {
   raiseFloors: `insert into retinue.threads as t (owner, thread, floor, seq)
     select $1, d.thread, d.floor, $2 from unnest($3::text[], $4::bigint[]) as d (thread, floor)
     on conflict (owner, thread) do update set floor = greatest(t.floor, excluded.floor), seq = excluded.seq`,
-  logs: `select l.thread, l.agent, l.length, l.cuts from retinue.logs l
+  logs: `select l.thread, l.agent, l.length, l.cuts, l.cut_seq from retinue.logs l
     join unnest($2::text[], $3::text[]) as d (thread, agent) on l.thread = d.thread and l.agent = d.agent
     where l.owner = $1`,
-  saveLogs: `insert into retinue.logs as l (owner, thread, agent, length, cuts)
-    select $1, d.thread, d.agent, d.length, d.cuts
-    from unnest($2::text[], $3::text[], $4::integer[], $5::text[]) as d (thread, agent, length, cuts)
-    on conflict (owner, thread, agent) do update set length = excluded.length, cuts = excluded.cuts`,
+  saveLogs: `insert into retinue.logs as l (owner, thread, agent, length, cuts, cut_seq)
+    select $1, d.thread, d.agent, d.length, d.cuts, d.cut_seq
+    from unnest($2::text[], $3::text[], $4::integer[], $5::text[], $6::bigint[]) as d (thread, agent, length, cuts, cut_seq)
+    on conflict (owner, thread, agent) do update set length = excluded.length, cuts = excluded.cuts, cut_seq = excluded.cut_seq`,
 
   agents: `insert into retinue.agents as a
       (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, type, project, cwd, status, started_at, active_at, record)
@@ -33,7 +33,7 @@ export const INGEST = {
   /** Sums up the threads whose agents changed. */
   threads: `insert into retinue.threads as t (owner, thread, seq, present, active_at, provider, project, cwd, status)
     select $1, d.thread, $2, r.uri is not null,
-      (select max(a.active_at) from retinue.agents a where a.owner = $1 and a.thread = d.thread and a.present),
+      coalesce((select max(a.active_at) from retinue.agents a where a.owner = $1 and a.thread = d.thread and a.present), 'epoch'),
       r.provider, r.project, r.cwd, r.status
     from unnest($3::text[]) as d (thread)
     left join retinue.agents r on r.owner = $1 and r.thread = d.thread and r.uri = d.thread and r.present

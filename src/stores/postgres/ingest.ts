@@ -52,6 +52,8 @@ interface Log {
   readonly agent: string;
   length: number;
   cuts: readonly Cut[];
+  /** The shipment with the last cut. */
+  cut_seq: number;
 }
 
 type Value = string | number | null | readonly (string | number | null)[];
@@ -107,7 +109,7 @@ class Shipment {
     for (const one of documents)
       if ("agent" in one || one.is === "removed") {
         const agent = "agent" in one ? one.agent : one.uri;
-        this.#logs.set(keyOf(one.thread, agent), { thread: one.thread, agent, length: 0, cuts: [] });
+        this.#logs.set(keyOf(one.thread, agent), { thread: one.thread, agent, length: 0, cuts: [], cut_seq: 0 });
       }
     for (const part of chunks([...this.#logs.values()]))
       for (const row of await this.#all<Log & { cuts: string }>(INGEST.logs, threadsOf(part), agentsOf(part))) {
@@ -123,11 +125,7 @@ class Shipment {
   }
 
   /** Whether the thread, or what is about the agent from this position on, was removed after this revision. */
-  #isVoid(
-    { thread, revision }: RemovedDocument | ShipmentDocument,
-    agent: string | null = null,
-    position = 0,
-  ): boolean {
+  #isVoid({ thread, revision }: ShipmentDocument, agent: string | null = null, position = EVERYTHING): boolean {
     if (revision < (this.#floors.get(thread) ?? 0)) return true;
     return agent !== null && revision < floorAt(this.#logOf(thread, agent).cuts, position);
   }
@@ -207,6 +205,7 @@ class Shipment {
     log.length = await this.#lengthOf(log);
     // Cuts that the new one includes are dropped.
     log.cuts = [...log.cuts.filter(([at, revision]) => at < cut[0] || revision > cut[1]), cut];
+    log.cut_seq = this.#seq;
     this.#changed.add(log);
   }
 
@@ -337,6 +336,7 @@ class Shipment {
         agentsOf(part),
         part.map(({ length }) => length),
         part.map(({ cuts }) => JSON.stringify(cuts)),
+        part.map(({ cut_seq }) => cut_seq),
       );
   }
 }

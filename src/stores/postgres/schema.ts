@@ -53,7 +53,8 @@ create table retinue.threads (
   floor bigint not null default 0,
   -- False if it was removed, or if its top-level agent has not arrived yet.
   present boolean not null default false,
-  active_at timestamptz,
+  -- The last activity in its tree; 1970-01-01 if it is unknown.
+  active_at timestamptz not null default 'epoch',
   provider text,
   project text,
   cwd text,
@@ -98,8 +99,11 @@ create table retinue.logs (
   length integer not null,
   -- Rebuilt logs: [position, revision] pairs, JSON; events from the position on with a lower revision are void.
   cuts text not null,
+  -- The shipment with the last cut; 0 without one.
+  cut_seq bigint not null,
   primary key (owner, thread, agent)
 );
+create index logs_cut on retinue.logs (owner, cut_seq) where cut_seq > 0;
 create table retinue.events (
   owner text not null,
   thread text not null,
@@ -118,7 +122,7 @@ create table retinue.events (
   primary key (owner, thread, agent, position, bucket)
 ) partition by range (bucket);
 create index events_id on retinue.events (owner, thread, agent, id);
-create index events_time on retinue.events (owner, thread, at, agent, position);
+create index events_time on retinue.events (owner, thread, at nulls first, agent, position);
 create index events_seq on retinue.events (owner, seq);
 create index events_words on retinue.events using gin (words);
 create table retinue.events_undated partition of retinue.events for values from ('1970-01-01') to ('1970-01-02');

@@ -1,0 +1,314 @@
+import type { ThreadsQuery } from "../../core/ports/catalog.ts";
+import type { SharedDetails } from "../../core/ports/shipment.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
+import type { AgentEvent } from "../../core/views/event.ts";
+import type { SharedAgent } from "../../core/views/shared-tree.ts";
+import type { SpentRow } from "../../core/views/stats.ts";
+import type { Parameter, Queries } from "./database.ts";
+import { READER } from "./reader-statements.ts";
+import { searchFor } from "./values.ts";
+
+/** An agent of an owner. */
+export interface AgentPlace {
+  readonly owner: string;
+  readonly thread: string;
+  readonly uri: string;
+}
+
+export interface NamedAgent extends AgentPlace {
+  readonly provider: string;
+  readonly sessionId: string;
+  readonly agentId: string | null;
+}
+
+/** A position in the list of threads. */
+export interface ThreadPosition {
+  readonly activeAt: string;
+  readonly thread: string;
+  readonly owner: string;
+}
+
+export interface ThreadRow extends ThreadPosition {
+  readonly record: AgentRecord;
+}
+
+/** Changes of an owner in a range of shipments. */
+export interface OwnerChanges {
+  /** Null if the agent no longer exists. */
+  readonly agents: readonly { readonly thread: string; readonly uri: string; readonly record: AgentRecord | null }[];
+  readonly events: readonly { readonly thread: string; readonly agent: string; readonly event: AgentEvent }[];
+  /** Agents whose spans changed. */
+  readonly spans: readonly { readonly thread: string; readonly agent: string }[];
+  /** Agents whose events have to be fetched again. */
+  readonly cuts: readonly { readonly thread: string; readonly agent: string }[];
+  /** The parent of each agent of the threads that changed. */
+  readonly parents: ReadonlyMap<string, string | null>;
+}
+
+/** Later than any time of an event. */
+const LATEST = "9999-12-31T00:00:00.000Z";
+
+/** Reads what was shipped. Each query is about one owner. */
+export class Reader {
+  readonly #queries: Queries;
+
+  constructor(queries: Queries) {
+    this.#queries = queries;
+  }
+
+  /** The number of the last shipment of each owner; 0 if there was none. */
+  async seqs(owners: readonly string[]): Promise<Map<string, number>> {
+    const rows = await this.#queries.all<{ owner: string; seq: number }>(READER.seqs, [[...owners]]);
+    const found = new Map(rows.map(({ owner, seq }) => [owner, seq]));
+    return new Map(owners.map((owner) => [owner, found.get(owner) ?? 0]));
+  }
+
+  /** The newest activity first; among equals, by thread and owner. */
+  async threads(
+    owners: readonly string[],
+    query: Omit<ThreadsQuery, "cursor">,
+    after: ThreadPosition | null,
+  ): Promise<ThreadRow[]> {
+    const { since, provider = null, project = null, status, running, cwd, limit } = query;
+    if (running === true && status !== undefined && status !== "running") return [];
+    const rows = await this.#each<{ thread: string; active_at: Date; record: string }>(
+      owners,
+      READER.threads,
+      (owner) => [
+        after?.activeAt ?? LATEST,
+        after?.thread ?? "",
+        after !== null && owner <= after.owner,
+        since === undefined ? null : new Date(since).toISOString(),
+        provider,
+        project,
+        running === true ? "running" : (status ?? null),
+        cwd === undefined ? null : cwd.replace(/(?<=.)[\\/]+$/, ""),
+        limit,
+      ],
+    );
+    return rows
+      .map(({ owner, row }) => ({
+        owner,
+        thread: row.thread,
+        activeAt: row.active_at.toISOString(),
+        record: parsed<AgentRecord>(row.record),
+      }))
+      .sort((a, b) => order(b.activeAt, a.activeAt) || order(b.thread, a.thread) || order(a.owner, b.owner))
+      .slice(0, limit);
+  }
+
+  /** Records of top-level agents by owner and URI. */
+  async threadRecords(
+    owners: readonly string[],
+    uris: readonly string[],
+  ): Promise<readonly (AgentRecord & { readonly owner: string })[]> {
+    if (uris.length === 0) return [];
+    const rows = await this.#each<{ record: string }>(owners, READER.threadRecords, () => [[...uris]]);
+    return rows.map(({ owner, row }) => ({ ...parsed<AgentRecord>(row.record), owner }));
+  }
+
+  agentsAt(owners: readonly string[], uri: string): Promise<NamedAgent[]> {
+    return this.#named(owners, READER.agentByUri, uri);
+  }
+
+  agentsNamed(owners: readonly string[], prefix: string): Promise<NamedAgent[]> {
+    return this.#named(owners, READER.agentsNamed, `${prefix.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`);
+  }
+
+  async #named(owners: readonly string[], statement: string, name: string): Promise<NamedAgent[]> {
+    const rows = await this.#each<{
+      thread: string;
+      uri: string;
+      provider: string;
+      session_id: string;
+      agent_id: string | null;
+    }>(owners, statement, () => [name]);
+    return rows.map(({ owner, row: { thread, uri, provider, session_id, agent_id } }) => ({
+      owner,
+      thread,
+      uri,
+      provider,
+      sessionId: session_id,
+      agentId: agent_id,
+    }));
+  }
+
+  /** All agents of a thread, by URI. */
+  async agents({ owner, thread }: Pick<AgentPlace, "owner" | "thread">): Promise<Map<string, SharedAgent>> {
+    const rows = await this.#queries.all<{ uri: string; parent: string | null; place: number; record: string }>(
+      READER.agentsOfThread,
+      [owner, thread],
+    );
+    return new Map(
+      rows.map(({ uri, parent, place, record }) => [
+        uri,
+        { place, record: { ...parsed<AgentRecord>(record), parent } },
+      ]),
+    );
+  }
+
+  /** The length of an agent's log, and the shipment that last made a part of it void. */
+  async log({ owner, thread, uri }: AgentPlace): Promise<{ readonly length: number; readonly cut: number }> {
+    const [row] = await this.#queries.all<{ length: number; cut_seq: number }>(READER.log, [owner, thread, uri]);
+    return { length: row?.length ?? 0, cut: row?.cut_seq ?? 0 };
+  }
+
+  /** Events of one agent from a position on. */
+  async events(
+    { owner, thread, uri }: AgentPlace,
+    from: number,
+    limit: number,
+  ): Promise<{ readonly position: number; readonly event: AgentEvent }[]> {
+    const rows = await this.#queries.all<{ position: number; event: string }>(READER.eventsOfAgent, [
+      owner,
+      thread,
+      uri,
+      from,
+      limit,
+    ]);
+    return rows.map(({ position, event }) => ({ position, event: parsed<AgentEvent>(event) }));
+  }
+
+  /** The last shipment that made events of these agents void. */
+  async lastCut({ owner, thread }: AgentPlace, agents: readonly string[]): Promise<number> {
+    const [row] = await this.#queries.all<{ seq: number }>(READER.lastCut, [owner, thread, [...agents]]);
+    return row?.seq ?? 0;
+  }
+
+  /** How many events these agents had at a shipment, and how many they have. */
+  async countEvents(
+    { owner, thread }: AgentPlace,
+    agents: readonly string[],
+    seq: number,
+  ): Promise<{ readonly before: number; readonly total: number }> {
+    const [row] = await this.#queries.all<{ before: number; total: number }>(READER.countEvents, [
+      owner,
+      thread,
+      [...agents],
+      seq,
+    ]);
+    return row ?? { before: 0, total: 0 };
+  }
+
+  /** Events of these agents up to a shipment by time, or after it in order of arrival. */
+  async merged(
+    { owner, thread }: AgentPlace,
+    agents: readonly string[],
+    seq: number,
+    part: "history" | "arrivals",
+    offset: number,
+    limit: number,
+  ): Promise<AgentEvent[]> {
+    const rows = await this.#queries.all<{ event: string }>(READER[part], [
+      owner,
+      thread,
+      [...agents],
+      seq,
+      offset,
+      limit,
+    ]);
+    return rows.map(({ event }) => parsed<AgentEvent>(event));
+  }
+
+  async event({ owner, thread, uri }: AgentPlace, id: string): Promise<AgentEvent | null> {
+    const [row] = await this.#queries.all<{ event: string }>(READER.event, [owner, thread, uri, id]);
+    return row === undefined ? null : parsed<AgentEvent>(row.event);
+  }
+
+  /** A detail of several agents of a thread, by URI. */
+  async details<W extends keyof SharedDetails>(
+    { owner, thread }: AgentPlace,
+    agents: readonly string[],
+    what: W,
+  ): Promise<Map<string, SharedDetails[W]>> {
+    const rows = await this.#queries.all<{ agent: string; value: string }>(READER.details, [
+      owner,
+      thread,
+      [...agents],
+      what,
+    ]);
+    return new Map(rows.map(({ agent, value }) => [agent, parsed<SharedDetails[W]>(value)]));
+  }
+
+  /** The parts of a list of several agents, in order; `seq` is the shipment that changed the part last. */
+  async lists<T>(
+    { owner, thread }: AgentPlace,
+    agents: readonly string[],
+    what: "spans" | "calls",
+  ): Promise<Map<string, { readonly seq: number; readonly items: readonly T[] }[]>> {
+    const rows = await this.#queries.all<{ agent: string; seq: number; items: string }>(READER.lists, [
+      owner,
+      thread,
+      [...agents],
+      what,
+    ]);
+    const parts = rows.map(({ agent, seq, items }) => ({ agent, seq, items: parsed<readonly T[]>(items) }));
+    return Map.groupBy(parts, ({ agent }) => agent);
+  }
+
+  /** The best matches of each owner. */
+  async search(
+    owners: readonly string[],
+    words: readonly string[],
+    limit: number,
+  ): Promise<readonly { readonly owner: string; readonly event: AgentEvent }[]> {
+    if (searchFor("", words) === null) return [];
+    const rows = await this.#each<{ event: string }>(owners, READER.search, (owner) => [
+      searchFor(owner, words),
+      limit,
+    ]);
+    return rows.map(({ owner, row }) => ({ owner, event: parsed<AgentEvent>(row.event) }));
+  }
+
+  /** Usage from this day (UTC) on. */
+  async spent(owners: readonly string[], since: string | null): Promise<SpentRow[]> {
+    const rows = await this.#each<{ row: string }>(owners, READER.spent, () => [since]);
+    return rows.map(({ row }) => parsed<SpentRow>(row.row));
+  }
+
+  /** What changed after one shipment of an owner up to another one; null if it is more than `limit` of something. */
+  async changes(owner: string, after: number, to: number, limit: number): Promise<OwnerChanges | null> {
+    const range = [owner, after, to, limit + 1] as const;
+    const [agents, events, spans, cuts] = await Promise.all([
+      this.#queries.all<{ thread: string; uri: string; present: boolean; record: string }>(READER.changedAgents, range),
+      this.#queries.all<{ thread: string; agent: string; event: string }>(READER.changedEvents, range),
+      this.#queries.all<{ thread: string; agent: string }>(READER.changedLists, range),
+      this.#queries.all<{ thread: string; agent: string }>(READER.cutLogs, range),
+    ]);
+    if ([agents, events, spans, cuts].some((rows) => rows.length > limit)) return null;
+    const threads = [...new Set([...agents, ...events, ...spans, ...cuts].map(({ thread }) => thread))];
+    const parents = await this.#queries.all<{ uri: string; parent: string | null }>(READER.parentsOfThreads, [
+      owner,
+      threads,
+    ]);
+    return {
+      agents: agents.map(({ thread, uri, present, record }) => ({
+        thread,
+        uri,
+        record: present ? parsed<AgentRecord>(record) : null,
+      })),
+      events: events.map(({ thread, agent, event }) => ({ thread, agent, event: parsed<AgentEvent>(event) })),
+      spans,
+      cuts,
+      parents: new Map(parents.map(({ uri, parent }) => [uri, parent])),
+    };
+  }
+
+  /** The same statement for each owner; the client sends them without waiting for each other. */
+  async #each<Row extends object>(
+    owners: readonly string[],
+    statement: string,
+    parametersOf: (owner: string) => readonly Parameter[],
+  ): Promise<{ readonly owner: string; readonly row: Row }[]> {
+    const found = await Promise.all(
+      owners.map(async (owner) => {
+        const rows = await this.#queries.all<Row>(statement, [owner, ...parametersOf(owner)]);
+        return rows.map((row) => ({ owner, row }));
+      }),
+    );
+    return found.flat();
+  }
+}
+
+const parsed = <T>(text: string) => JSON.parse(text) as T;
+const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
