@@ -8,11 +8,13 @@ import { PROVIDER_NAMES } from "../app/machine.ts";
 import { RELAYED_NAMES } from "../app/relay/relayed.ts";
 import { SKILLED } from "../app/skill.ts";
 import { productVersion } from "../app/version.ts";
+import { SCOPES } from "../core/ports/team.ts";
 import { REDACTION_LEVELS } from "../core/redaction/redaction.ts";
 import { nearest } from "../core/tools/nearest.ts";
 import { GROUPS } from "../core/views/stats.ts";
 import type { AttachFlags } from "./commands/attach.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
+import type { DbOptions } from "./commands/db.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
@@ -34,7 +36,8 @@ import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import type { SkillOptions } from "./commands/skill.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
-import { TOKEN_ACTIONS, TOKEN_HELP, type TokenOptions, token } from "./commands/token.ts";
+import type { TeamTokenOptions } from "./commands/team-token.ts";
+import { TEAM_TOKEN_ACTIONS, TOKEN_ACTIONS, TOKEN_HELP, type TokenOptions, token } from "./commands/token.ts";
 import { type TreeOptions, tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
 import { watch } from "./commands/watch.ts";
@@ -64,6 +67,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .argument("[uri]", URI)
     .option("-I, --head", "print only the YAML frontmatter")
     .option("--full", "include all messages, reasoning, notes and tool results")
+    .option("--store <url>", "start a team server, as serve --store does")
     // Otherwise the program would consume the options of its sub-commands.
     .enablePositionalOptions()
     .exitOverride()
@@ -84,7 +88,11 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
   });
 
   serving(common(program.command("serve")))
-    .description("start the local server and open the dashboard (the default command)")
+    .description("start the local server and open the dashboard (the default command), or a team server")
+    .option(
+      "--store <url>",
+      "serve what a team has shipped to this PostgreSQL database, instead of this machine's threads",
+    )
     .action((options: ServeOptions, command: Command) => serve(open(command), options));
   serving(common(program.command("demo")))
     .description("open the dashboard on replayed recordings, in a temporary home")
@@ -294,17 +302,44 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     );
   common(program.command("token"))
     .description(
-      "print the access token of the server or proxy, for systems that do not report the owner of a connection",
+      "print the access token of the server or proxy, for systems that do not report the owner of a connection; or manage the tokens of a team server",
     )
     .addArgument(
-      new Argument("<action>", "show: print the token; link: print a URL that gives a browser access").choices(
-        TOKEN_ACTIONS,
-      ),
+      new Argument(
+        "<action>",
+        "show: print the token; link: print a URL that gives a browser access; create, list, revoke: tokens of a team server",
+      ).choices([...TOKEN_ACTIONS, ...TEAM_TOKEN_ACTIONS]),
     )
+    .argument("[id]", "revoke: the token's id, as list prints it")
     .option("--proxy", "the token of the proxy")
+    .option("--store <url>", "the team server's PostgreSQL database")
+    .option("--owner <name>", "create: the person whose threads are sent or read")
+    .addOption(
+      new Option(
+        "--scope <scope>",
+        "create: send the owner's threads, read those of the teams, or read everything",
+      ).choices(SCOPES),
+    )
+    .option("--team <name...>", "create: the teams that the threads are shared with, or whose threads may be read")
+    .option("--expires <time>", "create: until when it is valid: 90d, 1w, or a date (default: until it is revoked)")
     .addHelpText("after", TOKEN_HELP)
-    .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) =>
-      token(open(command), action, options),
+    .action(
+      async (
+        action: (typeof TOKEN_ACTIONS | typeof TEAM_TOKEN_ACTIONS)[number],
+        id: string | undefined,
+        options: TokenOptions & TeamTokenOptions,
+        command: Command,
+      ) =>
+        action === "show" || action === "link"
+          ? token(open(command), action, options)
+          : (await import("./commands/team-token.ts")).teamToken(open(command), action, id, options),
+    );
+  common(program.command("db"))
+    .description("manage the database of a team server")
+    .addArgument(new Argument("<action>", "migrate: bring the schema up to date, as serve does").choices(["migrate"]))
+    .requiredOption("--store <url>", "the PostgreSQL database")
+    .action(async (_: string, options: DbOptions, command: Command) =>
+      (await import("./commands/db.ts")).migrateDatabase(open(command), options),
     );
   common(program.command("guard"))
     .description("the limits in force, how much of them running threads have used, and what was refused and why")

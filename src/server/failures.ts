@@ -11,6 +11,7 @@ export const STATUS = {
   failed: 409,
   expired: 410,
   too_large: 413,
+  invalid: 422,
   internal: 500,
   unavailable: 503,
 } as const satisfies Record<FailureCode | string, number>;

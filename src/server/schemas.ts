@@ -87,7 +87,7 @@ const record = {
   warnings: v.array(v.string()),
 };
 
-const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
+export const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
 
 const agent = v.object(record);
 type Tree = v.InferOutput<typeof agent> & { readonly children: readonly Tree[] };
@@ -98,36 +98,43 @@ export const AgentTree: v.GenericSchema<Tree> = v.pipe(
 
 const place = v.union([v.object({ path: v.string(), line: count }), v.object({ path: v.string(), row: v.string() })]);
 
+const event = {
+  schema: v.literal("retinue/event@1"),
+  uri: v.string(),
+  id: v.string(),
+  seq: count,
+  at: time,
+  kind: v.picklist(EVENT_KINDS),
+  text,
+  summary: v.pipe(
+    text,
+    v.description("If the text is markup that the product wrote for its model: its content as a readable sentence."),
+  ),
+  tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
+  usage: v.nullable(v.object(Tokens)),
+  spawn: v.nullable(
+    v.object({
+      uri: v.string(),
+      agentId: text,
+      sessionId: v.string(),
+      prompt: text,
+      type: text,
+      toolCallId: text,
+      parent: v.string(),
+      depth: count,
+      background: v.boolean(),
+    }),
+  ),
+  status: v.nullable(StatusVerdict),
+  ref: v.nullable(place),
+};
+
+/** An event as it is stored. */
+export const WholeEvent = v.object(event);
+
 export const Event = v.pipe(
   v.object({
-    schema: v.literal("retinue/event@1"),
-    uri: v.string(),
-    id: v.string(),
-    seq: count,
-    at: time,
-    kind: v.picklist(EVENT_KINDS),
-    text,
-    summary: v.pipe(
-      text,
-      v.description("If the text is markup that the product wrote for its model: its content as a readable sentence."),
-    ),
-    tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
-    usage: v.nullable(v.object(Tokens)),
-    spawn: v.nullable(
-      v.object({
-        uri: v.string(),
-        agentId: text,
-        sessionId: v.string(),
-        prompt: text,
-        type: text,
-        toolCallId: text,
-        parent: v.string(),
-        depth: count,
-        background: v.boolean(),
-      }),
-    ),
-    status: v.nullable(StatusVerdict),
-    ref: v.nullable(place),
+    ...event,
     cut: v.pipe(
       v.nullable(v.object({ chars: count })),
       v.description(
@@ -141,7 +148,7 @@ export const Event = v.pipe(
 export const Threads = v.object({ items: v.array(Agent), next: text });
 export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
 
-const span = v.object({
+export const Span = v.object({
   kind: v.pipe(
     v.picklist(SPAN_KINDS),
     v.description("model: a model call; tool: a tool call; wait: for agents, a permission or a response"),
@@ -165,7 +172,7 @@ export const Spans = v.pipe(
           v.nullable(count),
           v.description("How many spans of the list they replace, from that position on; null: all."),
         ),
-        spans: v.array(span),
+        spans: v.array(Span),
       }),
     ),
     next: v.pipe(v.string(), v.description("`after` of the next request")),
@@ -310,7 +317,7 @@ export const Health = v.object({
   version: v.string(),
   instance: v.string(),
   pid: count,
-  home: v.string(),
+  home: v.pipe(text, v.description("null on a team server")),
   startedAt: v.pipe(v.string(), v.isoTimestamp()),
   reading: v.pipe(
     v.nullable(Reading),

@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards/cards.ts";
@@ -28,6 +26,7 @@ import { reportedTroubles, type ServerState } from "./context.ts";
 import { Hub } from "./hub.ts";
 import { addressFrom, claim, type Instance, release, runningInstance } from "./instance.ts";
 import { Journal } from "./journal.ts";
+import { listen, named } from "./listen.ts";
 
 export interface ServeOptions {
   readonly env: Env;
@@ -52,8 +51,6 @@ export interface Served extends Instance {
   readonly stopped: Promise<void>;
 }
 
-const PORT = 4747;
-const OTHER_PORTS = 20;
 const LOCAL = "127.0.0.1";
 
 /** Returns the running server of this machine, or starts one. */
@@ -240,10 +237,6 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   return { served: { ...own, isOwn: true, address: context.address(), stop, stopped }, state };
 }
 
-/** The wildcard address is replaced by one that a browser can open. */
-const named = (host: string) =>
-  host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
-
 /** Other recipients of changes. */
 interface Listeners {
   readonly autoCards: Cards | null;
@@ -286,25 +279,4 @@ async function watch(
     sentinel?.changed(changes.threads);
   }
   state.watching = false;
-}
-
-async function listen(server: Server, host: string, requested: number | null): Promise<number> {
-  const ports = requested === null ? [...Array.from({ length: OTHER_PORTS }, (_, i) => PORT + i), 0] : [requested];
-  for (const port of ports) {
-    server.listen(port, host);
-    try {
-      await once(server, "listening");
-      return (server.address() as AddressInfo).port;
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === "EADDRINUSE" && requested === null) continue;
-      throw new Failure(
-        "failed",
-        `cannot listen on ${host}:${port}: ${message}`,
-        ["use --port 0 for any free port"],
-        error,
-      );
-    }
-  }
-  throw new Failure("failed", `no free port on ${host}`);
 }

@@ -10,22 +10,27 @@ import { allTrouble, unreadSources } from "./trouble.ts";
 
 /** Throws if the URI is invalid, without reading anything. */
 export function checkTarget(input: string): void {
-  parsed(input, () => true);
+  parsedTarget(input, () => true);
 }
 
-function parsed(input: string, exists: (id: string) => boolean): Target {
+/** Whether an id of an agent can be the id of a thread of its own. */
+export const threadIdOf = (provider: string, id: string): boolean =>
+  PROVIDERS.find(({ name }) => name === provider)?.isThreadId(id) ?? false;
+
+/** The parts of a URI. Throws if it is invalid; ids that exist are valid. */
+export function parsedTarget(input: string, exists: (id: string) => boolean): Target {
   const target = parseTarget(input, PROVIDERS, exists);
   if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
   return target;
 }
 
 /** Whether the input names a thread by its id rather than an agent below one. */
-export const isThreadUri = (input: string): boolean => parsed(input, () => true).agent === null;
+export const isThreadUri = (input: string): boolean => parsedTarget(input, () => true).agent === null;
 
 /** Finds the agent that the input names, or throws a `Failure` with the reason. */
 export function resolve(library: Library, input: string): AgentRow {
   const rows = (id: string) => library.store.named(id, library.under);
-  const target = parsed(input, (id) => rows(id).some((row) => namesOf(row).includes(id)));
+  const target = parsedTarget(input, (id) => rows(id).some((row) => namesOf(row).includes(id)));
   const thread = target.is === "latest" ? latest(library, target.provider) : named(library, target);
   return target.agent === null ? thread : below(library, thread, target.agent);
 }

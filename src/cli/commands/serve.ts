@@ -7,10 +7,13 @@ export interface ServeOptions {
   readonly port?: string;
   readonly host?: string;
   readonly open?: boolean;
+  /** Of a team server: the address of its database. */
+  readonly store?: string;
 }
 
 /** Starts the server or finds the running one, prints its address on its own line, and opens the dashboard. */
 export async function serve(context: Context, options: ServeOptions): Promise<void> {
+  if (options.store !== undefined) return serveTeam(context, { ...options, store: options.store });
   const { terminal, env } = context;
   // Imported on demand: only this command needs it.
   const server = await import("../../server/serve.ts");
@@ -25,6 +28,25 @@ export async function serve(context: Context, options: ServeOptions): Promise<vo
   await present(context, served, options);
 }
 
+/** Starts a team server, prints its address, and runs until interrupted. Its log is JSON, one line per event. */
+async function serveTeam(
+  { terminal, json }: Context,
+  options: ServeOptions & { readonly store: string },
+): Promise<void> {
+  const server = await import("../../server/team/serve.ts");
+  const log = (event: string, fields: Readonly<Record<string, unknown>>) =>
+    terminal.notify(JSON.stringify({ at: new Date().toISOString(), event, ...fields }));
+  const served = await server.serveTeam({
+    store: options.store,
+    port: portOf(options.port),
+    host: options.host ?? null,
+    log,
+  });
+  const { url, instance } = served;
+  terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
+  await untilStopped(served);
+}
+
 /** Prints the address. If this process started the server, runs until interrupted. */
 export async function present(
   context: Context,
@@ -37,6 +59,10 @@ export async function present(
   if (options.open !== false && host.stdout.isTTY) openBrowser(address, terminal.notify);
   if (!isOwn) return terminal.notify(`Already running as process ${pid}.`);
   terminal.notify(terminal.colors.dim("Press Ctrl-C to stop."));
+  await untilStopped(served);
+}
+
+async function untilStopped(served: { stop(): Promise<void>; readonly stopped: Promise<void> }): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());
   await served.stopped;
 }

@@ -6,6 +6,8 @@ import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export const TOKEN_ACTIONS = ["show", "link"] as const;
+/** Of a team server. */
+export const TEAM_TOKEN_ACTIONS = ["create", "list", "revoke"] as const;
 
 export interface TokenOptions {
   readonly proxy?: boolean;

@@ -2,23 +2,23 @@ import type { FaultKind } from "../fault.ts";
 
 /** Codes of the client's connection, of the system and of PostgreSQL (its appendix A), or their first two characters. */
 const FAULTS: ReadonlyMap<string, FaultKind> = new Map([
-  ["CONNECTION_CLOSED", "busy"],
-  ["CONNECTION_ENDED", "busy"],
-  ["CONNECTION_DESTROYED", "busy"],
-  ["CONNECT_TIMEOUT", "busy"],
-  ["ECONNREFUSED", "busy"],
-  ["ECONNRESET", "busy"],
-  ["EPIPE", "busy"],
-  ["ETIMEDOUT", "busy"],
-  ["EHOSTUNREACH", "busy"],
-  ["ENETUNREACH", "busy"],
-  ["ENOTFOUND", "busy"],
-  ["EAI_AGAIN", "busy"],
-  ["ENOENT", "busy"], // its socket
-  ["08", "busy"], // connection exception
-  ["57P01", "busy"], // admin shutdown
-  ["57P02", "busy"], // crash shutdown
-  ["57P03", "busy"], // cannot connect now
+  ["CONNECTION_CLOSED", "unreachable"],
+  ["CONNECTION_ENDED", "unreachable"],
+  ["CONNECTION_DESTROYED", "unreachable"],
+  ["CONNECT_TIMEOUT", "unreachable"],
+  ["ECONNREFUSED", "unreachable"],
+  ["ECONNRESET", "unreachable"],
+  ["EPIPE", "unreachable"],
+  ["ETIMEDOUT", "unreachable"],
+  ["EHOSTUNREACH", "unreachable"],
+  ["ENETUNREACH", "unreachable"],
+  ["ENOTFOUND", "unreachable"],
+  ["EAI_AGAIN", "unreachable"],
+  ["ENOENT", "unreachable"], // its socket
+  ["08", "unreachable"], // connection exception
+  ["57P01", "unreachable"], // admin shutdown
+  ["57P02", "unreachable"], // crash shutdown
+  ["57P03", "unreachable"], // cannot connect now
   ["57014", "busy"], // statement timeout
   ["55P03", "busy"], // lock not available
   ["40", "busy"], // serialization failure, deadlock
@@ -34,6 +34,6 @@ export function postgresFault(error: unknown): FaultKind | null {
   const { code = "" } = error as NodeJS.ErrnoException;
   const { message } = error;
   // The server said nothing else before it ended.
-  if (code === "" && /terminating connection|connection terminated/i.test(message)) return "busy";
+  if (code === "" && /terminating connection|connection terminated/i.test(message)) return "unreachable";
   return FAULTS.get(code) ?? FAULTS.get(code.slice(0, 2)) ?? null;
 }

@@ -1,10 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
+import type { Scope } from "../../core/ports/team.ts";
 import type { Database, Queries } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
-
-/** `ship`: append to its owner. `read`: what its teams share. `admin`: everything, and the state of the server. */
-export const SCOPES = ["ship", "read", "admin"] as const;
-export type Scope = (typeof SCOPES)[number];
 
 export interface Grant {
   /** Public id of the token. */

@@ -1,0 +1,110 @@
+import { Failure } from "../../app/failure.ts";
+import { type ListedToken, NAME, type TeamStore } from "../../app/team/store.ts";
+import type { Scope } from "../../core/ports/team.ts";
+import { parseDuration } from "../../core/tools/duration.ts";
+import { printJson } from "../../core/tools/json.ts";
+import type { Context } from "../context.ts";
+import { table } from "../render/table.ts";
+
+export type TeamTokenAction = "create" | "list" | "revoke";
+
+export interface TeamTokenOptions {
+  readonly store?: string;
+  readonly owner?: string;
+  readonly scope?: Scope;
+  readonly team?: readonly string[];
+  readonly expires?: string;
+}
+
+/** Creates, lists and revokes the tokens of a team server, directly in its database. */
+export async function teamToken(
+  context: Context,
+  action: TeamTokenAction,
+  id: string | undefined,
+  options: TeamTokenOptions,
+): Promise<void> {
+  const { store: url } = options;
+  if (url === undefined)
+    throw new Failure("usage", `token ${action} needs --store <postgres url>`, [
+      `write retinue token ${action} --store postgres://user@host/database …`,
+    ]);
+  const given = action === "create" ? newToken(options) : null;
+  if (action === "revoke" && id === undefined)
+    throw new Failure("usage", "token revoke needs the id of a token", ["next: retinue token list --store …"]);
+  const { openTeamStore } = await import("../../app/team/store.ts");
+  const store = await openTeamStore(url, 1);
+  try {
+    if (given !== null) await create(context, store, given);
+    else if (action === "list") list(context, await store.tokens.list());
+    else await revoke(context, store, id ?? "");
+  } finally {
+    await store.close();
+  }
+}
+
+function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
+  const name = (what: string, text: string) => {
+    if (!NAME.test(text))
+      throw new Failure("usage", `${what} ${JSON.stringify(text)}: not a name`, [
+        "write small letters, digits, dots, hyphens and underscores, at most 63",
+      ]);
+    return text;
+  };
+  if (owner === undefined)
+    throw new Failure("usage", "token create needs --owner <name>", ["the person whose threads are sent or read"]);
+  if (scope === undefined) throw new Failure("usage", "token create needs --scope ship, read or admin", []);
+  const span = expires === undefined ? null : parseDuration(expires);
+  const until = expires === undefined ? null : span === null ? Date.parse(expires) : Date.now() + span;
+  if (until !== null && !(until > Date.now()))
+    throw new Failure("usage", `--expires ${expires}: not a time in the future`, ["write 90d, 1w, or a date"]);
+  return {
+    owner: name("--owner", owner),
+    scope,
+    teams: team.map((one) => name("--team", one)),
+    expiresAt: until === null ? null : new Date(until).toISOString(),
+  };
+}
+
+async function create(
+  { terminal, json }: Context,
+  store: TeamStore,
+  given: ReturnType<typeof newToken>,
+): Promise<void> {
+  const { id, token } = await store.tokens.create(given);
+  terminal.out(json ? printJson({ id, token, ...given }) : token);
+  terminal.notify(`This is token ${id}. It is not stored and cannot be shown again.`);
+  if (given.scope === "ship" && given.teams.length > 0)
+    terminal.notify(`Threads of ${given.owner} are shared with ${given.teams.join(", ")}.`);
+  if (given.scope === "read" && given.teams.length === 0)
+    terminal.notify(`Without --team it reads only the threads of ${given.owner}.`);
+}
+
+function list({ terminal, json }: Context, tokens: readonly ListedToken[]): void {
+  if (json) {
+    terminal.out(printJson(tokens));
+    return;
+  }
+  if (tokens.length === 0) {
+    terminal.notify("No tokens yet. Next: retinue token create --store … --owner … --scope …");
+    return;
+  }
+  const rows = tokens.map(({ id, owner, scope, teams, createdAt, expiresAt, revokedAt }) =>
+    [
+      id,
+      owner,
+      scope,
+      teams.join(","),
+      createdAt,
+      revokedAt === null ? (expiresAt ?? "never") : `revoked ${revokedAt}`,
+    ].map((text) => ({ text })),
+  );
+  const columns = ["id", "owner", "scope", "teams", "created", "expires"].map((title) => ({ title }));
+  terminal.out(table(columns, rows, terminal.width, terminal.colors.dim).join("\n"));
+}
+
+async function revoke({ terminal, json }: Context, store: TeamStore, id: string): Promise<void> {
+  const outcome = await store.tokens.revoke(id);
+  if (outcome === "unknown") throw new Failure("not_found", `no token ${id}`, ["next: retinue token list --store …"]);
+  if (json) return terminal.out(printJson({ id, revoked: true }));
+  terminal.notify(outcome === "already" ? `Token ${id} was already revoked.` : `Token ${id} is revoked.`);
+}

@@ -1,0 +1,213 @@
+import { Hono } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { openAPIRouteHandler } from "hono-openapi";
+import * as v from "valibot";
+import { asFailure } from "../../app/failure.ts";
+import { isOtherOrigin } from "../../app/own-names.ts";
+import type { TeamStore } from "../../app/team/store.ts";
+import { TooLarge } from "../../core/tools/limits.ts";
+import type { ServerState } from "../context.ts";
+import { dashboard } from "../dashboard.ts";
+import { checked, describeResponse } from "../describe.ts";
+import { errorResponse, refusal } from "../failures.ts";
+import { safeHeaders } from "../guard.ts";
+import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
+import { liveRoutes } from "../routes/live.ts";
+import { overviewRoutes } from "../routes/overview.ts";
+import { text, wholeNumber } from "../schemas.ts";
+import { authorise, COOKIE, type TeamEnv, viewerOf } from "./access.ts";
+import { TeamCatalog } from "./catalog.ts";
+import type { Feed } from "./feed.ts";
+import { Metrics } from "./metrics.ts";
+import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
+import { Turns } from "./turns.ts";
+
+export interface TeamContext {
+  readonly store: TeamStore;
+  readonly feed: Feed;
+  readonly version: string;
+  readonly instance: string;
+  readonly startedAt: string;
+  readonly state: Pick<ServerState, "clients" | "stop">;
+  /** Writes a line of the server's log. */
+  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+const SESSION_SECONDS = 30 * 86_400;
+const Session = v.object({ owner: v.string(), scope: v.string(), owners: v.array(v.string()) });
+const Audit = v.object({
+  items: v.array(v.object({ at: v.string(), token: text, owner: text, action: v.string(), subject: text })),
+  next: v.null(),
+});
+const Receipt = v.object({ accepted: v.number(), ignored: v.number() });
+
+/** All routes of a team server. */
+export function teamApp(context: TeamContext) {
+  const { store, feed, state, log, version, instance, startedAt } = context;
+  const { tokens } = store;
+  const metrics = new Metrics();
+  const turns = new Turns();
+  const app = new Hono<TeamEnv>();
+  const failed = (message: string) => log("error", { message });
+  app.onError((error, c) => {
+    if (asFailure(error)?.code === "unavailable")
+      metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
+    return errorResponse(c, error, failed);
+  });
+  app.notFound((c) =>
+    refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
+  );
+  app.use(safeHeaders);
+  app.use(authorise(tokens, (error) => failed(`the audit log cannot be written: ${(error as Error).message}`)));
+
+  const catalogOf: CatalogOf = (c) => {
+    const viewer = c.get("viewer") as ReturnType<typeof viewerOf> | null;
+    return new TeamCatalog(store.reader, feed, viewer?.owners ?? []);
+  };
+  app.route("/api", agentRoutes(catalogOf));
+  app.route(
+    "/api",
+    overviewRoutes(catalogOf, () => ({
+      version,
+      instance,
+      pid: process.pid,
+      home: null,
+      startedAt,
+      demo: false,
+      clients: state.clients,
+    })),
+  );
+  app.route("/api", liveRoutes(catalogOf, state));
+
+  app.post(
+    "/api/ingest",
+    describeResponse("Store a shipment: NDJSON of one machine, possibly compressed with gzip", Receipt, ["too_large"]),
+    async (c) => {
+      const { grant } = viewerOf(c);
+      const leave = turns.enter();
+      if (leave === null) {
+        c.header("Retry-After", "5");
+        return refusal(c, "unavailable", "too many shipments at once", "send it again in a few seconds");
+      }
+      try {
+        await leave.turn;
+        const body = await bodyOf(c.req.raw);
+        const began = performance.now();
+        const { head, documents } = await parseShipment(body, c.req.header("content-encoding") === "gzip");
+        const receipt = await store.ingest(grant.owner, head, documents);
+        metrics.count("retinue_shipments_total", "Shipments stored.");
+        metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);
+        metrics.count("retinue_documents_ignored_total", "Documents that were not newer.", {}, receipt.ignored);
+        metrics.count("retinue_shipment_bytes_total", "Bytes received in shipments.", {}, body.length);
+        log("shipment", {
+          owner: grant.owner,
+          machine: head.machine,
+          version: head.version,
+          ...receipt,
+          bytes: body.length,
+          ms: Math.round(performance.now() - began),
+        });
+        return c.json(receipt);
+      } catch (error) {
+        const isRefused = error instanceof MalformedLine || error instanceof TooLarge;
+        metrics.count("retinue_shipments_failed_total", "Shipments that were not stored.", {
+          reason: isRefused ? error.name : "error",
+        });
+        // The rest of the body was not read.
+        if (error instanceof TooLarge) c.header("Connection", "close");
+        if (error instanceof MalformedLine) {
+          log("malformed", { owner: grant.owner, message: error.message });
+          return refusal(c, "invalid", error.message, null);
+        }
+        throw error;
+      } finally {
+        leave.done();
+      }
+    },
+  );
+
+  app.post(
+    "/api/session",
+    describeResponse("Give a browser access with a token", Session, ["usage"]),
+    checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
+    async (c) => {
+      if (isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? ""))
+        return refusal(c, "forbidden", "cross-site requests are not allowed", null);
+      const grant = await tokens.grantOf(c.req.valid("json").token);
+      if (grant === null || grant.scope === "ship")
+        return refusal(
+          c,
+          "unauthorized",
+          grant === null ? "the token is unknown, expired or revoked" : "this token can only ship",
+          "ask for a token with scope read",
+        );
+      setCookie(c, COOKIE, await tokens.openSession(grant), {
+        httpOnly: true,
+        sameSite: "Strict",
+        path: "/",
+        maxAge: SESSION_SECONDS,
+        secure: c.req.header("x-forwarded-proto") === "https",
+      });
+      await tokens.audit({ token: grant.id, owner: grant.owner, action: "session", subject: null });
+      return c.json({ owner: grant.owner, scope: grant.scope, owners: await tokens.readable(grant) });
+    },
+  );
+  app.get("/api/session", describeResponse("Who the browser's session belongs to", Session), (c) => {
+    const { grant, owners } = viewerOf(c);
+    return c.json({ owner: grant.owner, scope: grant.scope, owners: [...owners] });
+  });
+  app.delete("/api/session", describeResponse("End the session of a browser", v.object({})), async (c) => {
+    const secret = getCookie(c, COOKIE);
+    if (secret !== undefined) await tokens.closeSession(secret);
+    deleteCookie(c, COOKIE, { path: "/" });
+    return c.json({});
+  });
+
+  app.get(
+    "/api/team/audit",
+    describeResponse("Who looked at what and who changed what, the newest first", Audit, ["usage"]),
+    checked("query", v.strictObject({ limit: v.optional(wholeNumber(1, 1_000), "200") })),
+    async (c) => c.json({ items: await tokens.audited(c.req.valid("query").limit), next: null }),
+  );
+  app.get("/metrics", (c) =>
+    c.text(
+      metrics.text([
+        { name: "retinue_live_clients", help: "Open live streams.", value: state.clients },
+        { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: turns.waiting },
+        {
+          name: "retinue_listening",
+          help: "1 if notifications of the database arrive.",
+          value: feed.isListening ? 1 : 0,
+        },
+      ]),
+    ),
+  );
+  const documentation = {
+    info: { title: "retinue", version, description: "The coding agents of a team. URIs in paths are percent-encoded." },
+  };
+  app.get(
+    "/api/openapi.json",
+    openAPIRouteHandler(app, {
+      documentation,
+      exclude: ["/*", "/metrics"],
+      excludeStaticFile: false,
+      defaultValidationErrorResponse: false,
+    }),
+  );
+  app.all("/api/*", (c) => c.notFound());
+  app.route("/", dashboard());
+  return app;
+}
+
+/** The body, of limited size. */
+async function bodyOf(request: Request): Promise<Buffer> {
+  const most = SHIPMENT_LIMITS.compressedBytes;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body ?? []) {
+    size += part.length;
+    if (size > most) throw new TooLarge(`a shipment has at most ${most} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,281 @@
+import { Failure } from "../../app/failure.ts";
+import { contextWindow } from "../../app/query/prices.ts";
+import type { AgentPlace, Reader, ThreadPosition } from "../../app/team/store.ts";
+import type {
+  Catalog,
+  CatalogHealth,
+  ChangeStream,
+  DetailKind,
+  Details,
+  EventsPage,
+  EventsQuery,
+  Follow,
+  Live,
+  Owned,
+  SearchAnswer,
+  SpansAnswer,
+  StatsAnswer,
+  StatsQuery,
+  ThreadsPage,
+  ThreadsQuery,
+} from "../../core/ports/catalog.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import type { AgentEvent } from "../../core/views/event.ts";
+import { excerpt, searchedText } from "../../core/views/found-text.ts";
+import {
+  type SharedCall,
+  type SharedParts,
+  sharedExplanation,
+  sharedFiles,
+  sharedMessages,
+  sharedTree,
+  withDuration,
+} from "../../core/views/shared-tree.ts";
+import type { Span } from "../../core/views/span.ts";
+import { statsBy, statsTotal, threadsBehind } from "../../core/views/stats.ts";
+import { followChanges } from "./changes.ts";
+import type { Feed } from "./feed.ts";
+import { formatPosition } from "./position.ts";
+import { resolveAgent } from "./resolve.ts";
+import { spansSince } from "./spans.ts";
+
+/** What the owners of a team have shipped, for a viewer who may see these owners. */
+export class TeamCatalog implements Catalog {
+  readonly #reader: Reader;
+  readonly #feed: Feed;
+  readonly #owners: readonly string[];
+
+  constructor(reader: Reader, feed: Feed, owners: readonly string[]) {
+    this.#reader = reader;
+    this.#feed = feed;
+    this.#owners = owners;
+  }
+
+  async #live(): Promise<string> {
+    return formatPosition(await this.#feed.heads(this.#owners));
+  }
+
+  #place(uri: string): Promise<AgentPlace> {
+    return resolveAgent(this.#reader, this.#owners, uri);
+  }
+
+  async threads({ limit, cursor, ...filter }: ThreadsQuery): Promise<ThreadsPage> {
+    const live = await this.#live();
+    const after = cursor === undefined ? null : positionIn(cursor);
+    const rows = await this.#reader.threads(this.#owners, { ...filter, limit: limit + 1 }, after);
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
+    const now = Date.now();
+    return {
+      items: shown.map(({ record, owner }) => ({ ...withDuration(record, now), owner })),
+      next: rows.length > limit && last !== undefined ? cursorOf(last) : null,
+      live,
+    };
+  }
+
+  async tree(uri: string): Promise<Live & { readonly tree: Owned<AgentTree> }> {
+    const live = await this.#live();
+    const place = await this.#place(uri);
+    return { tree: { ...(await this.#treeAt(place)), owner: place.owner }, live };
+  }
+
+  async #treeAt(place: AgentPlace): Promise<AgentTree> {
+    const tree = sharedTree((await this.#reader.agents(place)).values(), place.uri, Date.now());
+    // It was removed in the meantime.
+    if (tree === null) throw new Failure("not_found", `no thread ${place.uri}`, ["next: /api/threads"]);
+    return tree;
+  }
+
+  async events(uri: string, query: EventsQuery): Promise<EventsPage | null> {
+    const place = await this.#place(uri);
+    const seqs = await this.#feed.heads(this.#owners);
+    const live = formatPosition(seqs);
+    if (query.subtree) return this.#mergedEvents(place, query, seqs.get(place.owner) ?? 0, live);
+    const { length: total, cut } = await this.#reader.log(place);
+    const first = startOf(query, `${cut}`, total);
+    if (first === null) return null;
+    const rows = await this.#reader.events(place, first, query.limit);
+    const end = (rows.at(-1)?.position ?? first - 1) + 1;
+    return {
+      items: rows.map(({ event }) => event),
+      next: `${cut}-${rows.length === 0 ? Math.max(first, total) : end}`,
+      first: rows[0]?.position ?? first,
+      total: Math.max(total, end),
+      live,
+    };
+  }
+
+  /**
+   * The history up to the shipment that the first page saw, by time, then what arrived later. So pages of one client
+   * continue each other, whatever arrives in between.
+   */
+  async #mergedEvents(place: AgentPlace, query: EventsQuery, head: number, live: string): Promise<EventsPage | null> {
+    const agents = [...urisIn(await this.#treeAt(place))];
+    const [, base = ""] = /^m(\d{1,15})-/.exec(query.after ?? "") ?? [];
+    const seq = base === "" ? head : Number(base);
+    const cut = await this.#reader.lastCut(place, agents);
+    const { before, total } = await this.#reader.countEvents(place, agents, seq);
+    const first = cut > seq || seq > head ? null : startOf(query, `m${seq}`, total);
+    if (first === null) return null;
+    const history = first < before ? await this.#reader.merged(place, agents, seq, "history", first, query.limit) : [];
+    const left = query.limit - history.length;
+    const arrivals =
+      left > 0 ? await this.#reader.merged(place, agents, seq, "arrivals", Math.max(0, first - before), left) : [];
+    const items = [...history, ...arrivals];
+    return {
+      items,
+      next: `m${seq}-${first + items.length}`,
+      first,
+      total: Math.max(total, first + items.length),
+      live,
+    };
+  }
+
+  async event(uri: string, id: string): Promise<AgentEvent | null> {
+    return this.#reader.event(await this.#place(uri), id);
+  }
+
+  async detail<W extends DetailKind>(uri: string, what: W): Promise<Details[W]> {
+    const place = await this.#place(uri);
+    const views: { readonly [K in DetailKind]: () => Promise<Details[K]> } = {
+      why: async () => {
+        const why = (await this.#reader.details(place, [place.uri], "why")).get(place.uri);
+        if (why === undefined)
+          throw new Failure("not_found", `the evidence for ${place.uri} has not arrived yet`, [
+            "try again in a moment",
+          ]);
+        return why;
+      },
+      messages: async () => {
+        const agents = [...urisIn(await this.#treeAt(place))];
+        return sharedMessages((await this.#reader.details(place, agents, "messages")).values());
+      },
+      explain: async () => {
+        const tree = await this.#treeAt(place);
+        const around = { now: Date.now(), windowOf: contextWindow };
+        return sharedExplanation(tree, await this.#parts(place, tree), around);
+      },
+      files: async () => {
+        const tree = await this.#treeAt(place);
+        return sharedFiles(tree, await this.#parts(place, tree));
+      },
+    };
+    return views[what]();
+  }
+
+  /** Everything about the agents of a tree. */
+  async #parts(place: AgentPlace, tree: AgentTree): Promise<(uri: string) => SharedParts | undefined> {
+    const agents = [...urisIn(tree)];
+    const [events, calls, spans, reports, why] = await Promise.all([
+      Promise.all(
+        agents.map(
+          async (uri) => [uri, await this.#reader.events({ ...place, uri }, 0, Number.MAX_SAFE_INTEGER)] as const,
+        ),
+      ),
+      this.#reader.lists<SharedCall>(place, agents, "calls"),
+      this.#reader.lists<Span>(place, agents, "spans"),
+      this.#reader.details(place, agents, "reports"),
+      this.#reader.details(place, agents, "why"),
+    ]);
+    const parts = new Map(
+      events.map(([uri, rows]) => [
+        uri,
+        {
+          events: rows.map(({ event }) => event),
+          calls: (calls.get(uri) ?? []).flatMap(({ items }) => items),
+          spans: (spans.get(uri) ?? []).flatMap(({ items }) => items),
+          reports: reports.get(uri) ?? [],
+          why: why.get(uri) ?? null,
+        },
+      ]),
+    );
+    return (uri) => parts.get(uri);
+  }
+
+  async spans(uri: string, after: string | null): Promise<Live & SpansAnswer> {
+    const live = await this.#live();
+    const place = await this.#place(uri);
+    const [, digits] = /^s(\d{1,15})$/.exec(after ?? "") ?? [];
+    const known = digits === undefined ? null : Number(digits);
+    return { ...(await spansSince(this.#reader, place, [...urisIn(await this.#treeAt(place))], known)), live };
+  }
+
+  async search(words: readonly string[], limit: number): Promise<SearchAnswer> {
+    const found = await this.#reader.search(this.#owners, words, limit);
+    const items = found.flatMap(({ owner, event }) => {
+      const { uri, kind, at, ref } = event;
+      return ref === null ? [] : [{ owner, uri, kind, at, ref, ...excerpt(searchedText(event), words) }];
+    });
+    return { incomplete: null, items: items.slice(0, limit) };
+  }
+
+  async stats({ since, by, behind }: StatsQuery): Promise<StatsAnswer> {
+    const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
+    const rows = await this.#reader.spent(this.#owners, from);
+    const lines = behind === null ? [] : threadsBehind(rows, behind.by, behind.key).slice(0, behind.limit);
+    const uris = lines.flatMap(({ key }) => (key === null ? [] : [key]));
+    const now = Date.now();
+    const records = new Map(
+      (await this.#reader.threadRecords(this.#owners, uris)).map((record) => [record.uri, withDuration(record, now)]),
+    );
+    return {
+      incomplete: null,
+      total: statsTotal(rows),
+      by: Object.fromEntries(by.map((group) => [group, statsBy(rows, group)])),
+      threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
+    };
+  }
+
+  async health(): Promise<CatalogHealth> {
+    const live = await this.#live();
+    return { reading: null, watching: this.#feed.isListening, troubles: [], live };
+  }
+
+  async changes(follow: Follow, after: string | null, until: AbortSignal): Promise<ChangeStream> {
+    const places = async (uris: readonly string[]) => Promise.all(uris.map((uri) => this.#place(uri)));
+    return followChanges(
+      { reader: this.#reader, feed: this.#feed, owners: this.#owners },
+      {
+        threads: follow.threads,
+        trees: await places(follow.trees),
+        events: await places(follow.events),
+        logs: await places(follow.logs),
+        spans: await places(follow.spans),
+      },
+      after,
+      until,
+    );
+  }
+}
+
+function* urisIn(tree: AgentTree): Generator<string> {
+  const left = [tree];
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    yield one.uri;
+    left.push(...one.children);
+  }
+}
+
+/** Where a page begins; null if the cursor is of another log. */
+function startOf({ after, from = 0 }: EventsQuery, serial: string, total: number): number | null {
+  if (after === undefined) return Math.min(total, from < 0 ? Math.max(0, total + from) : from);
+  const at = after.lastIndexOf("-");
+  const digits = after.slice(at + 1);
+  return after.slice(0, at) === serial && /^\d{1,9}$/.test(digits) && Number(digits) <= total ? Number(digits) : null;
+}
+
+const cursorOf = ({ activeAt, thread, owner }: ThreadPosition) =>
+  Buffer.from(JSON.stringify([activeAt, thread, owner])).toString("base64url");
+
+function positionIn(cursor: string): ThreadPosition {
+  try {
+    const parts = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown;
+    if (Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string")) {
+      const [activeAt = "", thread = "", owner = ""] = parts as string[];
+      if (!Number.isNaN(Date.parse(activeAt))) return { activeAt, thread, owner };
+    }
+  } catch {
+    // Not JSON, so not a valid cursor.
+  }
+  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
+}

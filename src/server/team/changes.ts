@@ -1,0 +1,136 @@
+import type { AgentPlace, OwnerChanges, Reader } from "../../app/team/store.ts";
+import type { ChangeStream, LiveMessage } from "../../core/ports/catalog.ts";
+import { withDuration } from "../../core/views/shared-tree.ts";
+import { shortened } from "../cut.ts";
+import type { Feed } from "./feed.ts";
+import { formatPosition, parsePosition } from "./position.ts";
+import { spansSince } from "./spans.ts";
+
+export interface Followed {
+  readonly threads: boolean;
+  readonly trees: readonly AgentPlace[];
+  readonly events: readonly AgentPlace[];
+  readonly logs: readonly AgentPlace[];
+  readonly spans: readonly AgentPlace[];
+}
+
+interface Sources {
+  readonly reader: Reader;
+  readonly feed: Feed;
+  /** Those that the viewer may see. */
+  readonly owners: readonly string[];
+}
+
+type Body = Pick<LiveMessage, "type"> & { readonly data: unknown };
+
+/** Messages about what is followed, after a position. Reads the changes of an owner only if there are new shipments. */
+export async function followChanges(
+  { reader, feed, owners }: Sources,
+  followed: Followed,
+  after: string | null,
+  until: AbortSignal,
+): Promise<ChangeStream> {
+  const places = [...followed.trees, ...followed.events, ...followed.logs, ...followed.spans];
+  const isUnfiltered = !followed.threads && places.length === 0;
+  const current = await feed.heads(owners);
+  const given = after === null ? current : parsePosition(after);
+  const isKnown = given !== null && owners.every((owner) => (given.get(owner) ?? 0) <= (current.get(owner) ?? 0));
+  const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? current.get(owner) ?? 0]) : current);
+  const relevant = owners.filter((owner) => followed.threads || isUnfiltered || places.some((p) => p.owner === owner));
+  /** The last state of the spans that was sent, as `next` of `spans`. */
+  const spansAt = new Map<AgentPlace, number>();
+  for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
+
+  const message = ({ type, data }: Body): LiveMessage => ({ type, id: formatPosition(at), data: JSON.stringify(data) });
+  const reset = (reason: string) => message({ type: "reset", data: { reason } });
+
+  async function bodiesOf(owner: string, changes: OwnerChanges): Promise<Body[]> {
+    const chains = new Map<string, readonly string[]>();
+    const chainOf = (uri: string) => {
+      const known = chains.get(uri) ?? ancestors(changes.parents, uri);
+      chains.set(uri, known);
+      return known;
+    };
+    const isAt = (list: readonly AgentPlace[], uri: string) =>
+      list.some((place) => place.owner === owner && place.uri === uri);
+    const isIn = (list: readonly AgentPlace[], uri: string) => chainOf(uri).some((one) => isAt(list, one));
+    const asRecord = (thread: string, uri: string) =>
+      isUnfiltered ||
+      (followed.threads && thread === uri) ||
+      isIn(followed.trees, uri) ||
+      // A removed agent has no parents any more.
+      (!changes.parents.has(uri) && isAt(followed.trees, thread));
+    const asEvent = (uri: string) => isUnfiltered || isAt(followed.events, uri) || isIn(followed.logs, uri);
+    const cut = changes.cuts.find(({ agent }) => asEvent(agent));
+    if (cut !== undefined) return [{ type: "reset", data: { reason: `the log of ${cut.agent} was read anew` } }];
+    const now = Date.now();
+    const bodies: Body[] = [];
+    for (const { thread, uri, record } of changes.agents)
+      if (asRecord(thread, uri))
+        bodies.push(
+          record === null
+            ? { type: "removed", data: { uri } }
+            : { type: "agent", data: { ...withDuration(record, now), ...(thread === uri ? { owner } : {}) } },
+        );
+    for (const { agent, event } of changes.events)
+      if (asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
+    for (const place of followed.spans) {
+      if (place.owner !== owner || !changes.spans.some(({ agent }) => chainOf(agent).includes(place.uri))) continue;
+      const before = spansAt.get(place) ?? 0;
+      const agents = [...changes.parents.keys()].filter((uri) => chainOf(uri).includes(place.uri));
+      const { items, next } = await spansSince(reader, place, agents, before);
+      spansAt.set(place, Number(next.slice(1)));
+      bodies.push({ type: "spans", data: { uri: place.uri, after: `s${before}`, next, items } });
+    }
+    return bodies;
+  }
+
+  return {
+    first: isKnown ? message({ type: "ready", data: {} }) : reset("changes since then are no longer available"),
+    next: async () => {
+      for (;;) {
+        if (until.aborted) return [];
+        for (const owner of relevant) {
+          const [from, to] = [at.get(owner) ?? 0, feed.headOf(owner)];
+          if (to <= from) continue;
+          const changes = await persistently(() => feed.changes(owner, from, to), feed, until);
+          if (until.aborted) return [];
+          at.set(owner, to);
+          if (changes === null || changes === undefined) return [reset("too many changes in the meantime")];
+          const bodies = await bodiesOf(owner, changes);
+          if (bodies.length > 0) return bodies.map(message);
+        }
+        if (relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0))) await feed.next(until);
+      }
+    },
+  };
+}
+
+/** Repeats a query until the database responds: a stream waits for it instead of ending. */
+async function persistently<T>(work: () => Promise<T>, feed: Feed, until: AbortSignal): Promise<T | undefined> {
+  for (;;) {
+    try {
+      return await work();
+    } catch {
+      // The feed wakes when the database is back.
+      await feed.next(until);
+      if (until.aborted) return undefined;
+    }
+  }
+}
+
+/** The number of the shipment that last changed spans of a subtree. */
+async function newestSpans(reader: Reader, place: AgentPlace): Promise<number> {
+  const agents = await reader.agents(place);
+  const parents = new Map([...agents].map(([uri, { record }]) => [uri, record.parent]));
+  const below = [...agents.keys()].filter((uri) => ancestors(parents, uri).includes(place.uri));
+  return Number((await spansSince(reader, place, below, null)).next.slice(1));
+}
+
+/** The agent and all above it. */
+function ancestors(parents: ReadonlyMap<string, string | null>, uri: string): string[] {
+  const chain = [uri];
+  for (let at = parents.get(uri) ?? null; at !== null && !chain.includes(at); at = parents.get(at) ?? null)
+    chain.push(at);
+  return chain;
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { openTeamStore } from "../../app/team/store.ts";
+import { productVersion } from "../../app/version.ts";
+import type { ServerState } from "../context.ts";
+import { listen, named } from "../listen.ts";
+import { teamApp } from "./app.ts";
+import { Feed } from "./feed.ts";
+
+export interface TeamServeOptions {
+  /** The address of the database. */
+  readonly store: string;
+  /** Null: the default port, or another free one. */
+  readonly port: number | null;
+  readonly host: string | null;
+  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+export interface TeamServed {
+  readonly url: string;
+  readonly port: number;
+  readonly instance: string;
+  readonly stop: () => Promise<void>;
+  /** Resolves when the server has stopped. */
+  readonly stopped: Promise<void>;
+}
+
+/** Positions of the live stream name all owners that a viewer may see. */
+const MAX_HEADER = 64 << 10;
+/** Requests that are still running get this long before their connections are closed. */
+const GRACE_MS = 5_000;
+
+/** Starts a server on a database of a team. It reads nothing of this machine, and keeps nothing. */
+export async function serveTeam({ store: address, port: asked, host: on, log }: TeamServeOptions): Promise<TeamServed> {
+  const store = await openTeamStore(address);
+  const feed = new Feed(store);
+  const host = on ?? "127.0.0.1";
+  const instance = randomBytes(8).toString("hex");
+  const state: Pick<ServerState, "clients" | "stop"> = { clients: 0, stop: new AbortController() };
+  const startedAt = new Date().toISOString();
+  const app = teamApp({ store, feed, version: productVersion(), instance, startedAt, state, log });
+  const server = createServer(
+    { maxHeaderSize: MAX_HEADER },
+    getRequestListener((request, env) => {
+      const { request: plain, owner } = withoutOwner(request);
+      return app.fetch(plain, owner === null ? env : { ...env, owner });
+    }),
+  );
+  let port: number;
+  try {
+    port = await listen(server, host, asked);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  const listening = feed.start();
+  const url = `http://${named(host)}:${port}/`;
+  log("started", { url, instance, schema: store.migrated.to });
+  let stopping: Promise<void> | undefined;
+  const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
+  const stop = () => {
+    stopping ??= (async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      state.stop.abort();
+      const impatient = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+      server.closeIdleConnections();
+      await closed;
+      clearTimeout(impatient);
+      await feed.stop();
+      await listening;
+      await store.close();
+      log("stopped", { instance });
+      hasStopped();
+    })();
+    return stopping;
+  };
+  return { url, port, instance, stop, stopped };
+}
+
+/** Every route accepts `?owner=`, so it is taken out before the routes check their parameters. */
+function withoutOwner(request: Request): { readonly request: Request; readonly owner: string | null } {
+  const url = new URL(request.url);
+  const owner = url.searchParams.get("owner");
+  if (owner === null) return { request, owner };
+  url.searchParams.delete("owner");
+  return { request: new Request(url, request), owner };
+}

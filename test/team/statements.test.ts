@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
+import { INGEST } from "../../src/stores/postgres/ingest-statements.ts";
+import { createPartitions, migrate } from "../../src/stores/postgres/migrate.ts";
+import { READER } from "../../src/stores/postgres/reader-statements.ts";
+import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
+import { TOKENS } from "../../src/stores/postgres/token-statements.ts";
+import { searchFor, UNDATED, wordsFor } from "../../src/stores/postgres/values.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { isTest, sourceFiles, withoutComments } from "../support/source-files.ts";
+
+const isOwned = (table: string) => OWNED_TABLES.some((name) => name === table);
+
+/** Tables that a statement names, with what it calls them. */
+const tablesIn = (statement: string) =>
+  [...statement.matchAll(/(from|join|into|update|using)\s+retinue\.(\w+)(?:\s+as)?(?:\s+(\w+))?/g)].map(
+    ([, word = "", table = "", alias = ""]) => ({ word, table, alias }),
+  );
+
+/** What a statement does to rows of several owners. */
+function crossings(statement: string): string[] {
+  return tablesIn(statement)
+    .filter(({ table }) => isOwned(table))
+    .flatMap(({ word, table, alias }) => {
+      if (word === "into")
+        return /into retinue\.\w+(?: as \w+)?\s*\(owner,/.test(statement) &&
+          /(?:select|values \()\s*\$1\b/.test(statement)
+          ? []
+          : [`${table} is written without the owner of the parameter`];
+      return statement.includes(`${alias}.owner = $1`) ? [] : [`${table} ${alias} is not limited to the owner`];
+    })
+    .concat(/on conflict \((?!owner\b)/.test(statement) ? ["a key does not begin with the owner"] : []);
+}
+
+describe("every statement", () => {
+  const all = Object.entries({ ...INGEST, ...READER });
+
+  it.each(all.filter(([name]) => name !== "seqs"))("about shipped data is about one owner: %s", (_, statement) => {
+    expect(tablesIn(statement).length).toBeGreaterThan(0);
+    expect(crossings(statement)).toEqual([]);
+  });
+
+  it("about several owners joins nothing", () => {
+    expect(tablesIn(READER.seqs).map(({ table }) => table)).toEqual(["owners"]);
+  });
+
+  it.each(Object.entries(TOKENS))("about tokens touches no shipped data: %s", (_, statement) => {
+    expect(tablesIn(statement).filter(({ table }) => isOwned(table))).toEqual([]);
+  });
+
+  it("is in a file that this test reads", () => {
+    const elsewhere = sourceFiles("src")
+      .filter((file) => !isTest(file) && !/-statements\.ts$|postgres\/(?:schema|migrate)\.ts$/.test(file.path))
+      .filter(({ text }) => /\b(?:from|join|into|update)\s+retinue\./.test(withoutComments(text)));
+    expect(elsewhere.map(({ path }) => path)).toEqual([]);
+  });
+
+  it("is caught by these rules if it is wrong", () => {
+    expect(crossings("select a.uri from retinue.agents a where a.uri = $1")).not.toEqual([]);
+    expect(
+      crossings("select 1 from retinue.agents a join retinue.events e on e.agent = a.uri where a.owner = $1"),
+    ).not.toEqual([]);
+    expect(crossings("insert into retinue.spent (thread, owner) values ($1, $2)")).not.toEqual([]);
+  });
+});
+
+describe("the schema", () => {
+  let fresh: Awaited<ReturnType<typeof freshDatabase>>;
+  let database: Database;
+  beforeAll(async () => {
+    fresh = await freshDatabase();
+    database = await openDatabase(fresh.url);
+    await Promise.all([migrate(database), migrate(database)]);
+    await fill(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    await fresh.drop();
+  });
+
+  it("is created once by servers that start together, and left alone later", async () => {
+    expect(await migrate(database)).toEqual({ from: 1, to: 1 });
+    const versions = await database.all("select version from retinue.schema");
+    expect(versions).toHaveLength(1);
+  });
+
+  it("of a newer version is refused, unless it allows this one", async () => {
+    await database.all("insert into retinue.schema (version, compatible_from) values (98, 1)");
+    expect(await migrate(database)).toEqual({ from: 98, to: 98 });
+    await database.all("insert into retinue.schema (version, compatible_from) values (99, 99)");
+    await expect(migrate(database)).rejects.toThrow(/needs a retinue that knows schema 99/);
+    await database.all("delete from retinue.schema where version > 50");
+  });
+
+  it("lists every table", async () => {
+    const tables = await database.all<{ name: string }>(
+      "select c.relname as name from pg_class c where c.relnamespace = 'retinue'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1",
+    );
+    expect(tables.map(({ name }) => name)).toEqual(["schema", ...OWNED_TABLES, ...SHARED_TABLES].sort());
+  });
+
+  it("has the owner first in every key and index of shipped data", async () => {
+    const rows = await database.all<{ table: string; index: string; method: string; first: string }>(
+      `select c.relname as table, i.relname as index, m.amname as method, a.attname as first
+       from pg_index x join pg_class c on c.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+       join pg_am m on m.oid = i.relam
+       left join pg_attribute a on a.attrelid = c.oid and a.attnum = x.indkey[0]
+       where c.relnamespace = 'retinue'::regnamespace`,
+    );
+    const owned = rows.filter(({ table }) => isOwned(table));
+    expect(new Set(owned.map(({ table }) => table))).toEqual(new Set(OWNED_TABLES));
+    expect(owned.filter(({ first, method }) => first !== "owner" && method !== "gin")).toEqual([]);
+    // The words of an event contain its owner.
+    expect(owned.filter(({ method }) => method === "gin").map(({ first }) => first)).toEqual(["words"]);
+  });
+
+  const THREAD = "claude://t7";
+  const AGENTS = ["claude://t7", "claude://t7/a1"];
+  it.each([
+    ["threads", [OWNER, "9999-12-31T00:00:00.000Z", "", false, null, null, null, null, null, 51]],
+    ["agentByUri", [OWNER, THREAD]],
+    ["agentsNamed", [OWNER, "t77%"]],
+    ["agentsOfThread", [OWNER, THREAD]],
+    ["log", [OWNER, THREAD, THREAD]],
+    ["eventsOfAgent", [OWNER, THREAD, THREAD, 0, 200]],
+    ["history", [OWNER, THREAD, AGENTS, 10, 0, 200]],
+    ["arrivals", [OWNER, THREAD, AGENTS, 0, 0, 200]],
+    ["event", [OWNER, THREAD, THREAD, "e3"]],
+    ["details", [OWNER, THREAD, AGENTS, "why"]],
+    ["lists", [OWNER, THREAD, AGENTS, "spans"]],
+    ["search", [OWNER, searchFor(OWNER, ["needle", "hay"]), 50]],
+    ["spent", [OWNER, "2026-06-20"]],
+    ["changedAgents", [OWNER, 1, 9, 5_001]],
+    ["changedEvents", [OWNER, 1, 9, 5_001]],
+  ] as const)("has an index for %s", async (name, parameters) => {
+    const rows = await database.all<Record<string, string>>(`explain ${READER[name]}`, parameters);
+    const plan = rows.map((row) => Object.values(row)[0]).join("\n");
+    expect(plan).toMatch(/Index|Bitmap/);
+    expect(plan.match(/Seq Scan on \w+/g) ?? []).toEqual([]);
+  });
+});
+
+const OWNER = "o3";
+
+/** Eight owners with 100 threads each, in which one event in a thousand contains a rare word. */
+async function fill(database: Database): Promise<void> {
+  const BUCKETS = [UNDATED, "2026-05-01", "2026-06-01"];
+  await createPartitions(database, BUCKETS.slice(1));
+  const statements = [
+    `insert into retinue.owners (owner, seq) select 'o' || o, 9 from generate_series(1, 8) o`,
+    `insert into retinue.threads (owner, thread, seq, present, active_at, provider, project, status)
+     select 'o' || o, 'claude://t' || t, 0, true, timestamptz '2026-06-01' + t * interval '1 minute', 'claude', 'p' || t % 5, 'completed'
+     from generate_series(1, 8) o, generate_series(1, 100) t`,
+    `insert into retinue.agents (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, status, record)
+     select 'o' || o, 'claude://t' || t, 'claude://t' || t || case when a = 0 then '' else '/a' || a end, null, a, 1, 0, true, 'claude',
+       't' || t, case when a = 0 then null else 'a' || a end, 'completed', repeat('x', 500)
+     from generate_series(1, 8) o, generate_series(1, 100) t, generate_series(0, 2) a`,
+    `insert into retinue.logs (owner, thread, agent, length, cuts, cut_seq)
+     select a.owner, a.thread, a.uri, 10, '[]', 0 from retinue.agents a`,
+    `insert into retinue.events (owner, thread, agent, position, bucket, revision, seq, id, at, kind, event, words)
+     select a.owner, a.thread, a.uri, n, (array['${BUCKETS.join("','")}']::date[])[1 + n % 3], 1, 0, 'e' || n, timestamptz '2026-06-01' + n * interval '1 second', 'assistant', repeat('x', 300),
+       array_to_tsvector(string_to_array('@' || a.owner || ' hay ' || case when n = 7 and a.thread like '%9' then 'needle' else 'straw' end, ' '))
+     from retinue.agents a, generate_series(0, 9) n`,
+    `insert into retinue.lists (owner, thread, agent, what, at, revision, seq, items)
+     select a.owner, a.thread, a.uri, 'spans', 0, 1, 0, '[]' from retinue.agents a`,
+    `insert into retinue.details (owner, thread, agent, what, revision, value)
+     select a.owner, a.thread, a.uri, w, 1, '{}' from retinue.agents a, unnest(array['why', 'messages']) w`,
+    `insert into retinue.spent (owner, thread, agent, n, revision, day, row)
+     select a.owner, a.thread, a.uri, n, 1, date '2026-01-01' + (row_number() over ())::integer % 180, '{}' from retinue.agents a, generate_series(0, 2) n`,
+    `analyze`,
+  ];
+  for (const statement of statements) await database.all(statement);
+  expect(wordsFor(OWNER, "Hay")).toBe(`@${OWNER} hay`);
+}
