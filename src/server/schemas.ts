@@ -208,6 +208,7 @@ export const Why = v.pipe(
     uri: v.string(),
     parent: text,
     forkedFrom: text,
+    continuedIn: v.array(v.string()),
     parentEvidence: v.array(evidence),
     undecided: v.array(v.string()),
     refused: v.array(v.object({ ...refusal, tool: v.string() })),

@@ -1,6 +1,6 @@
 import { type AgentKey, nativeCall, placeOf } from "../../core/facts/ids.ts";
 import type { ParentEvidence } from "../../core/link/evidence.ts";
-import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
+import { continuationsOf, type Forest, type LinkedAgent } from "../../core/link/forest.ts";
 import type { Undecided } from "../../core/link/start-matching.ts";
 import type { Why } from "../../core/views/why.ts";
 
@@ -23,6 +23,7 @@ export function explain(forest: Forest, agent: LinkedAgent): Why {
     uri: agent.uri,
     parent: uriOf(agent.parent),
     forkedFrom: uriOf(agent.forkedFrom),
+    continuedIn: continuationsOf(forest, new Set([agent.key])).map(({ uri }) => uri),
     parentEvidence: agent.parent === null ? [] : agent.evidence.map(piece),
     undecided: agent.undecided === null ? [] : undecidedText(agent.undecided, (key) => uriOf(key) ?? key),
     refused: agent.refused.map(({ call, tool, agentType, description, at, says }) => ({

@@ -1,4 +1,4 @@
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
+import { agentOf, continuationsOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { criticalPath, lifeOf, withLast } from "../../core/views/critical-path.ts";
 import { spansOf } from "../../core/views/spans.ts";
@@ -19,7 +19,12 @@ export async function tree(
   const { forest, agents } = await context.find(uri);
   if (timeline) return context.terminal.out(timelineOf(context, forest, agents[0], all));
   const found = context.treeOf(forest, agents[0].key);
-  context.terminal.out(context.json ? printJson(found, 2) : renderTree(found, context.terminal, { all }));
+  if (context.json) return context.terminal.out(printJson(found, 2));
+  const copies = continuationsOf(forest, new Set(subtreeOf(forest, agents[0].key))).map(
+    ({ uri: copy, forkedFrom }) =>
+      `continued in ${copy}, a copy of ${forkedFrom === null ? "it" : (forest.agents.get(forkedFrom)?.uri ?? "it")}`,
+  );
+  context.terminal.out([renderTree(found, context.terminal, { all }), ...copies].join("\n"));
 }
 
 function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: boolean): string {

@@ -30,6 +30,7 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
       if (e.from !== null) lines.push(colors.dim(`             ${oneLine(e.from)}`));
     }
   }
+  for (const uri of found.continuedIn) lines.push(`continued in ${uri}, which began as a copy of it`);
   lines.push(
     "",
     `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${oneLine(status.activity)}`}`,

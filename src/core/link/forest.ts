@@ -90,3 +90,7 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
   for (const key of keys) for (const child of agentOf(forest, key).children) keys.push(child);
   return keys;
 }
+
+/** The threads that began as copies of these agents: forks, and sessions that continue an agent elsewhere. */
+export const continuationsOf = (forest: Forest, of: ReadonlySet<AgentKey>): readonly LinkedAgent[] =>
+  [...forest.agents.values()].filter(({ forkedFrom }) => forkedFrom !== null && of.has(forkedFrom));

@@ -7,6 +7,8 @@ export interface Why {
   readonly uri: string;
   readonly parent: string | null;
   readonly forkedFrom: string | null;
+  /** The threads that began as copies of it. */
+  readonly continuedIn: readonly string[];
   readonly parentEvidence: readonly {
     readonly decided: boolean;
     readonly parent: string | null;

@@ -81,6 +81,7 @@ export interface Why {
   readonly uri: string;
   readonly parent: string | null;
   readonly forkedFrom: string | null;
+  readonly continuedIn: readonly string[];
   readonly parentEvidence: readonly {
     readonly decided: boolean;
     readonly parent: string | null;

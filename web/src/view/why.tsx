@@ -52,6 +52,14 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                   </p>
                 )}
               </Show>
+              <For each={why().continuedIn}>
+                {(copy) => (
+                  <p>
+                    Continued in <a href={formatRoute({ page: "tree", uri: copy })}>{copy}</a>, which began as a copy of
+                    it.
+                  </p>
+                )}
+              </For>
               <Show when={why().undecided.length > 0}>
                 <ul class="undecided">
                   <For each={why().undecided}>{(text) => <li>{visible(text)}</li>}</For>
