@@ -5,6 +5,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { stripTypeScriptTypes } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,8 +17,6 @@ import { COMPILED, MAIN } from "../support/cli.ts";
 import { homeEnv } from "../support/fixtures.ts";
 import { isTool } from "../support/needs.ts";
 
-/** `--require`, since `--import` does not apply to workers created from a string. */
-const GUARD = `--require=${JSON.stringify(join(import.meta.dirname, "../support/network-guard.ts"))}`;
 const PATIENCE_MS = 60_000;
 
 interface Run {
@@ -108,6 +107,13 @@ const HAS_PTY = isTool("script", "-qec", "true", "/dev/null");
 const HAS_STRACE = isTool("strace", "-f", "--seccomp-bpf", "-e", "trace=connect", "-o", "/dev/null", "true");
 
 const scratch = scratchFolder();
+/** `--require`, since `--import` does not apply to workers created from a string. */
+const guard = () => `--require=${JSON.stringify(fileAt("network-guard.mjs"))}`;
+// Without its types, so that not every process has to load what strips them.
+beforeAll(() => {
+  const source = readFileSync(join(import.meta.dirname, "../support/network-guard.ts"), "utf8");
+  writeFileSync(fileAt("network-guard.mjs"), stripTypeScriptTypes(source));
+});
 let home: HostileHome;
 let server: Server;
 const contacted: string[] = [];
@@ -159,7 +165,7 @@ async function perform({
       ...homeEnv(home.home),
       RETINUE_HOME: home.data,
       TERM: "xterm-256color",
-      NODE_OPTIONS: GUARD,
+      NODE_OPTIONS: guard(),
       NETWORK_GUARD_LOG: fileAt("guard.log"),
       LANGSMITH_ENDPOINT: `http://127.0.0.1:${port}`,
       LANGSMITH_API_KEY: "key",
@@ -276,7 +282,7 @@ describe("the network guard", () => {
   ])("notes and refuses %s", (name, script, noted) => {
     const log = fileAt(`self-test ${name}`);
     execFileSync(process.execPath, ["-e", script], {
-      env: { ...process.env, NODE_OPTIONS: GUARD, NETWORK_GUARD_LOG: log },
+      env: { ...process.env, NODE_OPTIONS: guard(), NETWORK_GUARD_LOG: log },
       timeout: PATIENCE_MS,
     });
     expect(readFileSync(log, "utf8")).toContain(noted);
@@ -287,7 +293,7 @@ describe("the network guard", () => {
       "const s = require('node:http').createServer((_, r) => r.end('ok')).listen(0, '127.0.0.1', async () => { console.log(await (await fetch('http://localhost:' + s.address().port)).text()); s.close(); })";
     const log = fileAt("self-test loopback");
     const output = execFileSync(process.execPath, ["-e", script], {
-      env: { ...process.env, NODE_OPTIONS: GUARD, NETWORK_GUARD_LOG: log },
+      env: { ...process.env, NODE_OPTIONS: guard(), NETWORK_GUARD_LOG: log },
     });
     expect(output.toString()).toBe("ok\n");
     expect(existsSync(log)).toBe(false);

@@ -4,23 +4,31 @@
  */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
+/** Files that mostly wait alternate with files that keep a core busy. */
 const LONG = [
   "test/cli/every-command.test.ts",
-  "test/export/outbox.test.ts",
-  "test/ingest/faults.test.ts",
-  "test/proxy/recordings.test.ts",
-  "test/server/cards.test.ts",
-  "test/products/recordings.test.ts",
   "test/ingest/deep-trees.test.ts",
-  "test/ingest/kills.test.ts",
-  "test/export/tracing-replay.test.ts",
+  "test/export/outbox.test.ts",
+  "test/proxy/recordings.test.ts",
+  "test/ingest/faults.test.ts",
+  "test/products/recordings.test.ts",
+  "test/server/cards.test.ts",
   "test/ingest/newest-first.test.ts",
+  "test/dashboard/log.test.ts",
+  "test/export/tracing-replay.test.ts",
+  "test/cli/run.test.ts",
+  "test/proxy/products.test.ts",
+  "test/ingest/kills.test.ts",
+  "test/export/timeline-spans.test.ts",
+  "test/dashboard/pages.test.ts",
 ];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => LONG.some((path) => moduleId.endsWith(path));
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = LONG.findIndex((path) => moduleId.endsWith(path));
+      return place < 0 ? LONG.length : place;
+    };
+    return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b));
   }
 }
