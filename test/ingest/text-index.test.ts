@@ -17,10 +17,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HomeStats, writeHome } from "../../scripts/bench/home.ts";
 import { Library } from "../../src/app/ingest/library.ts";
 import { live } from "../../src/app/live/live.ts";
+import { Troubles } from "../../src/app/live/troubles.ts";
 import { indexMissing, search, unsearched } from "../../src/app/query/search.ts";
 import type { Store } from "../../src/core/ports/store.ts";
-import type { ServerContext } from "../../src/server/context.ts";
-import { machineRoutes } from "../../src/server/routes/machine.ts";
+import type { Hub } from "../../src/server/hub.ts";
+import { LocalCatalog } from "../../src/server/local-catalog.ts";
+import { overviewRoutes } from "../../src/server/routes/overview.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { COMPILED, MAIN } from "../support/cli.ts";
@@ -184,7 +186,11 @@ describe("while a client is connected", () => {
     const store = await openSqliteStore(fresh(), "test");
     const library = open(store);
     await library.refresh();
-    const routes = machineRoutes({ library } as ServerContext);
+    const catalog = new LocalCatalog(library, {} as Hub, { watching: true, troubles: new Troubles() });
+    const routes = overviewRoutes(
+      () => catalog,
+      () => ({}),
+    );
     type Page = {
       readonly items: readonly unknown[];
       readonly incomplete: { readonly files: number; readonly reaches: string } | null;

@@ -6,6 +6,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that mostly wait alternate with files that keep a core busy. */
 const LONG = [
+  // Of another project: in between, it would end a worker.
+  "test/products/example-provider.test.ts",
   "test/cli/every-command.test.ts",
   "test/ingest/deep-trees.test.ts",
   "test/export/outbox.test.ts",

@@ -160,4 +160,4 @@ export interface GuardEvent extends LimitOf {
 }
 
 /** `GET /api/doctor` */
-export type { Examination as Doctor } from "../../../src/core/views/examination.ts";
+export { type Examination as Doctor, isListed } from "../../../src/core/views/examination.ts";

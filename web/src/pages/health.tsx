@@ -1,9 +1,8 @@
 import { createResource, For, lazy, Match, Show, Switch } from "solid-js";
-import { isListed } from "../../../src/core/views/examination.ts";
 import type { ApiError } from "../data/api.ts";
 import { ago, bytes, exact, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
-import type { Doctor } from "../data/types.ts";
+import { type Doctor, isListed } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { api, productOf } from "../state/server.ts";
