@@ -3,6 +3,7 @@
  * every command needs them.
  */
 import type { Kept } from "../core/ports/kept.ts";
+import type { Shipped } from "../core/ports/shipped.ts";
 import type { Store } from "../core/ports/store.ts";
 
 type Sqlite = typeof import("node:sqlite");
@@ -13,6 +14,12 @@ export const loadSqlite = async (): Promise<Sqlite> => (await import("../stores/
 export async function openIndex(path: string, reader: string, waitMs?: number): Promise<Store> {
   const { openSqliteStore } = await import("../stores/sqlite/store.ts");
   return openSqliteStore(path, reader, waitMs);
+}
+
+/** `path` may be `:memory:`. */
+export async function openShippedFile(path: string): Promise<Shipped> {
+  const { openShipped } = await import("../stores/sqlite/shipped.ts");
+  return openShipped(path);
 }
 
 /** How to open and save a file of decisions. */

@@ -38,7 +38,7 @@ export function madeHome(env: Env): string {
 
 /** Names that retinue creates; RETINUE_HOME may be a folder with other files. */
 const OWN_NAMES =
-  /^(?:index|kept)\.sqlite|^server\.json|^(?:proxy-)?token(?:\.|$)|^(?:recordings|imported|attached|hooks|guard|logs|control)$/;
+  /^(?:index|kept|shipped)\.sqlite|^server\.json|^(?:proxy-)?token(?:\.|$)|^(?:recordings|imported|attached|hooks|guard|logs|control)$/;
 
 /** Restricts the permissions of files that an older version or something else left open to others. */
 export function closeHome(env: Env): void {

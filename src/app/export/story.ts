@@ -79,7 +79,7 @@ function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): st
 }
 
 /** The agents whose end each record reports. */
-function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {
+export function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {
   const reports = keys.flatMap((key) => {
     const { uri, statements } = agentOf(forest, key);
     const ends = statements.filter(
@@ -99,7 +99,7 @@ function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<Recor
 }
 
 /** Response by record key, for records that do not name their response. */
-const callNames = ({ calls }: LinkedAgent) =>
+export const callNames = ({ calls }: LinkedAgent) =>
   new Map([...calls].flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
 function stepOf(
@@ -117,7 +117,7 @@ function stepOf(
   };
 }
 
-function callsOf(agent: LinkedAgent, times: WorkTimes, price: Price): StoryCall[] {
+export function callsOf(agent: LinkedAgent, times: WorkTimes, price: Price): StoryCall[] {
   const { provider } = partsOf(agent.key);
   const product = productOf(agent.key);
   const call = (made: ModelCall, isInternal: boolean): StoryCall => ({

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { agentOf, type Forest } from "../../core/link/forest.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../../core/link/forest.ts";
 import { NumberRows } from "../../core/tools/columns.ts";
 import type { AgentEvent, EventDraft } from "../../core/views/event.ts";
 import type { Library } from "../ingest/library.ts";
@@ -25,7 +25,7 @@ export class EventLog {
     first: null,
     last: null,
   };
-  readonly #generations = new Map<string, number>();
+  readonly #generations = new Generations();
   #uri = "";
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -49,14 +49,7 @@ export class EventLog {
 
   async #next(forest: Forest): Promise<readonly AgentEvent[] | null> {
     const agent = agentOf(forest, this.key);
-    for (const { path } of agent.files) {
-      // Files that change in place are read again each time.
-      if (this.#library.source(path)?.stream.shape !== "lines") continue;
-      const generation = this.#library.store.file(path)?.generation ?? 0;
-      const before = this.#generations.get(path) ?? generation;
-      if (before !== generation) return null;
-      this.#generations.set(path, generation);
-    }
+    if (!this.#generations.areSame(this.#library, agent)) return null;
     this.#uri = agent.uri;
     const found = await this.#reader.nextPlaced(forest, [this.key]);
     for (const one of found) this.#add(entryOf(one));
@@ -117,6 +110,22 @@ export class EventLog {
       summary: draft === undefined ? null : summaryOf(draft),
       tool,
     };
+  }
+}
+
+/** Notices that a file of an agent was replaced: what was read of it before is no longer valid. */
+export class Generations {
+  readonly #known = new Map<string, number>();
+
+  areSame(library: Library, { files }: Pick<LinkedAgent, "files">): boolean {
+    for (const { path } of files) {
+      // Files that change in place are read again each time.
+      if (library.source(path)?.stream.shape !== "lines") continue;
+      const generation = library.store.file(path)?.generation ?? 0;
+      if ((this.#known.get(path) ?? generation) !== generation) return false;
+      this.#known.set(path, generation);
+    }
+    return true;
   }
 }
 

@@ -114,6 +114,9 @@ const folder = (value: unknown) => {
   const path = nonEmpty(value)?.trim();
   return path !== undefined && (isAbsolute(path) || path === "~" || path.startsWith("~/")) ? path : undefined;
 };
+/** A file; the word in `none` means that there is none. */
+export const fileOr = (none: string): Kind<string | null> =>
+  plain(`${FOLDER_FORM}, or ${none}`, (value) => (value === none ? null : folder(value)));
 const folderList = listOf(FOLDER_FORM, folder);
 /** A list, or one comma-separated string as in the products' own variables. */
 export const folders: Kind<readonly string[]> = {

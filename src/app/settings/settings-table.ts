@@ -13,6 +13,7 @@ import {
   duration,
   durationOr,
   fields,
+  fileOr,
   flag,
   folders,
   globs,
@@ -83,6 +84,9 @@ const matchWindow: Kind<MatchWindow> = {
     return { defaultMs, projects, hosts };
   },
 };
+
+/** Bytes per second. */
+const TEAM_BANDWIDTH = 2_000_000;
 
 const setting = <T>(kind: Kind<T>, otherwise: NoInfer<T>, shown: string, text: string): Setting<T> => ({
   kind,
@@ -179,6 +183,36 @@ export const SETTINGS = {
     null,
     "none",
     "Where alerts are sent as JSON, besides the desktop notice; Slack and others accept it as it is.",
+  ),
+  "team.url": setting(
+    addressOr("none"),
+    null,
+    "none",
+    "The team server to which `retinue serve` sends this machine's records and events. See docs/team.md.",
+  ),
+  "team.token_file": setting(
+    fileOr("none"),
+    null,
+    "none",
+    "The file with the token for the team server; RETINUE_TEAM_TOKEN is used instead if it is set.",
+  ),
+  "team.share.projects": setting(
+    folders,
+    [],
+    "all",
+    "Only threads that were started in these folders, or below them, are sent to the team server.",
+  ),
+  "team.share.level": setting(
+    oneOf(...REDACTION_LEVELS),
+    DEFAULT_REDACTION.level,
+    DEFAULT_REDACTION.level,
+    "What the team server gets; redaction.level applies too, and the stricter of both counts.",
+  ),
+  "team.bandwidth": setting(
+    sizeOr("unlimited"),
+    TEAM_BANDWIDTH,
+    "2MB",
+    "Maximum number of bytes that are sent to the team server per second.",
   ),
   "proxy.token": setting(
     flag,

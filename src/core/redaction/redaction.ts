@@ -1,6 +1,8 @@
 import { asObject, asText } from "../tools/json.ts";
-import type { AgentRecord, AgentTree, LinkRecord } from "../views/agent.ts";
+import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "../views/agent.ts";
 import type { AgentEvent, EventTool } from "../views/event.ts";
+import type { SpentRow } from "../views/stats.ts";
+import type { Why } from "../views/why.ts";
 import { namesSecretFile, secretFiles } from "./secret-files.ts";
 import { isSecretName, isSecretPair, SECRET, withoutSecrets, withoutSplitSecrets } from "./secrets.ts";
 
@@ -138,7 +140,34 @@ export class Redactor {
       statusReason: this.message(record.statusReason) ?? "",
       link: record.link && { ...record.link, evidence: this.#evidence(record.link) },
       warnings: record.warnings.map(text),
+      refused: record.refused.map((one) => this.#refusal(one)),
     };
+  }
+
+  #refusal<R extends RefusedRecord>(refused: R): R {
+    return { ...refused, description: this.message(refused.description), reason: this.message(refused.reason) };
+  }
+
+  /** Evidence; without texts only the rules and sources are left. */
+  why(why: Why): Why {
+    const says = (text: string) => this.message(text) ?? "";
+    return {
+      ...why,
+      parentEvidence: why.parentEvidence.map((piece) => ({ ...piece, says: says(piece.says) })),
+      undecided: why.undecided.map(says),
+      refused: why.refused.map((one) => this.#refusal(one)),
+      status: {
+        ...why.status,
+        statusReason: says(why.status.statusReason),
+        activity: this.message(why.status.activity),
+      },
+      statusEvidence: why.statusEvidence.map((piece) => ({ ...piece, says: says(piece.says) })),
+    };
+  }
+
+  /** Usage: the template of a prompt is text. */
+  spent(row: SpentRow): SpentRow {
+    return { ...row, template: this.message(row.template) };
   }
 
   tree(tree: AgentTree): AgentTree {

@@ -1,8 +1,8 @@
 import type { AgentKey } from "../facts/ids.ts";
 import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
-import { agentOf, type Forest, subtreeOf } from "../link/forest.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import type { Status } from "../link/status.ts";
-import type { AgentTree } from "./agent.ts";
+import type { AgentRecord, AgentTree } from "./agent.ts";
 import type { Price } from "./record.ts";
 import { type Spending, spendingWith } from "./spending.ts";
 
@@ -121,13 +121,17 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
   return subtreeOf(forest, root).flatMap((key) => {
     const agent = agentOf(forest, key);
     const record = records.get(agent.uri);
-    if (record === undefined) return [];
-    const internal = agent.ownBehalf.map(({ calls }) => calls);
-    return rowsOf(record, tree.uri, spendingWith(agent.calls, internal, price, record.provider));
+    return record === undefined ? [] : spentBy(agent, record, tree.uri, price);
   });
 }
 
-function rowsOf(record: AgentTree, thread: string, { parts }: Spending): SpentRow[] {
+/** The rows of one agent. */
+export function spentBy(agent: LinkedAgent, record: AgentRecord, thread: string, price: Price): SpentRow[] {
+  const internal = agent.ownBehalf.map(({ calls }) => calls);
+  return rowsOf(record, thread, spendingWith(agent.calls, internal, price, record.provider));
+}
+
+function rowsOf(record: AgentRecord, thread: string, { parts }: Spending): SpentRow[] {
   const began = record.startedAt?.slice(0, 10) ?? null;
   const base = {
     provider: record.provider,

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { REDACTION_LEVELS, type RedactionLevel, type RedactionRules } from "../../core/redaction/redaction.ts";
+import { isWithin } from "../../core/tools/recorded-path.ts";
+import { readText } from "../../transports/regular.ts";
+import { Failure } from "../failure.ts";
+import { type Env, retinueHome, userHome } from "../home.ts";
+import { redactionOf, type SettingsFile } from "../settings/settings.ts";
+
+/** Where to ship, and what. */
+export interface ShipTarget {
+  /** Identifies the destination in the outbox. */
+  readonly name: string;
+  /** The address of the team server. */
+  readonly url: string;
+  /** Where shipments are posted. */
+  readonly ingest: string;
+  readonly redaction: RedactionRules;
+  /** Folders whose threads are shared; empty: all. */
+  readonly projects: readonly string[];
+  /** Bytes per second; null: unlimited. */
+  readonly bandwidth: number | null;
+  readonly machine: string;
+}
+
+/** The target of the settings, or of `to`; null if neither names one. */
+export function targetOf(env: Env, settings: SettingsFile, to: string | undefined): ShipTarget | null {
+  const { values } = settings;
+  const url = (to ?? values["team.url"])?.replace(/\/+$/, "");
+  if (url === undefined) return null;
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+    throw new Failure("usage", `--to ${url}: not a URL`, ["write the team server's address, such as https://host"]);
+  const own = redactionOf(settings);
+  return {
+    name: `team ${url}`,
+    url,
+    ingest: `${url}/api/ingest`,
+    redaction: { ...own, level: stricter(own.level, values["team.share.level"]) },
+    projects: values["team.share.projects"].map((folder) => folder.replace(/^~(?=\/|$)/, userHome(env))),
+    bandwidth: values["team.bandwidth"],
+    machine: createHash("sha256")
+      .update(`${hostname()}\n${retinueHome(env)}`)
+      .digest("hex")
+      .slice(0, 16),
+  };
+}
+
+const stricter = (a: RedactionLevel, b: RedactionLevel): RedactionLevel =>
+  REDACTION_LEVELS[Math.max(REDACTION_LEVELS.indexOf(a), REDACTION_LEVELS.indexOf(b))] ?? "metadata";
+
+/** By default the file systems of these platforms are case-insensitive. */
+const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
+
+/** Whether work in this folder is shared. A thread whose folder is not known is shared only if all are. */
+export const isShared = ({ projects }: Pick<ShipTarget, "projects">, cwd: string | null): boolean =>
+  projects.length === 0 || (cwd !== null && projects.some((folder) => isWithin(cwd, folder, IGNORES_CASE)));
+
+const MAX_TOKEN = 4_096;
+export const TEAM_TOKEN = "RETINUE_TEAM_TOKEN";
+
+/** The token with scope `ship`. */
+export function teamToken(env: Env, { values }: SettingsFile): string {
+  const given = env[TEAM_TOKEN]?.trim();
+  if (given) return given;
+  const path = values["team.token_file"]?.replace(/^~(?=\/|$)/, userHome(env));
+  if (path === undefined)
+    throw new Failure("failed", "no token for the team server", [
+      `set ${TEAM_TOKEN}, or team.token_file in the settings; an administrator creates it with retinue token create`,
+    ]);
+  try {
+    const token = readText(path, MAX_TOKEN).trim();
+    if (token !== "") return token;
+  } catch (error) {
+    throw new Failure("failed", `cannot read the team token in ${path}: ${(error as Error).message}`, [], error);
+  }
+  throw new Failure("failed", `the token file ${path} is empty`, ["write the token into it"]);
+}

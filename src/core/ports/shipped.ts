@@ -1,0 +1,59 @@
+/** What a team server has acknowledged about one agent: hashes of what was sent. */
+export interface AgentShipped {
+  readonly record: number;
+  /** Number of events, and the chained hash over all of them. */
+  readonly events: number;
+  readonly tail: number;
+  /** The chained hash after each `LIST_PART` events. */
+  readonly marks: readonly number[];
+  /** A hash of each part of the list. */
+  readonly spans: readonly number[];
+  readonly calls: readonly number[];
+  /** By the name of the detail. */
+  readonly details: Readonly<Record<string, number>>;
+}
+
+export interface ThreadShipped {
+  readonly uri: string;
+  /** The state of the thread's facts and of the settings when it was sent completely; empty if it never was. */
+  readonly stamp: string;
+  /** Compare it again even if the stamp is the same: it was running, or its log was sent as it grew. */
+  readonly isOpen: boolean;
+}
+
+/** What one shipment contained, to be recorded when it was acknowledged. */
+export interface Acknowledged {
+  readonly documents: number;
+  readonly bytes: number;
+  readonly at: number;
+  readonly agents: readonly { readonly thread: string; readonly uri: string; readonly state: AgentShipped | null }[];
+  /** Null: the thread is gone, with all of its agents. */
+  readonly threads: readonly { readonly uri: string; readonly state: Omit<ThreadShipped, "uri"> | null }[];
+}
+
+export interface ShippedTotals {
+  readonly shipments: number;
+  readonly documents: number;
+  readonly bytes: number;
+  /** Of the last acknowledgement. */
+  readonly at: number | null;
+}
+
+/**
+ * The positions that team servers have acknowledged, by destination. It contains no content, so it stays small. If it
+ * is lost, everything is sent again, which changes nothing at the server.
+ */
+export interface Shipped {
+  threads(destination: string): readonly ThreadShipped[];
+  thread(destination: string, uri: string): ThreadShipped | null;
+  agents(destination: string, thread: string): ReadonlyMap<string, AgentShipped>;
+  totals(destination: string): ShippedTotals;
+  /**
+   * Reserves this many revisions and returns the first. Durable when it returns, and never less than a time-based
+   * minimum, so that revisions also grow after the file was lost or restored.
+   */
+  reserve(destination: string, count: number, least: number): number;
+  /** One transaction. */
+  acknowledge(destination: string, what: Acknowledged): void;
+  close(): void;
+}

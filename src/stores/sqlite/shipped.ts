@@ -1,0 +1,134 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { AgentShipped, Shipped } from "../../core/ports/shipped.ts";
+import { withFaults } from "../fault.ts";
+import { loadSqlite } from "./load.ts";
+import { migrate } from "./migrate.ts";
+
+/** One step per version. Steps are only added, never changed. */
+const MIGRATIONS = [
+  `CREATE TABLE destination (
+     name TEXT PRIMARY KEY,
+     revision INTEGER NOT NULL DEFAULT 0,
+     shipments INTEGER NOT NULL DEFAULT 0,
+     documents INTEGER NOT NULL DEFAULT 0,
+     bytes INTEGER NOT NULL DEFAULT 0,
+     at INTEGER
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE thread (
+     destination TEXT NOT NULL,
+     uri TEXT NOT NULL,
+     stamp TEXT NOT NULL,
+     is_open INTEGER NOT NULL,
+     PRIMARY KEY (destination, uri)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE agent (
+     destination TEXT NOT NULL,
+     thread TEXT NOT NULL,
+     uri TEXT NOT NULL,
+     state TEXT NOT NULL,
+     PRIMARY KEY (destination, thread, uri)
+   ) STRICT, WITHOUT ROWID`,
+];
+
+/** `path` may be `:memory:`. */
+export async function openShipped(path: string): Promise<Shipped> {
+  const { DatabaseSync: Database } = await loadSqlite();
+  const db = new Database(path);
+  try {
+    db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL");
+    migrate(db, path, MIGRATIONS);
+    return withFaults(shippedIn(db));
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function shippedIn(db: DatabaseSync): Shipped {
+  const sql = {
+    threads: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ?"),
+    thread: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ? AND uri = ?"),
+    agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
+    open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
+    state: db.prepare("SELECT revision, shipments, documents, bytes, at FROM destination WHERE name = ?"),
+    reserve: db.prepare("UPDATE destination SET revision = ? WHERE name = ?"),
+    count: db.prepare(
+      "UPDATE destination SET shipments = shipments + 1, documents = documents + ?, bytes = bytes + ?, at = ? WHERE name = ?",
+    ),
+    setThread: db.prepare(
+      `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open`,
+    ),
+    dropThread: db.prepare("DELETE FROM thread WHERE destination = ? AND uri = ?"),
+    dropAgents: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ?"),
+    setAgent: db.prepare(
+      `INSERT INTO agent (destination, thread, uri, state) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET state = excluded.state`,
+    ),
+    dropAgent: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
+  };
+  const whole = <T>(work: () => T): T => {
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk ends the transaction by itself.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw error;
+    }
+  };
+  const threadOf = (row: Readonly<Record<string, unknown>>) => ({
+    uri: String(row.uri),
+    stamp: String(row.stamp),
+    isOpen: row.is_open === 1,
+  });
+  return {
+    threads: (destination) => sql.threads.all(destination).map(threadOf),
+    thread: (destination, uri) => {
+      const row = sql.thread.get(destination, uri);
+      return row === undefined ? null : threadOf(row);
+    },
+    agents: (destination, thread) =>
+      new Map(
+        sql.agents
+          .all(destination, thread)
+          .map((row) => [String(row.uri), JSON.parse(String(row.state)) as AgentShipped]),
+      ),
+    totals: (destination) => {
+      const row = sql.state.get(destination);
+      return {
+        shipments: Number(row?.shipments ?? 0),
+        documents: Number(row?.documents ?? 0),
+        bytes: Number(row?.bytes ?? 0),
+        at: row?.at == null ? null : Number(row.at),
+      };
+    },
+    reserve: (destination, count, least) =>
+      whole(() => {
+        sql.open.run(destination);
+        const first = Math.max(Number(sql.state.get(destination)?.revision ?? 0) + 1, least);
+        sql.reserve.run(first + count - 1, destination);
+        return first;
+      }),
+    acknowledge: (destination, { documents, bytes, at, agents, threads }) =>
+      whole(() => {
+        for (const { uri, state } of threads) {
+          if (state !== null) {
+            sql.setThread.run(destination, uri, state.stamp, state.isOpen ? 1 : 0);
+            continue;
+          }
+          sql.dropThread.run(destination, uri);
+          sql.dropAgents.run(destination, uri);
+        }
+        for (const { thread, uri, state } of agents) {
+          if (state === null) sql.dropAgent.run(destination, thread, uri);
+          else sql.setAgent.run(destination, thread, uri, JSON.stringify(state));
+        }
+        sql.open.run(destination);
+        sql.count.run(documents, bytes, at, destination);
+      }),
+    close: () => db.close(),
+  };
+}
