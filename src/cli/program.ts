@@ -33,6 +33,7 @@ import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
 import { EVENT_FORMATS, type RunOptions, run } from "./commands/run.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
+import type { ShipOptions } from "./commands/ship.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import type { SkillOptions } from "./commands/skill.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
@@ -49,6 +50,9 @@ import { settingsHelp } from "./settings-help.ts";
 import type { Host } from "./terminal.ts";
 
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
+
+const SHIP_HELP =
+  "\nThe token is RETINUE_TEAM_TOKEN, else the content of the file that team.token_file names. team.share.projects and team.share.level decide what leaves this machine. With team.url set, retinue serve sends as well.";
 
 /** `onOpen` gets the library of the command that is run. */
 export function buildProgram(host: Host = process, onOpen: (library: Library) => void = () => {}): Command {
@@ -291,6 +295,16 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .option("--limit <n>", "items per destination", "10")
     .action(async (options: OutboxOptions, command: Command) =>
       (await import("./commands/outbox.ts")).outbox(open(command), options),
+    );
+  common(program.command("ship"))
+    .description("send this machine's records and events to a team server, and keep sending; secrets are removed")
+    .option("--to <url>", "the team server's address (default: team.url of the settings)")
+    .option("--once", "send what there is; exit 0 when all of it was acknowledged")
+    .option("--status", "list what waits to be sent, and why")
+    .option("--dry-run", "print exactly what would be sent, one document a line, and send nothing")
+    .addHelpText("after", SHIP_HELP)
+    .action(async (options: ShipOptions, command: Command) =>
+      (await import("./commands/ship.ts")).ship(open(command), options),
     );
   common(program.command("hook"))
     .description("called by agents' hooks: records the payload from stdin and notifies the server; prints nothing")

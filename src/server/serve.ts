@@ -19,6 +19,7 @@ import { openLibrary } from "../app/open.ts";
 import { isLoopback } from "../app/own-names.ts";
 import { Relays } from "../app/relay/relays.ts";
 import type { SettingsFile } from "../app/settings/settings.ts";
+import { type LiveShipping, openShipping } from "../app/ship/ship-live.ts";
 import { productVersion } from "../app/version.ts";
 import { serverApp } from "./app.ts";
 import { Board } from "./board.ts";
@@ -198,7 +199,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const tracer = isDemo ? null : await openTracer(env, settings, library, notify);
   const autoCards = settings.values["cards.from_threads"] ? cards : null;
   const sentinel = isDemo ? null : new Sentinel({ env, settings, library, notify });
-  const watched = watch(library, hub, { autoCards, tracer, sentinel }, state, notify);
+  const shipping = isDemo ? null : await openShipping({ env, settings, library, notify });
+  const watched = watch(library, hub, { autoCards, tracer, sentinel, shipping }, state, notify);
   await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
   const endpoint = await shareRelays(env, () => relays.permissions).catch((error: Error) => {
     notify(`permission requests of followed servers cannot be answered: ${error.message}`);
@@ -228,6 +230,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
       await watched;
       await tracer?.stop();
       await sentinel?.stop();
+      await shipping?.stop();
       server.closeAllConnections();
       library.close();
       hasStopped();
@@ -242,12 +245,13 @@ interface Listeners {
   readonly autoCards: Cards | null;
   readonly tracer: Tracer | null;
   readonly sentinel: Sentinel | null;
+  readonly shipping: LiveShipping | null;
 }
 
 async function watch(
   library: Library,
   hub: Hub,
-  { autoCards, tracer, sentinel }: Listeners,
+  { autoCards, tracer, sentinel, shipping }: Listeners,
   state: ServerState,
   notify: (text: string) => void,
 ): Promise<void> {
@@ -277,6 +281,7 @@ async function watch(
     await persistently(() => library.ask(() => publish(changes)), { signal, notify, troubles });
     tracer?.changed(changes.threads);
     sentinel?.changed(changes.threads);
+    shipping?.changed(changes.threads);
   }
   state.watching = false;
 }

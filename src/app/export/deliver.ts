@@ -27,15 +27,16 @@ function isAlive(holder: string): boolean {
 }
 
 /** Acquires or extends the lease on the destination; true if this process holds it. */
-export function hold(outbox: Outbox, { name, timeoutMs }: Destination): boolean {
+export function hold(outbox: Outbox, { name, timeoutMs }: Pick<Destination, "name" | "timeoutMs">): boolean {
   const now = Date.now();
   return outbox.hold(name, HOLDER, now, now + timeoutMs + HOLD_MS, isAlive);
 }
 
 /** Releases the lease. Returns false and keeps it if another process requested a pass after `since`. */
-export const release = (outbox: Outbox, { name }: Destination, since: number) => outbox.release(name, HOLDER, since);
+export const release = (outbox: Outbox, { name }: Pick<Destination, "name">, since: number) =>
+  outbox.release(name, HOLDER, since);
 
-export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined =>
+export const stateOf = (outbox: Outbox, { name }: Pick<Destination, "name">): DestinationState | undefined =>
   outbox.destinations().find((state) => state.name === name);
 
 /**
@@ -131,7 +132,7 @@ async function post(
 }
 
 /** Exponential backoff with jitter. */
-function pauseAfter({ retryAfterMs }: Extract<Outcome, { is: "unavailable" }>, failures: number): number {
+export function pauseAfter({ retryAfterMs }: { readonly retryAfterMs: number | null }, failures: number): number {
   if (retryAfterMs !== null) return Math.min(Math.ceil(retryAfterMs), 24 * 3_600_000);
   const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 20));
   return Math.round(pause * (0.5 + Math.random() / 2));

@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import type { Problem } from "../../core/facts/problem.ts";
 import { type Forest, together } from "../../core/link/forest.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
+import { hash } from "../../core/tools/hash.ts";
 import { isWithin } from "../../core/tools/recorded-path.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
@@ -378,6 +380,17 @@ export class Library {
       this.#forests.find({ ...context, versions: this.store.versions(related) });
     const related = components(this.store, threads.map(threadOf), context.manual);
     return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
+  }
+
+  /** Changes whenever the tree of this thread may have changed, except by the time alone. Not valid for other indexes. */
+  versionOf(thread: AgentKey): string {
+    const { store } = this;
+    const { manual, under } = this.#context();
+    const related = components(store, [threadOf(thread)], manual).flat();
+    const index = store.note("serial") ?? randomUUID();
+    if (store.note("serial") === null) store.setNote("serial", index);
+    const versions = [...store.versions(related)].sort(([a], [b]) => (a < b ? -1 : 1));
+    return String(hash(JSON.stringify([index, this.#options.basis ?? "", manual, under, versions])));
   }
 
   /** All trees, newest first, one forest at a time, so that memory does not grow with their number. */

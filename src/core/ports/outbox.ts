@@ -76,7 +76,8 @@ export interface Outbox {
   /** The oldest waiting items of one batch; never a beginning together with its end. */
   next(destination: string, limit: { readonly items: number; readonly bytes: number }): readonly OutboxItem[];
   items(destination: string, limit: number): readonly OutboxItem[];
-  arrived(destination: string, ids: readonly number[], at: number, turnedDown: string | null): void;
+  /** `more`: how many more arrived that were never put in. */
+  arrived(destination: string, ids: readonly number[], at: number, turnedDown: string | null, more?: number): void;
   refuse(id: number, reason: string): void;
   /** The destination is unreachable or asks to wait. */
   postpone(destination: string, ids: readonly number[], nextAt: number, reason: string): void;

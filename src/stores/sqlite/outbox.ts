@@ -113,10 +113,10 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
     next: (destination, limit) =>
       cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
     items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
-    arrived: (destination, ids, at, turnedDown) =>
+    arrived: (destination, ids, at, turnedDown, more = 0) =>
       whole(() => {
         for (const id of ids) sql().remove.run(id);
-        sql().arrived.run(ids.length, at, turnedDown, owner, destination);
+        sql().arrived.run(ids.length + more, at, turnedDown, owner, destination);
       }),
     refuse: (id, reason) => void sql().refuse.run(reason, id),
     postpone: (destination, ids, nextAt, reason) =>

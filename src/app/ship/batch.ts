@@ -1,0 +1,49 @@
+import type { Acknowledged, AgentShipped, ThreadShipped } from "../../core/ports/shipped.ts";
+import { printJson } from "../../core/tools/json.ts";
+import type { Draft } from "./agent-diff.ts";
+
+/** Maximum of one shipment before compression. A single document may be larger. */
+const MAX_BYTES = 2 << 20;
+const MAX_DOCUMENTS = 4_000;
+
+/** Documents that are sent together, and what is to be recorded when they are acknowledged. */
+export class Batch {
+  /** JSON objects without a revision. */
+  readonly lines: string[] = [];
+  #bytes = 0;
+  readonly #agents = new Map<string, { thread: string; uri: string; state: () => AgentShipped | null }>();
+  readonly #threads: { uri: string; state: Omit<ThreadShipped, "uri"> | null }[] = [];
+
+  get isFull(): boolean {
+    return this.#bytes >= MAX_BYTES || this.lines.length >= MAX_DOCUMENTS;
+  }
+
+  /** Nothing to send or to record. */
+  get isEmpty(): boolean {
+    return this.lines.length === 0 && this.#threads.length === 0;
+  }
+
+  add(draft: Draft): void {
+    const line = printJson(draft);
+    this.lines.push(line);
+    this.#bytes += line.length;
+  }
+
+  /** `state` is called when the batch is complete. */
+  touch(thread: string, uri: string, state: () => AgentShipped | null): void {
+    this.#agents.set(`${thread} ${uri}`, { thread, uri, state });
+  }
+
+  /** The thread was sent completely with this batch and the ones before; null: it is gone. */
+  finish(uri: string, state: Omit<ThreadShipped, "uri"> | null): void {
+    this.#threads.push({ uri, state });
+  }
+
+  /** Call it before anything else is compared, because the states change then. */
+  acknowledged(): Pick<Acknowledged, "agents" | "threads"> {
+    return {
+      agents: [...this.#agents.values()].map(({ thread, uri, state }) => ({ thread, uri, state: state() })),
+      threads: [...this.#threads],
+    };
+  }
+}

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Outbox } from "../../core/ports/outbox.ts";
+import type { Shipped } from "../../core/ports/shipped.ts";
+import { hold, pauseAfter, release, stateOf } from "../export/deliver.ts";
+import type { Env } from "../home.ts";
+import type { Library } from "../ingest/library.ts";
+import { keep } from "../kept/kept-file.ts";
+import type { SettingsFile } from "../settings/settings.ts";
+import { NotAcknowledged, POST_TIMEOUT_MS, post, withRevision } from "./post.ts";
+import { openShipped } from "./shipped-file.ts";
+import { Shipper } from "./shipper.ts";
+import { type ShipTarget, teamToken } from "./target.ts";
+
+export interface ConnectOptions {
+  readonly env: Env;
+  readonly settings: SettingsFile;
+  readonly target: ShipTarget;
+  readonly library: Library;
+  readonly notify: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Ships from one process at a time: it holds the destination of the outbox, and waits after failures. */
+export class Connection {
+  readonly shipper: Shipper;
+  readonly #outbox: Outbox;
+  readonly #shipped: Shipped;
+  readonly #target: ShipTarget;
+  readonly #close: () => void;
+  readonly #signal: AbortSignal;
+  #isOurs = false;
+
+  private constructor(
+    shipper: Shipper,
+    { outbox, shipped }: { readonly outbox: Outbox; readonly shipped: Shipped },
+    { target, signal }: ConnectOptions,
+    close: () => void,
+  ) {
+    this.shipper = shipper;
+    this.#signal = signal;
+    this.#outbox = outbox;
+    this.#shipped = shipped;
+    this.#target = target;
+    this.#close = close;
+  }
+
+  /** Throws a `Failure` if there is no token. */
+  static async open(options: ConnectOptions): Promise<Connection> {
+    const { env, settings, target, library, notify, signal } = options;
+    const token = teamToken(env, settings);
+    const kept = await keep(env);
+    try {
+      const shipped = await openShipped(env, notify);
+      const { outbox } = kept;
+      outbox.open(target.name, null);
+      const send = async (lines: readonly string[]) => {
+        hold(outbox, { name: target.name, timeoutMs: POST_TIMEOUT_MS });
+        const first = shipped.reserve(target.name, lines.length, Date.now() * 1_000);
+        const bytes = await post(
+          target,
+          token,
+          lines.map((line, i) => withRevision(line, first + i)),
+          signal,
+        );
+        outbox.arrived(target.name, [], Date.now(), null, lines.length);
+        return bytes;
+      };
+      const shipper = new Shipper({ library, target, shipped, send, signal });
+      return new Connection(shipper, { outbox, shipped }, options, () => {
+        shipped.close();
+        kept.close();
+      });
+    } catch (error) {
+      kept.close();
+      throw error;
+    }
+  }
+
+  get #state() {
+    return stateOf(this.#outbox, this.#target);
+  }
+
+  /** When the next attempt is due, in epoch milliseconds; 0 if nothing failed. */
+  get nextAt(): number {
+    return this.#state?.nextAt ?? 0;
+  }
+
+  /** Why the last attempt failed. */
+  get reason(): string | null {
+    return this.#state?.reason ?? null;
+  }
+
+  /**
+   * Runs the work if no other process ships. Returns false if another one does, or if the server did not acknowledge
+   * everything; then the reason is recorded with the time of the next attempt.
+   */
+  async attempt(work: (shipper: Shipper) => Promise<void>): Promise<boolean> {
+    this.#isOurs = hold(this.#outbox, { name: this.#target.name, timeoutMs: POST_TIMEOUT_MS });
+    if (!this.#isOurs) return false;
+    const began = Date.now();
+    try {
+      await work(this.shipper);
+      // Also if there was nothing to send.
+      if (this.reason !== null) this.#outbox.retry(this.#target.name);
+      return true;
+    } catch (error) {
+      this.shipper.reset();
+      if (!(error instanceof NotAcknowledged)) throw error;
+      // An aborted request is not a failure.
+      if (this.#signal.aborted) return false;
+      const pause = pauseAfter(error, this.#state?.failures ?? 0);
+      this.#outbox.postpone(this.#target.name, [], Date.now() + pause, error.message);
+      return false;
+    } finally {
+      release(this.#outbox, { name: this.#target.name }, began);
+    }
+  }
+
+  /** True if another process holds the destination. */
+  get isBusy(): boolean {
+    return !this.#isOurs;
+  }
+
+  totals() {
+    return this.#shipped.totals(this.#target.name);
+  }
+
+  close(): void {
+    release(this.#outbox, { name: this.#target.name }, Number.MAX_SAFE_INTEGER);
+    this.#close();
+  }
+}
+
+/** How often to look whether another process has finished. */
+const BUSY_MS = 200;
+
+/** Sends everything; retries until the time is over. Returns why something is left, or null. */
+export async function shipOnce(
+  connection: Connection,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    if (await connection.attempt((shipper) => shipper.shipAll())) return signal.aborted ? "interrupted" : null;
+    if (signal.aborted) return "interrupted";
+    const next = connection.isBusy ? Date.now() + BUSY_MS : connection.nextAt;
+    if (next > until)
+      return connection.isBusy ? "another process is sending" : (connection.reason ?? "not acknowledged");
+    // An abort ends the pause; the loop checks the signal.
+    await sleep(Math.max(0, next - Date.now()), undefined, { signal }).catch(() => undefined);
+  }
+}

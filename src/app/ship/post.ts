@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { ShipmentHead } from "../../core/ports/shipment.ts";
+import { asObject } from "../../core/tools/json.ts";
+import { send } from "../../transports/send.ts";
+import { productVersion } from "../version.ts";
+import type { ShipTarget } from "./target.ts";
+
+const zip = promisify(gzip);
+export const POST_TIMEOUT_MS = 60_000;
+
+/** The team server did not acknowledge a shipment. */
+export class NotAcknowledged extends Error {
+  /** When the server asks to try again; null if it does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(reason: string, retryAfterMs: number | null) {
+    super(reason);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export const headOf = ({ machine }: ShipTarget): ShipmentHead => ({
+  schema: "retinue/shipment@1",
+  machine,
+  version: productVersion(),
+});
+
+/** A line of a shipment with its revision. */
+export const withRevision = (line: string, revision: number) => `${line.slice(0, -1)},"revision":${revision}}`;
+
+/**
+ * Sends the lines and returns the number of bytes, when the server has stored them. Splits a shipment that is too large
+ * for the server. Throws `NotAcknowledged`.
+ */
+export async function post(
+  target: ShipTarget,
+  token: string,
+  lines: readonly string[],
+  signal: AbortSignal,
+): Promise<number> {
+  const began = Date.now();
+  const body = await zip(Buffer.from(`${[JSON.stringify(headOf(target)), ...lines].join("\n")}\n`));
+  const outcome = await send({
+    url: target.ingest,
+    headers: {
+      Authorization: `Bearer ${token}`,
+      "Content-Type": "application/x-ndjson",
+      "Content-Encoding": "gzip",
+    },
+    body,
+    timeoutMs: POST_TIMEOUT_MS,
+    signal,
+  });
+  if (outcome.is === "accepted") {
+    await pace(target, body.length, began, signal);
+    return body.length;
+  }
+  if (outcome.is === "too-large" && lines.length > 1) {
+    const half = Math.ceil(lines.length / 2);
+    const first = await post(target, token, lines.slice(0, half), signal);
+    return first + (await post(target, token, lines.slice(half), signal));
+  }
+  const [line] = lines;
+  const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
+  if (smaller !== null) return post(target, token, [smaller], signal);
+  throw new NotAcknowledged(reasonOf(outcome), "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+}
+
+/** Keeps to the bandwidth of the settings. */
+async function pace({ bandwidth }: ShipTarget, bytes: number, began: number, signal: AbortSignal): Promise<void> {
+  if (bandwidth === null) return;
+  const restMs = (bytes / bandwidth) * 1_000 - (Date.now() - began);
+  // An abort ends the pause; the caller checks the signal.
+  if (restMs > 0) await sleep(restMs, undefined, { signal }).catch(() => undefined);
+}
+
+/** An event that the server refuses because of its size, without its texts; null if there is nothing to leave out. */
+function withoutText(line: string): string | null {
+  const document = JSON.parse(line) as Record<string, unknown>;
+  const event = asObject(document.event);
+  if (event === null || (event.text === null && event.tool === null)) return null;
+  const tool = asObject(event.tool);
+  const left = `[left out: ${line.length} characters, more than the team server accepts]`;
+  return JSON.stringify({
+    ...document,
+    event: { ...event, text: left, summary: null, tool: tool && { ...tool, input: null } },
+  });
+}
+
+const HINTS: Readonly<Record<number, string>> = {
+  401: "the team server does not accept the token",
+  403: "the token may not ship",
+  404: "no team server at this address",
+};
+
+function reasonOf({ status, reason }: { readonly status: number | null; readonly reason: string }): string {
+  const hint = status === null ? undefined : HINTS[status];
+  return hint === undefined ? reason : `${hint} (${reason})`;
+}

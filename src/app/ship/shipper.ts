@@ -1,0 +1,197 @@
+import { setImmediate } from "node:timers/promises";
+import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
+import { formatUri } from "../../core/facts/uri.ts";
+import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
+import type { Shipped, ThreadShipped } from "../../core/ports/shipped.ts";
+import { Redactor } from "../../core/redaction/redaction.ts";
+import { hash } from "../../core/tools/hash.ts";
+import { rootOf } from "../export/put.ts";
+import type { Library } from "../ingest/library.ts";
+import { Batch } from "./batch.ts";
+import { isShared, type ShipTarget } from "./target.ts";
+import { type Redaction, ThreadDiff } from "./thread-diff.ts";
+
+/** Sends a batch; returns the number of bytes when it was acknowledged. */
+export type SendBatch = (lines: readonly string[]) => Promise<number>;
+
+export interface ShipperOptions {
+  readonly library: Library;
+  readonly target: ShipTarget;
+  readonly shipped: Shipped;
+  readonly send: SendBatch;
+  readonly signal: AbortSignal;
+  /** False: what was sent is not recorded, so the next comparison finds it again. */
+  readonly records?: boolean;
+}
+
+/** Changes if documents have another form, so that they are sent again. */
+const FORMAT = 1;
+/** Events of threads that are followed in memory; beyond that, the least recently changed thread is read anew. */
+const MAX_FOLLOWED = 300_000;
+/** Threads that are compared before other work of the process gets its turn. */
+const IN_A_ROW = 20;
+
+/** Compares threads with what the team server has acknowledged, and sends what is new. */
+export class Shipper {
+  readonly #options: ShipperOptions;
+  readonly #redaction: Redaction;
+  /** Running threads: what was read of them. */
+  readonly #diffs = new Map<AgentKey, ThreadDiff>();
+  #batch = new Batch();
+  /** Work so far, for tests and messages. */
+  readonly work = { threads: 0, documents: 0, bytes: 0 };
+
+  constructor(options: ShipperOptions) {
+    this.#options = options;
+    const { redaction } = options.target;
+    this.#redaction = { redactor: new Redactor(redaction), salt: String(hash(JSON.stringify([FORMAT, redaction]))) };
+  }
+
+  /** Whether a thread is followed whose log may have another order when it is read anew. */
+  get isFollowing(): boolean {
+    return this.#diffs.size > 0;
+  }
+
+  /** Forgets what was read, because not all of it was acknowledged. */
+  reset(): void {
+    this.#diffs.clear();
+    this.#batch = new Batch();
+  }
+
+  /** The threads that changed, at the cost of what is new in them. */
+  async shipChanged(threads: Iterable<AgentKey>): Promise<void> {
+    const { library, target, shipped } = this.#options;
+    const done = new Set<AgentKey>();
+    for (const key of threads) {
+      if (this.#isStopped) return;
+      const forest = library.forestOf([key]);
+      const isKnown = forest.agents.has(key);
+      const root = isKnown ? rootOf(forest, key) : key;
+      const { provider, thread } = partsOf(threadOf(key));
+      const uri = formatUri(provider, thread, null);
+      // The thread is gone, or it has turned out to be part of another one.
+      if ((!isKnown || root !== key) && shipped.thread(target.name, uri) !== null) this.#remove(uri);
+      if (done.has(root) || !isKnown) continue;
+      done.add(root);
+      await this.#ship(forest, root, library.unsettled().includes(root));
+    }
+    await this.#flush();
+  }
+
+  /**
+   * All threads that are not as they were acknowledged, newest first, and removals of those that no longer exist.
+   * Threads that do not run any more are compared from their beginning.
+   */
+  async shipAll(): Promise<void> {
+    const { library, target, shipped } = this.#options;
+    const known = new Map(shipped.threads(target.name).map((thread) => [thread.uri, thread]));
+    const unsettled = new Set(library.unsettled());
+    const present = new Set<string>();
+    let count = 0;
+    for (const { record, place } of library.threadRows({})) {
+      if (this.#isStopped) return;
+      count += 1;
+      if (count % IN_A_ROW === 0) await setImmediate();
+      if (!isShared(target, record.cwd)) continue;
+      present.add(record.uri);
+      if (!this.#isDue(place.key, known.get(record.uri), unsettled.has(place.key))) continue;
+      if (!unsettled.has(place.key)) this.#diffs.delete(place.key);
+      await this.#ship(library.forestOf([place.key]), place.key, unsettled.has(place.key));
+    }
+    for (const uri of this.#gone(known.keys(), present)) this.#remove(uri);
+    await this.#flush();
+  }
+
+  /** Threads that differ from what was acknowledged: changed, new and removed ones. Reads no records. */
+  *waiting(): Generator<{ readonly uri: string; readonly why: "new" | "changed" | "running" | "removed" }> {
+    const { library, target, shipped } = this.#options;
+    const known = new Map(shipped.threads(target.name).map((thread) => [thread.uri, thread]));
+    const present = new Set<string>();
+    for (const { record, place } of library.threadRows({})) {
+      if (!isShared(target, record.cwd)) continue;
+      present.add(record.uri);
+      const state = known.get(record.uri);
+      if (state === undefined || state.stamp === "") yield { uri: record.uri, why: "new" };
+      else if (state.stamp !== this.#stampOf(place.key)) yield { uri: record.uri, why: "changed" };
+      else if (record.status === "running") yield { uri: record.uri, why: "running" };
+    }
+    for (const uri of this.#gone(known.keys(), present)) yield { uri, why: "removed" };
+  }
+
+  get #isStopped(): boolean {
+    return this.#options.signal.aborted;
+  }
+
+  #stampOf(root: AgentKey): string {
+    return `${this.#redaction.salt} ${this.#options.library.versionOf(root)}`;
+  }
+
+  #isDue(root: AgentKey, known: ThreadShipped | undefined, isUnsettled: boolean): boolean {
+    return known === undefined || known.isOpen || isUnsettled || known.stamp !== this.#stampOf(root);
+  }
+
+  /**
+   * Threads that no longer exist here, or are no longer shared. If the folder of a product is missing or files could
+   * not be read, its threads may only be out of reach, so they stay.
+   */
+  *#gone(known: Iterable<string>, present: ReadonlySet<string>): Generator<string> {
+    const { library } = this.#options;
+    if (library.reading !== null || library.problems.length > 0) return;
+    const reachable = new Set(library.roots.filter(({ exists }) => exists).map(({ provider }) => provider.name));
+    for (const uri of known) {
+      const provider = uri.slice(0, uri.indexOf(":"));
+      const hasRoots = library.roots.some((root) => root.provider.name === provider);
+      if (!present.has(uri) && (reachable.has(provider) || !hasRoots)) yield uri;
+    }
+  }
+
+  #remove(uri: string): void {
+    this.#batch.add({ is: "removed", thread: uri, uri });
+    this.#batch.finish(uri, null);
+  }
+
+  async #ship(forest: Forest, root: AgentKey, isUnsettled: boolean): Promise<void> {
+    const { library, target, shipped } = this.#options;
+    const agent = forest.agents.get(root);
+    if (agent === undefined || agent.parent !== null || !isShared(target, agent.cwd)) return;
+    this.work.threads += 1;
+    const diff = this.#diffs.get(root) ?? new ThreadDiff(library, this.#redaction);
+    const { isFresh } = diff;
+    this.#diffs.delete(root);
+    const stamp = this.#stampOf(root);
+    const isOurs = (one: LinkedAgent) => one.kind !== "external" || isShared(target, one.cwd);
+    const known = shipped.agents(target.name, agent.uri);
+    for await (const { draft, uri, state } of diff.drafts(forest, root, known, isOurs)) {
+      if (this.#isStopped) return;
+      this.#batch.add(draft);
+      this.#batch.touch(agent.uri, uri, state);
+      if (this.#batch.isFull) await this.#flush();
+    }
+    this.#batch.finish(agent.uri, { stamp, isOpen: isUnsettled || !isFresh });
+    if (isUnsettled) this.#follow(root, diff);
+  }
+
+  #follow(root: AgentKey, diff: ThreadDiff): void {
+    this.#diffs.set(root, diff);
+    let size = [...this.#diffs.values()].reduce((sum, one) => sum + one.size, 0);
+    for (const [oldest, one] of this.#diffs) {
+      if (size <= MAX_FOLLOWED || oldest === root) break;
+      size -= one.size;
+      this.#diffs.delete(oldest);
+    }
+  }
+
+  /** Durable at the server and recorded here when it returns. */
+  async #flush(): Promise<void> {
+    const batch = this.#batch;
+    if (batch.isEmpty) return;
+    const { target, shipped, send, records = true } = this.#options;
+    const acknowledged = batch.acknowledged();
+    this.#batch = new Batch();
+    const bytes = batch.lines.length === 0 ? 0 : await send(batch.lines);
+    this.work.documents += batch.lines.length;
+    this.work.bytes += bytes;
+    if (!records) return;
+    shipped.acknowledge(target.name, { ...acknowledged, documents: batch.lines.length, bytes, at: Date.now() });
+  }
+}
