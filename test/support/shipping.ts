@@ -1,0 +1,100 @@
+/** A library and a shipper over recordings, and the comparison of what was shipped with the local views. */
+import { expect } from "vitest";
+import { openShippedFile } from "../../src/app/databases.ts";
+import { explainAgent, filesOfAgent } from "../../src/app/explain/explain.ts";
+import { Library } from "../../src/app/ingest/library.ts";
+import { readEvents } from "../../src/app/query/events.ts";
+import { listPrice } from "../../src/app/query/prices.ts";
+import { explain } from "../../src/app/query/why.ts";
+import { withRevision } from "../../src/app/ship/post.ts";
+import { Shipper } from "../../src/app/ship/shipper.ts";
+import type { ShipTarget } from "../../src/app/ship/target.ts";
+import type { AgentKey } from "../../src/core/facts/ids.ts";
+import { agentOf, type Forest, subtreeOf } from "../../src/core/link/forest.ts";
+import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
+import type { Shipped } from "../../src/core/ports/shipped.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
+import type { AgentEvent } from "../../src/core/views/event.ts";
+import { messagesIn } from "../../src/core/views/messages.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { spansOf } from "../../src/core/views/spans.ts";
+import { MemoryStore } from "../../src/stores/memory.ts";
+import { homeEnv } from "./fixtures.ts";
+import type { Received } from "./received.ts";
+
+export const TARGET: ShipTarget = {
+  name: "team test",
+  url: "http://127.0.0.1",
+  ingest: "http://127.0.0.1/api/ingest",
+  redaction: DEFAULT_REDACTION,
+  projects: [],
+  bandwidth: null,
+  machine: "test",
+};
+
+export function libraryIn(home: string, now: () => number): Library {
+  return new Library({
+    env: homeEnv(home),
+    store: new MemoryStore(),
+    price: listPrice,
+    now,
+    liveness: () => "unknown",
+  });
+}
+
+/** A shipper whose shipments arrive at once. */
+export async function shipperTo(
+  library: Library,
+  received: Received,
+  target: ShipTarget = TARGET,
+): Promise<{ readonly shipper: Shipper; readonly shipped: Shipped }> {
+  const shipped = await openShippedFile(":memory:");
+  const send = async (lines: readonly string[]) => {
+    const first = shipped.reserve(target.name, lines.length, 1);
+    for (const [i, line] of lines.entries())
+      received.apply(JSON.parse(withRevision(line, first + i)) as ShipmentDocument);
+    return lines.join("\n").length;
+  };
+  const { signal } = new AbortController();
+  return { shipper: new Shipper({ library, target, shipped, send, signal }), shipped };
+}
+
+const REDACTOR = new Redactor(DEFAULT_REDACTION);
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
+
+/** The local events of an agent as they are shipped: without the status of an agent that has not ended. */
+export async function localEvents(library: Library, forest: Forest, key: AgentKey): Promise<AgentEvent[]> {
+  const redact = REDACTOR.events();
+  const events = await readEvents(library, forest, [key]);
+  return events
+    .filter(({ status }) => status?.status !== "running" && status?.status !== "pendingInit")
+    .map((event, i) => redact({ ...event, seq: i + 1 }));
+}
+
+/** Every view of every thread is the same at the receiver as here. */
+export async function expectSame(library: Library, received: Received): Promise<void> {
+  const roots: string[] = [];
+  for (const forest of library.forests()) {
+    for (const root of forest.roots) {
+      const thread = agentOf(forest, root).uri;
+      roots.push(thread);
+      const uris = subtreeOf(forest, root).map((key) => agentOf(forest, key).uri);
+      const local = treeOf(forest, root, library.price);
+      const tree = received.tree(thread, thread, library.now());
+      expect(plain(tree)).toEqual(plain(REDACTOR.tree(local)));
+      if (tree === null) continue;
+      for (const key of subtreeOf(forest, root)) {
+        const agent = agentOf(forest, key);
+        expect(received.events(thread, agent.uri)).toEqual(plain(await localEvents(library, forest, key)));
+        expect(received.spans(thread, agent.uri)).toEqual(plain(spansOf(forest, key)));
+        expect(received.detail(thread, agent.uri, "why")).toEqual(plain(REDACTOR.why(explain(forest, agent))));
+      }
+      expect(received.messages(thread, uris)).toEqual(plain(messagesIn(forest, root)));
+      expect(plain(received.files(thread, tree))).toEqual(plain(await filesOfAgent(library, forest, root)));
+      expect(plain(received.explain(thread, tree, library.now()))).toEqual(
+        plain(await explainAgent(library, forest, root)),
+      );
+    }
+  }
+  expect(received.threads).toEqual(roots.sort());
+}
