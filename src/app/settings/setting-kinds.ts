@@ -136,6 +136,12 @@ export const folders: Kind<readonly string[]> = {
   },
 };
 
+/** The same; the word in `all` means all folders, as an empty list does. */
+export const foldersOr = (all: string): Kind<readonly string[]> => ({
+  form: `${folders.form}, or ${all}`,
+  read: (entry, key, report) => (entry.is === "plain" && entry.value === all ? [] : folders.read(entry, key, report)),
+});
+
 /** Keys chosen by the user, all with values of one kind. */
 export function named<T>(what: string, kind: Kind<T>): Kind<ReadonlyMap<string, T>> {
   return {

@@ -16,6 +16,7 @@ import {
   fileOr,
   flag,
   folders,
+  foldersOr,
   globs,
   type Kind,
   named,
@@ -197,7 +198,7 @@ export const SETTINGS = {
     "The file with the token for the team server; RETINUE_TEAM_TOKEN is used instead if it is set.",
   ),
   "team.share.projects": setting(
-    folders,
+    foldersOr("all"),
     [],
     "all",
     "Only threads that were started in these folders, or below them, are sent to the team server.",
