@@ -6,6 +6,7 @@ import { Library } from "../../src/app/ingest/library.ts";
 import { readEvents } from "../../src/app/query/events.ts";
 import { listPrice } from "../../src/app/query/prices.ts";
 import { explain } from "../../src/app/query/why.ts";
+import type { BatchLimit } from "../../src/app/ship/batch.ts";
 import { withRevision } from "../../src/app/ship/post.ts";
 import { Shipper } from "../../src/app/ship/shipper.ts";
 import type { ShipTarget } from "../../src/app/ship/target.ts";
@@ -13,6 +14,7 @@ import type { AgentKey } from "../../src/core/facts/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../../src/core/link/forest.ts";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
 import type { Shipped } from "../../src/core/ports/shipped.ts";
+import type { Store } from "../../src/core/ports/store.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { messagesIn } from "../../src/core/views/messages.ts";
@@ -32,10 +34,10 @@ export const TARGET: ShipTarget = {
   machine: "test",
 };
 
-export function libraryIn(home: string, now: () => number): Library {
+export function libraryIn(home: string, now: () => number, store: Store = new MemoryStore()): Library {
   return new Library({
     env: homeEnv(home),
-    store: new MemoryStore(),
+    store,
     price: listPrice,
     now,
     liveness: () => "unknown",
@@ -46,17 +48,34 @@ export function libraryIn(home: string, now: () => number): Library {
 export async function shipperTo(
   library: Library,
   received: Received,
-  target: ShipTarget = TARGET,
+  {
+    target = TARGET,
+    shipped: given,
+    beforeSend = () => {},
+    beforeAnswer = () => {},
+    limit,
+  }: {
+    readonly target?: ShipTarget;
+    readonly shipped?: Shipped;
+    readonly beforeSend?: () => void;
+    readonly beforeAnswer?: () => void;
+    readonly limit?: BatchLimit;
+  } = {},
 ): Promise<{ readonly shipper: Shipper; readonly shipped: Shipped }> {
-  const shipped = await openShippedFile(":memory:");
+  const shipped = given ?? (await openShippedFile(":memory:"));
   const send = async (lines: readonly string[]) => {
     const first = shipped.reserve(target.name, lines.length, 1);
+    beforeSend();
     for (const [i, line] of lines.entries())
       received.apply(JSON.parse(withRevision(line, first + i)) as ShipmentDocument);
+    beforeAnswer();
     return lines.join("\n").length;
   };
   const { signal } = new AbortController();
-  return { shipper: new Shipper({ library, target, shipped, send, signal }), shipped };
+  return {
+    shipper: new Shipper({ library, target, shipped, send, signal, ...(limit === undefined ? {} : { limit }) }),
+    shipped,
+  };
 }
 
 const REDACTOR = new Redactor(DEFAULT_REDACTION);

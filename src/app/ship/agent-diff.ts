@@ -37,14 +37,27 @@ export class AgentDiff {
     this.#redactor = redaction.redactor;
     this.#state =
       known === undefined
-        ? { record: 0, events: 0, tail: hash(this.#salt), marks: [], spans: [], calls: [], details: {} }
-        : { ...known, marks: [...known.marks], spans: [...known.spans], calls: [...known.calls] };
+        ? { record: 0, events: 0, marks: [], recent: [], spans: [], calls: [], details: {} }
+        : {
+            ...known,
+            marks: [...known.marks],
+            recent: [...known.recent],
+            spans: [...known.spans],
+            calls: [...known.calls],
+          };
   }
 
   /** What will have been acknowledged, once everything is that was yielded so far. */
   get state(): AgentShipped {
-    const { marks, spans, calls, details, ...rest } = this.#state;
-    return { ...rest, marks: [...marks], spans: [...spans], calls: [...calls], details: { ...details } };
+    const { marks, recent, spans, calls, details, ...rest } = this.#state;
+    return {
+      ...rest,
+      marks: [...marks],
+      recent: [...recent],
+      spans: [...spans],
+      calls: [...calls],
+      details: { ...details },
+    };
   }
 
   #hash(value: unknown): number {
@@ -75,8 +88,8 @@ export class AgentDiff {
       // Also those that are not sent again: a later result may belong to an earlier call.
       for (const event of events.slice(0, first)) redact(event);
       if (first < state.events) {
-        state.marks.length = Math.floor(first / LIST_PART);
-        state.tail = state.marks.at(-1) ?? hash(this.#salt);
+        state.marks.length = Math.min(state.marks.length, Math.floor(first / LIST_PART));
+        state.recent.length = Math.min(state.recent.length, first - state.marks.length * LIST_PART);
         state.events = first;
         yield { is: "events-from", thread: this.#thread, agent: this.#agent, at: first };
       }
@@ -84,26 +97,34 @@ export class AgentDiff {
     for (const [i, event] of events.entries()) {
       if (i < first) continue;
       const at = state.events;
-      state.tail = chained(state.tail, texts[i] ?? "");
+      state.recent.push(chained(this.#tail, texts[i] ?? ""));
       state.events = at + 1;
-      if (state.events % LIST_PART === 0) state.marks.push(state.tail);
+      if (state.recent.length === LIST_PART) state.marks.push(state.recent.splice(0).at(-1) ?? 0);
       const redacted = redact({ ...event, seq: at + 1 });
       yield { is: "event", thread: this.#thread, agent: this.#agent, at, event: redacted };
     }
   }
 
-  /** How many of the first events are those that were acknowledged: all of them, or a multiple of `LIST_PART`. */
+  /** The chained hash over all events. */
+  get #tail(): number {
+    return this.#state.recent.at(-1) ?? this.#state.marks.at(-1) ?? hash(this.#salt);
+  }
+
+  /** How many of the first events are those that were acknowledged; before the last mark a multiple of `LIST_PART`. */
   #same(texts: readonly string[]): number {
-    const { events, tail, marks } = this.#state;
+    const { events, marks, recent } = this.#state;
     let [now, same] = [hash(this.#salt), 0];
     for (const [i, text] of texts.entries()) {
       if (i === events) break;
       now = chained(now, text);
-      if ((i + 1) % LIST_PART !== 0) continue;
-      if (marks[(i + 1) / LIST_PART - 1] !== now) return same;
-      same = i + 1;
+      const count = i + 1;
+      const isPastMarks = count > marks.length * LIST_PART;
+      if (!isPastMarks && count % LIST_PART !== 0) continue;
+      const known = isPastMarks ? recent[count - marks.length * LIST_PART - 1] : marks[count / LIST_PART - 1];
+      if (known !== now) return same;
+      same = count;
     }
-    return texts.length >= events && now === tail ? events : same;
+    return same;
   }
 
   /** `from`: the position of the first item that may have changed. */

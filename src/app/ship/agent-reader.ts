@@ -50,7 +50,7 @@ export class AgentReader {
       const call = draft.response === null ? null : (names.get(draft.response) ?? draft.response);
       if (call !== null && !this.#firstOfCall.has(call)) this.#firstOfCall.set(call, event.id);
     }
-    const events = placed.map(({ event }) => event).filter((event) => !isPassing(event));
+    const events = placed.map(({ event }) => event).filter((event) => !isPassing(event, isWhole));
     this.count += events.length;
     return { isWhole, events };
   }
@@ -91,5 +91,9 @@ export class AgentReader {
   }
 }
 
-/** The record has the status of an agent that has not ended; its events are final. */
-const isPassing = ({ status }: AgentEvent) => status?.status === "running" || status?.status === "pendingInit";
+/**
+ * The record has the status of an agent that has not ended; its events are final. While a log grows, an end may be
+ * followed by more work.
+ */
+const isPassing = ({ status }: AgentEvent, isWhole: boolean) =>
+  status !== null && (!isWhole || status.status === "running" || status.status === "pendingInit");

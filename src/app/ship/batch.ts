@@ -3,19 +3,28 @@ import { printJson } from "../../core/tools/json.ts";
 import type { Draft } from "./agent-diff.ts";
 
 /** Maximum of one shipment before compression. A single document may be larger. */
-const MAX_BYTES = 2 << 20;
-const MAX_DOCUMENTS = 4_000;
+export interface BatchLimit {
+  readonly bytes: number;
+  readonly documents: number;
+}
+
+export const BATCH_LIMIT: BatchLimit = { bytes: 2 << 20, documents: 4_000 };
 
 /** Documents that are sent together, and what is to be recorded when they are acknowledged. */
 export class Batch {
   /** JSON objects without a revision. */
   readonly lines: string[] = [];
   #bytes = 0;
+  readonly #limit: BatchLimit;
   readonly #agents = new Map<string, { thread: string; uri: string; state: () => AgentShipped | null }>();
   readonly #threads: { uri: string; state: Omit<ThreadShipped, "uri"> | null }[] = [];
 
+  constructor(limit: BatchLimit) {
+    this.#limit = limit;
+  }
+
   get isFull(): boolean {
-    return this.#bytes >= MAX_BYTES || this.lines.length >= MAX_DOCUMENTS;
+    return this.#bytes >= this.#limit.bytes || this.lines.length >= this.#limit.documents;
   }
 
   /** Nothing to send or to record. */

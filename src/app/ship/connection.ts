@@ -29,6 +29,8 @@ export class Connection {
   readonly #close: () => void;
   readonly #signal: AbortSignal;
   #isOurs = false;
+  /** The last attempt failed for a reason that does not pass by itself. */
+  isRefused = false;
 
   private constructor(
     shipper: Shipper,
@@ -98,6 +100,7 @@ export class Connection {
     this.#isOurs = hold(this.#outbox, { name: this.#target.name, timeoutMs: POST_TIMEOUT_MS });
     if (!this.#isOurs) return false;
     const began = Date.now();
+    this.isRefused = false;
     try {
       await work(this.shipper);
       // Also if there was nothing to send.
@@ -108,6 +111,7 @@ export class Connection {
       if (!(error instanceof NotAcknowledged)) throw error;
       // An aborted request is not a failure.
       if (this.#signal.aborted) return false;
+      this.isRefused = error.isRefusal;
       const pause = pauseAfter(error, this.#state?.failures ?? 0);
       this.#outbox.postpone(this.#target.name, [], Date.now() + pause, error.message);
       return false;
@@ -145,7 +149,7 @@ export async function shipOnce(
     if (await connection.attempt((shipper) => shipper.shipAll())) return signal.aborted ? "interrupted" : null;
     if (signal.aborted) return "interrupted";
     const next = connection.isBusy ? Date.now() + BUSY_MS : connection.nextAt;
-    if (next > until)
+    if (connection.isRefused || next > until)
       return connection.isBusy ? "another process is sending" : (connection.reason ?? "not acknowledged");
     // An abort ends the pause; the loop checks the signal.
     await sleep(Math.max(0, next - Date.now()), undefined, { signal }).catch(() => undefined);

@@ -10,13 +10,18 @@ import type { ShipTarget } from "./target.ts";
 const zip = promisify(gzip);
 export const POST_TIMEOUT_MS = 60_000;
 
+const REFUSALS = new Set([400, 401, 403, 404, 405, 413, 422]);
+
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
   /** When the server asks to try again; null if it does not say. */
   readonly retryAfterMs: number | null;
+  /** It will not accept the shipment before the token, the address or the program is another one. */
+  readonly isRefusal: boolean;
 
-  constructor(reason: string, retryAfterMs: number | null) {
+  constructor(reason: string, status: number | null, retryAfterMs: number | null) {
     super(reason);
+    this.isRefusal = status !== null && REFUSALS.has(status);
     this.retryAfterMs = retryAfterMs;
   }
 }
@@ -65,7 +70,7 @@ export async function post(
   const [line] = lines;
   const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
   if (smaller !== null) return post(target, token, [smaller], signal);
-  throw new NotAcknowledged(reasonOf(outcome), "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+  throw new NotAcknowledged(reasonOf(outcome), outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
 }
 
 /** Keeps to the bandwidth of the settings. */

@@ -7,7 +7,7 @@ import { Redactor } from "../../core/redaction/redaction.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { rootOf } from "../export/put.ts";
 import type { Library } from "../ingest/library.ts";
-import { Batch } from "./batch.ts";
+import { BATCH_LIMIT, Batch, type BatchLimit } from "./batch.ts";
 import { isShared, type ShipTarget } from "./target.ts";
 import { type Redaction, ThreadDiff } from "./thread-diff.ts";
 
@@ -22,6 +22,7 @@ export interface ShipperOptions {
   readonly signal: AbortSignal;
   /** False: what was sent is not recorded, so the next comparison finds it again. */
   readonly records?: boolean;
+  readonly limit?: BatchLimit;
 }
 
 /** Changes if documents have another form, so that they are sent again. */
@@ -37,12 +38,13 @@ export class Shipper {
   readonly #redaction: Redaction;
   /** Running threads: what was read of them. */
   readonly #diffs = new Map<AgentKey, ThreadDiff>();
-  #batch = new Batch();
+  #batch: Batch;
   /** Work so far, for tests and messages. */
   readonly work = { threads: 0, documents: 0, bytes: 0 };
 
   constructor(options: ShipperOptions) {
     this.#options = options;
+    this.#batch = this.#newBatch();
     const { redaction } = options.target;
     this.#redaction = { redactor: new Redactor(redaction), salt: String(hash(JSON.stringify([FORMAT, redaction]))) };
   }
@@ -55,7 +57,11 @@ export class Shipper {
   /** Forgets what was read, because not all of it was acknowledged. */
   reset(): void {
     this.#diffs.clear();
-    this.#batch = new Batch();
+    this.#batch = this.#newBatch();
+  }
+
+  #newBatch(): Batch {
+    return new Batch(this.#options.limit ?? BATCH_LIMIT);
   }
 
   /** The threads that changed, at the cost of what is new in them. */
@@ -187,7 +193,7 @@ export class Shipper {
     if (batch.isEmpty) return;
     const { target, shipped, send, records = true } = this.#options;
     const acknowledged = batch.acknowledged();
-    this.#batch = new Batch();
+    this.#batch = this.#newBatch();
     const bytes = batch.lines.length === 0 ? 0 : await send(batch.lines);
     this.work.documents += batch.lines.length;
     this.work.bytes += bytes;

@@ -44,7 +44,8 @@ export async function ship(context: Context, options: ShipOptions): Promise<void
 
 async function once(context: Context, target: ShipTarget): Promise<void> {
   const { env, terminal } = context;
-  const signal = stopSignal();
+  // If it is killed, what was acknowledged is recorded.
+  const { signal } = new AbortController();
   const settings = await context.settings();
   const library = await context.library();
   try {
@@ -86,7 +87,8 @@ async function dryRun(context: Context, target: ShipTarget): Promise<void> {
       return 0;
     };
     terminal.out(JSON.stringify(headOf(target)));
-    await new Shipper({ library, target, shipped, send, signal: stopSignal(), records: false }).shipAll();
+    const { signal } = new AbortController();
+    await new Shipper({ library, target, shipped, send, signal, records: false }).shipAll();
   } finally {
     shipped.close();
     library.close();

@@ -1,11 +1,12 @@
 /** What a team server has acknowledged about one agent: hashes of what was sent. */
 export interface AgentShipped {
   readonly record: number;
-  /** Number of events, and the chained hash over all of them. */
+  /** Number of events. */
   readonly events: number;
-  readonly tail: number;
   /** The chained hash after each `LIST_PART` events. */
   readonly marks: readonly number[];
+  /** The chained hash after each event since the last mark. */
+  readonly recent: readonly number[];
   /** A hash of each part of the list. */
   readonly spans: readonly number[];
   readonly calls: readonly number[];
