@@ -1,4 +1,4 @@
-/** The Explain and Files views of a thread. */
+/** The Explain and Files views of a thread, and two threads side by side. */
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -70,5 +70,43 @@ describe("the Files view", () => {
     expect(await file.locator("ul li").count()).toBe(1);
     await keep("files");
     expect(tab.complaints).toEqual([]);
+  });
+});
+
+describe("the Compare page", () => {
+  it("shows two trees side by side, agent by agent", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto("#/compare");
+    await tab.page.getByLabel("Left").fill(FAILING);
+    await tab.page.getByLabel("Right").fill(CLEAN);
+    await tab.page.getByRole("button", { name: "Compare" }).click();
+    const pairs = tab.page.locator(".compare-agents tbody tr");
+    await pairs.first().waitFor();
+    expect(new URL(tab.page.url()).hash).toContain("left=claude");
+    const texts = (await pairs.locator("td:nth-child(3)").allTextContents()).map((text) => text.trim());
+    expect(texts[0]).toBe("thread");
+    // The failing thread has more agents than the other one.
+    expect(texts.filter((text) => text === "only left").length).toBeGreaterThan(0);
+    expect(texts).not.toContain("only right");
+    expect(await tab.page.locator("[data-measure=failed] td").allTextContents()).toEqual(["4", "0", expect.anything()]);
+    await keep("compare");
+    await pairs.first().locator("a").first().click();
+    expect(new URL(tab.page.url()).hash).toBe(`#/agent/${FAILING}`);
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it("shows the spread of two groups instead", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/compare?left=${FAILING},${CLEAN}&right=${CLEAN}`);
+    await tab.page.locator("[data-measure=tokens]").waitFor();
+    expect(await tab.page.locator(".compare-agents").count()).toBe(0);
+    expect(await tab.page.locator(".compare thead").textContent()).toContain("2 threads");
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it("says what is wrong with a thread that does not exist", { timeout: PATIENCE_MS }, async () => {
+    const other = await visit(browser, server.url);
+    await other.goto(`#/compare?left=${CLEAN}&right=claude://00000000-0000-4000-8000-000000000000`);
+    await other.page.getByRole("button", { name: /again|retry/i }).waitFor();
+    expect(await other.page.locator(".compare").textContent()).toContain("00000000");
+    await other.page.close();
   });
 });

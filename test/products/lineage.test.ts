@@ -120,3 +120,12 @@ describe.each(caseNames("lineage", FOLDER))("%s", (name) => {
     );
   });
 });
+
+it("an agent waits for the thread that its command started, although that is inferred", async () => {
+  const home = join(FOLDER, "own-codex-claude/home");
+  const { items } = (await retinueJson(home, ["tree", "codex://latest", "--timeline"])) as {
+    items: { uri: string; spans: { kind: string; agents: string[] }[] }[];
+  };
+  const [root, child] = items;
+  expect(root?.spans.filter(({ kind }) => kind === "wait").map(({ agents }) => agents)).toEqual([[child?.uri]]);
+});

@@ -56,10 +56,10 @@ export class StarterWatch {
 
   /** Null if nothing is known; empty if certainly no agent started it. */
   #startersOf({ variables, ancestors }: ProcessOrigin, thread: AgentKey): readonly Starter[] | null {
-    const named = startersIn(variables).filter(({ agent }) => threadOf(agent) !== thread);
+    const named = startersIn(variables ?? {}).filter(({ agent }) => threadOf(agent) !== thread);
     const nearest = ancestors.map((pid) => this.#threadOf.get(pid)).find((one) => one !== undefined && one !== thread);
     if (nearest === undefined) {
-      const isMarked = AGENT_MARKERS.some((name) => variables[name] !== undefined);
+      const isMarked = variables === null || AGENT_MARKERS.some((name) => variables[name] !== undefined);
       return named.length > 0 ? named : isMarked ? null : [];
     }
     // Variables of all agents above it pile up; the nearest ancestor tells which one is meant.

@@ -21,12 +21,15 @@ export type SelfFound =
   | { readonly is: "several"; readonly agents: readonly AgentKey[] }
   | { readonly is: "none" };
 
-/** The process of this program. On systems other than Linux only its environment is known. */
+/** The process of this program. On systems other than Linux and macOS only its environment is known. */
 export function ownCaller(env: Env): Caller {
   const names = new Set(STARTER_VARIABLES);
   const ancestors = (originOf(process.pid, names)?.ancestors ?? []).flatMap((pid) => {
     const origin = originOf(pid, names);
-    return origin === null ? [] : [{ starters: startersIn(origin.variables), command: commandLineOf(pid) ?? "" }];
+    if (origin === null) return [];
+    // Without their environment, it is unknown which of them set the variables.
+    const starters = origin.variables === null ? startersIn(env) : startersIn(origin.variables);
+    return [{ starters, command: commandLineOf(pid) ?? "" }];
   });
   return { env, ancestors };
 }

@@ -1,4 +1,4 @@
-import type { AgentKey, RecordKey } from "../facts/ids.ts";
+import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
 import { byTime, type ObservationOf } from "../facts/observation.ts";
 import { closedIn } from "../link/call-list.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
@@ -143,6 +143,12 @@ export class Timeline {
   }
 }
 
+/** The shell call that started a thread, also if that is inferred. */
+function startedBy({ kind, evidence, parent }: LinkedAgent): readonly CallKey[] {
+  const decided = kind === "external" ? evidence.find((one) => one.parent === parent) : undefined;
+  return decided?.call == null ? [] : [decided.call];
+}
+
 function lifeOf(child: LinkedAgent): Life {
   const to = endOf(child);
   const reported = child.statements
@@ -154,6 +160,7 @@ function lifeOf(child: LinkedAgent): Life {
       ...new Set([
         ...(child.spawnCall === undefined ? [] : [child.spawnCall.call]),
         ...callsOf(child).map(({ call }) => call),
+        ...startedBy(child),
       ]),
     ],
     to,

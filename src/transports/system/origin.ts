@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { system } from "./index.ts";
 import { lockHolderPid } from "./linux-locks.ts";
+import { ancestorsByPs, commandByPs } from "./ps-ancestry.ts";
 
 /** Where a process comes from: its ancestors, and some variables of the environment that it was started with. */
 export interface ProcessOrigin {
@@ -8,22 +9,31 @@ export interface ProcessOrigin {
   readonly startedAt: number | null;
   /** Nearest first. */
   readonly ancestors: readonly number[];
-  readonly variables: Readonly<Record<string, string>>;
+  /** Null if the system does not show the environment. */
+  readonly variables: Readonly<Record<string, string>> | null;
 }
 
 const MOST_ANCESTORS = 64;
 
 /**
- * The origin of a process of the same user; null for others, and on systems other than Linux. Of the environment only
- * the variables in `names` are kept.
+ * The origin of a process of the same user; null for others, and on systems other than Linux and macOS. Of the
+ * environment only the variables in `names` are kept; macOS does not show it.
  */
 export function originOf(pid: number, names: ReadonlySet<string>): ProcessOrigin | null {
+  if (process.platform === "darwin") return originByPs(pid);
   if (process.platform !== "linux" || !isOwn(pid)) return null;
   const birth = system.process(pid);
   const variables = variablesOf(pid, names);
   return variables === null
     ? null
     : { pid, startedAt: typeof birth === "string" ? null : birth.at, ancestors: ancestorsOf(pid), variables };
+}
+
+function originByPs(pid: number): ProcessOrigin | null {
+  const ancestors = process.getuid === undefined ? null : ancestorsByPs(pid, process.getuid());
+  if (ancestors === null) return null;
+  const birth = system.process(pid);
+  return { pid, startedAt: typeof birth === "string" ? null : birth.at, ancestors, variables: null };
 }
 
 /** The process that holds a lock on the file; null if unknown. */
@@ -71,6 +81,7 @@ function parentOf(pid: number): number | null {
 
 /** The command line of a process of the same user; null if unknown. */
 export function commandLineOf(pid: number): string | null {
+  if (process.platform === "darwin") return commandByPs(pid);
   if (process.platform !== "linux" || !isOwn(pid)) return null;
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");

@@ -1,7 +1,5 @@
 import type { LimitScope } from "../../../src/core/guard/limit-text.ts";
 import type { Limit, LimitName } from "../../../src/core/guard/limits.ts";
-import type { Status, StatusSource } from "../../../src/core/link/status.ts";
-import type { RefusedRecord } from "../../../src/core/views/agent.ts";
 import type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 
 export type { Usage } from "../../../src/core/facts/usage.ts";
@@ -77,36 +75,7 @@ export interface Attach {
 }
 
 /** `GET /api/agents/{uri}/why` */
-export interface Why {
-  readonly uri: string;
-  readonly parent: string | null;
-  readonly forkedFrom: string | null;
-  readonly continuedIn: readonly string[];
-  readonly parentEvidence: readonly {
-    readonly decided: boolean;
-    readonly parent: string | null;
-    readonly rule: string;
-    readonly source: string;
-    readonly confidence: number;
-    readonly toolCallId: string | null;
-    readonly says: string;
-    readonly from: string | null;
-  }[];
-  readonly undecided: readonly string[];
-  readonly refused: readonly (RefusedRecord & { readonly tool: string })[];
-  readonly status: {
-    readonly status: Status;
-    readonly statusSource: StatusSource;
-    readonly statusReason: string;
-    readonly activity: string | null;
-  };
-  readonly statusEvidence: readonly {
-    readonly at: string | null;
-    readonly says: string;
-    readonly source: string;
-    readonly from: string | null;
-  }[];
-}
+export type { Why } from "../../../src/core/views/why.ts";
 
 /** `GET /api/search` */
 export interface SearchPage extends Paged<Found> {

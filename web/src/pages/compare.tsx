@@ -1,3 +1,4 @@
+import "../styles/pictures.css";
 import "../styles/compare.css";
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
@@ -41,7 +42,12 @@ export default function Compare() {
           {(side) => (
             <label>
               <span>{side === "left" ? "Left" : "Right"}</span>
-              <input name={side} value={route().params[side] ?? ""} placeholder="a URI, or several with commas" />
+              <input
+                type="text"
+                name={side}
+                value={route().params[side] ?? ""}
+                placeholder="a URI, or several with commas"
+              />
             </label>
           )}
         </For>
@@ -138,10 +144,12 @@ function Compared(props: { compared: ComparedThreads }) {
 
 const fieldLabel = (field: string) => (MEASURE_LABELS[field as keyof typeof MEASURE_LABELS] ?? field).toLowerCase();
 
+const counted = (n: number | null, word: string) => plural(n ?? 0, word);
+
 function Side(props: { uris: readonly string[] }) {
   return (
     <Show when={props.uris.length === 1 ? props.uris[0] : null} fallback={plural(props.uris.length, "thread")}>
-      {(uri) => <a href={formatRoute({ page: "tree", uri: uri() })}>{oneLine(uri(), 40)}</a>}
+      {(uri) => <a href={formatRoute({ page: "tree", uri: uri() })}>{oneLine(uri(), 24)}</a>}
     </Show>
   );
 }
@@ -154,8 +162,8 @@ function AgentCell(props: { agent: ComparedAgent | null }) {
           <a href={formatRoute({ page: "agent", uri: agent().uri })}>{oneLine(agent().name, 60)}</a>
           <div class="muted">
             {agent().status} · {measureText("durationMs", agent().own.durationMs)} ·{" "}
-            {measureText("calls", agent().own.calls)} calls · {measureText("tokens", agent().own.tokens)} tokens ·{" "}
-            {measureText("costUsd", agent().own.costUsd)} · {measureText("toolCalls", agent().own.toolCalls)} tools
+            {counted(agent().own.calls, "call")} · {measureText("tokens", agent().own.tokens)} tokens ·{" "}
+            {measureText("costUsd", agent().own.costUsd)} · {counted(agent().own.toolCalls, "tool call")}
           </div>
         </>
       )}

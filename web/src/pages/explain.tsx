@@ -1,4 +1,5 @@
 import "../styles/explain.css";
+import "../styles/pictures.css";
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
@@ -121,7 +122,7 @@ function Times(props: { found: Explanation; thread: Thread }) {
         have been saved.
       </p>
       <div class="scroll-x">
-        <table>
+        <table class="numbers">
           <thead>
             <tr>
               <th>Agent</th>
@@ -158,7 +159,7 @@ function Costs(props: { found: Explanation; thread: Thread }) {
         Cost by branch · {money(total().costUsd)}, {count(totalTokens(total()))} tokens
       </h2>
       <div class="scroll-x">
-        <table>
+        <table class="numbers">
           <thead>
             <tr>
               <th>Branch</th>

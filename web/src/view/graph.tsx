@@ -8,6 +8,7 @@ import { shortName } from "../data/waterfall.ts";
 import { now } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { go } from "../state/navigation.ts";
+import { productOf } from "../state/server.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { usePalette, useSize } from "./canvas.ts";
 import { PictureButtons } from "./picture-buttons.tsx";
@@ -161,7 +162,8 @@ export function GraphView(props: {
   const numbers = (record: AgentRecord) => {
     // Only the duration of running agents changes.
     const time = duration(record.status === "running" ? ownTime(record, now()) : record.durationMs);
-    return [record.status, time, money(record.usage.own.costUsd)].join(" · ");
+    const product = record.kind === "external" ? [productOf(record.provider)] : [];
+    return [...product, record.status, time, money(record.usage.own.costUsd)].join(" · ");
   };
   /** The name in a box: on two lines, or truncated to one. */
   const lines = (record: AgentRecord, width: number) => {

@@ -6,6 +6,7 @@ import { oneLine } from "../data/text.ts";
 import type { TreeRow } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
+import { productOf } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { StatusBadge } from "./status.tsx";
@@ -164,6 +165,11 @@ function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
       <Show when={props.agent.background}>
         <span class="badge" title="Runs in the background">
           bg
+        </span>
+      </Show>
+      <Show when={props.agent.kind === "external"}>
+        <span class="badge" title={`A thread of ${productOf(props.agent.provider)}, started by a shell command`}>
+          {productOf(props.agent.provider)}
         </span>
       </Show>
       <Show when={props.agent.forkedFrom}>
