@@ -1,7 +1,7 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/facts/observation.ts";
-import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { Parser, SourceFile } from "../../core/ports/provider.ts";
 import {
   asList,
   asNonBlank,
@@ -9,49 +9,11 @@ import {
   asObject,
   asText,
   asTime,
-  decodeText,
   type JsonObject,
   jsonText,
-  parseJson,
 } from "../../core/tools/json.ts";
+import { JsonRecords } from "../kit/json-records.ts";
 import * as key from "./keys.ts";
-
-/** A small JSON file next to the transcripts, rewritten as a whole; or a line of a journal. */
-class JsonRecords implements Parser {
-  readonly #file: SourceFile;
-  readonly #speaker: (json: JsonObject) => AgentKey | null;
-  readonly #read: (json: JsonObject, out: FindingsOf) => void;
-
-  constructor(
-    file: SourceFile,
-    speaker: (json: JsonObject) => AgentKey | null,
-    read: (json: JsonObject, out: FindingsOf) => void,
-  ) {
-    this.#file = file;
-    this.#speaker = speaker;
-    this.#read = read;
-  }
-
-  push(record: Uint8Array, line: number): Findings {
-    const { text, isUtf8 } = decodeText(record);
-    const json = asObject(parseJson(text)?.value);
-    if (json === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
-    const speaker = this.#speaker(json);
-    if (speaker === null) return NOTHING;
-    const out = new FindingsOf({ path: this.#file.path, line, at: null, speaker, keys: [] });
-    this.#read(json, out);
-    if (!isUtf8) out.problem("text-not-utf8", `${record.length} bytes`);
-    return out;
-  }
-
-  events() {
-    return [];
-  }
-
-  save() {
-    return null;
-  }
-}
 
 /**
  * `agent-<id>.meta.json`, since 2.1.70: the product's own data about an agent. Each field was added by a different
@@ -59,10 +21,9 @@ class JsonRecords implements Parser {
  */
 export function agentMeta(session: string, id: string, file: SourceFile): Parser {
   const agent = key.agent(session, id);
-  return new JsonRecords(
-    file,
-    () => agent,
-    (meta, out) => {
+  return new JsonRecords(file, {
+    speaker: () => agent,
+    read(meta, out) {
       out.add({ type: "agent-described", agent, ...described(meta) });
       const named = (parent: AgentKey, rule: string, says: string) =>
         out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
@@ -104,7 +65,7 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           result: null,
         });
     },
-  );
+  });
 }
 
 function described(meta: JsonObject): Partial<Omit<AgentDescribed, "type" | "agent">> {
@@ -125,10 +86,9 @@ function described(meta: JsonObject): Partial<Omit<AgentDescribed, "type" | "age
 
 /** `journal.jsonl` of a workflow run: the agents it started, their labels and results. */
 export function workflowJournal(session: string, run: string, file: SourceFile): Parser {
-  return new JsonRecords(
-    file,
-    (entry) => (asNonBlank(entry.agentId) === null ? null : key.thread(session)),
-    (entry, out) => {
+  return new JsonRecords(file, {
+    speaker: (entry) => (asNonBlank(entry.agentId) === null ? null : key.thread(session)),
+    read(entry, out) {
       const id = asText(entry.agentId) ?? "";
       const agent = key.agent(session, id);
       if (entry.type === "started") {
@@ -169,7 +129,7 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
         });
       }
     },
-  );
+  });
 }
 
 const WORKFLOW_STATES: ReadonlyMap<string, LifecycleState> = new Map(
@@ -185,13 +145,12 @@ const WORKFLOW_STATES: ReadonlyMap<string, LifecycleState> = new Map(
 
 /** `workflows/wf_….json`, written when the run ends. */
 export function workflowSummary(session: string, file: SourceFile): Parser {
-  return new JsonRecords(
-    file,
-    () => key.thread(session),
-    (summary, out) => {
+  return new JsonRecords(file, {
+    speaker: () => key.thread(session),
+    read(summary, out) {
       readWorkflowStates(out, summary.workflowProgress, session);
     },
-  );
+  });
 }
 
 function readWorkflowStates(out: FindingsOf, progress: unknown, session: string) {
@@ -229,10 +188,9 @@ export function workflowAgents(out: FindingsOf, progress: unknown, session: stri
 /** `sessions/<pid>.json`, since 2.1.110: the process of a thread. Removed on a clean exit, left behind by a crash. */
 export function processMark(file: SourceFile): Parser {
   const session = (json: JsonObject) => asNonBlank(json.sessionId);
-  return new JsonRecords(
-    file,
-    (json) => (session(json) === null ? null : key.thread(session(json) ?? "")),
-    (json, out) => {
+  return new JsonRecords(file, {
+    speaker: (json) => (session(json) === null ? null : key.thread(session(json) ?? "")),
+    read(json, out) {
       const pid = asNumber(json.pid);
       if (pid === null) return out.problem("record-malformed", "no pid");
       out.add({
@@ -247,5 +205,5 @@ export function processMark(file: SourceFile): Parser {
         waitingFor: asNonBlank(json.waitingFor),
       });
     },
-  );
+  });
 }

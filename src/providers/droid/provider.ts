@@ -5,7 +5,7 @@ import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { DroidHooks } from "./hooks.ts";
 import { droid } from "./manifest.ts";
-import { Settings } from "./settings.ts";
+import { sessionSettings } from "./settings.ts";
 import { DroidStream, isPrinted, wrap } from "./stream.ts";
 import { asSentence } from "./tasks.ts";
 import { Transcript } from "./transcript.ts";
@@ -32,7 +32,7 @@ export const provider: Provider = {
     if (session === undefined) return null;
     return ending === "jsonl"
       ? { shape: "lines", open: (file, saved) => new Transcript(session, file, saved), together: session }
-      : { shape: "document", open: (file) => new Settings(session, file), together: session };
+      : { shape: "document", open: (file) => sessionSettings(session, file), together: session };
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,

@@ -1,6 +1,6 @@
-import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
+import { addSpawnResult } from "../kit/spawn-result.ts";
 import * as key from "./keys.ts";
 
 /** The spawn tool. */
@@ -35,7 +35,7 @@ const CHILD = /^session_id: ([0-9a-f-]{36})\b/m;
 const LAUNCHED = /^Task launched in background\b/;
 const REFUSED = /^(?:Error: )?(?:Tool \S+ is registered but is not available|Tool \S+ not found|Unknown tool)/i;
 
-/** The result of a call that spawned a child. The child's own records take precedence. */
+/** The result of a call that spawned a child. */
 export function readTaskResult(out: FindingsOf, session: string, id: string, text: string, isError: boolean): void {
   const call = key.call(session, id);
   if (isError && REFUSED.test(text)) {
@@ -43,32 +43,14 @@ export function readTaskResult(out: FindingsOf, session: string, id: string, tex
     return;
   }
   const child = CHILD.exec(text)?.[1];
-  const isLaunched = !isError && LAUNCHED.test(text);
-  if (child !== undefined) {
-    const agent = key.session(child);
-    out.add({ type: "agent-described", agent, background: isLaunched });
-    out.add({
-      type: "call-spawned",
-      call,
-      child: agent,
-      rule: "Task result",
-      source: "parent_rollout",
-      says: `the result of call ${id} names session ${child}`,
-    });
-  }
-  const state: LifecycleState = isLaunched ? "launched" : isError ? "errored" : "completed";
-  out.add({
-    type: "lifecycle",
-    of: { call },
-    state,
-    source: "parent_rollout",
-    says: isLaunched
-      ? "its call launched it in the background"
-      : isError
-        ? `its call failed: ${firstLine(text)}`
-        : "its call has returned",
+  addSpawnResult(out, {
+    call,
+    id,
+    child: child === undefined ? null : { key: key.session(child), id: child },
+    rule: "Task result",
+    isLaunched: !isError && LAUNCHED.test(text),
+    failure: isError ? firstLine(text) : null,
     result: null,
-    ...(isLaunched ? {} : { yields: true }),
   });
 }
 

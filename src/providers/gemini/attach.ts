@@ -1,12 +1,7 @@
 import { ANONYMOUS } from "../../core/facts/ids.ts";
-import {
-  type Attach,
-  type AttachRequest,
-  isBefore,
-  type Resuming,
-  type TranscriptRecord,
-} from "../../core/ports/attach.ts";
+import { type Attach, isBefore, type Resuming, type TranscriptRecord } from "../../core/ports/attach.ts";
 import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import { attachCommand } from "../kit/gemini-cli.ts";
 
 const decoder = new TextDecoder();
 
@@ -29,28 +24,15 @@ export const attach: Attach = {
         return { unable: "its transcript has no messages" };
       const copy = ask.copyAt(`${ask.id}.jsonl`);
       return {
-        command: commandOf(["--session-file", copy], agent.model, ask),
+        command: attachCommand("gemini", ["--session-file", copy], agent.model, ask),
         copies: [{ path: copy, records: records.map((record) => JSON.stringify(record)) }],
         limits: agent.isBelow ? ["Gemini CLI gives it the main agent's instructions and tools"] : [],
       };
     }
     return { unable: "its transcript no longer exists" };
   },
-  begin: (message, { model }, ask) => commandOf([], model, { ...ask, message }),
+  begin: (message, { model }, ask) => attachCommand("gemini", [], model, { ...ask, message }),
 };
-
-const commandOf = (
-  session: readonly string[],
-  model: string | null,
-  { message, isInteractive, args }: AttachRequest,
-) => [
-  "gemini",
-  ...session,
-  ...(model === null ? [] : ["-m", model]),
-  ...args,
-  // `=`, because a message may begin with a dash.
-  ...(message === null ? [] : [`${isInteractive ? "--prompt-interactive" : "--prompt"}=${message}`]),
-];
 
 const jsonIn = (records: readonly TranscriptRecord[]) =>
   records.map(({ bytes }) => asObject(parseJson(decoder.decode(bytes))?.value)).filter((json) => json !== null);

@@ -1,23 +1,15 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
-import type { Wrapping } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
-import { commandOf, optionIn } from "../kit/command.ts";
-import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../kit/live-stream.ts";
+import { wrapStream } from "../kit/gemini-cli.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
 import * as key from "./keys.ts";
 import { SPAWN_TOOL } from "./message.ts";
 
 const NAMES = new Set(["gemini", "@google/gemini-cli"]);
-const FORMAT = ["--output-format", "-o"] as const;
 
 /** `gemini --output-format stream-json`. */
-export function wrap(argv: readonly string[]): Wrapping | null {
-  const command = commandOf(argv);
-  if (command === null || !NAMES.has(command.name)) return null;
-  const format = optionIn(command.args, ...FORMAT);
-  const printsJson = format === "stream-json";
-  return outputOnly(printsJson, printsJson ? argv : format === null ? [...argv, FORMAT[0], "stream-json"] : null);
-}
+export const wrap = (argv: readonly string[]) => wrapStream(NAMES, argv);
 
 /** Whether Gemini CLI printed a line: the first one names the session and the model. */
 export const isPrinted = (line: JsonObject): boolean | null =>

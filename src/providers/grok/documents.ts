@@ -1,39 +1,16 @@
-import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
-import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
-import { asNonBlank, asObject, asTime, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { JsonRecords } from "../kit/json-records.ts";
 import * as key from "./keys.ts";
 import { readEnd } from "./spawns.ts";
 
-type Read = (out: FindingsOf, json: JsonObject) => void;
-
-/** A file with one JSON value about a session. */
-class Document implements Parser {
-  readonly #session: string;
-  readonly #file: SourceFile;
-  readonly #read: Read;
-
-  constructor(session: string, file: SourceFile, read: Read) {
-    this.#session = session;
-    this.#file = file;
-    this.#read = read;
-  }
-
-  push(record: Uint8Array): Findings {
-    const json = asObject(parseJson(decodeText(record).text)?.value);
-    if (json === null) return problemAt(this.#file.path, 0, "line-not-json", `${record.length} bytes`);
-    const speaker = key.session(this.#session);
-    const out = new FindingsOf({ path: this.#file.path, line: 0, at: null, speaker, keys: [] });
-    this.#read(out, json);
-    return out;
-  }
-
-  events = () => [];
-  save = () => null;
-}
+const about = (session: string, file: SourceFile, read: (json: JsonObject, out: FindingsOf) => void) =>
+  new JsonRecords(file, { speaker: () => key.session(session), read });
 
 /** `summary.json`: folder and title. A forked session names its original as parent; that is not a spawn. */
 export const summary = (session: string, file: SourceFile) =>
-  new Document(session, file, (out, json) => {
+  about(session, file, (json, out) => {
     const agent = key.session(session);
     const cwd = asNonBlank(asObject(json.info)?.cwd);
     const isChild = json.session_kind === "subagent";
@@ -50,7 +27,7 @@ export const summary = (session: string, file: SourceFile) =>
 
 /** `subagents/<agent>/meta.json` of the root, for agents of any depth. */
 export const meta = (root: string, id: string, file: SourceFile) =>
-  new Document(root, file, (out, json) => {
+  about(root, file, (json, out) => {
     const agent = key.session(id);
     const [prompt, description, agentType] = [json.prompt, json.description, json.subagent_type].map(asNonBlank);
     out.add({

@@ -2,6 +2,7 @@ import type { AgentKey, MatchKey } from "../../core/facts/ids.ts";
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
+import { addSpawnResult } from "../kit/spawn-result.ts";
 import * as key from "./keys.ts";
 
 export const SPAWN = "spawn_subagent";
@@ -93,35 +94,17 @@ export const isRefusal = (message: string) => !/^Session error/.test(message) &&
 export function readSpawnResult(out: FindingsOf, session: string, id: string, output: JsonObject, text: string) {
   const call = key.call(session, id);
   const child = asNonBlank(output.subagent_id) ?? CHILD.exec(text)?.[1] ?? null;
-  const isLaunched = LAUNCHED.test(text);
-  if (child !== null) {
-    const agent = key.session(child);
-    out.add({ type: "agent-described", agent, background: isLaunched });
-    out.add({
-      type: "call-spawned",
-      call,
-      child: agent,
-      rule: "rawOutput.subagent_id",
-      source: "parent_rollout",
-      says: `the result of call ${id} names session ${child}`,
-    });
-  }
   const message = asNonBlank(output.message);
   if (child === null && message !== null && isRefusal(message)) return out.add({ type: "call-refused", call });
   const isFailed = message !== null || asNonBlank(output.error) !== null;
-  const state: LifecycleState = isLaunched ? "launched" : isFailed ? "errored" : "completed";
-  out.add({
-    type: "lifecycle",
-    of: { call },
-    state,
-    source: "parent_rollout",
-    says: isLaunched
-      ? "its call launched it in the background"
-      : isFailed
-        ? `its call failed: ${firstLine(message ?? "")}`
-        : "its call has returned",
-    result: state === "completed" ? asNonBlank(output.output) : null,
-    ...(isLaunched ? {} : { yields: true }),
+  addSpawnResult(out, {
+    call,
+    id,
+    child: child === null ? null : { key: key.session(child), id: child },
+    rule: "rawOutput.subagent_id",
+    isLaunched: LAUNCHED.test(text),
+    failure: isFailed ? firstLine(message ?? "") : null,
+    result: asNonBlank(output.output),
   });
 }
 

@@ -4,7 +4,7 @@ import { link } from "../../core/link/link.ts";
 import type { Parser } from "../../core/ports/provider.ts";
 import { treeOf } from "../../core/views/record.ts";
 import { locate } from "./locate.ts";
-import { OldMeta, OldWire } from "./old.ts";
+import { OldWire, oldMeta } from "./old.ts";
 
 const file = (path: string) => ({ path, bytes: 0 });
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -65,7 +65,7 @@ describe("a session of the older Kimi CLI", () => {
       description: "look",
       updated_at: at + 4,
     };
-    const tree = treeIn([...main, ...child, ...new OldMeta("s1", "a1", file("meta")).push(bytes(meta)).observations]);
+    const tree = treeIn([...main, ...child, ...oldMeta("s1", "a1", file("meta")).push(bytes(meta), 0).observations]);
     expect(tree).toMatchObject({
       prompt: "Go.",
       status: "completed",

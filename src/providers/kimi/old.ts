@@ -1,6 +1,6 @@
 /** The older Kimi CLI (Python, `~/.kimi`), from its sources: docs/formats/kimi.md. */
 import { type AgentKey, ANONYMOUS } from "../../core/facts/ids.ts";
-import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
 import {
   asList,
@@ -9,11 +9,11 @@ import {
   asObject,
   asText,
   asTime,
-  decodeText,
   type JsonObject,
   parseJson,
 } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { JsonRecords } from "../kit/json-records.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
@@ -211,49 +211,34 @@ export class OldWire implements Parser {
 }
 
 /** `subagents/<agent>/meta.json`. */
-export class OldMeta implements Parser {
-  readonly #session: string;
-  readonly #id: string;
-  readonly #file: SourceFile;
-
-  constructor(session: string, id: string, file: SourceFile) {
-    this.#session = session;
-    this.#id = id;
-    this.#file = file;
-  }
-
-  push(record: Uint8Array): Findings {
-    const meta = asObject(parseJson(decodeText(record).text)?.value);
-    if (meta === null) return problemAt(this.#file.path, 0, "line-not-json", `${record.length} bytes`);
-    const agent = key.agent(this.#session, this.#id);
-    const at = secondsIn(meta.created_at);
-    const out = new FindingsOf({ path: this.#file.path, line: 0, at, speaker: agent, keys: [] });
-    const [type, description] = [asNonBlank(meta.subagent_type), asNonBlank(meta.description)];
-    const isBackground = meta.status === "running_background" ? { background: true } : {};
-    out.add({
-      type: "agent-described",
-      agent,
-      vouched: true,
-      ...(type === null ? {} : { agentType: type }),
-      ...(description === null ? {} : { description }),
-      ...isBackground,
-    });
-    out.addOfFile(below(this.#session, agent));
-    const state = endOf(meta.status);
-    if (state !== null)
-      out.addAt(secondsIn(meta.updated_at), {
-        type: "lifecycle",
-        of: agent,
-        state,
-        source: "protocol",
-        says: `its meta file has status ${asText(meta.status)}`,
-        result: null,
+export function oldMeta(session: string, id: string, file: SourceFile): Parser {
+  const agent = key.agent(session, id);
+  return new JsonRecords(file, {
+    speaker: () => agent,
+    at: (meta) => secondsIn(meta.created_at),
+    read(meta, out) {
+      const [type, description] = [asNonBlank(meta.subagent_type), asNonBlank(meta.description)];
+      out.add({
+        type: "agent-described",
+        agent,
+        vouched: true,
+        ...(type === null ? {} : { agentType: type }),
+        ...(description === null ? {} : { description }),
+        ...(meta.status === "running_background" ? { background: true } : {}),
       });
-    return out;
-  }
-
-  events = () => [];
-  save = () => null;
+      out.addOfFile(below(session, agent));
+      const state = endOf(meta.status);
+      if (state !== null)
+        out.addAt(secondsIn(meta.updated_at), {
+          type: "lifecycle",
+          of: agent,
+          state,
+          source: "protocol",
+          says: `its meta file has status ${asText(meta.status)}`,
+          result: null,
+        });
+    },
+  });
 }
 
 const below = (session: string, agent: AgentKey) =>

@@ -7,9 +7,9 @@ import { hookSettings } from "./hook-settings.ts";
 import { KimiHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { kimi } from "./manifest.ts";
-import { OldMeta, OldWire } from "./old.ts";
+import { OldWire, oldMeta } from "./old.ts";
 import { asSentence } from "./spawns.ts";
-import { State } from "./state.ts";
+import { sessionState } from "./state.ts";
 import { isPrinted, OUTPUT } from "./stream.ts";
 import { Wire } from "./wire.ts";
 
@@ -37,7 +37,7 @@ export const provider: Provider = {
     const { session } = found;
     switch (found.is) {
       case "state":
-        return { shape: "document", open: (file) => new State(session, file), together: session };
+        return { shape: "document", open: (file) => sessionState(session, file), together: session };
       case "wire":
         return {
           shape: "lines",
@@ -51,7 +51,7 @@ export const provider: Provider = {
           together: session,
         };
       case "old-meta":
-        return { shape: "document", open: (file) => new OldMeta(session, found.agent, file), together: session };
+        return { shape: "document", open: (file) => oldMeta(session, found.agent, file), together: session };
       default:
         return found satisfies never;
     }

@@ -1,33 +1,19 @@
-import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
-import { asList, asNonBlank, asObject, decodeText, parseJson } from "../../core/tools/json.ts";
+import { asList, asNonBlank, asText, decodeText, type JsonObject } from "../../core/tools/json.ts";
+import { JsonRecords } from "../kit/json-records.ts";
 import { idOf, key } from "./keys.ts";
 import { endOf } from "./spawns.ts";
 
-/** `conversation.json`: its title, if it has one. */
-export class ConversationFile implements Parser {
-  readonly #id: string;
-  readonly #file: SourceFile;
-
-  constructor(id: string, file: SourceFile) {
-    this.#id = id;
-    this.#file = file;
-  }
-
-  push(record: Uint8Array): Findings {
-    const json = asObject(parseJson(decodeText(record).text)?.value);
-    if (json === null) return problemAt(this.#file.path, 0, "line-not-json", `${record.length} bytes`);
-    const title = asNonBlank(json.summary);
-    // Every agent has a conversation, which is often not used.
-    if (title === null || asList(json.in_context_message_ids).length === 0) return NOTHING;
-    const thread = key.thread(this.#id);
-    const out = new FindingsOf({ path: this.#file.path, line: 0, at: null, speaker: thread, keys: [] });
-    out.addOfFile({ type: "thread-titled", of: thread, title, rank: 1 });
-    return out;
-  }
-
-  events = () => [];
-  save = () => null;
+/** `conversation.json`: its title, if it has one. Every agent has a conversation, which is often not used. */
+export function conversationFile(id: string, file: SourceFile): Parser {
+  const thread = key.thread(id);
+  const isUsed = (json: JsonObject) => asList(json.in_context_message_ids).length > 0;
+  return new JsonRecords(file, {
+    speaker: (json) => (asNonBlank(json.summary) !== null && isUsed(json) ? thread : null),
+    read: (json, out) =>
+      out.addOfFile({ type: "thread-titled", of: thread, title: asText(json.summary) ?? "", rank: 1 }),
+  });
 }
 
 const HEADER = /^subagent_type=(?:.*)\bsubagent_status=(\w+) agent_id=([\w.-]+)(?: conversation_id=([\w.-]+))?/m;

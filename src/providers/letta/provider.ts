@@ -2,7 +2,7 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
-import { ConversationFile, TaskLog } from "./documents.ts";
+import { conversationFile, TaskLog } from "./documents.ts";
 import { locate } from "./locate.ts";
 import { letta } from "./manifest.ts";
 import { asSentence } from "./spawns.ts";
@@ -32,7 +32,7 @@ export const provider: Provider = {
     const { id } = found;
     return found.is === "messages"
       ? { shape: "lines", open: (file, saved) => new Transcript(id, file, saved), together: id }
-      : { shape: "document", open: (file) => new ConversationFile(id, file), together: id };
+      : { shape: "document", open: (file) => conversationFile(id, file), together: id };
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,

@@ -14,7 +14,7 @@ import {
   type Used,
 } from "../kit/pi/message.ts";
 import { key } from "./keys.ts";
-import { type End, endByStatus, endOfNested, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
+import { addSpawnCall, type End, endByStatus, endOfNested, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
 
 /** A spawn call: its time, and its number of agents. */
 interface Spawn {
@@ -61,38 +61,13 @@ export class PiConversation extends Conversation {
   }
 
   protected called(out: FindingsOf, spawn: ToolCall, { agent, at, record, order }: Context) {
-    const { id, name: tool } = spawn;
+    const { id } = spawn;
     const tasks = tasksOf(spawn);
     if (tasks === null) return;
     const call = key.call(this.session, id);
     this.#spawns.set(id, { at, count: tasks.length });
-    const [first] = tasks;
-    if (tasks.length === 1 && first !== undefined) {
-      const { prompt, agentType, description } = first;
-      const offers = prompt === null ? [] : [key.promptMatch(this.session, prompt)];
-      return out.add({
-        type: "spawn-called",
-        call,
-        tool,
-        makes: "one",
-        prompt,
-        agentType,
-        description,
-        name: null,
-        offers,
-      });
-    }
-    out.add({
-      type: "spawn-called",
-      call,
-      tool,
-      makes: "maybe",
-      prompt: null,
-      agentType: null,
-      description: null,
-      name: null,
-      offers: [],
-    });
+    addSpawnCall(out, this.session, spawn, tasks);
+    if (tasks.length === 1) return;
     // One call for several agents: each is stated at once, whatever happens to the call.
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(id, i);

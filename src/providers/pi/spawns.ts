@@ -1,6 +1,8 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { type NestedCall, type ToolCall, type Used, usedIn } from "../kit/pi/message.ts";
+import { key } from "./keys.ts";
 import { runOfFile } from "./locate.ts";
 
 /** The tasks of a call, one per agent. Null for calls that spawn none. */
@@ -34,6 +36,34 @@ export function tasksOf({ name, args }: ToolCall): readonly Task[] | null {
   return tasks.length === 0 || (asNonBlank(args.action) !== null && many.length === 0 && asNonBlank(args.task) === null)
     ? null
     : tasks;
+}
+
+/** Adds a spawn call. Its tasks describe the agents; several are described one by one, since a call names one prompt. */
+export function addSpawnCall(
+  out: FindingsOf,
+  session: string,
+  { id, name: tool }: ToolCall,
+  tasks: readonly Task[],
+): void {
+  const call = key.call(session, id);
+  const [only] = tasks.length === 1 ? tasks : [];
+  if (only === undefined)
+    out.add({
+      type: "spawn-called",
+      call,
+      tool,
+      makes: "maybe",
+      prompt: null,
+      agentType: null,
+      description: null,
+      name: null,
+      offers: [],
+    });
+  else {
+    const { prompt, agentType, description } = only;
+    const offers = prompt === null ? [] : [key.promptMatch(session, prompt)];
+    out.add({ type: "spawn-called", call, tool, makes: "one", prompt, agentType, description, name: null, offers });
+  }
 }
 
 /** The end of an agent, as reported to its parent. */

@@ -4,7 +4,7 @@ import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
 import type { ToolCall, ToolResult } from "../kit/pi/message.ts";
 import { SessionStream } from "../kit/pi/stream.ts";
 import { key } from "./keys.ts";
-import { type End, endByStatus, outcomesIn, tasksOf } from "./spawns.ts";
+import { addSpawnCall, type End, endByStatus, outcomesIn, tasksOf } from "./spawns.ts";
 
 /** Whether Pi printed a line. Session files begin with the same header, so only lines that occur in no file count. */
 export const isPrinted = (line: JsonObject): boolean | null =>
@@ -29,39 +29,14 @@ export class PiStream extends SessionStream {
   }
 
   protected started(out: FindingsOf, spawn: ToolCall, thread: AgentKey) {
-    const { id, name: tool } = spawn;
+    const { id } = spawn;
     const tasks = tasksOf(spawn);
     if (tasks === null) return;
     const session = partsOf(thread).thread;
     const call = key.call(session, id);
     this.#spawns.set(id, tasks.length);
-    const [first] = tasks;
-    if (tasks.length === 1 && first !== undefined) {
-      const { prompt, agentType, description } = first;
-      const offers = prompt === null ? [] : [key.promptMatch(session, prompt)];
-      return out.add({
-        type: "spawn-called",
-        call,
-        tool,
-        makes: "one",
-        prompt,
-        agentType,
-        description,
-        name: null,
-        offers,
-      });
-    }
-    out.add({
-      type: "spawn-called",
-      call,
-      tool,
-      makes: "maybe",
-      prompt: null,
-      agentType: null,
-      description: null,
-      name: null,
-      offers: [],
-    });
+    addSpawnCall(out, session, spawn, tasks);
+    if (tasks.length === 1) return;
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(session, id, i);
       out.add({

@@ -1,4 +1,5 @@
-import type { Attach, AttachRequest } from "../../core/ports/attach.ts";
+import type { Attach } from "../../core/ports/attach.ts";
+import { attachCommand } from "../kit/gemini-cli.ts";
 
 /** `--fork-session` copies a session into a new one. Agents are not sessions, and cannot be resumed (0.24.4). */
 export const attach: Attach = {
@@ -7,23 +8,10 @@ export const attach: Attach = {
     if (ask.until !== null) return { unable: "Qwen Code forks whole sessions only" };
     if (!agent.files.some(({ isOwn }) => isOwn)) return { unable: "its session is not in Qwen Code's own folder" };
     return {
-      command: commandOf(["--resume", agent.thread, "--fork-session"], agent.model, ask),
+      command: attachCommand("qwen", ["--resume", agent.thread, "--fork-session"], agent.model, ask),
       copies: [],
       limits: [],
     };
   },
-  begin: (message, { model }, ask) => commandOf([], model, { ...ask, message }),
+  begin: (message, { model }, ask) => attachCommand("qwen", [], model, { ...ask, message }),
 };
-
-const commandOf = (
-  session: readonly string[],
-  model: string | null,
-  { message, isInteractive, args }: AttachRequest,
-) => [
-  "qwen",
-  ...session,
-  ...(model === null ? [] : ["-m", model]),
-  ...args,
-  // `=`, because a message may begin with a dash.
-  ...(message === null ? [] : [`${isInteractive ? "--prompt-interactive" : "--prompt"}=${message}`]),
-];

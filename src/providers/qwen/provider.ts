@@ -6,7 +6,7 @@ import { attach } from "./attach.ts";
 import { QwenHooks } from "./hooks.ts";
 import { locate } from "./locate.ts";
 import { qwen } from "./manifest.ts";
-import { Meta } from "./meta.ts";
+import { agentMeta } from "./meta.ts";
 import { asSentence } from "./spawns.ts";
 import { isPrinted, QwenStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
@@ -34,7 +34,7 @@ export const provider: Provider = {
     if (found.is === "meta")
       return {
         shape: "document",
-        open: (file) => new Meta(found.session, found.agent, file),
+        open: (file) => agentMeta(found.session, found.agent, file),
         together: found.session,
       };
     return { shape: "lines", open: (file, saved) => new Transcript(found, file, saved), together: found.session };
