@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DestinationState, Outbox, OutboxItem, Parcel, Posted } from "../../core/ports/outbox.ts";
 import { type Statements, statementsOf } from "./outbox-statements.ts";
+import { inTransaction } from "./transaction.ts";
 
 /**
  * Items to be sent. An item is stored before it is sent, and deleted when the destination has confirmed it.
@@ -73,18 +74,7 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
     prepared ??= statementsOf(db);
     return prepared;
   };
-  const whole = <T>(work: () => T): T => {
-    db.exec("BEGIN IMMEDIATE");
-    try {
-      const result = work();
-      db.exec("COMMIT");
-      return result;
-    } catch (error) {
-      // A full disk ends the transaction by itself.
-      if (db.isTransaction) db.exec("ROLLBACK");
-      throw error;
-    }
-  };
+  const whole = <T>(work: () => T): T => inTransaction(db, work);
   return {
     open: (destination, since) =>
       whole(() => {

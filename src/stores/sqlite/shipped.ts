@@ -3,6 +3,7 @@ import type { AgentShipped, Shipped } from "../../core/ports/shipped.ts";
 import { withFaults } from "../fault.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
+import { inTransaction } from "./transaction.ts";
 
 /** One step per version. Steps are only added, never changed. */
 const MIGRATIONS = [
@@ -67,18 +68,7 @@ function shippedIn(db: DatabaseSync): Shipped {
     ),
     dropAgent: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
   };
-  const whole = <T>(work: () => T): T => {
-    db.exec("BEGIN IMMEDIATE");
-    try {
-      const result = work();
-      db.exec("COMMIT");
-      return result;
-    } catch (error) {
-      // A full disk ends the transaction by itself.
-      if (db.isTransaction) db.exec("ROLLBACK");
-      throw error;
-    }
-  };
+  const whole = <T>(work: () => T): T => inTransaction(db, work);
   const threadOf = (row: Readonly<Record<string, unknown>>) => ({
     uri: String(row.uri),
     stamp: String(row.stamp),
