@@ -1,6 +1,6 @@
 /**
  * Products that use chat completions and other APIs, for real, through the proxy to a scripted model:
- * the tree shows what was served, with the product's own records (each call once) and without them.
+ * the tree shows what was served, with the product's own records (each call once) and, for some, without them.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { runProxy } from "../../src/app/proxy/run.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { type ChatModel, type ChatTurn, startChatModel } from "./chat-model.ts";
+import { CHAT_PRODUCTS } from "./chat-products.ts";
 import { startModel } from "./model.ts";
 import { installOpenCode, openOpenCode } from "./opencode.ts";
 import { installPi, openPi } from "./products.ts";
@@ -49,14 +50,17 @@ function shown(record: AgentRecord, under: string | null = null): [string, unkno
   return [[scriptOf(record), own], ...record.children.flatMap((child) => shown(child, scriptOf(record)))];
 }
 
-/** Compared with what was served twice: with the product's records, and without. */
-async function judge(home: string, records: string, data: string, served: ReadonlyMap<string, unknown>): Promise<void> {
-  const expected = Object.fromEntries(
+const expectedOf = (served: ReadonlyMap<string, unknown>) =>
+  Object.fromEntries(
     [...served].map(([script, usage]) => [
       script,
       { under: script === "main" ? null : "main", status: "completed", usage },
     ]),
   );
+
+/** Compared with what was served twice: with the product's records, and without. */
+async function judge(home: string, records: string, data: string, served: ReadonlyMap<string, unknown>): Promise<void> {
+  const expected = expectedOf(served);
   for (const moment of ["beside the product's records", "by itself"]) {
     const env = { RETINUE_HOME: data };
     const found = await threads(home, env);
@@ -92,6 +96,33 @@ it("OpenCode through the proxy, in chat completions", { timeout: SCENARIO_MS }, 
   expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
   await proxy.stop();
   await judge(product.home, ".local/share/opencode", proxy.data, model.served);
+});
+
+describe.each(CHAT_PRODUCTS)("$name through the proxy", (product) => {
+  let command: string[] = [];
+  beforeAll(async () => {
+    command = await product.install();
+  }, INSTALL_MS);
+
+  it("is one thread, with its own records", { timeout: SCENARIO_MS }, async () => {
+    const { spawn, work, end } = product;
+    const last = (text: string) => (end === undefined ? { text } : { tools: [end(text)] });
+    const model = await startChatModel({
+      main: [{ tools: [spawn("A"), spawn("B")] }, { text: "done" }],
+      A: [{ tools: [work] }, last("a done")],
+      B: [last("b done")],
+    });
+    onTestFinished(() => model.close());
+    const proxy = await proxyTo(originOf(model.url));
+    const sandbox = await product.open(command, `${proxy.url}/v1`);
+    onTestFinished(() => sandbox.dispose());
+    const { code, stderr } = await sandbox.start("Begin. @@main").ended;
+    expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    await proxy.stop();
+    const env = { RETINUE_HOME: proxy.data };
+    const trees = await Promise.all((await threads(sandbox.home, env)).map((id) => tree(id, sandbox.home, env)));
+    expect(trees.map((one) => Object.fromEntries(shown(one)))).toEqual([expectedOf(model.served)]);
+  });
 });
 
 describe.each(["example", "tintinweb"] as const)("Pi with the extension %s through the proxy", (extension) => {
