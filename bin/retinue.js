@@ -11,12 +11,9 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
     .then(([module, fs, os, path, v8]) => {
       // Chunks that pass through the proxy become garbage immediately. A small young generation frees them before
       // their memory makes V8 collect the whole heap. It is so small that helper threads cost more than they save.
-      // The last flag keeps the old generation, which otherwise grows for tens of thousands of requests, close to its
-      // live size.
       if (process.argv[2] === "proxy") {
         v8.setFlagsFromString("--semi-space-growth-factor=1");
         v8.setFlagsFromString("--no-parallel-scavenge");
-        v8.setFlagsFromString("--heap-growing-percent=25");
       }
       // Compiling the program takes longer than most commands do.
       var cache = compileCache(fs, os, path);

@@ -1,8 +1,8 @@
 /** The recorder thread: parses and records the proxy's traffic, so that this cannot delay forwarding. */
 import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { TrafficRecording } from "./recording.ts";
-import type { Passed, RecorderMessage, RecorderStart } from "./traffic-recorder.ts";
+import { type ExchangeEvent, TrafficRecording } from "./recording.ts";
+import type { Passed, PassedChunks, RecorderMessage, RecorderStart } from "./traffic-recorder.ts";
 
 /** A lower priority than the forwarding thread, but enough to keep up on a busy machine. */
 const NICENESS = 15;
@@ -32,16 +32,30 @@ parentPort?.on("message", (received: readonly Passed[] | "reopen" | "close") => 
   }
   let [bytes, end] = [0, 0];
   for (const one of received) {
-    if ("end" in one) [bytes, end] = [bytes + one.length, one.end];
-    try {
-      recording.handle(
-        "end" in one
-          ? { is: one.is, id: one.id, at: one.at, bytes: new Uint8Array(memory, one.start, one.length) }
-          : one,
-      );
-    } catch (error) {
-      send({ is: "trouble", text: (error as Error).message });
+    if (!("parts" in one)) {
+      handle(one);
+      continue;
     }
+    for (const part of partsOf(one)) {
+      bytes += part.length;
+      handle({ is: one.is, id: one.id, at: one.at, bytes: part });
+    }
+    end = one.end;
   }
   send({ is: "done", entries: received.length, bytes, end });
 });
+
+function handle(event: ExchangeEvent): void {
+  try {
+    recording.handle(event);
+  } catch (error) {
+    send({ is: "trouble", text: (error as Error).message });
+  }
+}
+
+function* partsOf({ parts }: PassedChunks): Iterable<Uint8Array> {
+  for (let i = 0; i + 1 < parts.length; i += 2) {
+    const [start = 0, end = 0] = parts.slice(i, i + 2);
+    yield new Uint8Array(memory, start, end - start);
+  }
+}

@@ -36,6 +36,20 @@ describe("a ring", () => {
     );
   });
 
+  it("stores long chunks aligned like their source, where copies into shared memory are fast, and short ones without gaps", () => {
+    const ring = new Ring(1 << 20);
+    const read = new Uint8Array(1 << 16).map((_, i) => i % 251);
+    const chunks = [0, 3, 5, 8, 13, 4_001].map((from) => read.subarray(from, from + 1_500 + from));
+    for (const chunk of chunks) {
+      const start = ring.put(chunk) ?? -1;
+      expect(start % 8).toBe(chunk.byteOffset % 8);
+      expect(new Uint8Array(ring.memory, start, chunk.length)).toEqual(new Uint8Array(chunk));
+    }
+    expect(ring.waiting).toBe(chunks.reduce((sum, { length }) => sum + length, 0));
+    const first = ring.put(read.subarray(1, 100)) ?? -1;
+    expect(ring.put(read.subarray(2, 50))).toBe(first + 99);
+  });
+
   it("rejects a chunk that does not fit, and accepts it again after a read", () => {
     const ring = new Ring(100);
     expect([

@@ -35,6 +35,8 @@ export interface ProxyRun {
   readonly clients?: Clients;
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
   readonly recorder?: string | URL;
+  /** Called when far more data begins to pass than a model sends, and when it has passed. */
+  readonly onBulk?: (isBulk: boolean) => void;
 }
 
 export interface RunningProxy {
@@ -76,6 +78,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     onRow: (row) => budgets.count(row),
     onTrouble: notifyOfTrouble,
     ...(run.recorder && { recorder: run.recorder }),
+    ...(run.onBulk && { onBulk: run.onBulk }),
   });
   const proxy = await startProxy({
     port: run.port,

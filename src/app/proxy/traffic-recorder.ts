@@ -23,15 +23,16 @@ export interface RecorderStart extends RecorderJob {
 }
 
 /** An entry for the recorder. Chunks are passed by their position in the shared memory. */
-export type Passed = Exclude<ExchangeEvent, { bytes: Uint8Array }> | PassedChunk;
+export type Passed = Exclude<ExchangeEvent, { bytes: Uint8Array }> | PassedChunks;
 
 /** Consecutive chunks of an exchange. */
-interface PassedChunk {
+export interface PassedChunks {
   readonly is: "request-chunk" | "response-chunk";
   readonly id: string;
   readonly at: number;
-  readonly start: number;
-  length: number;
+  /** Where they are in the shared memory: start and end of each part. */
+  readonly parts: number[];
+  /** The state of the ring after the last of them. */
   end: number;
 }
 
@@ -47,6 +48,8 @@ export interface TrafficRecorderOptions extends RecorderJob {
   readonly recorder?: string | URL;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
   onTrouble(text: string): void;
+  /** Called when a bulk begins, and when it has passed. */
+  onBulk?(isBulk: boolean): void;
 }
 
 /** Maximum number of bytes that wait for the recorder. Above it, bodies are not recorded; forwarding continues. */
@@ -56,10 +59,12 @@ const MAX_ENTRIES = 10_000;
 /** How long chunks are collected before they are sent together. Too short to be noticed. */
 const GATHER_MS = 5;
 /**
- * More bytes than this in that time do not come from a model. They are sent to the recorder later, so that recording
- * does not slow down forwarding.
+ * More bytes than this in that time do not come from a model: a bulk. It is sent to the recorder when it has passed, so
+ * that recording does not slow down forwarding.
  */
 const BULK_BYTES = 64 << 10;
+/** A bulk has passed after this time without one. */
+const PAUSE_MS = 25;
 const LONGEST_WAIT_MS = 1_000;
 
 /** Copies the proxy's traffic to the recorder thread, in batches. */
@@ -73,6 +78,8 @@ export class TrafficRecorder {
   /** Entries and batches so far, for tests. */
   readonly passed = { entries: 0, batches: 0 };
   #isPlanned = false;
+  /** Until when a bulk is expected to continue; 0 without one. */
+  #bulkUntil = 0;
   #onClosed: (() => void) | null = null;
   readonly #process = { pid: process.pid, startedAt: Math.round(Date.now() - performance.now()) };
 
@@ -138,12 +145,14 @@ export class TrafficRecorder {
       this.#options.onTrouble("data arrives faster than it can be recorded; some bodies are not recorded");
       return;
     }
-    const end = this.#ring.written;
-    const last = this.#batch.at(-1);
-    if (last?.is === is && last.id === id && last.start + last.length === start) {
-      last.length += chunk.length;
-      last.end = end;
-    } else this.#send({ is, id, at: Date.now(), start, length: chunk.length, end });
+    const [end, last] = [this.#ring.written, this.#batch.at(-1)];
+    if (last?.is !== is || last.id !== id) {
+      this.#send({ is, id, at: Date.now(), parts: [start, start + chunk.length], end });
+      return;
+    }
+    if (last.parts.at(-1) === start) last.parts[last.parts.length - 1] = start + chunk.length;
+    else last.parts.push(start, start + chunk.length);
+    last.end = end;
   }
 
   #send(event: Passed) {
@@ -156,12 +165,20 @@ export class TrafficRecorder {
   }
 
   #plan(latest: number) {
-    const before = this.#ring.waiting;
+    const before = this.#ring.written;
     setTimeout(() => {
-      const isBulk = this.#ring.waiting - before > BULK_BYTES;
-      if (isBulk && this.#ring.waiting < MAX_WAITING / 2 && Date.now() < latest) this.#plan(latest);
+      const now = Date.now();
+      if (this.#ring.written - before > BULK_BYTES) this.#setBulk(now + PAUSE_MS);
+      else if (now >= this.#bulkUntil) this.#setBulk(0);
+      if (now < Math.min(this.#bulkUntil, latest) && this.#ring.waiting < MAX_WAITING / 2) this.#plan(latest);
       else this.#flush();
     }, GATHER_MS);
+  }
+
+  #setBulk(until: number) {
+    const wasBulk = this.#bulkUntil > 0;
+    this.#bulkUntil = until;
+    if (wasBulk !== until > 0) this.#options.onBulk?.(until > 0);
   }
 
   #flush() {

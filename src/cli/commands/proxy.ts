@@ -37,8 +37,10 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     patterns: settings.values["redaction.patterns"],
     paths: settings.values["redaction.paths"],
   };
-  // Imported on demand: only this command needs it.
+  // Imported on demand: only this command needs them.
   const { runProxy } = await import("../../app/proxy/run.ts");
+  const { setHeapGrowth } = await import("../../app/proxy/heap.ts");
+  setHeapGrowth(false);
   const running = await runProxy({
     env,
     settings,
@@ -51,6 +53,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     requiresToken: options.token === true,
     limits: limitsGiven(options.limit),
     notify: terminal.notify,
+    onBulk: setHeapGrowth,
   });
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
