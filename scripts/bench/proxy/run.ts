@@ -19,7 +19,7 @@ const RUNS = 5;
  * Short and alternating, so that other load on the machine affects all variants equally. A slice fits into the memory
  * in which the proxy passes data to its recorder.
  */
-const SLICES = 10;
+const SLICES = 16;
 const SLICE = { streams: 4, bytes: 6e6 };
 /** Before each slice and not measured, because all processes were idle while the recorder worked. */
 const WARM_UP_BYTES = 1e6;
@@ -79,7 +79,7 @@ const cpuSeconds = ({ seconds: used, bytes: passed }: CpuTime) => `${((1e9 * use
 
 console.log(`## The API proxy
 
-Streams from a server on loopback: directly, through a \`node:http\` pipe, and through the proxy with recording. Each run alternates ${SLICES} slices of ${SLICE.streams} concurrent streams of ${bytes(SLICE.bytes)} and divides the sum of all bytes by the sum of all times. The first byte is measured with ${STREAMS} concurrent streams.
+Streams from a server on loopback: directly, through a \`node:http\` pipe, and through the proxy with recording. Each run alternates ${SLICES} slices of ${SLICE.streams} concurrent streams of ${bytes(SLICE.bytes)} and takes the median of their rates. The first byte is measured with ${STREAMS} concurrent streams.
 
 ${markdownTable(["", ...variants.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
 
@@ -119,17 +119,15 @@ async function rates() {
   const [before, beforeBytes] = [cpuTimes(), recorded.bytes];
   const found: number[][] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    const sums = variants.map(() => ({ bytes: 0, seconds: 0 }));
+    const slices: number[][] = variants.map(() => []);
     for (let slice = 0; slice < SLICES; slice += 1)
       for (const [i, { url }] of slice % 2 === 0 ? [...variants.entries()] : [...variants.entries()].reverse()) {
         await streams(url, SLICE.streams, WARM_UP_BYTES);
         const streamed = await streams(url, SLICE.streams, SLICE.bytes);
-        const sum = sums[i] as { bytes: number; seconds: number };
-        sum.bytes += streamed.bytes;
-        sum.seconds += streamed.seconds;
+        slices[i]?.push(streamed.bytes / streamed.seconds);
         await allRecorded();
       }
-    found.push(sums.map((sum) => sum.bytes / sum.seconds));
+    found.push(slices.map(median));
   }
   const [after, passed] = [cpuTimes(), recorded.bytes - beforeBytes];
   const since = (of: keyof typeof after): CpuTime => ({ seconds: after[of] - before[of], bytes: passed });

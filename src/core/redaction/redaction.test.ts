@@ -2,12 +2,33 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../views/event.ts";
 import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "./redaction.ts";
-import { SECRET } from "./secrets.ts";
+import { hasBase64Run, SECRET } from "./secrets.ts";
 
 const redactor = (rules: Partial<RedactionRules> = {}) => new Redactor({ ...DEFAULT_REDACTION, ...rules });
 /** Assembled at run time, so that secret scanners do not report this file. */
 const key = (...parts: readonly string[]) => parts.join("");
 const LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+
+it("the test before the search for Base64 finds a run exactly if the text has one", () => {
+  const character = fc.constantFrom(
+    ..."aZ09+/_-",
+    "aaaaaaaa",
+    "a".repeat(11),
+    "a".repeat(23),
+    " ",
+    "=",
+    ".",
+    "\u00e9",
+    "\ud83d\ude00",
+  );
+  fc.assert(
+    fc.property(fc.array(character, { maxLength: 12 }), (parts) => {
+      const text = parts.join("");
+      expect(hasBase64Run(text)).toBe(/[A-Za-z0-9+/_-]{24}/.test(text));
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
 describe("secrets in texts", () => {
   it.each([

@@ -202,11 +202,30 @@ function privateKeys(text: string, spans: Span[]): void {
 }
 
 const BASE64 = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]{20,}){0,2000}={0,2}/g;
+const BASE64_RUN = 24;
+const BASE64_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
+  Number(/[A-Za-z0-9+/_-]/.test(String.fromCharCode(code))),
+);
+
+/**
+ * Whether a text contains a run that `BASE64` needs. Looks at the last character of a possible run first, so most texts
+ * are known to have none after a few of their characters.
+ */
+export function hasBase64Run(text: string): boolean {
+  // The run begins at `start` or later; all characters from there up to `known` belong to it.
+  for (let [start, known] = [0, 0]; start + BASE64_RUN <= text.length; ) {
+    let at = start + BASE64_RUN - 1;
+    while (at >= known && BASE64_CHARACTER[text.charCodeAt(at)] === 1) at -= 1;
+    if (at < known) return true;
+    [known, start] = [start + BASE64_RUN, at + 1];
+  }
+  return false;
+}
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
 
 /** Base64 of a text that contains a secret. */
 function encoded(text: string, depth: number, spans: Span[]): void {
-  if (depth >= MAX_DEPTH) return;
+  if (depth >= MAX_DEPTH || !hasBase64Run(text)) return;
   for (const { 0: run, index } of matches(text, BASE64)) {
     if (!PRINTABLE.test(fromBase64(run.slice(0, 32)))) continue;
     const plain = fromBase64(run);
