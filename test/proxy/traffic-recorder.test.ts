@@ -20,7 +20,7 @@ const HEAD = {
 
 function recorderIn(folder: string) {
   const troubles: string[] = [];
-  const bulks: boolean[] = [];
+  const large: boolean[] = [];
   const options = {
     folder,
     redaction: null,
@@ -29,12 +29,12 @@ function recorderIn(folder: string) {
   };
   return {
     troubles,
-    bulks,
+    large,
     recorder: new TrafficRecorder({
       ...options,
       onRow: () => {},
       onTrouble: (words) => troubles.push(words),
-      onBulk: (isBulk) => bulks.push(isBulk),
+      onLargeBodies: (isLarge) => large.push(isLarge),
     }),
   };
 }
@@ -85,24 +85,24 @@ it("sends the same number of entries for an exchange, however many chunks it has
   expect(rows.some((row) => row.includes("word 999 "))).toBe(true);
 });
 
-it("records a bulk when it has passed, every byte of it, and reports its beginning and end", async () => {
+it("records a bulk when it has passed, every byte of it, and reports large bodies while they pass", async () => {
   const folder = join(scratch(), "bulk");
-  const { recorder, troubles, bulks } = recorderIn(folder);
+  const { recorder, troubles, large } = recorderIn(folder);
   exchange(recorder, 1, 1);
   while (recorder.waiting.entries > 0) await wait(5);
-  expect([recorder.passed.batches, bulks]).toEqual([1, []]);
+  expect([recorder.passed.batches, large]).toEqual([1, []]);
   const one = recorder.begin(HEAD);
   one.responseHead({ status: 200, headers: ["content-type", "text/event-stream"] });
   let sent = 0;
   for (let i = 0; i < 8; i += 1) {
-    const chunk = delta(`part ${i} `.repeat(12_000 + i));
+    const chunk = delta(`part ${i} `.repeat(40_000 + i));
     one.responseChunk(chunk);
     sent += chunk.length;
     await wait(1);
   }
   one.ended({ how: "finished" });
-  while (recorder.waiting.entries > 0 || bulks.at(-1) !== false) await wait(5);
-  expect(bulks[0]).toBe(true);
+  while (recorder.waiting.entries > 0 || large.at(-1) !== false) await wait(5);
+  expect(large[0]).toBe(true);
   await recorder.close();
   expect(troubles).toEqual([]);
   expect(rowsIn(folder).filter((row) => row.includes(`"bytes":${sent}}`)).length).toBe(1);

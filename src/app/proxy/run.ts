@@ -35,8 +35,8 @@ export interface ProxyRun {
   readonly clients?: Clients;
   /** The file that the recorder thread runs; without it, the source or built file of this program. */
   readonly recorder?: string | URL;
-  /** Called when far more data begins to pass than a model sends, and when it has passed. */
-  readonly onBulk?: (isBulk: boolean) => void;
+  /** Called when large bodies pass, faster than a model sends them, and when they have passed. */
+  readonly onLargeBodies?: (isLarge: boolean) => void;
 }
 
 export interface RunningProxy {
@@ -78,7 +78,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     onRow: (row) => budgets.count(row),
     onTrouble: notifyOfTrouble,
     ...(run.recorder && { recorder: run.recorder }),
-    ...(run.onBulk && { onBulk: run.onBulk }),
+    ...(run.onLargeBodies && { onLargeBodies: run.onLargeBodies }),
   });
   const proxy = await startProxy({
     port: run.port,

@@ -48,8 +48,8 @@ export interface TrafficRecorderOptions extends RecorderJob {
   readonly recorder?: string | URL;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
   onTrouble(text: string): void;
-  /** Called when a bulk begins, and when it has passed. */
-  onBulk?(isBulk: boolean): void;
+  /** Called when a bulk with a large body passes, and when it has passed. */
+  onLargeBodies?(isLarge: boolean): void;
 }
 
 /** Maximum number of bytes that wait for the recorder. Above it, bodies are not recorded; forwarding continues. */
@@ -65,6 +65,7 @@ const GATHER_MS = 5;
 const BULK_BYTES = 64 << 10;
 /** A bulk has passed after this time without one. */
 const PAUSE_MS = 25;
+const LARGE_BYTES = 1 << 20;
 const LONGEST_WAIT_MS = 1_000;
 
 /** Copies the proxy's traffic to the recorder thread, in batches. */
@@ -78,8 +79,11 @@ export class TrafficRecorder {
   /** Entries and batches so far, for tests. */
   readonly passed = { entries: 0, batches: 0 };
   #isPlanned = false;
-  /** Until when a bulk is expected to continue; 0 without one. */
+  /** Until when a bulk is expected to continue. */
   #bulkUntil = 0;
+  /** Whether the current bulk has one. */
+  #hasLargeBody = false;
+  #isReported = false;
   #onClosed: (() => void) | null = null;
   readonly #process = { pid: process.pid, startedAt: Math.round(Date.now() - performance.now()) };
 
@@ -97,7 +101,8 @@ export class TrafficRecorder {
       this.#options.onTrouble("requests arrive faster than they can be recorded; some are not recorded");
       return UNRECORDED;
     }
-    const id = newId();
+    const exchange = { id: newId(), bytes: 0 };
+    const { id } = exchange;
     const { method, path, headers, upstream } = head;
     this.#send({
       is: "began",
@@ -106,11 +111,11 @@ export class TrafficRecorder {
       head: { method, path, headers, upstream, windowMs: null, process: this.#process },
     });
     return {
-      requestChunk: (chunk) => this.#copy("request-chunk", id, chunk),
+      requestChunk: (chunk) => this.#copy("request-chunk", exchange, chunk),
       requestEnd: () => this.#send({ is: "request-end", id, at: Date.now() }),
       responseHead: (head) =>
         this.#send({ is: "response-head", id, at: Date.now(), status: head.status, headers: head.headers }),
-      responseChunk: (chunk) => this.#copy("response-chunk", id, chunk),
+      responseChunk: (chunk) => this.#copy("response-chunk", exchange, chunk),
       ended: (ending) =>
         this.#send({
           is: "ended",
@@ -139,7 +144,10 @@ export class TrafficRecorder {
     });
   }
 
-  #copy(is: "request-chunk" | "response-chunk", id: string, chunk: Uint8Array) {
+  #copy(is: "request-chunk" | "response-chunk", exchange: { readonly id: string; bytes: number }, chunk: Uint8Array) {
+    const { id } = exchange;
+    exchange.bytes += chunk.length;
+    if (exchange.bytes > LARGE_BYTES) this.#hasLargeBody = true;
     const start = this.#ring.put(chunk);
     if (start === null) {
       this.#options.onTrouble("data arrives faster than it can be recorded; some bodies are not recorded");
@@ -168,17 +176,19 @@ export class TrafficRecorder {
     const before = this.#ring.written;
     setTimeout(() => {
       const now = Date.now();
-      if (this.#ring.written - before > BULK_BYTES) this.#setBulk(now + PAUSE_MS);
-      else if (now >= this.#bulkUntil) this.#setBulk(0);
-      if (now < Math.min(this.#bulkUntil, latest) && this.#ring.waiting < MAX_WAITING / 2) this.#plan(latest);
+      if (this.#ring.written - before > BULK_BYTES) this.#bulkUntil = now + PAUSE_MS;
+      const isBulk = now < this.#bulkUntil;
+      this.#hasLargeBody &&= isBulk;
+      this.#report(this.#hasLargeBody);
+      if (isBulk && now < latest && this.#ring.waiting < MAX_WAITING / 2) this.#plan(latest);
       else this.#flush();
     }, GATHER_MS);
   }
 
-  #setBulk(until: number) {
-    const wasBulk = this.#bulkUntil > 0;
-    this.#bulkUntil = until;
-    if (wasBulk !== until > 0) this.#options.onBulk?.(until > 0);
+  #report(isLarge: boolean) {
+    if (isLarge === this.#isReported) return;
+    this.#isReported = isLarge;
+    this.#options.onLargeBodies?.(isLarge);
   }
 
   #flush() {

@@ -53,7 +53,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     requiresToken: options.token === true,
     limits: limitsGiven(options.limit),
     notify: terminal.notify,
-    onBulk: setHeapGrowth,
+    onLargeBodies: setHeapGrowth,
   });
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
