@@ -40,7 +40,7 @@ description: Shows which agents run in this session and what they do, cost and r
 export function skillFile(name: string, env: Env): { readonly path: string; readonly before: string | null } {
   const provider = PROVIDERS.find((p) => p.name === name);
   if (provider?.skills === undefined)
-    throw new Failure("usage", `${JSON.stringify(name)} reads no skills that retinue knows of`, [
+    throw new Failure("usage", `${JSON.stringify(name)} is not a product whose skills folder is known`, [
       `write one of: ${SKILLED.join(", ")}`,
     ]);
   const path = join(provider.skills(env, userHome(env)), "retinue", "SKILL.md");

@@ -174,7 +174,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
   common(program.command("compare"))
     .description("compare two trees agent by agent, or two groups of threads with their spread")
     .argument("<left>", "a URI; for a group several, separated by commas")
-    .argument("<right>", "the same")
+    .argument("<right>", "what to compare it with: a URI, or several")
     .action(async (left: string, right: string, _options: object, command: Command) =>
       (await import("./commands/compare.ts")).compare(open(command), left, right),
     );
@@ -268,7 +268,7 @@ export function buildProgram(host: Host = process, onOpen: (library: Library) =>
     .description(
       `export a tree: ${SENT_FORMATS.join(" and ")} send it, the other formats write a file; secrets are removed`,
     )
-    .addArgument(new Argument("<format>", "for whom").choices([...SENT_FORMATS, ...FILE_FORMATS]))
+    .addArgument(new Argument("<format>", "a service or a file format").choices([...SENT_FORMATS, ...FILE_FORMATS]))
     .argument("[uri]", URI)
     .option("--out <file>", "write to this file instead of sending or printing")
     .option("--preview", "print exactly what would be sent, and send nothing")

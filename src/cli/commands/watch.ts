@@ -84,9 +84,9 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     view = { ...view, permission: isSeen ? null : { shown, reply: null } };
     if (isSeen) {
       const { answerPermission } = await import("../../app/control/control.ts");
-      const told = { once: "allowed", always: "allowed from now on", reject: "rejected" }[reply];
+      const outcome = { once: "allowed", always: "allowed from now on", reject: "rejected" }[reply];
       notice = await answerPermission(context.env, shown.id, { reply }).then(
-        () => told,
+        () => outcome,
         (error: Error) => error.message,
       );
     } else notice = "scroll down first: not all of the request was shown";

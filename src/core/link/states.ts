@@ -220,7 +220,7 @@ function withBackgroundWaits(states: States, order: readonly Place[], { isExtern
       state.verdict.statusSource !== "parent_rollout" &&
       state.process === "alive";
     if (waits) after.set(key, { ...state, verdict: waiting(below), ending: null });
-    // An agent in a process of its own revives nobody.
+    // An agent in a process of its own does not make its ancestors running.
     running.set(key, isExternal(key) ? 0 : below + (waits || state.verdict.status === "running" ? 1 : 0));
   }
   return after;

@@ -55,7 +55,7 @@ interface Memory {
 const SOON_MS = 10 * 60_000;
 
 /** The thread of requests without a known agent. */
-const NOBODY = threadKey(NAME, "other");
+const UNASSIGNED = threadKey(NAME, "other");
 
 /** Reads recorded API traffic: the agent of each request, what it states about other agents, and its usage. */
 export class Traffic implements Parser {
@@ -115,7 +115,7 @@ export class Traffic implements Parser {
     if (this.#last?.line !== line) this.push(record, line);
     if (this.#last === null) return [];
     const { row, at, of } = this.#last;
-    const speaker = of?.agent ?? NOBODY;
+    const speaker = of?.agent ?? UNASSIGNED;
     return eventsIn(row, {
       at,
       speaker,
@@ -129,7 +129,7 @@ export class Traffic implements Parser {
   #asked(row: RequestRow, at: number, line: number): Findings {
     const who = this.#callers.identify(row, at);
     const caller = who?.caller ?? this.#callers.callerOf(row);
-    const speaker = who?.agent ?? caller?.agent ?? caller?.thread ?? NOBODY;
+    const speaker = who?.agent ?? caller?.agent ?? caller?.thread ?? UNASSIGNED;
     const open: Open = {
       who,
       at,
@@ -142,7 +142,7 @@ export class Traffic implements Parser {
       apiId: null,
       model: row.model,
       blocks: [],
-      exchange: exchangeOf(row, who, { speaker, thread: caller?.thread ?? NOBODY }, at),
+      exchange: exchangeOf(row, who, { speaker, thread: caller?.thread ?? UNASSIGNED }, at),
     };
     this.#open.set(row.request, open);
     this.#last = { line, row, at, of: open };
@@ -389,7 +389,7 @@ export class Traffic implements Parser {
       path: this.#file.path,
       line,
       at,
-      speaker: agent ?? who?.caller.thread ?? NOBODY,
+      speaker: agent ?? who?.caller.thread ?? UNASSIGNED,
       keys,
       origin: "proxy",
     });

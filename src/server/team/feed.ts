@@ -31,7 +31,7 @@ export class Feed {
   /** Starts listening; reconnects until it is stopped. */
   async start(): Promise<void> {
     const onShipment = (owner: string, seq: number) => {
-      // Numbers of owners that nobody here has asked about are not needed.
+      // No client of this server has asked about this owner.
       if (!this.#heads.has(owner)) return;
       this.#heads.set(owner, Math.max(seq, this.#heads.get(owner) ?? 0));
       this.#wake();

@@ -22,7 +22,7 @@ export function endings({ story, parent, stated }: Subject): Finding[] {
   ];
 }
 
-/** The last error in its own records, what its parent was told, another statement, or else its last record. */
+/** The last error in its own records, the report to its parent, another statement, or else its last record. */
 function decidingRecords(
   uri: string,
   own: readonly StepCore[],
@@ -31,8 +31,8 @@ function decidingRecords(
 ): Proof[] {
   const isRecord = ({ event }: StepCore) => event.kind !== "status" && event.kind !== "spawn";
   const error = own.findLast(({ event }) => event.kind === "error");
-  const told = above.findLast((step) => isRecord(step) && step.reports.includes(uri));
-  const found = [error, told].filter((step) => step !== undefined);
+  const report = above.findLast((step) => isRecord(step) && step.reports.includes(uri));
+  const found = [error, report].filter((step) => step !== undefined);
   if (found.length === 0 && stated !== null)
     return [{ says: lineOf(stated.says), uri, event: null, ref: { path: stated.place, line: 0 }, at: null }];
   const last = own.findLast(isRecord);
