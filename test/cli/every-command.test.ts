@@ -88,6 +88,11 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     run.args.includes("otlp") ? { args: run.args.filter((word) => word !== "--old" && word !== "send") } : run,
   ),
   outbox: [{ args: ["outbox", "--retry"] }],
+  ship: [
+    { args: ["ship", "--to", "SERVER", "--dry-run"] },
+    { args: ["ship", "--to", "SERVER", "--status"] },
+    { args: ["ship", "--to", "SERVER", "--once"], code: 1 },
+  ],
   token: [{ args: ["token", "show"] }],
   hook: [
     { args: ["hook"], stdin: JSON.stringify({ session_id: SESSION, hook_event_name: "Stop", cwd: EVIL }) },

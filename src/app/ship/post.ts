@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { ShipmentHead } from "../../core/ports/shipment.ts";
 import { asObject } from "../../core/tools/json.ts";
+import { visible } from "../../core/tools/visible.ts";
 import { send } from "../../transports/send.ts";
 import { productVersion } from "../version.ts";
 import type { ShipTarget } from "./target.ts";
@@ -102,5 +103,6 @@ const HINTS: Readonly<Record<number, string>> = {
 
 function reasonOf({ status, reason }: { readonly status: number | null; readonly reason: string }): string {
   const hint = status === null ? undefined : HINTS[status];
-  return hint === undefined ? reason : `${hint} (${reason})`;
+  // The server's text is printed on terminals.
+  return visible(hint === undefined ? reason : `${hint} (${reason})`);
 }

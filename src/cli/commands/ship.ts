@@ -10,6 +10,7 @@ import { shipStatus } from "../../app/ship/status.ts";
 import { type ShipTarget, targetOf } from "../../app/ship/target.ts";
 import { ago, bytes, duration, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
+import { visible } from "../../core/tools/visible.ts";
 import type { Context } from "../context.ts";
 import { stopSignal } from "../output.ts";
 
@@ -116,13 +117,13 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
     terminal.out(
       [
         target.url,
-        `  shares     ${projects.length === 0 ? "all projects" : projects.join(", ")}, level ${level}`,
+        `  shares     ${projects.length === 0 ? "all projects" : visible(projects.join(", "))}, level ${level}`,
         `  delivered  ${plural(totals.documents, "document")} in ${plural(totals.shipments, "shipment")}, ${bytes(totals.bytes)}${totals.at === null ? "" : `, last ${ago(new Date(totals.at).toISOString(), now)}`}`,
         `  waiting    ${waiting.length === 0 ? "nothing" : `${plural(waiting.length, "thread")}: ${counts.join(", ")}`}`,
         ...(reason === null
           ? []
           : [`  because    ${reason}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`]),
-        ...waiting.slice(0, SHOWN).map(({ uri, why }) => `    ${why.padEnd(8)} ${uri}`),
+        ...waiting.slice(0, SHOWN).map(({ uri, why }) => `    ${why.padEnd(8)} ${visible(uri)}`),
         ...(waiting.length > SHOWN ? [`    and ${waiting.length - SHOWN} more; --json lists all`] : []),
       ].join("\n"),
     );
