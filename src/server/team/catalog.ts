@@ -110,7 +110,7 @@ export class TeamCatalog implements Catalog {
    * continue each other, whatever arrives in between.
    */
   async #mergedEvents(place: AgentPlace, query: EventsQuery, head: number, live: string): Promise<EventsPage | null> {
-    const agents = [...urisIn(await this.#treeAt(place))];
+    const agents = urisIn(await this.#treeAt(place));
     const [, base = ""] = /^m(\d{1,15})-/.exec(query.after ?? "") ?? [];
     const seq = base === "" ? head : Number(base);
     const cut = await this.#reader.lastCut(place, agents);
@@ -147,7 +147,7 @@ export class TeamCatalog implements Catalog {
         return why;
       },
       messages: async () => {
-        const agents = [...urisIn(await this.#treeAt(place))];
+        const agents = urisIn(await this.#treeAt(place));
         return sharedMessages((await this.#reader.details(place, agents, "messages")).values());
       },
       explain: async () => {
@@ -165,7 +165,7 @@ export class TeamCatalog implements Catalog {
 
   /** Everything about the agents of a tree. */
   async #parts(place: AgentPlace, tree: AgentTree): Promise<(uri: string) => SharedParts | undefined> {
-    const agents = [...urisIn(tree)];
+    const agents = urisIn(tree);
     const [events, calls, spans, reports, why] = await Promise.all([
       Promise.all(
         agents.map(
@@ -197,7 +197,7 @@ export class TeamCatalog implements Catalog {
     const place = await this.#place(uri);
     const [, digits] = /^s(\d{1,15})$/.exec(after ?? "") ?? [];
     const known = digits === undefined ? null : Number(digits);
-    return { ...(await spansSince(this.#reader, place, [...urisIn(await this.#treeAt(place))], known)), live };
+    return { ...(await spansSince(this.#reader, place, urisIn(await this.#treeAt(place)), known)), live };
   }
 
   async search(words: readonly string[], limit: number): Promise<SearchAnswer> {
@@ -248,12 +248,12 @@ export class TeamCatalog implements Catalog {
   }
 }
 
-function* urisIn(tree: AgentTree): Generator<string> {
-  const left = [tree];
-  for (let one = left.pop(); one !== undefined; one = left.pop()) {
-    yield one.uri;
-    left.push(...one.children);
-  }
+/** The agents of a tree, parents before their children. */
+function urisIn(tree: AgentTree): string[] {
+  const agents = [tree];
+  // Grows during the loop; avoids recursion.
+  for (const one of agents) agents.push(...one.children);
+  return agents.map(({ uri }) => uri);
 }
 
 /** Where a page begins; null if the cursor is of another log. */

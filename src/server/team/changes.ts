@@ -62,9 +62,9 @@ export async function followChanges(
       (!changes.parents.has(uri) && isAt(followed.trees, thread));
     const asEvent = (uri: string) => isUnfiltered || isAt(followed.events, uri) || isIn(followed.logs, uri);
     const cut = changes.cuts.find(({ agent }) => asEvent(agent));
-    if (cut !== undefined) return [{ type: "reset", data: { reason: `the log of ${cut.agent} was read anew` } }];
     const now = Date.now();
-    const bodies: Body[] = [];
+    const bodies: Body[] =
+      cut === undefined ? [] : [{ type: "reset", data: { reason: `the log of ${cut.agent} was read anew` } }];
     for (const { thread, uri, record } of changes.agents)
       if (asRecord(thread, uri))
         bodies.push(
@@ -72,8 +72,9 @@ export async function followChanges(
             ? { type: "removed", data: { uri } }
             : { type: "agent", data: { ...withDuration(record, now), ...(thread === uri ? { owner } : {}) } },
         );
+    // After a reset the client fetches the events.
     for (const { agent, event } of changes.events)
-      if (asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
+      if (cut === undefined && asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
     for (const place of followed.spans) {
       if (place.owner !== owner || !changes.spans.some(({ agent }) => chainOf(agent).includes(place.uri))) continue;
       const before = spansAt.get(place) ?? 0;
