@@ -10,6 +10,7 @@ import { bytes, held, markdownTable, milliseconds, parseBytes } from "../scripts
 import { writeHome } from "../scripts/bench/home.ts";
 import { readOptions, TABLE_NAMES } from "../scripts/bench/options.ts";
 import { sectionOf, withSections } from "../scripts/bench/page.ts";
+import { readersSection } from "../scripts/bench/readers.ts";
 import { writeRollouts } from "../scripts/bench/rollouts.ts";
 import { fileSizes, sizeAt, usualFileCount } from "../scripts/bench/sizes.ts";
 import { readMachine } from "../src/app/machine.ts";
@@ -211,6 +212,14 @@ describe("tables of the benchmark", () => {
     expect(
       boldIn(busySection(options, { parts: [{ ...part, cpu: 0.4, bytes: 500e6 }], messages: 9, ccusage: 1 })),
     ).toEqual(["at most 33 %", "at most 400 MB"]);
+  });
+
+  it("compare the reader of every product with that of Claude Code", () => {
+    const speed = { shapes: ["lines"], bytes: 1e6, bytesARecord: 2_000, rates: [1e6, 9e6, 2e6] };
+    const claude = { ...speed, product: "claude", rates: [2e6] };
+    expect(boldIn(readersSection([claude, { ...speed, product: "pi" }]))).toEqual([]);
+    expect(boldIn(readersSection([claude, { ...speed, product: "pi", rates: [1.5e6] }]))).toEqual(["at least 0.80×"]);
+    expect(boldIn(readersSection([claude, { ...speed, product: "kilo", bytesARecord: null, rates: [1] }]))).toEqual([]);
   });
 
   it("replace the one with the same title on the page, and keep the others", () => {

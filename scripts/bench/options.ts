@@ -5,6 +5,7 @@ export const TABLE_NAMES = [
   "hooks",
   "first",
   "newest",
+  "readers",
   "warm",
   "append",
   "busy",

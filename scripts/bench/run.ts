@@ -20,6 +20,7 @@ import type { HomeOptions } from "./home.ts";
 import { type BenchOptions, HELP, readOptions, type TableName } from "./options.ts";
 import { sectionOf, withSections } from "./page.ts";
 import { quickSection } from "./quick.ts";
+import { readerSpeeds, readersSection } from "./readers.ts";
 import { warmSection } from "./warm.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -54,6 +55,7 @@ const TABLES: Readonly<Record<TableName, Table>> = {
     run: async (context, options) =>
       newestSection(await eachOf(bySize(options), async (home) => newestFirst(context, home))),
   },
+  readers: { title: "Readers", homes: none, run: async (context) => readersSection(await readerSpeeds(context)) },
   warm: {
     title: "Warm commands",
     homes: bySessions,
