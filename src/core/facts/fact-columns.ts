@@ -196,8 +196,10 @@ class PlaceColumns {
 
   eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
     const { own, speakers } = this.#values;
-    for (let row = 0; row < own.length; row += 1)
-      if (own[row] !== 0) visit(own[row] as RecordKey, this.speakerOf(speakers[row]));
+    for (let row = 0; row < own.length; row += 1) {
+      const key = own[row];
+      if (typeof key === "string") visit(key as RecordKey, this.speakerOf(speakers[row]));
+    }
   }
 
   speakerOf(number: number | undefined): AgentKey {
