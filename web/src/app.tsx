@@ -1,9 +1,10 @@
 import { createEffect, createSignal, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import Threads from "./pages/threads.tsx";
+import { TokenEntry } from "./pages/token.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { connection, reading, troubles } from "./state/server.ts";
+import { connection, isTeam, needsToken, reading, troubles } from "./state/server.ts";
 import { setTheme, THEMES, theme } from "./state/theme.ts";
 import { hideToast, toast } from "./state/toast.ts";
 import { Reading } from "./view/reading.tsx";
@@ -58,15 +59,19 @@ export function App() {
           <a href="#/" aria-current={route().page === "threads" ? "page" : undefined}>
             Threads
           </a>
-          <a href="#/board" aria-current={route().page === "board" || route().page === "card" ? "page" : undefined}>
-            Board
-          </a>
+          <Show when={!isTeam()}>
+            <a href="#/board" aria-current={route().page === "board" || route().page === "card" ? "page" : undefined}>
+              Board
+            </a>
+          </Show>
           <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
             Stats
           </a>
-          <a href="#/health" aria-current={route().page === "health" ? "page" : undefined}>
-            Health
-          </a>
+          <Show when={!isTeam()}>
+            <a href="#/health" aria-current={route().page === "health" ? "page" : undefined}>
+              Health
+            </a>
+          </Show>
         </nav>
         <search>
           <form
@@ -123,6 +128,9 @@ export function App() {
       <main>
         <Suspense>
           <Switch>
+            <Match when={isTeam() && needsToken()}>
+              <TokenEntry />
+            </Match>
             <Match when={route().page === "threads"}>
               <Threads />
             </Match>

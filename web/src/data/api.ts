@@ -227,6 +227,11 @@ export class Api {
     return ((await response.json()) as { address: string }).address;
   }
 
+  /** Gives this browser access to a team server. */
+  async openSession(token: string): Promise<void> {
+    await this.#sendJson("api/session", "POST", { token });
+  }
+
   async unlink(child: string): Promise<void> {
     await this.#send(`api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
   }

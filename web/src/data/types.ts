@@ -1,12 +1,12 @@
 import type { LimitScope } from "../../../src/core/guard/limit-text.ts";
 import type { Limit, LimitName } from "../../../src/core/guard/limits.ts";
+import type { AgentRecord as CoreRecord, AgentTree as CoreTree } from "../../../src/core/views/agent.ts";
 import type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 
 export type { Usage } from "../../../src/core/facts/usage.ts";
 export { reportedOnly, totalTokens } from "../../../src/core/facts/usage.ts";
 export type { Status } from "../../../src/core/link/status.ts";
 export { STATUSES } from "../../../src/core/link/status.ts";
-export type { AgentRecord, AgentTree } from "../../../src/core/views/agent.ts";
 export type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 export { shownText } from "../../../src/core/views/event.ts";
 export type { Explanation } from "../../../src/core/views/explain.ts";
@@ -49,6 +49,8 @@ export interface Reading {
 /** `GET /api/health` */
 export interface Health {
   readonly version: string;
+  /** Null on a team server. */
+  readonly home: string | null;
   readonly startedAt: string;
   readonly reading: Reading | null;
   readonly watching: boolean;
@@ -130,3 +132,7 @@ export interface GuardEvent extends LimitOf {
 
 /** `GET /api/doctor` */
 export { type Examination as Doctor, isListed } from "../../../src/core/views/examination.ts";
+
+/** On a team server, threads have an owner. */
+export type AgentRecord = CoreRecord & { readonly owner?: string };
+export type AgentTree = CoreTree & { readonly owner?: string };

@@ -10,7 +10,7 @@ import { now, useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
-import { productOf } from "../state/server.ts";
+import { isTeam, productOf } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { Copyable } from "../view/copyable.tsx";
@@ -82,8 +82,8 @@ export default function Agent(props: { uri: string }) {
     E: () => nextError(-1),
     u: () => go("tree", thread.root(), { sel: props.uri }),
     w: () => setParams({ why: props.uri }),
-    a: () => setParams({ attach: props.uri }),
-    p: () => setParams({ control: props.uri }),
+    a: () => setParams({ attach: isTeam() ? null : props.uri }),
+    p: () => setParams({ control: isTeam() ? null : props.uri }),
     l: () => go("log", thread.root()),
     "[": () => step(-1),
     "]": () => step(1),
@@ -221,10 +221,12 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
         <button type="button" class="quiet" onClick={() => setParams({ why: agent().uri })}>
           Evidence
         </button>
-        <button type="button" class="quiet" onClick={() => setParams({ attach: agent().uri })}>
-          Continue this agent
-        </button>
-        <Show when={agent().status === "running"}>
+        <Show when={!isTeam()}>
+          <button type="button" class="quiet" onClick={() => setParams({ attach: agent().uri })}>
+            Continue this agent
+          </button>
+        </Show>
+        <Show when={agent().status === "running" && !isTeam()}>
           <button
             type="button"
             class={awaitsPermission(agent()) ? "" : "quiet"}
@@ -233,7 +235,9 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             {awaitsPermission(agent()) ? "Answer permission request" : "Control this agent"}
           </button>
         </Show>
-        <RequestsLink uri={agent().uri} />
+        <Show when={!isTeam()}>
+          <RequestsLink uri={agent().uri} />
+        </Show>
       </p>
       <For each={agent().warnings}>{(warning) => <p class="warning">{visible(warning)}</p>}</For>
       <div class="exchange">

@@ -7,7 +7,7 @@ import { type AgentRecord, STATUSES, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
-import { doctor, productOf, reading } from "../state/server.ts";
+import { doctor, isTeam, productOf, reading } from "../state/server.ts";
 import { useThreadList } from "../state/thread-list.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -72,7 +72,9 @@ function ThreadList() {
       <Switch>
         <Match when={list.error()}>{(error) => <Failure error={error()} onRetry={list.retry} />}</Match>
         <Match when={list.loaded() && rows().length === 0 && !isFiltered()}>
-          <NothingYet />
+          <Show when={!isTeam()} fallback={<p class="nothing">No machine has shipped a thread yet.</p>}>
+            <NothingYet />
+          </Show>
         </Match>
         <Match when={list.loaded() && rows().length === 0}>
           <div class="nothing">
@@ -139,6 +141,7 @@ function ThreadLine(props: { record: AgentRecord; selected: boolean; index: numb
           {oneLine(displayName(record()))}
         </span>
         <span class="meta">
+          <Show when={record().owner}>{(owner) => <span class="owner">{owner()}</span>}</Show>
           <span class="product">{productOf(record().provider)}</span>
           <Show when={record().project}>{(project) => <span>{oneLine(project(), 40)}</span>}</Show>
           <Show when={record().branch}>{(branch) => <span class="wide">{oneLine(branch(), 40)}</span>}</Show>

@@ -7,6 +7,7 @@ import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
+import { isTeam } from "../state/server.ts";
 import { useThread } from "../state/thread.ts";
 import { showToast } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
@@ -122,8 +123,8 @@ export default function Tree(props: { uri: string }) {
       else showTip(near, () => <AgentTip agent={agent} />);
     },
     w: () => why(current()?.uri ?? thread.root()),
-    a: () => attach(current()?.uri ?? thread.root()),
-    p: () => setParams({ control: current()?.uri ?? thread.root() }),
+    a: () => attach(isTeam() ? null : (current()?.uri ?? thread.root())),
+    p: () => setParams({ control: isTeam() ? null : (current()?.uri ?? thread.root()) }),
     m: () => {
       const near = rowElement()?.querySelector(".name");
       const row = current();
@@ -143,8 +144,8 @@ export default function Tree(props: { uri: string }) {
     return [
       { label: "Open", key: "Enter", run: () => go("agent", uri) },
       { label: "Evidence", key: "w", run: () => why(uri) },
-      { label: "Continue this agent …", key: "a", run: () => attach(uri) },
-      ...(agent.status !== "running"
+      ...(isTeam() ? [] : [{ label: "Continue this agent …", key: "a", run: () => attach(uri) }]),
+      ...(agent.status !== "running" || isTeam()
         ? []
         : [
             {
@@ -159,8 +160,8 @@ export default function Tree(props: { uri: string }) {
             { label: "Fold everything below", run: fold(true) },
             { label: "Unfold everything below", run: fold(false) },
           ]),
-      { label: "Change parent …", run: () => setRelinking(agent) },
-      ...(agent.link?.source === "manual"
+      ...(isTeam() ? [] : [{ label: "Change parent …", run: () => setRelinking(agent) }]),
+      ...(agent.link?.source === "manual" && !isTeam()
         ? [
             {
               label: "Remove manual link",

@@ -5,7 +5,19 @@ import { type Connection, earliest, type LiveHandlers, LiveStream } from "../dat
 import type { SpansChange } from "../data/span-set.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health, Trouble } from "../data/types.ts";
 
-export const api = new Api((url, init) => fetch(url, init));
+/** Whether this is a team server, and whether it waits for a token of this browser. */
+const [isTeam, setTeam] = createSignal(false);
+const [needsToken, setNeedsToken] = createSignal(false);
+
+export { isTeam, needsToken };
+
+async function request(url: string, init?: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  if (response.status === 401) setNeedsToken(true);
+  return response;
+}
+
+export const api = new Api(request);
 
 export interface LiveChanges {
   /** The newest record of each changed agent. */
@@ -99,7 +111,7 @@ function flushSoon(): void {
 
 const stream = new LiveStream({
   handlers,
-  fetch: (url, init) => fetch(url, init),
+  fetch: request,
   wait: (ms, signal) =>
     new Promise((resolve) => {
       setTimeout(resolve, ms);
@@ -142,6 +154,7 @@ const READING_MS = 500;
 async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
+  if (health !== null) setTeam(health.home === null);
   setReading(health?.reading ?? null);
   setTroubles(health?.troubles ?? []);
   if (reading() !== null) setTimeout(() => void watchReading(), READING_MS);
