@@ -125,6 +125,7 @@ describe("a viewer", () => {
     expect(cookie).not.toContain(token);
     const visit = (headers: Record<string, string>) => team.get("/api/threads", null, 0, { headers });
     expect((await visit({ Cookie: cookie })).status).toBe(200);
+    expect((await team.get("/api/doctor", null, 0, { headers: { Cookie: cookie } })).status).toBe(404);
     expect((await visit({ Cookie: cookie, Origin: "https://evil.example" })).status).toBe(401);
     expect(await team.store.tokens.revoke(id)).toBe("revoked");
     expect(await team.store.tokens.revoke(id)).toBe("already");

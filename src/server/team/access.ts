@@ -81,12 +81,11 @@ export function authorise(tokens: Tokens, onError: (error: unknown) => void): Mi
     if (rule?.scopes === "open") return next();
     const bearer = bearerOf(c);
     const cookie = getCookie(c, COOKIE);
+    const isReading = method === "GET" || method === "HEAD";
     const grant =
       bearer !== undefined
         ? await tokens.grantOf(bearer)
-        : cookie !== undefined &&
-            rule?.method === "GET" &&
-            !isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "")
+        : cookie !== undefined && isReading && !isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "")
           ? await tokens.grantOfSession(cookie)
           : null;
     if (grant === null)
