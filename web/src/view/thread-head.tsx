@@ -6,7 +6,7 @@ import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { route } from "../state/navigation.ts";
-import { productOf } from "../state/server.ts";
+import { isTeam, productOf } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
@@ -97,7 +97,9 @@ export function ThreadHead(props: { thread: Thread }) {
               Files
             </a>
             <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>
-            <a href={formatRoute({ page: "compare", params: { left: agent().uri } })}>Compare</a>
+            <Show when={!isTeam()}>
+              <a href={formatRoute({ page: "compare", params: { left: agent().uri } })}>Compare</a>
+            </Show>
           </nav>
         </div>
       )}
