@@ -329,6 +329,7 @@ export const Health = v.object({
   watching: v.boolean(),
   demo: v.boolean(),
   clients: count,
+  products: v.pipe(v.record(v.string(), v.string()), v.description("The names of products, by provider")),
   live: v.string(),
   troubles: v.pipe(
     v.array(v.object({ code: v.string(), message: v.string(), since: v.pipe(v.string(), v.isoTimestamp()) })),

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { PRODUCT_NAMES } from "../../app/query/product-names.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import type { CatalogHealth } from "../../core/ports/catalog.ts";
 import { GROUPS } from "../../core/views/stats.ts";
@@ -50,6 +51,6 @@ export function overviewRoutes(catalogOf: CatalogOf, ownHealth: ServerHealth): H
     )
     .get("/health", describeResponse("State of the server and its reading progress", Health), async (c) => {
       const health: CatalogHealth = await catalogOf(c).health();
-      return c.json({ status: "ok", ...ownHealth(), ...health });
+      return c.json({ status: "ok", ...ownHealth(), products: PRODUCT_NAMES, ...health });
     });
 }

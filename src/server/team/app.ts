@@ -50,9 +50,12 @@ export function teamApp(context: TeamContext) {
   const app = new Hono<TeamEnv>();
   const failed = (message: string) => log("error", { message });
   app.onError((error, c) => {
-    if (asFailure(error)?.code === "unavailable")
-      metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
-    return errorResponse(c, error, failed);
+    const failure = asFailure(error);
+    if (failure?.code !== "unavailable") return errorResponse(c, error, failed);
+    metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
+    // The reason names the database, which is not for everybody.
+    failed(failure.message);
+    return refusal(c, "unavailable", "the database cannot be used at the moment", "try again; the log has the reason");
   });
   app.notFound((c) =>
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),

@@ -55,6 +55,8 @@ export interface Health {
   readonly reading: Reading | null;
   readonly watching: boolean;
   readonly demo: boolean;
+  /** The names of products, by provider. */
+  readonly products: Readonly<Record<string, string>>;
   /** What the server cannot do at the moment. */
   readonly troubles: readonly Trouble[];
 }

@@ -154,7 +154,10 @@ const READING_MS = 500;
 async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
-  if (health !== null) setTeam(health.home === null);
+  if (health !== null) {
+    setTeam(health.home === null);
+    setProducts(health.products);
+  }
   setReading(health?.reading ?? null);
   setTroubles(health?.troubles ?? []);
   if (reading() !== null) setTimeout(() => void watchReading(), READING_MS);
@@ -182,11 +185,12 @@ const [doctor, setDoctor] = createSignal<Doctor | null>(null);
 
 export { doctor };
 
-/** The report of `retinue doctor`. Loaded once at the start, for the names of products. */
+/** The report of `retinue doctor`, loaded once at the start. */
 export async function loadDoctor(): Promise<void> {
   setDoctor(await api.doctor());
 }
 
+const [products, setProducts] = createSignal<Health["products"]>({});
+
 /** The product's name, if known. */
-export const productOf = (provider: string) =>
-  doctor()?.roots.find((root) => root.provider === provider)?.product ?? provider;
+export const productOf = (provider: string) => products()[provider] ?? provider;
