@@ -24,6 +24,7 @@ const NEXT: Readonly<Record<FaultKind, string>> = {
   busy: "another process is using it; try again in a moment",
   unwritable: "free disk space or make it writable, then try again",
   damaged: "it will be repaired or rebuilt; try again",
+  outdated: "it changed while it was read; try again",
   unreachable:
     "check that the database runs and its address is right; requests are answered again as soon as it is back",
 };

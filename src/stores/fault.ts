@@ -3,9 +3,10 @@
  * `busy`: another process holds the lock, or a resource is temporarily exhausted; retry.
  * `unwritable`: disk full, read-only, or not permitted; continue without the file until that changes.
  * `damaged`: the content is corrupt; move the file aside.
+ * `outdated`: another process changed the database between two reads; read again.
  * `unreachable`: the database server does not respond; retry.
  */
-export type FaultKind = "busy" | "unwritable" | "damaged" | "unreachable";
+export type FaultKind = "busy" | "unwritable" | "damaged" | "outdated" | "unreachable";
 
 /** An error of a store that is not a bug. */
 export class StoreFault extends Error {

@@ -301,7 +301,7 @@ const setAside = (name: string) =>
 
 /** Overwrites a column with junk that SQLite does not detect, like a failing disk. */
 function spoil(file: string, sql: string): void {
-  const db = new DatabaseSync(join(data, file));
+  const db = new DatabaseSync(join(data, file), { timeout: 60_000 });
   db.exec(sql);
   db.close();
 }

@@ -119,10 +119,9 @@ export class Index {
       return false;
     this.#close();
     this.#replaced += 1;
-    if (error.kind === "damaged") {
-      this.#setAside(error, this.#identity);
-      await this.#open();
-    } else await this.#useMemory(error);
+    if (error.kind === "damaged") this.#setAside(error, this.#identity);
+    if (error.kind === "damaged" || error.kind === "outdated") await this.#open();
+    else await this.#useMemory(error);
     return true;
   }
 

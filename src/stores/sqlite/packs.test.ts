@@ -42,3 +42,11 @@ it("a pack is deleted when it is empty", () => {
   expect(count(db)).toBe(0);
   expect(() => packs.value(Buffer.from(`@${pack}:0:1`))).toThrow();
 });
+
+it("a missing pack is damage only if a row still refers to it; otherwise another process replaced it meanwhile", () => {
+  const { db, packs } = open();
+  const value = () => packs.value(Buffer.from("@7:0:1"));
+  expect(value).toThrow(expect.objectContaining({ kind: "outdated" }));
+  db.exec("INSERT INTO root VALUES (7)");
+  expect(value).toThrow(expect.objectContaining({ kind: "damaged" }));
+});

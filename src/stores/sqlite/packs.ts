@@ -65,16 +65,23 @@ export class Packs {
   #text(id: number): Buffer {
     if (this.#last?.id === id) return this.#last.text;
     const texts = this.#sql("SELECT texts FROM pack WHERE id = ?").get(id)?.texts;
-    if (texts === undefined) throw new StoreFault("damaged", new Error("a pack is missing"));
+    if (texts === undefined)
+      throw this.#isUsed(id)
+        ? new StoreFault("damaged", new Error("a pack is missing"))
+        : new StoreFault("outdated", new Error("another process replaced what was being read"));
     this.#last = { id, text: unpackBytes(texts as Uint8Array) };
     return this.#last.text;
   }
 
   /** Deletes those of these packs that nothing refers to. */
   sweep(packs: Iterable<number>): void {
-    for (const id of packs)
-      this.#sql(
-        "DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1) AND NOT EXISTS (SELECT 1 FROM root WHERE pack = ?1)",
-      ).run(id);
+    for (const id of packs) if (!this.#isUsed(id)) this.#sql("DELETE FROM pack WHERE id = ?").run(id);
+  }
+
+  #isUsed(id: number): boolean {
+    return (
+      this.#sql("SELECT 1 FROM chunk WHERE pack = ?1 UNION ALL SELECT 1 FROM root WHERE pack = ?1 LIMIT 1").get(id) !==
+      undefined
+    );
   }
 }
