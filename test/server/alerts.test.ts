@@ -153,8 +153,10 @@ it("the server reports an agent that is silent, on the desktop and to the webhoo
     join(data, `recordings/claude/hooks/${session}.jsonl`),
     `${JSON.stringify({ at: Date.now(), raw: payload })}\n`,
   );
-  await until(() => messages.length > 0 && (process.platform !== "linux" || existsSync(shown)));
+  // The shell creates the file before it writes to it.
+  const noticed = () => (existsSync(shown) ? readFileSync(shown, "utf8") : "");
+  await until(() => messages.length > 0 && (process.platform !== "linux" || noticed() !== ""));
   expect(messages[0]).toMatchObject({ kind: "silent", uri: `claude://${session}`, schema: "retinue/alert@1" });
   expect(messages[0]?.text).toMatch(/^retinue: claude thread “Begin\.” has written nothing for /);
-  if (process.platform === "linux") expect(readFileSync(shown, "utf8")).toContain("has written nothing for");
+  if (process.platform === "linux") expect(noticed()).toContain("has written nothing for");
 });
