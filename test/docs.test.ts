@@ -1,5 +1,5 @@
 /** Pages that repeat facts of the code: `UPDATE=1 npx vitest run test/docs.test.ts` rewrites them. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readSettings } from "../src/app/settings/settings.ts";
@@ -45,6 +45,24 @@ describe("docs/settings.md", () => {
   });
 });
 
+describe("links", () => {
+  const inDocs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" });
+  const pages = [...readdirSync(ROOT), ...inDocs.map((name) => join("docs", name))].filter((name) =>
+    name.endsWith(".md"),
+  );
+
+  it("lead to a file", () => {
+    const broken = pages.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), "utf8").matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)]
+        .map(([, target = ""]) => target)
+        .filter((target) => !existsSync(join(ROOT, page, "..", target)))
+        .map((target) => `${page}: ${target}`),
+    );
+    expect(broken).toEqual([]);
+    expect(pages.length).toBeGreaterThan(50);
+  });
+});
+
 describe("SECURITY.md", () => {
   const rows = readFileSync(join(ROOT, "SECURITY.md"), "utf8")
     .split("\n")
@@ -70,12 +88,16 @@ describe("the products in", () => {
 
   it.each([
     [
-      "README.md",
+      "docs/products.md",
       "product-table",
       table(
         ["product", "versions", "format"],
         ["---", "---", "---"],
-        ...byName.map(({ product, versions, docs }) => [product, versions ?? "", `[${docs}](${docs})`]),
+        ...byName.map(({ product, versions, docs }) => [
+          product,
+          versions ?? "",
+          `[${docs.replace("docs/", "")}](${docs.replace("docs/", "")})`,
+        ]),
       ),
     ],
     ["README.md", "product-names", `${named.slice(0, -1).join(", ")} and ${named.at(-1)}`],
