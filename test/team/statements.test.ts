@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
 import { INGEST } from "../../src/stores/postgres/ingest-statements.ts";
 import { createPartitions, migrate } from "../../src/stores/postgres/migrate.ts";
+import { OVERVIEW } from "../../src/stores/postgres/overview-statements.ts";
 import { READER } from "../../src/stores/postgres/reader-statements.ts";
 import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { TOKENS } from "../../src/stores/postgres/token-statements.ts";
@@ -33,7 +34,7 @@ function crossings(statement: string): string[] {
 }
 
 describe("every statement", () => {
-  const all = Object.entries({ ...INGEST, ...READER });
+  const all = Object.entries({ ...INGEST, ...READER, ...OVERVIEW });
 
   it.each(all.filter(([name]) => name !== "seqs"))("about shipped data is about one owner: %s", (_, statement) => {
     expect(tablesIn(statement).length).toBeGreaterThan(0);
@@ -132,8 +133,13 @@ describe("the schema", () => {
     ["spent", [OWNER, "2026-06-20"]],
     ["changedAgents", [OWNER, 1, 9, 5_001]],
     ["changedEvents", [OWNER, 1, 9, 5_001]],
+    ["running", [OWNER, 200]],
+    ["costs", [OWNER, "2026-06-20"]],
+    ["month", [OWNER, "2026-06-01"]],
+    ["failed", [OWNER, "2026-06-01T00:00:00Z", 1_000]],
+    ["machines", [OWNER]],
   ] as const)("has an index for %s", async (name, parameters) => {
-    const rows = await database.all<Record<string, string>>(`explain ${READER[name]}`, parameters);
+    const rows = await database.all<Record<string, string>>(`explain ${{ ...READER, ...OVERVIEW }[name]}`, parameters);
     const plan = rows.map((row) => Object.values(row)[0]).join("\n");
     expect(plan).toMatch(/Index|Bitmap/);
     expect(plan.match(/Seq Scan on \w+/g) ?? []).toEqual([]);
@@ -148,12 +154,15 @@ async function fill(database: Database): Promise<void> {
   await createPartitions(database, BUCKETS.slice(1));
   const statements = [
     `insert into retinue.owners (owner, seq) select 'o' || o, 9 from generate_series(1, 8) o`,
+    `insert into retinue.machines (owner, machine, version, shipped_at)
+     select 'o' || o, 'm' || m, '1', now() from generate_series(1, 400) o, generate_series(1, 10) m`,
     `insert into retinue.threads (owner, thread, seq, present, active_at, provider, project, status)
      select 'o' || o, 'claude://t' || t, 0, true, timestamptz '2026-06-01' + t * interval '1 minute', 'claude', 'p' || t % 5, 'completed'
      from generate_series(1, 8) o, generate_series(1, 100) t`,
-    `insert into retinue.agents (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, status, record)
+    `insert into retinue.agents (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, status, refused, active_at, record)
      select 'o' || o, 'claude://t' || t, 'claude://t' || t || case when a = 0 then '' else '/a' || a end, null, a, 1, 0, true, 'claude',
-       't' || t, case when a = 0 then null else 'a' || a end, 'completed', repeat('x', 500)
+       't' || t, case when a = 0 then null else 'a' || a end, case when t = 50 then 'running' when t % 20 = 1 then 'errored' else 'completed' end, 0,
+       timestamptz '2026-06-01' + t * interval '1 minute', repeat('x', 500)
      from generate_series(1, 8) o, generate_series(1, 100) t, generate_series(0, 2) a`,
     `insert into retinue.logs (owner, thread, agent, length, cuts, cut_seq)
      select a.owner, a.thread, a.uri, 10, '[]', 0 from retinue.agents a`,
@@ -165,8 +174,8 @@ async function fill(database: Database): Promise<void> {
      select a.owner, a.thread, a.uri, 'spans', 0, 1, 0, '[]' from retinue.agents a`,
     `insert into retinue.details (owner, thread, agent, what, revision, value)
      select a.owner, a.thread, a.uri, w, 1, '{}' from retinue.agents a, unnest(array['why', 'messages']) w`,
-    `insert into retinue.spent (owner, thread, agent, n, revision, day, row)
-     select a.owner, a.thread, a.uri, n, 1, date '2026-01-01' + (row_number() over ())::integer % 180, '{}' from retinue.agents a, generate_series(0, 2) n`,
+    `insert into retinue.spent (owner, thread, agent, n, revision, day, tokens, calls, row)
+     select a.owner, a.thread, a.uri, n, 1, date '2026-01-01' + (row_number() over ())::integer % 180, 1, 1, '{}' from retinue.agents a, generate_series(0, 2) n`,
     `analyze`,
   ];
   for (const statement of statements) await database.all(statement);

@@ -1,5 +1,7 @@
+import type { Budgets } from "../../stores/postgres/budgets.ts";
 import type { Ingest } from "../../stores/postgres/ingest.ts";
 import type { Migrated } from "../../stores/postgres/migrate.ts";
+import type { Overview } from "../../stores/postgres/overview.ts";
 import type { Reader } from "../../stores/postgres/reader.ts";
 import type { Tokens } from "../../stores/postgres/tokens.ts";
 import { asFailure, Failure } from "../failure.ts";
@@ -10,6 +12,8 @@ export { type Grant, type ListedToken, NAME, type Tokens } from "../../stores/po
 /** The database of a team. */
 export interface TeamStore {
   readonly reader: Reader;
+  readonly overview: Overview;
+  readonly budgets: Budgets;
   readonly tokens: Tokens;
   readonly ingest: Ingest;
   readonly migrated: Migrated;
@@ -27,20 +31,32 @@ export async function openTeamStore(url: string, connections?: number): Promise<
       "write postgres://user@host/database",
     ]);
   // Loaded on demand: only team servers need them.
-  const [{ openDatabase }, { migrate, NewerSchema }, { CHANNEL }, { ingester }, { Reader }, { Tokens }] =
-    await Promise.all([
-      import("../../stores/postgres/database.ts"),
-      import("../../stores/postgres/migrate.ts"),
-      import("../../stores/postgres/ingest-statements.ts"),
-      import("../../stores/postgres/ingest.ts"),
-      import("../../stores/postgres/reader.ts"),
-      import("../../stores/postgres/tokens.ts"),
-    ]);
+  const [
+    { Budgets },
+    { openDatabase },
+    { migrate, NewerSchema },
+    { CHANNEL },
+    { ingester },
+    { Overview },
+    { Reader },
+    { Tokens },
+  ] = await Promise.all([
+    import("../../stores/postgres/budgets.ts"),
+    import("../../stores/postgres/database.ts"),
+    import("../../stores/postgres/migrate.ts"),
+    import("../../stores/postgres/ingest-statements.ts"),
+    import("../../stores/postgres/ingest.ts"),
+    import("../../stores/postgres/overview.ts"),
+    import("../../stores/postgres/reader.ts"),
+    import("../../stores/postgres/tokens.ts"),
+  ]);
   const database = await openDatabase(url, connections === undefined ? {} : { connections });
   try {
     const migrated = await migrate(database);
     return {
       reader: new Reader(database),
+      overview: new Overview(database),
+      budgets: new Budgets(database),
       tokens: new Tokens(database),
       ingest: ingester(database),
       migrated,

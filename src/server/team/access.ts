@@ -39,6 +39,10 @@ export const RULES: readonly Rule[] = [
   { method: "GET", path: "/api/search", scopes: READERS, audit: "search" },
   { method: "GET", path: "/api/stats", scopes: READERS },
   { method: "GET", path: "/api/stats/threads", scopes: READERS },
+  { method: "GET", path: "/api/team/now", scopes: READERS },
+  { method: "GET", path: "/api/team/costs", scopes: READERS },
+  { method: "GET", path: "/api/team/failures", scopes: READERS },
+  { method: "GET", path: "/api/team/people", scopes: READERS },
   { method: "GET", path: "/api/team/audit", scopes: ["admin"] },
   { method: "GET", path: "/metrics", scopes: ["admin"] },
 ];
@@ -51,6 +55,8 @@ export interface Viewer {
   readonly grant: Grant;
   /** Owners that it may read, narrowed to the requested one. */
   readonly owners: readonly string[];
+  /** Whether one was requested. */
+  readonly isNarrowed: boolean;
 }
 
 export interface TeamEnv {
@@ -107,7 +113,8 @@ export function authorise(tokens: Tokens, onError: (error: unknown) => void): Mi
       );
     const readable = await tokens.readable(grant);
     const { owner } = c.env;
-    c.set("viewer", { grant, owners: owner === undefined ? readable : readable.filter((one) => one === owner) });
+    const isNarrowed = owner !== undefined;
+    c.set("viewer", { grant, owners: isNarrowed ? readable.filter((one) => one === owner) : readable, isNarrowed });
     if (rule.audit !== undefined)
       tokens
         .audit({

@@ -14,11 +14,12 @@ import { safeHeaders } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
-import { text, wholeNumber } from "../schemas.ts";
 import { authorise, COOKIE, type TeamEnv, viewerOf } from "./access.ts";
 import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
 import { Metrics } from "./metrics.ts";
+import { teamPages } from "./pages.ts";
+import { Receipt, Session } from "./schemas.ts";
 import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
 import { Turns } from "./turns.ts";
 
@@ -34,12 +35,6 @@ export interface TeamContext {
 }
 
 const SESSION_SECONDS = 30 * 86_400;
-const Session = v.object({ owner: v.string(), scope: v.string(), owners: v.array(v.string()) });
-const Audit = v.object({
-  items: v.array(v.object({ at: v.string(), token: text, owner: text, action: v.string(), subject: text })),
-  next: v.null(),
-});
-const Receipt = v.object({ accepted: v.number(), ignored: v.number() });
 
 /** All routes of a team server. */
 export function teamApp(context: TeamContext) {
@@ -166,12 +161,7 @@ export function teamApp(context: TeamContext) {
     return c.json({});
   });
 
-  app.get(
-    "/api/team/audit",
-    describeResponse("Who looked at what and who changed what, the newest first", Audit, ["usage"]),
-    checked("query", v.strictObject({ limit: v.optional(wholeNumber(1, 1_000), "200") })),
-    async (c) => c.json({ items: await tokens.audited(c.req.valid("query").limit), next: null }),
-  );
+  app.route("/api/team", teamPages(store));
   app.get("/metrics", (c) =>
     c.text(
       metrics.text([

@@ -94,10 +94,11 @@ const DOCUMENTS = {
   }),
 } as const;
 
+const name = v.pipe(v.string(), v.minLength(1), v.maxLength(100), v.regex(/^[^\0]+$/));
 const Head = v.object({
   schema: v.literal("retinue/shipment@1"),
-  machine: v.pipe(v.string(), v.minLength(1), v.maxLength(100)),
-  version: v.pipe(v.string(), v.minLength(1), v.maxLength(100)),
+  machine: name,
+  version: name,
 });
 
 export interface ParsedShipment {

@@ -19,25 +19,25 @@ export const INGEST = {
     on conflict (owner, thread, agent) do update set length = excluded.length, cuts = excluded.cuts, cut_seq = excluded.cut_seq`,
 
   agents: `insert into retinue.agents as a
-      (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, type, project, cwd, status, started_at, active_at, record)
-    select $1, d.thread, d.uri, d.parent, d.place, d.revision, $2, d.record <> '', d.provider, d.session_id, d.agent_id, d.type, d.project, d.cwd, d.status, d.started_at, d.active_at, d.record
-    from unnest($3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::text[])
-      as d (thread, uri, parent, place, revision, provider, session_id, agent_id, type, project, cwd, status, started_at, active_at, record)
+      (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, type, project, cwd, status, refused, started_at, active_at, record)
+    select $1, d.thread, d.uri, d.parent, d.place, d.revision, $2, d.record <> '', d.provider, d.session_id, d.agent_id, d.type, d.project, d.cwd, d.status, d.refused, d.started_at, d.active_at, d.record
+    from unnest($3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::integer[], $16::timestamptz[], $17::timestamptz[], $18::text[])
+      as d (thread, uri, parent, place, revision, provider, session_id, agent_id, type, project, cwd, status, refused, started_at, active_at, record)
     on conflict (owner, thread, uri) do update set
       parent = excluded.parent, place = excluded.place, revision = excluded.revision, seq = excluded.seq, present = excluded.present,
       provider = excluded.provider, session_id = excluded.session_id, agent_id = excluded.agent_id, type = excluded.type,
-      project = excluded.project, cwd = excluded.cwd, status = excluded.status, started_at = excluded.started_at,
-      active_at = excluded.active_at, record = excluded.record
+      project = excluded.project, cwd = excluded.cwd, status = excluded.status, refused = excluded.refused,
+      started_at = excluded.started_at, active_at = excluded.active_at, record = excluded.record
     where a.revision < excluded.revision
     returning thread, uri`,
   /** Sums up the threads whose agents changed. */
-  threads: `insert into retinue.threads as t (owner, thread, seq, present, active_at, provider, project, cwd, status)
-    select $1, d.thread, $2, r.uri is not null,
+  threads: `insert into retinue.threads as t (owner, thread, seq, machine, present, active_at, provider, project, cwd, status)
+    select $1, d.thread, $2, $4, r.uri is not null,
       coalesce((select max(a.active_at) from retinue.agents a where a.owner = $1 and a.thread = d.thread and a.present), 'epoch'),
       r.provider, r.project, r.cwd, r.status
     from unnest($3::text[]) as d (thread)
     left join retinue.agents r on r.owner = $1 and r.thread = d.thread and r.uri = d.thread and r.present
-    on conflict (owner, thread) do update set seq = excluded.seq, present = excluded.present, active_at = excluded.active_at,
+    on conflict (owner, thread) do update set seq = excluded.seq, machine = excluded.machine, present = excluded.present, active_at = excluded.active_at,
       provider = excluded.provider, project = excluded.project, cwd = excluded.cwd, status = excluded.status`,
 
   /** Tombstones: an agent of a removed thread comes back with a revision that is not lower. */
@@ -85,10 +85,10 @@ export const INGEST = {
     returning thread, agent, what`,
   removeSpent: `delete from retinue.spent s using unnest($2::text[], $3::text[]) as d (thread, agent)
     where s.owner = $1 and s.thread = d.thread and s.agent = d.agent`,
-  spent: `insert into retinue.spent (owner, thread, agent, n, revision, day, model, type, project, cost_usd, row)
-    select $1, d.thread, d.agent, d.n, d.revision, d.day, d.model, d.type, d.project, d.cost_usd, d.row
-    from unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::date[], $7::text[], $8::text[], $9::text[], $10::float8[], $11::text[])
-      as d (thread, agent, n, revision, day, model, type, project, cost_usd, row)`,
+  spent: `insert into retinue.spent (owner, thread, agent, n, revision, day, model, type, project, cost_usd, tokens, calls, row)
+    select $1, d.thread, d.agent, d.n, d.revision, d.day, d.model, d.type, d.project, d.cost_usd, d.tokens, d.calls, d.row
+    from unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::date[], $7::text[], $8::text[], $9::text[], $10::float8[], $11::bigint[], $12::bigint[], $13::text[])
+      as d (thread, agent, n, revision, day, model, type, project, cost_usd, tokens, calls, row)`,
 } as const;
 
 /** Tells all servers that an owner has a new shipment. */

@@ -1,3 +1,4 @@
+import { totalTokens } from "../../core/facts/usage.ts";
 import type {
   AgentDocument,
   DetailDocument,
@@ -93,7 +94,7 @@ class Shipment {
     await this.#lists(documents.filter((one): one is ListDocument => one.is === "spans" || one.is === "calls"));
     await this.#details(documents.filter((one) => one.is === "detail"));
     await this.#saveLogs();
-    if (this.#touched.size > 0) await this.#all(INGEST.threads, this.#seq, [...this.#touched]);
+    if (this.#touched.size > 0) await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
     await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
     return { accepted: this.#accepted, ignored: documents.length - this.#accepted };
   }
@@ -170,6 +171,7 @@ class Shipment {
         column(({ project }) => plain(project), null),
         column(({ cwd }) => plain(cwd), null),
         column(({ status }) => status, ""),
+        column(({ counts }) => counts.refused, 0),
         column(({ startedAt }) => believable(startedAt), null),
         column(({ lastActivityAt }) => believable(lastActivityAt), null),
         column((record) => JSON.stringify(record), ""),
@@ -323,6 +325,8 @@ class Shipment {
         column(({ type }) => plain(type)),
         column(({ project }) => plain(project)),
         column(({ usage }) => usage.costUsd),
+        column(({ usage }) => totalTokens(usage)),
+        column(({ usage }) => usage.calls),
         column((row) => JSON.stringify(row)),
       );
     }

@@ -55,7 +55,7 @@ export const READER = {
     where l.owner = $1 and l.thread = $2 and l.agent = any($3::text[]) and l.what = $4 order by l.agent, l.at`,
 
   /** A very common word is looked up in part of its texts only. */
-  search: `select f.event from (
+  search: `select f.event, f.size, f.at from (
       select e.event, e.at, length(e.words) as size from retinue.events e
       where e.owner = $1 and e.words @@ $2::tsquery limit 5000) f
     order by f.size, f.at desc nulls last limit $3`,

@@ -4,7 +4,8 @@ import type { AgentRecord } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { SharedAgent } from "../../core/views/shared-tree.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import type { Parameter, Queries } from "./database.ts";
+import type { Queries } from "./database.ts";
+import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
 import { searchFor } from "./values.ts";
 
@@ -71,7 +72,8 @@ export class Reader {
   ): Promise<ThreadRow[]> {
     const { since, provider = null, project = null, status, running, cwd, limit } = query;
     if (running === true && status !== undefined && status !== "running") return [];
-    const rows = await this.#each<{ thread: string; active_at: Date; record: string }>(
+    const rows = await eachOwner<{ thread: string; active_at: Date; record: string }>(
+      this.#queries,
       owners,
       READER.threads,
       (owner) => [
@@ -103,7 +105,7 @@ export class Reader {
     uris: readonly string[],
   ): Promise<readonly (AgentRecord & { readonly owner: string })[]> {
     if (uris.length === 0) return [];
-    const rows = await this.#each<{ record: string }>(owners, READER.threadRecords, () => [[...uris]]);
+    const rows = await eachOwner<{ record: string }>(this.#queries, owners, READER.threadRecords, () => [[...uris]]);
     return rows.map(({ owner, row }) => ({ ...parsed<AgentRecord>(row.record), owner }));
   }
 
@@ -116,13 +118,13 @@ export class Reader {
   }
 
   async #named(owners: readonly string[], statement: string, name: string): Promise<NamedAgent[]> {
-    const rows = await this.#each<{
+    const rows = await eachOwner<{
       thread: string;
       uri: string;
       provider: string;
       session_id: string;
       agent_id: string | null;
-    }>(owners, statement, () => [name]);
+    }>(this.#queries, owners, statement, () => [name]);
     return rows.map(({ owner, row: { thread, uri, provider, session_id, agent_id } }) => ({
       owner,
       thread,
@@ -246,23 +248,28 @@ export class Reader {
     return Map.groupBy(parts, ({ agent }) => agent);
   }
 
-  /** The best matches of each owner. */
+  /** The best matches of all owners: short texts first, then the newest. */
   async search(
     owners: readonly string[],
     words: readonly string[],
     limit: number,
   ): Promise<readonly { readonly owner: string; readonly event: AgentEvent }[]> {
     if (searchFor("", words) === null) return [];
-    const rows = await this.#each<{ event: string }>(owners, READER.search, (owner) => [
-      searchFor(owner, words),
-      limit,
-    ]);
-    return rows.map(({ owner, row }) => ({ owner, event: parsed<AgentEvent>(row.event) }));
+    const rows = await eachOwner<{ event: string; size: number; at: Date | null }>(
+      this.#queries,
+      owners,
+      READER.search,
+      (owner) => [searchFor(owner, words), limit],
+    );
+    const best = rows.sort(
+      (a, b) => a.row.size - b.row.size || (b.row.at?.getTime() ?? 0) - (a.row.at?.getTime() ?? 0),
+    );
+    return best.slice(0, limit).map(({ owner, row }) => ({ owner, event: parsed<AgentEvent>(row.event) }));
   }
 
   /** Usage from this day (UTC) on. */
   async spent(owners: readonly string[], since: string | null): Promise<SpentRow[]> {
-    const rows = await this.#each<{ row: string }>(owners, READER.spent, () => [since]);
+    const rows = await eachOwner<{ row: string }>(this.#queries, owners, READER.spent, () => [since]);
     return rows.map(({ row }) => parsed<SpentRow>(row.row));
   }
 
@@ -292,21 +299,6 @@ export class Reader {
       cuts,
       parents: new Map(parents.map(({ uri, parent }) => [uri, parent])),
     };
-  }
-
-  /** The same statement for each owner; the client sends them without waiting for each other. */
-  async #each<Row extends object>(
-    owners: readonly string[],
-    statement: string,
-    parametersOf: (owner: string) => readonly Parameter[],
-  ): Promise<{ readonly owner: string; readonly row: Row }[]> {
-    const found = await Promise.all(
-      owners.map(async (owner) => {
-        const rows = await this.#queries.all<Row>(statement, [owner, ...parametersOf(owner)]);
-        return rows.map((row) => ({ owner, row }));
-      }),
-    );
-    return found.flat();
   }
 }
 

@@ -24,7 +24,7 @@ export const OWNED_TABLES = [
   "spent",
 ] as const;
 /** Small tables that every node of a cluster needs. */
-export const SHARED_TABLES = ["tokens", "sessions", "shares", "audit"] as const;
+export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "audit"] as const;
 
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -55,6 +55,8 @@ create table retinue.threads (
   present boolean not null default false,
   -- The last activity in its tree; 1970-01-01 if it is unknown.
   active_at timestamptz not null default 'epoch',
+  -- That sent it last.
+  machine text,
   provider text,
   project text,
   cwd text,
@@ -80,6 +82,8 @@ create table retinue.agents (
   project text,
   cwd text,
   status text not null,
+  -- Its spawn calls that were refused.
+  refused integer not null,
   started_at timestamptz,
   active_at timestamptz,
   record text not null,
@@ -90,7 +94,7 @@ create index agents_seq on retinue.agents (owner, seq);
 create index agents_session on retinue.agents (owner, lower(session_id) text_pattern_ops);
 create index agents_own_id on retinue.agents (owner, lower(agent_id) text_pattern_ops);
 create index agents_running on retinue.agents (owner, active_at desc) where present and status = 'running';
-create index agents_errored on retinue.agents (owner, active_at desc) where present and status = 'errored';
+create index agents_failed on retinue.agents (owner, active_at desc) where present and (status in ('errored', 'shutdown') or refused > 0);
 create table retinue.logs (
   owner text not null,
   thread text not null,
@@ -159,7 +163,10 @@ create table retinue.spent (
   model text,
   type text,
   project text,
+  -- Null if a price is not known.
   cost_usd double precision,
+  tokens bigint not null,
+  calls bigint not null,
   row text not null,
   primary key (owner, thread, agent, n)
 );
@@ -187,6 +194,14 @@ create table retinue.shares (
   team text not null,
   owner text not null,
   primary key (team, owner)
+);
+-- What a person, a team or a project may spend in a month.
+create table retinue.budgets (
+  of text not null check (of in ('owner', 'team', 'project')),
+  name text not null,
+  usd double precision not null check (usd > 0),
+  set_at timestamptz not null default now(),
+  primary key (of, name)
 );
 create table retinue.audit (
   id bigint generated always as identity primary key,

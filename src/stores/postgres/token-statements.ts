@@ -1,4 +1,4 @@
-/** Statements about tokens, sessions of browsers, teams and the audit log. These tables are not divided by owner. */
+/** Statements about tokens, sessions of browsers, teams, budgets and the audit log. These tables are not divided by owner. */
 export const TOKENS = {
   create: `insert into retinue.tokens (id, hash, owner, scope, teams, expires_at) values ($1, $2, $3, $4, $5::text[], $6::timestamptz)`,
   share: `insert into retinue.shares (team, owner) select unnest($2::text[]), $1 on conflict do nothing`,
@@ -14,6 +14,14 @@ export const TOKENS = {
   forgetSessions: `delete from retinue.sessions where expires_at < now()`,
   sharedWith: `select distinct s.owner from retinue.shares s where s.team = any($1::text[]) order by 1`,
   everyOwner: `select distinct s.owner from retinue.tokens s where s.scope = 'ship' order by 1`,
+  /** The teams of these owners. */
+  teamsOf: `select s.team, s.owner from retinue.shares s where s.owner = any($1::text[]) order by 1, 2`,
+  setBudget: `insert into retinue.budgets (of, name, usd) values ($1, $2, $3)
+    on conflict (of, name) do update set usd = excluded.usd, set_at = now()`,
+  removeBudget: `delete from retinue.budgets where of = $1 and name = $2 returning name`,
+  budgets: `select b.of, b.name, b.usd from retinue.budgets b order by 1, 2`,
+  /** A change by somebody with access to the database. */
+  auditChange: `insert into retinue.audit (owner, action, subject) values ('database:' || session_user, $1, $2)`,
   audit: `insert into retinue.audit (token, owner, action, subject) values ($1, $2, $3, $4)`,
   audited: `select a.at, a.token, a.owner, a.action, a.subject from retinue.audit a order by a.id desc limit $1`,
 } as const;

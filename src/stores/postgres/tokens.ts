@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Scope } from "../../core/ports/team.ts";
-import type { Database, Queries } from "./database.ts";
+import type { Database } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
 export interface Grant {
@@ -56,7 +56,7 @@ export class Tokens {
     return this.#database.transaction(async (queries) => {
       await queries.all(TOKENS.create, [id, digest(token), owner, scope, [...teams], expiresAt]);
       if (scope === "ship") await queries.all(TOKENS.share, [owner, [...teams]]);
-      await audit(queries, { token: null, owner, action: "token-created", subject: `${id} ${scope}` });
+      await queries.all(TOKENS.auditChange, ["token-created", `${id} ${scope} ${owner}`]);
       return { id, token };
     });
   }
@@ -77,7 +77,7 @@ export class Tokens {
   revoke(id: string): Promise<"revoked" | "already" | "unknown"> {
     return this.#database.transaction(async (queries) => {
       if ((await queries.all(TOKENS.revoke, [id])).length > 0) {
-        await audit(queries, { token: null, owner: null, action: "token-revoked", subject: id });
+        await queries.all(TOKENS.auditChange, ["token-revoked", id]);
         return "revoked";
       }
       return (await queries.all(TOKENS.exists, [id])).length > 0 ? "already" : "unknown";
@@ -110,13 +110,23 @@ export class Tokens {
     if (scope === "ship") return [];
     const rows =
       scope === "admin"
-        ? await this.#database.all<{ owner: string }>(TOKENS.everyOwner)
-        : await this.#database.all<{ owner: string }>(TOKENS.sharedWith, [[...teams]]);
-    return [...new Set([owner, ...rows.map((row) => row.owner)])].sort();
+        ? [...(await this.shippers())]
+        : (await this.#database.all<{ owner: string }>(TOKENS.sharedWith, [[...teams]])).map((row) => row.owner);
+    return [...new Set([owner, ...rows])].sort();
   }
 
-  audit(entry: Omit<AuditEntry, "at">): Promise<void> {
-    return audit(this.#database, entry);
+  /** Owners who have a token for shipping, or had one. */
+  async shippers(): Promise<Set<string>> {
+    return new Set((await this.#database.all<{ owner: string }>(TOKENS.everyOwner)).map(({ owner }) => owner));
+  }
+
+  /** The teams with which these owners share their threads. */
+  teamsOf(owners: readonly string[]): Promise<{ readonly team: string; readonly owner: string }[]> {
+    return this.#database.all(TOKENS.teamsOf, [[...owners]]);
+  }
+
+  async audit({ token, owner, action, subject }: Omit<AuditEntry, "at">): Promise<void> {
+    await this.#database.all(TOKENS.audit, [token, owner, action, subject]);
   }
 
   /** The newest entries first. */
@@ -124,8 +134,4 @@ export class Tokens {
     const rows = await this.#database.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
     return rows.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() }));
   }
-}
-
-async function audit(queries: Queries, { token, owner, action, subject }: Omit<AuditEntry, "at">): Promise<void> {
-  await queries.all(TOKENS.audit, [token, owner, action, subject]);
 }

@@ -1,0 +1,33 @@
+import type { Budget } from "../../core/views/budget.ts";
+import type { Database } from "./database.ts";
+import { TOKENS } from "./token-statements.ts";
+
+/** Budgets of people, teams and projects. Changes are in the audit log. */
+export class Budgets {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  list(): Promise<Budget[]> {
+    return this.#database.all<Budget & object>(TOKENS.budgets);
+  }
+
+  /** Replaces an earlier one. */
+  set({ of, name, usd }: Budget): Promise<void> {
+    return this.#database.transaction(async (queries) => {
+      await queries.all(TOKENS.setBudget, [of, name, usd]);
+      await queries.all(TOKENS.auditChange, ["budget-set", `${of} ${name} ${usd}`]);
+    });
+  }
+
+  /** False if there was none. */
+  remove({ of, name }: Omit<Budget, "usd">): Promise<boolean> {
+    return this.#database.transaction(async (queries) => {
+      if ((await queries.all(TOKENS.removeBudget, [of, name])).length === 0) return false;
+      await queries.all(TOKENS.auditChange, ["budget-removed", `${of} ${name}`]);
+      return true;
+    });
+  }
+}

@@ -1,0 +1,174 @@
+import type { CostGroup, CostLine, FailedThread, Person, RunningThread } from "../../core/ports/team.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
+import type { MonthlyCost } from "../../core/views/budget.ts";
+import type { Queries } from "./database.ts";
+import { eachOwner } from "./each-owner.ts";
+import { OVERVIEW } from "./overview-statements.ts";
+
+/** Agents of one owner that failed, of which the threads are made. */
+const MAX_FAILED = 1_000;
+/** Agents of one thread that are listed. */
+const SHOWN = 20;
+
+/** Which column a line of `costs` is about: the bits of the others are set. */
+const PARTS: ReadonlyMap<number, Exclude<CostGroup, "owner">> = new Map([
+  [0b0111, "project"],
+  [0b1011, "model"],
+  [0b1101, "type"],
+  [0b1110, "day"],
+]);
+
+/** What several people did together, from the sums of each of them. */
+export class Overview {
+  readonly #queries: Queries;
+
+  constructor(queries: Queries) {
+    this.#queries = queries;
+  }
+
+  /** Threads with running agents, the latest activity first. */
+  async running(owners: readonly string[], limit: number): Promise<RunningThread[]> {
+    const rows = await eachOwner<{
+      agents: number;
+      active_at: Date | null;
+      machine: string | null;
+      shipped_at: Date | null;
+      record: string;
+    }>(this.#queries, owners, OVERVIEW.running, () => [limit]);
+    return rows
+      .sort((a, b) => latest(a.row.active_at, b.row.active_at))
+      .slice(0, limit)
+      .map(({ owner, row }) => ({
+        owner,
+        machine: row.machine,
+        shippedAt: row.shipped_at?.toISOString() ?? null,
+        running: row.agents,
+        record: parsed(row.record),
+      }));
+  }
+
+  /** Usage from this day (UTC) on by each of the groups, and all of it. */
+  async costs(
+    owners: readonly string[],
+    since: string | null,
+  ): Promise<{ readonly total: CostLine; readonly by: Readonly<Record<CostGroup, readonly CostLine[]>> }> {
+    const rows = await eachOwner<CostRow>(this.#queries, owners, OVERVIEW.costs, () => [since]);
+    const groups = Map.groupBy(rows, ({ row }) => PARTS.get(row.part) ?? "owner");
+    const by = (group: CostGroup) =>
+      lines(
+        (groups.get(group) ?? [])
+          .map(({ owner, row }) => lineOf(group === "owner" ? owner : row[group], row))
+          // An owner without usage has sums, too.
+          .filter(({ threads }) => threads > 0),
+        group === "day",
+      );
+    const people = by("owner");
+    return {
+      total: people.reduce(added, NOTHING),
+      by: { owner: people, project: by("project"), model: by("model"), type: by("type"), day: by("day") },
+    };
+  }
+
+  /** What each owner spent from this day (UTC) on, by project. */
+  async monthlyCosts(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+    const rows = await eachOwner<{ project: string | null; cost: number }>(
+      this.#queries,
+      owners,
+      OVERVIEW.month,
+      () => [since],
+    );
+    return rows.map(({ owner, row }) => ({ owner, project: row.project, costUsd: row.cost }));
+  }
+
+  /** Threads with failures since a time, the latest first. Their own records are left to the caller. */
+  async failures(
+    owners: readonly string[],
+    since: string | null,
+    limit: number,
+  ): Promise<(Omit<FailedThread, "record"> & { readonly thread: string })[]> {
+    const rows = await eachOwner<FailedRow>(this.#queries, owners, OVERVIEW.failed, () => [since, MAX_FAILED]);
+    const threads = Map.groupBy(
+      rows.sort((a, b) => latest(a.row.active_at, b.row.active_at)),
+      ({ owner, row }) => `${owner} ${row.thread}`,
+    );
+    return [...threads.values()].slice(0, limit).flatMap((list) => {
+      const [first] = list;
+      if (first === undefined) return [];
+      const { owner, row } = first;
+      const count = (status: string) => list.filter((one) => one.row.status === status).length;
+      return {
+        owner,
+        thread: row.thread,
+        machine: row.machine,
+        at: row.active_at?.toISOString() ?? null,
+        errored: count("errored"),
+        shutdown: count("shutdown"),
+        refused: list.reduce((sum, one) => sum + one.row.refused, 0),
+        agents: list.slice(0, SHOWN).map((one) => parsed(one.row.record)),
+      };
+    });
+  }
+
+  async machines(owners: readonly string[]): Promise<Map<string, Person["machines"]>> {
+    const rows = await eachOwner<{ machine: string; version: string; shipped_at: Date }>(
+      this.#queries,
+      owners,
+      OVERVIEW.machines,
+    );
+    const machines = rows.map(({ owner, row: { machine, version, shipped_at } }) => ({
+      owner,
+      machine: { machine, version, shippedAt: shipped_at.toISOString() },
+    }));
+    const byOwner = Map.groupBy(machines, ({ owner }) => owner);
+    return new Map([...byOwner].map(([owner, list]) => [owner, list.map(({ machine }) => machine)]));
+  }
+}
+
+interface FailedRow {
+  readonly thread: string;
+  readonly status: string;
+  readonly refused: number;
+  readonly active_at: Date | null;
+  readonly machine: string | null;
+  readonly record: string;
+}
+
+interface CostRow extends Readonly<Record<Exclude<CostGroup, "owner">, string | null>> {
+  readonly part: number;
+  readonly cost: number;
+  readonly unpriced: number;
+  readonly tokens: number;
+  readonly calls: number;
+  readonly threads: number;
+}
+
+const NOTHING: CostLine = { key: null, costUsd: 0, unpricedCalls: 0, tokens: 0, calls: 0, threads: 0 };
+
+const lineOf = (key: string | null, { cost, unpriced, tokens, calls, threads }: CostRow): CostLine => ({
+  key,
+  costUsd: cost,
+  unpricedCalls: unpriced,
+  tokens,
+  calls,
+  threads,
+});
+
+/** A thread belongs to one owner, so the numbers of threads can be added. */
+const added = (sum: CostLine, line: CostLine): CostLine => ({
+  key: sum.key,
+  costUsd: sum.costUsd + line.costUsd,
+  unpricedCalls: sum.unpricedCalls + line.unpricedCalls,
+  tokens: sum.tokens + line.tokens,
+  calls: sum.calls + line.calls,
+  threads: sum.threads + line.threads,
+});
+
+/** One line for each key: highest cost first, days in order. */
+function lines(parts: readonly CostLine[], inOrder: boolean): CostLine[] {
+  const sums = [...Map.groupBy(parts, ({ key }) => key)].map(([key, list]) => list.reduce(added, { ...NOTHING, key }));
+  const byName = (a: CostLine, b: CostLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
+  return sums.sort(inOrder ? byName : (a, b) => b.costUsd - a.costUsd || b.tokens - a.tokens || byName(a, b));
+}
+
+const latest = (a: Date | null, b: Date | null) => (b?.getTime() ?? 0) - (a?.getTime() ?? 0);
+const parsed = (text: string) => JSON.parse(text) as AgentRecord;
