@@ -40,6 +40,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   ],
   serve: [{ args: ["serve", "--no-open", "--port", "0"], until: /http:\S+/ }],
   db: [{ args: ["db", "migrate", "--store", "postgres://nobody@127.0.0.1:1/none"], code: 1 }],
+  budget: [{ args: ["budget", "list", "--store", "postgres://nobody@127.0.0.1:1/none"], code: 1 }],
   demo: [{ args: ["demo", "--no-open", "--port", "0"], until: /http:\S+/ }],
   ls: [{ args: ["ls"] }],
   statusline: [{ args: ["statusline"], stdin: JSON.stringify({ session_id: SESSION }) }],

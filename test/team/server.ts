@@ -24,7 +24,7 @@ export interface TestTeam {
 /** `database` is one that stays; otherwise a new one is dropped at the end. */
 export async function startTeam(servers = 1, database?: string): Promise<TestTeam> {
   const fresh = database === undefined ? await freshDatabase() : { url: database, drop: async () => {} };
-  const store = await openTeamStore(fresh.url, 2);
+  const store = await openTeamStore(fresh.url, { connections: 2 });
   const logs: Readonly<Record<string, unknown>>[] = [];
   const log = (event: string, fields: Readonly<Record<string, unknown>>) => void logs.push({ event, ...fields });
   const started: TeamServed[] = [];

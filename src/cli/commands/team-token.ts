@@ -32,7 +32,7 @@ export async function teamToken(
   if (action === "revoke" && id === undefined)
     throw new Failure("usage", "token revoke needs the id of a token", ["next: retinue token list --store …"]);
   const { openTeamStore } = await import("../../app/team/store.ts");
-  const store = await openTeamStore(url, 1);
+  const store = await openTeamStore(url, { connections: 1 });
   try {
     if (given !== null) await create(context, store, given);
     else if (action === "list") list(context, await store.tokens.list());
@@ -42,14 +42,16 @@ export async function teamToken(
   }
 }
 
+/** The name of an owner or of a team. */
+export function nameGiven(option: string, text: string): string {
+  if (!NAME.test(text))
+    throw new Failure("usage", `${option} ${JSON.stringify(text)}: not a name`, [
+      "write small letters, digits, dots, hyphens and underscores, at most 63",
+    ]);
+  return text;
+}
+
 function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
-  const name = (what: string, text: string) => {
-    if (!NAME.test(text))
-      throw new Failure("usage", `${what} ${JSON.stringify(text)}: not a name`, [
-        "write small letters, digits, dots, hyphens and underscores, at most 63",
-      ]);
-    return text;
-  };
   if (owner === undefined)
     throw new Failure("usage", "token create needs --owner <name>", ["the person whose threads are sent or read"]);
   if (scope === undefined) throw new Failure("usage", "token create needs --scope ship, read or admin", []);
@@ -58,9 +60,9 @@ function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
   if (until !== null && !(until > Date.now()))
     throw new Failure("usage", `--expires ${expires}: not a time in the future`, ["write 90d, 1w, or a date"]);
   return {
-    owner: name("--owner", owner),
+    owner: nameGiven("--owner", owner),
     scope,
-    teams: team.map((one) => name("--team", one)),
+    teams: team.map((one) => nameGiven("--team", one)),
     expiresAt: until === null ? null : new Date(until).toISOString(),
   };
 }

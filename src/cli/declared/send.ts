@@ -4,7 +4,8 @@ import { SENT_FORMATS, type SentFormat } from "../../app/export/destinations/ind
 import { FILE_FORMATS, type FileFormat, OLD_TRACES } from "../../app/export/formats.ts";
 import { SCOPES } from "../../core/ports/team.ts";
 import { REDACTION_LEVELS } from "../../core/redaction/redaction.ts";
-import type { DbOptions } from "../commands/db.ts";
+import type { BudgetAction, BudgetOptions } from "../commands/budget.ts";
+import type { DbAction, DbOptions } from "../commands/db.ts";
 import type { ExportOptions } from "../commands/export.ts";
 import type { OutboxOptions } from "../commands/outbox.ts";
 import type { ShipOptions } from "../commands/ship.ts";
@@ -107,11 +108,40 @@ const declareToken: Declare = (program, open) => {
 const declareDb: Declare = (program, open) => {
   common(program.command("db"))
     .description("manage the database of a team server")
-    .addArgument(new Argument("<action>", "migrate: bring the schema up to date, as serve does").choices(["migrate"]))
-    .requiredOption("--store <url>", "the PostgreSQL database")
-    .action(async (_: string, options: DbOptions, command: Command) =>
-      (await import("../commands/db.ts")).migrateDatabase(open(command), options),
+    .addArgument(
+      new Argument(
+        "<action>",
+        "migrate: bring the schema up to date, as serve does; distribute: divide the tables by owner over the nodes of a Citus cluster",
+      ).choices(["migrate", "distribute"]),
+    )
+    .option("--store <url>", "the PostgreSQL database")
+    .option("--print", "distribute: print the statements, and change nothing")
+    .action(async (action: DbAction, options: DbOptions, command: Command) =>
+      (await import("../commands/db.ts")).db(open(command), action, options),
     );
 };
 
-export const SENDING: readonly Declare[] = [declareExport, declareOutbox, declareShip, declareToken, declareDb];
+const declareBudget: Declare = (program, open) => {
+  common(program.command("budget"))
+    .description(
+      "list, set and remove what people, teams and projects may spend in a month, for the pages of a team server",
+    )
+    .addArgument(new Argument("<action>", "what to do").choices(["list", "set", "remove"]))
+    .requiredOption("--store <url>", "the team server's PostgreSQL database")
+    .option("--owner <name>", "the budget of a person")
+    .option("--team <name>", "the budget of all who share with a team")
+    .option("--project <name>", "the budget of a project, of all people")
+    .option("--usd <n>", "set: US dollars in a calendar month (UTC)")
+    .action(async (action: BudgetAction, options: BudgetOptions, command: Command) =>
+      (await import("../commands/budget.ts")).budget(open(command), action, options),
+    );
+};
+
+export const SENDING: readonly Declare[] = [
+  declareExport,
+  declareOutbox,
+  declareShip,
+  declareToken,
+  declareDb,
+  declareBudget,
+];

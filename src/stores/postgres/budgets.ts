@@ -1,4 +1,5 @@
 import type { Budget } from "../../core/views/budget.ts";
+import { auditChange } from "./audit.ts";
 import type { Database } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
@@ -18,7 +19,7 @@ export class Budgets {
   set({ of, name, usd }: Budget): Promise<void> {
     return this.#database.transaction(async (queries) => {
       await queries.all(TOKENS.setBudget, [of, name, usd]);
-      await queries.all(TOKENS.auditChange, ["budget-set", `${of} ${name} ${usd}`]);
+      await auditChange(queries, "budget-set", `${of} ${name} ${usd}`);
     });
   }
 
@@ -26,7 +27,7 @@ export class Budgets {
   remove({ of, name }: Omit<Budget, "usd">): Promise<boolean> {
     return this.#database.transaction(async (queries) => {
       if ((await queries.all(TOKENS.removeBudget, [of, name])).length === 0) return false;
-      await queries.all(TOKENS.auditChange, ["budget-removed", `${of} ${name}`]);
+      await auditChange(queries, "budget-removed", `${of} ${name}`);
       return true;
     });
   }

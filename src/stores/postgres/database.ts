@@ -26,6 +26,8 @@ export interface Database extends Queries {
 export interface DatabaseOptions {
   /** Largest number of connections. */
   readonly connections?: number;
+  /** Milliseconds until a statement is cancelled; 0: never. */
+  readonly statementMs?: number;
 }
 
 const CONNECTIONS = 10;
@@ -45,7 +47,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     idle_timeout: IDLE_SECONDS,
     backoff: () => RECONNECT_SECONDS,
     onnotice: () => {},
-    connection: { application_name: "retinue", statement_timeout: STATEMENT_MS },
+    connection: { application_name: "retinue", statement_timeout: options.statementMs ?? STATEMENT_MS },
     // Revisions and sizes are below 2^53.
     types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
   });

@@ -204,7 +204,8 @@ create table retinue.budgets (
   primary key (of, name)
 );
 create table retinue.audit (
-  id bigint generated always as identity primary key,
+  -- Random: a counter would have to be the same on all nodes of a cluster.
+  id text primary key,
   at timestamptz not null default now(),
   token text,
   owner text,

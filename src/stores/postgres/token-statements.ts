@@ -21,7 +21,7 @@ export const TOKENS = {
   removeBudget: `delete from retinue.budgets where of = $1 and name = $2 returning name`,
   budgets: `select b.of, b.name, b.usd from retinue.budgets b order by 1, 2`,
   /** A change by somebody with access to the database. */
-  auditChange: `insert into retinue.audit (owner, action, subject) values ('database:' || session_user, $1, $2)`,
-  audit: `insert into retinue.audit (token, owner, action, subject) values ($1, $2, $3, $4)`,
-  audited: `select a.at, a.token, a.owner, a.action, a.subject from retinue.audit a order by a.id desc limit $1`,
+  auditChange: `insert into retinue.audit (id, owner, action, subject) values ($1, 'database:' || session_user, $2, $3)`,
+  audit: `insert into retinue.audit (id, token, owner, action, subject) values ($1, $2, $3, $4, $5)`,
+  audited: `select a.at, a.token, a.owner, a.action, a.subject from retinue.audit a order by a.at desc, a.id limit $1`,
 } as const;

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Scope } from "../../core/ports/team.ts";
+import { type AuditEntry, auditChange, auditVisit } from "./audit.ts";
 import type { Database } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
@@ -25,14 +26,6 @@ export interface NewToken {
   readonly expiresAt: string | null;
 }
 
-export interface AuditEntry {
-  readonly at: string;
-  readonly token: string | null;
-  readonly owner: string | null;
-  readonly action: string;
-  readonly subject: string | null;
-}
-
 /** Names of owners and teams: they are parts of URLs and of searches. */
 export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
@@ -56,7 +49,7 @@ export class Tokens {
     return this.#database.transaction(async (queries) => {
       await queries.all(TOKENS.create, [id, digest(token), owner, scope, [...teams], expiresAt]);
       if (scope === "ship") await queries.all(TOKENS.share, [owner, [...teams]]);
-      await queries.all(TOKENS.auditChange, ["token-created", `${id} ${scope} ${owner}`]);
+      await auditChange(queries, "token-created", `${id} ${scope} ${owner}`);
       return { id, token };
     });
   }
@@ -77,7 +70,7 @@ export class Tokens {
   revoke(id: string): Promise<"revoked" | "already" | "unknown"> {
     return this.#database.transaction(async (queries) => {
       if ((await queries.all(TOKENS.revoke, [id])).length > 0) {
-        await queries.all(TOKENS.auditChange, ["token-revoked", id]);
+        await auditChange(queries, "token-revoked", id);
         return "revoked";
       }
       return (await queries.all(TOKENS.exists, [id])).length > 0 ? "already" : "unknown";
@@ -125,8 +118,8 @@ export class Tokens {
     return this.#database.all(TOKENS.teamsOf, [[...owners]]);
   }
 
-  async audit({ token, owner, action, subject }: Omit<AuditEntry, "at">): Promise<void> {
-    await this.#database.all(TOKENS.audit, [token, owner, action, subject]);
+  audit(entry: Omit<AuditEntry, "at">): Promise<void> {
+    return auditVisit(this.#database, entry);
   }
 
   /** The newest entries first. */

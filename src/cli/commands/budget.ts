@@ -1,0 +1,67 @@
+import { Failure } from "../../app/failure.ts";
+import { openTeamStore } from "../../app/team/store.ts";
+import { money } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { BUDGET_KINDS, type Budget } from "../../core/views/budget.ts";
+import type { Context } from "../context.ts";
+import { table } from "../render/table.ts";
+import { nameGiven } from "./team-token.ts";
+
+export type BudgetAction = "list" | "set" | "remove";
+
+export interface BudgetOptions extends Partial<Record<Budget["of"], string>> {
+  readonly store: string;
+  readonly usd?: string;
+}
+
+/** Lists, sets and removes what people, teams and projects may spend in a month, in the database of a team server. */
+export async function budget({ terminal, json }: Context, action: BudgetAction, options: BudgetOptions): Promise<void> {
+  const subject = action === "list" ? null : subjectOf(options);
+  const usd = action === "set" ? amountOf(options.usd) : 0;
+  const store = await openTeamStore(options.store, { connections: 1 });
+  try {
+    if (subject === null) {
+      const list = await store.budgets.list();
+      if (json) return terminal.out(printJson(list));
+      if (list.length === 0) return terminal.notify("No budgets. Next: retinue budget set --store … --owner … --usd …");
+      const rows = list.map((one) => [one.of, one.name, money(one.usd)].map((text) => ({ text })));
+      const columns = ["of", "name", "a month"].map((title) => ({ title }));
+      return terminal.out(table(columns, rows, terminal.width, terminal.colors.dim).join("\n"));
+    }
+    if (action === "set") await store.budgets.set({ ...subject, usd });
+    else if (!(await store.budgets.remove(subject)))
+      throw new Failure("not_found", `no budget of ${subject.of} ${subject.name}`, [
+        "next: retinue budget list --store …",
+      ]);
+    if (json) return terminal.out(printJson(action === "set" ? { ...subject, usd } : { ...subject, removed: true }));
+    terminal.notify(
+      action === "set"
+        ? `The budget of ${subject.of} ${subject.name} is ${money(usd)} a month.`
+        : `The budget of ${subject.of} ${subject.name} is removed.`,
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+function subjectOf(options: BudgetOptions): Omit<Budget, "usd"> {
+  const given = BUDGET_KINDS.flatMap((of) => {
+    const name = options[of];
+    return name === undefined ? [] : [{ of, name: of === "project" ? name : nameGiven(`--${of}`, name) }];
+  });
+  const [one, ...more] = given;
+  if (one === undefined || more.length > 0)
+    throw new Failure("usage", "a budget is of one person, team or project", [
+      "write one of --owner <name>, --team <name>, --project <name>",
+    ]);
+  return one;
+}
+
+function amountOf(text: string | undefined): number {
+  const usd = Number(text);
+  if (text === undefined || !(usd > 0 && usd < Number.POSITIVE_INFINITY))
+    throw new Failure("usage", `--usd ${text ?? ""}: not an amount`.replace("  ", " "), [
+      "write the US dollars of a month, such as --usd 200",
+    ]);
+  return usd;
+}
