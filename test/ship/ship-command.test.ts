@@ -75,7 +75,7 @@ describe("ship --once", () => {
     const { length } = server.shipments;
     const second = await ship("--once");
     expect([second.code, second.stdout]).toEqual([0, `${server.url} has everything\n`]);
-    expect(server.shipments.length).toBe(length);
+    expect(server.shipments.slice(length).flatMap(({ lines }) => lines)).toEqual([]);
     expect(JSON.parse((await ship("--once", "--json")).stdout)).toMatchObject({ documents: 0, url: server.url });
   });
 

@@ -54,10 +54,10 @@ describe("a shipment", () => {
       { is: "spans", thread: T, agent: A, at: 0, revision: 1, items: [] },
       { is: "detail", thread: T, agent: A, what: "spent", revision: 1, value: [spentRow(T, 0.5)] },
     ];
-    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 6, ignored: 0 });
+    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 6, ignored: 0, shipments: 1 });
     const before = await stateOf("once");
     expect(before.events).toHaveLength(2);
-    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 0, ignored: 6 });
+    expect(await ingest("once", HEAD, documents)).toEqual({ accepted: 0, ignored: 6, shipments: 2 });
     expect(await stateOf("once")).toEqual(before);
   });
 
@@ -68,6 +68,18 @@ describe("a shipment", () => {
     await ingest("second", HEAD, [agentDocument(T, T, 20)]);
     expect(await stateOf("first")).toEqual(before);
     expect((await stateOf("second")).events).toEqual([]);
+  });
+
+  it("of one machine does not remove a thread that another machine of the owner changed since", async () => {
+    const [here, there] = [HEAD, { ...HEAD, machine: "another" }];
+    const removed = (revision: number): ShipmentDocument => ({ is: "removed", thread: T, uri: T, revision });
+    await ingest("both", here, [agentDocument(T, T, 1), eventDocument(T, T, 0, 1)]);
+    await ingest("both", there, [agentDocument(T, T, 2), eventDocument(T, T, 1, 2)]);
+    const before = await stateOf("both");
+    expect(await ingest("both", here, [removed(3)])).toMatchObject({ accepted: 0, ignored: 1 });
+    expect(await stateOf("both")).toEqual(before);
+    expect(await ingest("both", there, [removed(4)])).toMatchObject({ accepted: 1, ignored: 0 });
+    expect((await stateOf("both")).threads).toEqual([]);
   });
 
   it("stores texts that PostgreSQL cannot store as text or jsonb, unchanged", async () => {

@@ -14,6 +14,7 @@ import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { shortened } from "../../src/server/cut.ts";
+import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { retinue } from "../support/cli.ts";
 import { caseNames, filesBelow, RECORDED, recordedHome } from "../support/fixtures.ts";
 import { libraryIn, localEvents } from "../support/shipping.ts";
@@ -125,6 +126,30 @@ describe("two machines", () => {
       RETINUE_HOME: join(scratch, "other-data"),
     });
     expect(refused.code).toBe(1);
+  });
+});
+
+describe("a team server whose database was restored from a backup", () => {
+  it("gets again what it has lost, also if nothing is new", async () => {
+    const [shipToken, readToken] = [await team.token("eve", "ship"), await team.token("eve", "read")];
+    const home = machine("eve", [["claude", "c3-nested-parallel"]]);
+    const library = libraryIn(home, () => NOW);
+    await library.refresh();
+    expect(await shipFrom(library, home, shipToken)).toBeNull();
+    expect(await shipFrom(library, home, shipToken)).toBeNull();
+    const database = await openDatabase(team.database);
+    try {
+      for (const statement of [
+        "delete from retinue.events where owner = 'eve'",
+        "delete from retinue.logs where owner = 'eve'",
+        "update retinue.machines set shipments = 1 where owner = 'eve'",
+      ])
+        await database.all(statement, []);
+    } finally {
+      await database.close();
+    }
+    expect(await shipFrom(library, home, shipToken)).toBeNull();
+    expect(await expectAnswers(library, readToken, 0)).toBe(1);
   });
 });
 

@@ -8,7 +8,7 @@ import { keep } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
 import { NotAcknowledged, POST_TIMEOUT_MS, post, withRevision } from "./post.ts";
 import { openShipped } from "./shipped-file.ts";
-import { Shipper } from "./shipper.ts";
+import { type SendBatch, Shipper } from "./shipper.ts";
 import { type ShipTarget, teamToken } from "./target.ts";
 
 export interface ConnectOptions {
@@ -20,55 +20,49 @@ export interface ConnectOptions {
   readonly signal: AbortSignal;
 }
 
+/** The longest time without contact: how late a machine learns that the server has lost what it sent. */
+const CONTACT_MS = 3_600_000;
+
 /** Ships from one process at a time: it holds the destination of the outbox, and waits after failures. */
 export class Connection {
   readonly shipper: Shipper;
   readonly #outbox: Outbox;
   readonly #shipped: Shipped;
   readonly #target: ShipTarget;
+  readonly #send: SendBatch;
   readonly #close: () => void;
   readonly #signal: AbortSignal;
   #isOurs = false;
+  /** When the server last acknowledged something. */
+  #contactAt = 0;
   /** The last attempt failed for a reason that does not pass by itself. */
   isRefused = false;
 
   private constructor(
-    shipper: Shipper,
     { outbox, shipped }: { readonly outbox: Outbox; readonly shipped: Shipped },
-    { target, signal }: ConnectOptions,
+    { library, target, signal }: ConnectOptions,
+    token: string,
     close: () => void,
   ) {
-    this.shipper = shipper;
     this.#signal = signal;
     this.#outbox = outbox;
     this.#shipped = shipped;
     this.#target = target;
     this.#close = close;
+    this.#send = (lines) => this.#post(token, lines);
+    this.shipper = new Shipper({ library, target, shipped, send: this.#send, signal });
   }
 
   /** Throws a `Failure` if there is no token. */
   static async open(options: ConnectOptions): Promise<Connection> {
-    const { env, settings, target, library, notify, signal } = options;
+    const { env, settings, target, notify } = options;
     const token = teamToken(env, settings);
     const kept = await keep(env);
     try {
       const shipped = await openShipped(env, notify);
       const { outbox } = kept;
       outbox.open(target.name, null);
-      const send = async (lines: readonly string[]) => {
-        hold(outbox, { name: target.name, timeoutMs: POST_TIMEOUT_MS });
-        const first = shipped.reserve(target.name, lines.length, Date.now() * 1_000);
-        const bytes = await post(
-          target,
-          token,
-          lines.map((line, i) => withRevision(line, first + i)),
-          signal,
-        );
-        outbox.arrived(target.name, [], Date.now(), null, lines.length);
-        return bytes;
-      };
-      const shipper = new Shipper({ library, target, shipped, send, signal });
-      return new Connection(shipper, { outbox, shipped }, options, () => {
+      return new Connection({ outbox, shipped }, options, token, () => {
         shipped.close();
         kept.close();
       });
@@ -78,6 +72,19 @@ export class Connection {
     }
   }
 
+  async #post(token: string, lines: readonly string[]): Promise<number> {
+    const { name } = this.#target;
+    hold(this.#outbox, { name, timeoutMs: POST_TIMEOUT_MS });
+    const first = this.#shipped.reserve(name, lines.length, Date.now() * 1_000);
+    const revised = lines.map((line, i) => withRevision(line, first + i));
+    const { bytes, number } = await post(this.#target, token, revised, this.#signal);
+    this.#contactAt = Date.now();
+    if (number !== null && !this.#shipped.arrived(name, number))
+      throw new NotAcknowledged("the team server has lost shipments; everything is sent again", null, 0);
+    this.#outbox.arrived(name, [], this.#contactAt, null, lines.length);
+    return bytes;
+  }
+
   get #state() {
     return stateOf(this.#outbox, this.#target);
   }
@@ -85,6 +92,11 @@ export class Connection {
   /** When the next attempt is due, in epoch milliseconds; 0 if nothing failed. */
   get nextAt(): number {
     return this.#state?.nextAt ?? 0;
+  }
+
+  /** When to contact the server even if there is nothing to send, in epoch milliseconds. */
+  get contactDueAt(): number {
+    return this.#contactAt + CONTACT_MS;
   }
 
   /** Why the last attempt failed. */
@@ -103,6 +115,8 @@ export class Connection {
     this.isRefused = false;
     try {
       await work(this.shipper);
+      // Even if there is nothing to send: the server may have lost something.
+      if (Date.now() >= this.contactDueAt) await this.#send([]);
       // Also if there was nothing to send.
       if (this.reason !== null) this.#outbox.retry(this.#target.name);
       return true;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { ShipmentHead } from "../../core/ports/shipment.ts";
-import { asObject } from "../../core/tools/json.ts";
+import { asNumber, asObject, parseJson } from "../../core/tools/json.ts";
 import { visible } from "../../core/tools/visible.ts";
 import { send } from "../../transports/send.ts";
 import { productVersion } from "../version.ts";
@@ -36,16 +36,19 @@ export const headOf = ({ machine }: ShipTarget): ShipmentHead => ({
 /** A line of a shipment with its revision. */
 export const withRevision = (line: string, revision: number) => `${line.slice(0, -1)},"revision":${revision}}`;
 
-/**
- * Sends the lines and returns the number of bytes, when the server has stored them. Splits a shipment that is too large
- * for the server. Throws `NotAcknowledged`.
- */
+export interface Posted {
+  readonly bytes: number;
+  /** The number of this machine's last shipment; null if the server does not count them. */
+  readonly number: number | null;
+}
+
+/** Sends the lines until the server has stored them. Splits a shipment that is too large. Throws `NotAcknowledged`. */
 export async function post(
   target: ShipTarget,
   token: string,
   lines: readonly string[],
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Posted> {
   const began = Date.now();
   const body = await zip(Buffer.from(`${[JSON.stringify(headOf(target)), ...lines].join("\n")}\n`));
   const outcome = await send({
@@ -61,17 +64,22 @@ export async function post(
   });
   if (outcome.is === "accepted") {
     await pace(target, body.length, began, signal);
-    return body.length;
+    return { bytes: body.length, number: numberIn(outcome.body) };
   }
   if (outcome.is === "too-large" && lines.length > 1) {
     const half = Math.ceil(lines.length / 2);
     const first = await post(target, token, lines.slice(0, half), signal);
-    return first + (await post(target, token, lines.slice(half), signal));
+    const { bytes, number } = await post(target, token, lines.slice(half), signal);
+    return { bytes: first.bytes + bytes, number };
   }
   const [line] = lines;
   const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
   if (smaller !== null) return post(target, token, [smaller], signal);
   throw new NotAcknowledged(reasonOf(outcome), outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+}
+
+function numberIn(receipt: Uint8Array): number | null {
+  return asNumber(asObject(parseJson(new TextDecoder().decode(receipt))?.value)?.shipments);
 }
 
 /** Keeps to the bandwidth of the settings. */

@@ -93,8 +93,9 @@ export class LiveShipping {
     const due = [
       ...(this.#isEverywhere || this.#changed.size > 0 ? [this.#nextLook] : []),
       ...(everywhereAt === null ? [] : [everywhereAt]),
+      Math.max(this.#connection.contactDueAt, this.#nextLook),
     ];
-    return due.length === 0 ? null : Math.max(Math.min(...due), this.#connection.nextAt);
+    return Math.max(Math.min(...due), this.#connection.nextAt);
   }
 
   async #work(): Promise<void> {

@@ -54,6 +54,12 @@ export interface Shipped {
    * minimum, so that revisions also grow after the file was lost or restored.
    */
   reserve(destination: string, count: number, least: number): number;
+  /**
+   * The server reports the number of this machine's last shipment. Returns false if it is not higher than the one
+   * before: the server has lost shipments, such as after a restored backup. Then all positions are forgotten, so that
+   * everything is sent again.
+   */
+  arrived(destination: string, number: number): boolean;
   /** One transaction. */
   acknowledge(destination: string, what: Acknowledged): void;
   close(): void;

@@ -3,10 +3,12 @@ export const INGEST = {
   /** Locks the owner until the end of the transaction: its shipments are stored one after another. */
   nextShipment: `insert into retinue.owners as o (owner, seq, shipped_at) values ($1, 1, now())
     on conflict (owner) do update set seq = o.seq + 1, shipped_at = now() returning seq`,
-  machine: `insert into retinue.machines (owner, machine, version, shipped_at) values ($1, $2, $3, now())
-    on conflict (owner, machine) do update set version = excluded.version, shipped_at = excluded.shipped_at`,
+  machine: `insert into retinue.machines as m (owner, machine, version, shipped_at, shipments) values ($1, $2, $3, now(), 1)
+    on conflict (owner, machine) do update set version = excluded.version, shipped_at = excluded.shipped_at,
+      shipments = m.shipments + 1
+    returning shipments`,
 
-  floors: `select t.thread, t.floor from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])`,
+  floors: `select t.thread, t.floor, t.machine from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])`,
   raiseFloors: `insert into retinue.threads as t (owner, thread, floor, seq)
     select $1, d.thread, d.floor, $2 from unnest($3::text[], $4::bigint[]) as d (thread, floor)
     on conflict (owner, thread) do update set floor = greatest(t.floor, excluded.floor), seq = excluded.seq`,

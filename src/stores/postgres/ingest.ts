@@ -19,10 +19,13 @@ import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
 /** Rows of one statement. */
 const CHUNK = 1_000;
 
-/** Documents that were stored, and those that were not newer than what is stored. */
 export interface Receipt {
+  /** Documents that were stored. */
   readonly accepted: number;
+  /** Documents that were not newer than what is stored. */
   readonly ignored: number;
+  /** The number of this shipment among those of the machine. */
+  readonly shipments: number;
 }
 
 export type Ingest = (owner: string, head: ShipmentHead, documents: readonly ShipmentDocument[]) => Promise<Receipt>;
@@ -65,6 +68,8 @@ class Shipment {
   readonly #owner: string;
   readonly #now: number;
   readonly #floors = new Map<string, number>();
+  /** The machine that changed a thread last. */
+  readonly #machines = new Map<string, string | null>();
   readonly #logs = new Map<string, Log>();
   /** Logs that have to be stored. */
   readonly #changed = new Set<Log>();
@@ -82,10 +87,10 @@ class Shipment {
   async store(head: ShipmentHead, documents: readonly ShipmentDocument[]): Promise<Receipt> {
     const [owner] = await this.#all<{ seq: number }>(INGEST.nextShipment);
     this.#seq = owner?.seq ?? 0;
-    await this.#all(INGEST.machine, head.machine, head.version);
+    const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
     const removed = documents.filter((one) => one.is === "removed");
-    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread));
+    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread && this.#isOf(thread, head.machine)));
     const removedAgents = removed.filter(({ uri, thread }) => uri !== thread);
     await this.#agents([...documents.filter((one) => one.is === "agent"), ...removedAgents]);
     for (const one of removedAgents) await this.#removeAgent(one);
@@ -96,7 +101,11 @@ class Shipment {
     await this.#saveLogs();
     if (this.#touched.size > 0) await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
     await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
-    return { accepted: this.#accepted, ignored: documents.length - this.#accepted };
+    return {
+      accepted: this.#accepted,
+      ignored: documents.length - this.#accepted,
+      shipments: machine?.shipments ?? 0,
+    };
   }
 
   #all<Row extends object>(statement: string, ...parameters: readonly Value[]): Promise<Row[]> {
@@ -105,8 +114,11 @@ class Shipment {
 
   async #load(documents: readonly ShipmentDocument[]): Promise<void> {
     const threads = [...new Set(documents.map(({ thread }) => thread))];
-    for (const { thread, floor } of await this.#all<{ thread: string; floor: number }>(INGEST.floors, threads))
+    const stored = await this.#all<{ thread: string; floor: number; machine: string | null }>(INGEST.floors, threads);
+    for (const { thread, floor, machine } of stored) {
       this.#floors.set(thread, floor);
+      this.#machines.set(thread, machine);
+    }
     for (const one of documents)
       if ("agent" in one || one.is === "removed") {
         const agent = "agent" in one ? one.agent : one.uri;
@@ -117,6 +129,12 @@ class Shipment {
         const cuts = JSON.parse(row.cuts) as Cut[];
         this.#logs.set(keyOf(row.thread, row.agent), { ...row, cuts });
       }
+  }
+
+  /** Whether no other machine has changed the thread since. */
+  #isOf(thread: string, machine: string): boolean {
+    const last = this.#machines.get(thread) ?? null;
+    return last === null || last === machine;
   }
 
   #logOf(thread: string, agent: string): Log {

@@ -29,6 +29,7 @@ const MIGRATIONS = [
      state TEXT NOT NULL,
      PRIMARY KEY (destination, thread, uri)
    ) STRICT, WITHOUT ROWID`,
+  "ALTER TABLE destination ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** `path` may be `:memory:`. */
@@ -52,6 +53,10 @@ function shippedIn(db: DatabaseSync): Shipped {
     agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
     open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
     state: db.prepare("SELECT revision, shipments, documents, bytes, at FROM destination WHERE name = ?"),
+    number: db.prepare("SELECT number FROM destination WHERE name = ?"),
+    setNumber: db.prepare("UPDATE destination SET number = ? WHERE name = ?"),
+    forgetThreads: db.prepare("DELETE FROM thread WHERE destination = ?"),
+    forgetAgents: db.prepare("DELETE FROM agent WHERE destination = ?"),
     reserve: db.prepare("UPDATE destination SET revision = ? WHERE name = ?"),
     count: db.prepare(
       "UPDATE destination SET shipments = shipments + 1, documents = documents + ?, bytes = bytes + ?, at = ? WHERE name = ?",
@@ -101,6 +106,14 @@ function shippedIn(db: DatabaseSync): Shipped {
         const first = Math.max(Number(sql.state.get(destination)?.revision ?? 0) + 1, least);
         sql.reserve.run(first + count - 1, destination);
         return first;
+      }),
+    arrived: (destination, number) =>
+      whole(() => {
+        sql.open.run(destination);
+        const isNext = number > Number(sql.number.get(destination)?.number ?? 0);
+        if (!isNext) for (const forget of [sql.forgetThreads, sql.forgetAgents]) forget.run(destination);
+        sql.setNumber.run(number, destination);
+        return isNext;
       }),
     acknowledge: (destination, { documents, bytes, at, agents, threads }) =>
       whole(() => {
