@@ -44,22 +44,20 @@ create table retinue.machines (
   version text not null,
   shipped_at timestamptz not null,
   -- Counts the shipments of this machine. It learns from it when a backup was restored.
-  shipments bigint not null,
+  shipments bigint not null default 0,
   primary key (owner, machine)
 );
 create table retinue.threads (
   owner text not null,
   thread text not null,
   seq bigint not null,
-  -- The machine that changed it last. Another machine of the owner with a copy of the thread cannot remove it.
-  machine text,
   -- Documents of this thread up to this revision are void: it was removed.
   floor bigint not null default 0,
   -- False if it was removed, or if its top-level agent has not arrived yet.
   present boolean not null default false,
   -- The last activity in its tree; 1970-01-01 if it is unknown.
   active_at timestamptz not null default 'epoch',
-  -- That sent it last.
+  -- The machine that changed it last. Another machine of the owner with a copy of the thread cannot remove it.
   machine text,
   provider text,
   project text,
