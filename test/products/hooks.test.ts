@@ -345,6 +345,7 @@ describe("retinue hooks", () => {
     ["qwen", ".qwen/settings.json", '{"model":{"name":"x"},"hooks":{"Notification":[]}}'],
     ["qwen", ".qwen/settings.json", null],
     ["droid", ".factory/settings.json", '{\n    "model": "x"\n}\n'],
+    ["qwen", ".qwen/settings.json", '\uFEFF{\r\n  // mine\r\n  "a": 12345678901234567890, /* b */\r\n}'],
     ["droid", ".factory/settings.json", null],
     ["grok", ".grok/hooks/retinue.json", null],
     ["kimi", ".kimi-code/config.toml", 'default_model = "x"\n[[hooks]]\nevent = "Stop"\ncommand = "true"'],
@@ -352,8 +353,10 @@ describe("retinue hooks", () => {
   ])("of %s in %s are installed and removed, restoring the file byte for byte", async (provider, file, before) => {
     const home = newHome();
     const path = join(home, file);
-    mkdirSync(join(path, ".."), { recursive: true });
-    if (before !== null) writeFileSync(path, before);
+    if (before !== null) {
+      mkdirSync(join(path, ".."), { recursive: true });
+      writeFileSync(path, before);
+    }
     const shown = await hooks(home, "install", provider, "--yes");
     expect({
       code: shown.code,
@@ -364,6 +367,34 @@ describe("retinue hooks", () => {
     expect(twice.stderr).toContain("already installed");
     await hooks(home, "uninstall", provider, "--yes");
     expect(existsSync(path) ? readFileSync(path, "utf8") : null).toBe(before);
+    expect(existsSync(join(home, file.split("/")[0] ?? ""))).toBe(before !== null);
+  });
+
+  it("keep what was changed between two installations", async () => {
+    const home = newHome();
+    const path = join(home, ".qwen/settings.json");
+    mkdirSync(join(home, ".qwen"));
+    writeFileSync(path, "{}");
+    await hooks(home, "install", "qwen", "--yes");
+    // Another version of Node.js, and a setting of the user.
+    const moved = readFileSync(path, "utf8")
+      .replaceAll(process.execPath, "/opt/node")
+      .replace("{", '{ "a": 1, // one\n');
+    writeFileSync(path, moved);
+    expect((await hooks(home, "install", "qwen", "--yes")).stderr).not.toContain("already");
+    expect(readFileSync(path, "utf8")).toMatch(/"a": 1, \/\/ one\n[\s\S]*SubagentStop/);
+    await hooks(home, "uninstall", "qwen", "--yes");
+    expect(readFileSync(path, "utf8")).toBe('{ "a": 1 // one\n}');
+  });
+
+  it("create the file that a link names", async () => {
+    const home = newHome();
+    mkdirSync(join(home, ".qwen"));
+    symlinkSync("../dotfiles/qwen.json", join(home, ".qwen/settings.json"));
+    await hooks(home, "install", "qwen", "--yes");
+    expect(readFileSync(join(home, "dotfiles/qwen.json"), "utf8")).toContain("SubagentStop");
+    await hooks(home, "uninstall", "qwen", "--yes");
+    expect([existsSync(join(home, "dotfiles")), readdirSync(join(home, ".qwen"))]).toEqual([false, ["settings.json"]]);
   });
 
   it("are removed without later changes of the settings", async () => {
@@ -407,13 +438,14 @@ describe("retinue hooks", () => {
   it.each([
     ["claude", ".claude/settings.json", "{ broken", /cannot be changed: it is not a JSON object/],
     ["codex", ".codex/config.toml", "hooks = {}\n", /cannot be changed/],
+    ["kimi", ".kimi-code/config.toml", Buffer.from([0x23, 0xff, 0x0a]), /not UTF-8/],
   ])("do not change unreadable settings of %s: %s", async (provider, file, before, words) => {
     const home = newHome();
     mkdirSync(join(home, file, ".."), { recursive: true });
     writeFileSync(join(home, file), before);
     const { code, stderr } = await hooks(home, "install", provider, "--yes");
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(words) });
-    expect(readFileSync(join(home, file), "utf8")).toBe(before);
+    expect(readFileSync(join(home, file))).toEqual(Buffer.from(before));
   });
 
   it("are reported as JSON", async () => {

@@ -1,5 +1,15 @@
-import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../../core/ports/provider.ts";
 import { MAX_SETTINGS } from "../../core/tools/limits.ts";
 import * as products from "../../providers/index.ts";
@@ -43,6 +53,10 @@ export function planHooks(
       "leave out --lineage",
     ]);
   const before = textAt(path);
+  if (action === "install" && before?.includes("\uFFFD") === true)
+    throw new Failure("failed", `${path} cannot be changed: it contains bytes that are not UTF-8`, [
+      "correct it, then try again",
+    ]);
   const kept = backupOf(provider, env);
   const after =
     action === "install"
@@ -60,14 +74,15 @@ export function planHooks(
     next: action === "install" ? settings.next : null,
     make: () => {
       if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
-      if (action === "install")
-        keepBackup(kept, {
-          path,
-          before: hasOurs(settings, before) ? (readBackup(kept)?.before ?? null) : before,
-          after,
-        });
+      if (action === "install") {
+        const folders = before === null ? missingFolders(path) : (readBackup(kept)?.folders ?? []);
+        keepBackup(kept, { path, before: restored(settings, before, kept, path), after, folders });
+      }
       write(path, after);
-      if (action === "uninstall") rmSync(kept, { force: true });
+      if (action === "uninstall") {
+        if (after === null) removeEmpty(readBackup(kept)?.folders ?? []);
+        rmSync(kept, { force: true });
+      }
     },
   };
 }
@@ -92,9 +107,10 @@ function settingsOf(name: string, env: Env): { readonly settings: HookSettings; 
   return { settings: provider.hooks, path: resolvedPath(join(root, provider.hooks.file)) };
 }
 
-/** Settings are often a symbolic link: changes the target and keeps the link. */
+/** Settings are often a symbolic link: changes the target, which may not exist yet, and keeps the link. */
 function resolvedPath(path: string): string {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
+  return existsSync(path) ? realpathSync(path) : resolve(dirname(path), readlinkSync(path));
 }
 
 /** Whether retinue's hooks are in the settings of a product. */
@@ -152,6 +168,22 @@ interface Backup {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
+  /** Folders that were created for the file, the innermost first. */
+  readonly folders?: readonly string[];
+}
+
+function missingFolders(path: string): readonly string[] {
+  const folder = dirname(path);
+  return existsSync(folder) ? [] : [folder, ...missingFolders(folder)];
+}
+
+/** The product may have put other files there in the meantime. */
+function removeEmpty(folders: readonly string[]): void {
+  try {
+    for (const folder of folders) rmdirSync(folder);
+  } catch {
+    // It is not empty, so those around it are not empty either.
+  }
 }
 
 const backupOf = (provider: string, env: Env) => join(retinueHome(env), "hooks", `${provider}.json`);

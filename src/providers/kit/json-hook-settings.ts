@@ -1,5 +1,8 @@
 import { type HookSettings, isOwnHook } from "../../core/ports/provider.ts";
+import { plainJson, withMember } from "../../core/tools/commented-json.ts";
 import { asList, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+
+const NAME = "hooks";
 
 export interface HookEvent {
   readonly event: string;
@@ -29,7 +32,7 @@ export const jsonHookSettings = (
   next: null,
   ...(shell === null ? {} : { hasLineage: true }),
   install(text, command, lineage = false) {
-    const settings = text === null || text.trim() === "" ? {} : asObject(parseJson(text)?.value);
+    const settings = text === null || text.trim() === "" ? {} : settingsIn(text);
     if (settings === null) return { wrong: "it is not a JSON object" };
     const hooks = asObject(settings.hooks ?? {});
     if (hooks === null) return { wrong: "its hooks are not an object" };
@@ -42,20 +45,21 @@ export const jsonHookSettings = (
     };
     for (const one of events) add(one, command);
     if (lineage && shell !== null) add({ event: "PreToolUse", matcher: shell }, `${command} --lineage`);
-    return written({ ...settings, hooks: { ...clean, ...added } }, text);
+    const hooksNow = { ...clean, ...added };
+    if (text === null || text.trim() === "") return withMember("{}", NAME, hooksNow) + (text === null ? "\n" : "");
+    return withMember(text, NAME, hooksNow);
   },
   uninstall(text) {
-    const settings = asObject(parseJson(text)?.value);
+    const settings = settingsIn(text);
     if (settings === null) return { wrong: "it is not a JSON object" };
     const hooks = withoutOurs(asObject(settings.hooks) ?? {});
-    const { hooks: _, ...rest } = settings;
-    return written(Object.keys(hooks).length === 0 ? rest : { ...settings, hooks }, text);
+    return withMember(text, NAME, Object.keys(hooks).length === 0 ? undefined : hooks);
   },
   commands: (text) =>
-    Object.values(asObject(asObject(parseJson(text)?.value)?.hooks) ?? {}).flatMap((groups) =>
-      asList(groups).flatMap(commandsOf),
-    ),
+    Object.values(asObject(settingsIn(text)?.hooks) ?? {}).flatMap((groups) => asList(groups).flatMap(commandsOf)),
 });
+
+const settingsIn = (text: string) => asObject(parseJson(plainJson(text))?.value);
 
 const commandsOf = (group: unknown) =>
   asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
@@ -69,10 +73,4 @@ function withoutOurs(hooks: JsonObject): JsonObject {
   return Object.fromEntries(
     kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])),
   );
-}
-
-/** Keeps the file's indentation and final newline. */
-function written(settings: JsonObject, before: string | null): string {
-  const indent = /^[ \t]+(?=\S)/m.exec(before ?? "")?.[0] ?? "  ";
-  return JSON.stringify(settings, null, indent) + (before === null || before.endsWith("\n") ? "\n" : "");
 }
