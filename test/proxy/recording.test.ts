@@ -189,6 +189,17 @@ it("records failed, interrupted and aborted requests, each as such", async () =>
   ]);
 });
 
+it("records a compressed response whose end is still being decompressed when the proxy stops", async () => {
+  const packed = gzipSync(START + `: ${"x".repeat(MAX_RECORD / 2)}\n\n` + CALL + END);
+  const proxied = await started(({ outgoing }) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
+    outgoing.end(packed);
+  });
+  await ask(proxied, body("hello")).done;
+  await proxied.stop();
+  expect(await requestsIn(proxied)).toMatchObject([{ status: "completed", stop_reason: "tool_use" }]);
+});
+
 it("a response that expands without end is forwarded unchanged, and read up to a limit", async () => {
   const bomb = gzipSync(Buffer.concat([Buffer.from(START), Buffer.alloc(2 * MAX_RECORD, "x")]));
   const proxied = await started(({ outgoing, body: asked }) => {

@@ -23,13 +23,8 @@ const recording = new TrafficRecording({
 });
 
 parentPort?.on("message", (received: readonly Passed[] | "reopen" | "close") => {
-  if (typeof received === "string") {
-    recording.close();
-    if (received === "reopen") return;
-    send({ is: "closed" });
-    parentPort?.close();
-    return;
-  }
+  if (received === "reopen") return recording.close();
+  if (received === "close") return void close();
   let [bytes, end] = [0, 0];
   for (const one of received) {
     if (!("parts" in one)) {
@@ -44,6 +39,13 @@ parentPort?.on("message", (received: readonly Passed[] | "reopen" | "close") => 
   }
   send({ is: "done", entries: received.length, bytes, end });
 });
+
+async function close(): Promise<void> {
+  await recording.written();
+  recording.close();
+  send({ is: "closed" });
+  parentPort?.close();
+}
 
 function handle(event: ExchangeEvent): void {
   try {

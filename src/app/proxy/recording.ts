@@ -90,6 +90,9 @@ export class TrafficRecording {
   readonly #running = new Map<string, Running>();
   readonly #files = new Map<string, RecordingFile>();
   readonly #keeping: Keeping;
+  /** Responses that have ended and are still being decompressed. */
+  #unpacking = 0;
+  #onWritten: (() => void) | null = null;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
@@ -131,6 +134,11 @@ export class TrafficRecording {
       default:
         event satisfies never;
     }
+  }
+
+  /** Resolves when everything that has ended is written. */
+  async written(): Promise<void> {
+    if (this.#unpacking > 0) await new Promise<void>((resolve) => (this.#onWritten = resolve));
   }
 
   close(): void {
@@ -176,8 +184,16 @@ export class TrafficRecording {
     const finish = () => {
       for (const row of running.reader.ended(how, error, at - running.began)) this.#write(running, row, at);
     };
-    if (running.unpacker === null) finish();
-    else running.unpacker.end(finish);
+    if (running.unpacker === null) {
+      finish();
+      return;
+    }
+    this.#unpacking += 1;
+    running.unpacker.end(() => {
+      this.#unpacking -= 1;
+      finish();
+      if (this.#unpacking === 0) this.#onWritten?.();
+    });
   }
 
   #write(running: Running, row: TrafficRow, at: number) {
