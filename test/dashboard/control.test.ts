@@ -56,7 +56,12 @@ it.each([
   if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/control-${scheme}-${width}.png` });
   await request.getByRole("button", { name: "Allow once" }).click();
   await request.getByText("touch third", { exact: true }).waitFor();
-  await request.getByLabel("Text for the model if you reject").fill("Not today.");
+  const reason = request.getByLabel("Text for the model if you reject");
+  await reason.fill("Not today.");
+  // The dialog asks for news meanwhile; what was typed stays.
+  await tab.page.waitForResponse((response) => response.url().endsWith("/api/permissions"));
+  await tab.page.waitForResponse((response) => response.url().endsWith("/api/permissions"));
+  expect(await reason.inputValue()).toBe("Not today.");
   await request.getByRole("button", { name: "Reject" }).click();
   await ended;
   expect(received()).toEqual(recorded);

@@ -47,14 +47,19 @@ export default function Control(props: { uri: string; onClose: () => void }) {
       <Switch fallback={<p class="muted">Looking for its run …</p>}>
         <Match when={state.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Match>
         <Match when={state.latest}>
-          <For each={requests()}>
-            {(request) => (
-              <Request
-                request={request}
-                onReply={(reply, text) =>
-                  void attempt(() => api.answer(request.id, reply, text), reply === "reject" ? "Rejected." : "Allowed.")
-                }
-              />
+          {/* By id: each response has new objects, and what was typed must stay. */}
+          <For each={requests().map(({ id }) => id)}>
+            {(id) => (
+              <Show when={requests().find((request) => request.id === id)}>
+                {(request) => (
+                  <Request
+                    request={request()}
+                    onReply={(reply, text) =>
+                      void attempt(() => api.answer(id, reply, text), reply === "reject" ? "Rejected." : "Allowed.")
+                    }
+                  />
+                )}
+              </Show>
             )}
           </For>
           <Show when={actions().length > 0}>
