@@ -15,8 +15,11 @@ export interface Machine {
   readonly library: Library;
 }
 
-export async function readMachine(options: Omit<LibraryOptions, "store" | "price">): Promise<Machine> {
-  const library = new Library({ ...options, store: new MemoryStore(), price: () => null });
+/** Without `price`, no cost is known. */
+export async function readMachine(
+  options: Omit<LibraryOptions, "store" | "price"> & Partial<Pick<LibraryOptions, "price">>,
+): Promise<Machine> {
+  const library = new Library({ price: () => null, ...options, store: new MemoryStore() });
   await library.refresh();
   const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
   const problems = [

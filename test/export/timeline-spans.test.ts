@@ -14,7 +14,7 @@ import { byPlace, fileOf } from "../../src/core/link/totals.ts";
 import type { Span } from "../../src/core/views/span.ts";
 import { spansOf, Timeline } from "../../src/core/views/spans.ts";
 import { SpanBoard } from "../../src/server/span-board.ts";
-import { caseNames, homeEnv, RECORDED, recordedHome } from "../support/fixtures.ts";
+import { caseNames, homeEnv, RECORDED, recordedHome, someOf } from "../support/fixtures.ts";
 import { history } from "../support/history.ts";
 import {
   agent,
@@ -89,7 +89,7 @@ function compare(
 }
 
 describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
-  it.each(caseNames(provider))("%s: the same spans after every append", async (name) => {
+  it.each(someOf(caseNames(provider)))("%s: the same spans after every append", async (name) => {
     const { home } = recordedHome(provider, name);
     const { library } = await readMachine({ env: homeEnv(home) });
     const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });

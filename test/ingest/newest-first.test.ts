@@ -158,7 +158,7 @@ describe("while a client is connected", () => {
   it("the server responds, and marks incomplete results until everything is read", { timeout: 60_000 }, async () => {
     // Larger than the other home, so that reading takes many rounds and requests are served in between.
     const large = join(scratch, "large");
-    const written = writeHome(join(large, ".claude"), { bytes: 24 << 20, seed: 18, sessions: 600 });
+    const written = writeHome(join(large, ".claude"), { bytes: 12 << 20, seed: 18, sessions: 400 });
     const files = stampsBelow(large);
     const server = await startServer(large);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
@@ -212,7 +212,7 @@ describe("every recording", () => {
     await whole.refresh();
   });
 
-  it.each([1, 3, 10, 25, 60])(
+  it.each([1, 10, 60])(
     "is correct on a page of %i threads, with everything that belongs to it",
     { timeout: 60_000 },
     async (limit) => {

@@ -3,10 +3,11 @@
  * output, without starting Node.js. `retinueProcess` starts a process, as a shell would.
  */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { Index, indexPath } from "../../src/app/ingest/index-file.ts";
 import { runCli } from "../../src/cli/cli.ts";
 import { homeEnv, isOnlyRecorded } from "./fixtures.ts";
 
@@ -66,11 +67,25 @@ export function retinueProcess(home: string, args: readonly string[], env: Env =
 export async function inFreshData<T>(home: string, env: Env, work: (whole: Env) => Promise<T>): Promise<T> {
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
   try {
+    if (env.RETINUE_HOME === undefined) copyFileSync(await emptyIndex(), indexPath({ RETINUE_HOME: data }));
     if (isOnlyRecorded(home)) cpSync(join(home, "../recordings"), join(data, "recordings"), { recursive: true });
     return await work({ PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, ...env });
   } finally {
     rmSync(data, { recursive: true, force: true });
   }
+}
+
+/** An index without content: creating its tables takes longer than most command lines, so a worker does it once. */
+let empty: Promise<string> | undefined;
+function emptyIndex(): Promise<string> {
+  const create = async () => {
+    const env = { RETINUE_HOME: mkdtempSync(join(tmpdir(), "retinue-empty-")) };
+    process.once("exit", () => rmSync(env.RETINUE_HOME, { recursive: true, force: true }));
+    (await Index.open({ env, notify: () => {}, retries: false })).store.close();
+    return indexPath(env);
+  };
+  empty ??= create();
+  return empty;
 }
 
 class Collected extends Writable {
