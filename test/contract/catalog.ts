@@ -19,7 +19,8 @@ import { treeOf } from "../../src/core/views/record.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
 import { statsBy, statsTotal } from "../../src/core/views/stats.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
-import { libraryIn, localEvents } from "../support/shipping.ts";
+import { localEvents } from "../support/local-events.ts";
+import { libraryIn } from "../support/shipping.ts";
 
 export interface OpenCatalog {
   readonly catalog: Catalog;

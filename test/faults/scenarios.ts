@@ -6,6 +6,7 @@ import { proxying } from "./scenarios/proxy.ts";
 import { relaying } from "./scenarios/relay.ts";
 import { running } from "./scenarios/run.ts";
 import { serving } from "./scenarios/serve.ts";
+import { teamServing } from "./scenarios/team.ts";
 
 export const SCENARIOS: readonly Scenario[] = [
   indexing,
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   relaying,
   proxying,
   exporting,
+  teamServing,
   diskFull,
   readOnly,
   locked,

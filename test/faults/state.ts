@@ -91,6 +91,6 @@ export function compare(actual: State, right: State): { readonly losses: string[
 export function leftoversIn(data: string): string[] {
   // The address of a killed server, and of a killed run, is removed by the next process that reads it.
   const known =
-    /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|control\/[a-f\d]+\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
+    /^((index|shipped)\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|control\/[a-f\d]+\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
   return existsSync(data) ? filesBelow(data).filter((path) => !known.test(path)) : [];
 }

@@ -221,6 +221,60 @@ describe("a shipper that is killed", () => {
     },
   );
 
+  it("after each shipment that was stored but not acknowledged, while the threads were rewritten or deleted", async () => {
+    const limit = { bytes: 4_000, documents: 7 };
+    let died = true;
+    for (let at = 1; died; at += 1) {
+      rmSync(home, { recursive: true, force: true });
+      take("claude", "u-nested-bg");
+      const library = libraryIn(home, () => FAR);
+      await library.refresh();
+      const received = new Received();
+      let sent = 0;
+      died = false;
+      const { shipper, shipped } = await shipperTo(library, received, {
+        limit,
+        beforeAnswer: () => {
+          sent += 1;
+          died = sent === at;
+          if (died) throw new Error("killed");
+        },
+      });
+      await shipper.shipAll().catch((error: Error) => expect(error.message).toBe("killed"));
+      const files = filesBelow(home).filter((file) => file.endsWith(".jsonl"));
+      for (const [i, file] of files.entries()) {
+        const lines = readFileSync(join(home, file), "utf8").split(/(?<=\n)/);
+        writeFileSync(join(home, file), lines.slice(0, i === 0 ? 5 : 1).join(""));
+      }
+      await library.refresh();
+      await (await shipperTo(library, received, { shipped })).shipper.shipAll();
+      await expectSame(library, received);
+      library.close();
+    }
+  });
+
+  it("while a removal was not acknowledged, and the thread came back smaller", async () => {
+    take("claude", "c-nested");
+    const library = libraryIn(home, () => FAR);
+    await library.refresh();
+    for (const when of ["beforeSend", "beforeAnswer"] as const) {
+      const received = new Received();
+      const { shipper, shipped } = await shipperTo(library, received);
+      await shipper.shipAll();
+      const [uri = ""] = received.threads;
+      const stamp = shipped.thread(TARGET.name, uri);
+      const target = { ...TARGET, projects: ["/nowhere"] };
+      const die = () => {
+        throw new Error("killed");
+      };
+      const removing = await shipperTo(library, received, { target, shipped, [when]: die });
+      await expect(removing.shipper.shipAll()).rejects.toThrow("killed");
+      expect(stamp).not.toEqual(shipped.thread(TARGET.name, uri));
+      await (await shipperTo(library, received, { shipped })).shipper.shipAll();
+      await expectSame(library, received);
+    }
+  });
+
   it("also if its shipments arrive again, and in another order", async () => {
     take("claude", "c3-nested-parallel");
     const library = libraryIn(home, () => FAR);

@@ -46,24 +46,33 @@ const OPTIONS = [
   ["log_min_error_statement", "panic"],
 ] as const;
 
-/**
- * For the main process of a test run: names the folder of the server. Its process holds the pipe of a janitor, which
- * stops the server and deletes the folder when the process ends, however it ends.
- */
+/** For the main process of a test run: names the folder of the server. */
 export function preparePostgres(): () => Promise<void> {
   // Each project of the configuration runs the global setup.
   if (process.platform === "win32" || process.env[FOLDER] !== undefined) return async () => {};
-  const folder = mkdtempSync(join(tmpdir(), "retinue-postgres-"));
+  const { folder, remove } = postgresFolder();
   process.env[FOLDER] = folder;
+  return remove;
+}
+
+/**
+ * A folder for a server. This process holds the pipe of a janitor, which stops the server and deletes the folder when
+ * the process ends, however it ends.
+ */
+export function postgresFolder(): { readonly folder: string; remove(): Promise<void> } {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-postgres-"));
   const script = `cat >/dev/null; [ -f "$0/data/postmaster.pid" ] && kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; for i in 1 2 3 4 5; do rm -rf "$0" 2>/dev/null && break; sleep 0.2; done`;
   const janitor: ChildProcess = spawn("/bin/sh", ["-c", script, folder], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
-  return async () => {
-    const ended = once(janitor, "exit");
-    janitor.stdin?.end();
-    await ended;
+  return {
+    folder,
+    remove: async () => {
+      const ended = once(janitor, "exit");
+      janitor.stdin?.end();
+      await ended;
+    },
   };
 }
 

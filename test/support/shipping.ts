@@ -3,25 +3,23 @@ import { expect } from "vitest";
 import { openShippedFile } from "../../src/app/databases.ts";
 import { explainAgent, filesOfAgent } from "../../src/app/explain/explain.ts";
 import { Library } from "../../src/app/ingest/library.ts";
-import { readEvents } from "../../src/app/query/events.ts";
 import { listPrice } from "../../src/app/query/prices.ts";
 import { explain } from "../../src/app/query/why.ts";
 import type { BatchLimit } from "../../src/app/ship/batch.ts";
 import { withRevision } from "../../src/app/ship/post.ts";
 import { Shipper } from "../../src/app/ship/shipper.ts";
 import type { ShipTarget } from "../../src/app/ship/target.ts";
-import type { AgentKey } from "../../src/core/facts/ids.ts";
-import { agentOf, type Forest, subtreeOf } from "../../src/core/link/forest.ts";
+import { agentOf, subtreeOf } from "../../src/core/link/forest.ts";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
 import type { Shipped } from "../../src/core/ports/shipped.ts";
 import type { Store } from "../../src/core/ports/store.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
-import type { AgentEvent } from "../../src/core/views/event.ts";
 import { messagesIn } from "../../src/core/views/messages.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
 import { homeEnv } from "./fixtures.ts";
+import { localEvents } from "./local-events.ts";
 import type { Received } from "./received.ts";
 
 export const TARGET: ShipTarget = {
@@ -80,15 +78,6 @@ export async function shipperTo(
 
 const REDACTOR = new Redactor(DEFAULT_REDACTION);
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
-
-/** The local events of an agent as they are shipped: without the status of an agent that has not ended. */
-export async function localEvents(library: Library, forest: Forest, key: AgentKey): Promise<AgentEvent[]> {
-  const redact = REDACTOR.events();
-  const events = await readEvents(library, forest, [key]);
-  return events
-    .filter(({ status }) => status?.status !== "running" && status?.status !== "pendingInit")
-    .map((event, i) => redact({ ...event, seq: i + 1 }));
-}
 
 /** Every view of every thread is the same at the receiver as here. */
 export async function expectSame(library: Library, received: Received): Promise<void> {

@@ -17,7 +17,8 @@ import { shortened } from "../../src/server/cut.ts";
 import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { retinue } from "../support/cli.ts";
 import { caseNames, filesBelow, RECORDED, recordedHome } from "../support/fixtures.ts";
-import { libraryIn, localEvents } from "../support/shipping.ts";
+import { localEvents } from "../support/local-events.ts";
+import { libraryIn } from "../support/shipping.ts";
 import { startTeam, type TestTeam } from "./server.ts";
 
 const NOW = Date.UTC(2030, 0);

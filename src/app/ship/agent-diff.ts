@@ -87,7 +87,8 @@ export class AgentDiff {
       first = this.#same(texts);
       // Also those that are not sent again: a later result may belong to an earlier call.
       for (const event of events.slice(0, first)) redact(event);
-      if (first < state.events) {
+      if (first < state.events || state.hasMore === true) {
+        state.hasMore = false;
         state.marks.length = Math.min(state.marks.length, Math.floor(first / LIST_PART));
         state.recent.length = Math.min(state.recent.length, first - state.marks.length * LIST_PART);
         state.events = first;

@@ -2,12 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
 import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
-import type { Shipped, ThreadShipped } from "../../core/ports/shipped.ts";
+import { type Acknowledged, REMOVING, type Shipped, type ThreadShipped } from "../../core/ports/shipped.ts";
 import { Redactor } from "../../core/redaction/redaction.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { rootOf } from "../export/put.ts";
 import type { Library } from "../ingest/library.ts";
 import { BATCH_LIMIT, Batch, type BatchLimit } from "./batch.ts";
+import { inDoubt } from "./in-doubt.ts";
 import { isShared, type ShipTarget } from "./target.ts";
 import { type Redaction, ThreadDiff } from "./thread-diff.ts";
 
@@ -152,7 +153,7 @@ export class Shipper {
   }
 
   #remove(uri: string): void {
-    this.#batch.add({ is: "removed", thread: uri, uri });
+    this.#batch.add(removalOf(uri));
     this.#batch.finish(uri, null);
   }
 
@@ -166,6 +167,7 @@ export class Shipper {
     this.#diffs.delete(root);
     const stamp = this.#stampOf(root);
     const isOurs = (one: LinkedAgent) => one.kind !== "external" || isShared(target, one.cwd);
+    if (shipped.thread(target.name, agent.uri)?.stamp === REMOVING) this.#batch.add(removalOf(agent.uri));
     const known = shipped.agents(target.name, agent.uri);
     for await (const { draft, uri, state } of diff.drafts(forest, root, known, isOurs)) {
       if (this.#isStopped) return;
@@ -194,10 +196,25 @@ export class Shipper {
     const { target, shipped, send, records = true } = this.#options;
     const acknowledged = batch.acknowledged();
     this.#batch = this.#newBatch();
+    if (records && batch.lines.length > 0) this.#attempt(acknowledged);
     const bytes = batch.lines.length === 0 ? 0 : await send(batch.lines);
     this.work.documents += batch.lines.length;
     this.work.bytes += bytes;
     if (!records) return;
     shipped.acknowledge(target.name, { ...acknowledged, documents: batch.lines.length, bytes, at: Date.now() });
   }
+
+  #attempt({ agents, threads }: Pick<Acknowledged, "agents" | "threads">): void {
+    const { target, shipped } = this.#options;
+    shipped.attempt(target.name, {
+      agents: agents.map(({ thread, uri, state }) => ({
+        thread,
+        uri,
+        state: inDoubt(shipped.agent(target.name, thread, uri), state),
+      })),
+      removed: threads.flatMap(({ uri, state }) => (state === null ? [uri] : [])),
+    });
+  }
 }
+
+const removalOf = (uri: string) => ({ is: "removed", thread: uri, uri }) as const;

@@ -3,6 +3,8 @@ export interface AgentShipped {
   readonly record: number;
   /** Number of events. */
   readonly events: number;
+  /** The server may have others after them: a shipment was not acknowledged. */
+  readonly hasMore?: boolean;
   /** The chained hash after each `LIST_PART` events. */
   readonly marks: readonly number[];
   /** The chained hash after each event since the last mark. */
@@ -32,6 +34,17 @@ export interface Acknowledged {
   readonly threads: readonly { readonly uri: string; readonly state: Omit<ThreadShipped, "uri"> | null }[];
 }
 
+/** What one shipment may have changed if it is not acknowledged. Recorded before it is sent. */
+export interface Attempted {
+  /** What remains certain; see `inDoubt`. */
+  readonly agents: readonly { readonly thread: string; readonly uri: string; readonly state: AgentShipped }[];
+  /** Threads that it removes as a whole. */
+  readonly removed: readonly string[];
+}
+
+/** The stamp of a thread whose removal was not acknowledged. */
+export const REMOVING = "removing";
+
 export interface ShippedTotals {
   readonly shipments: number;
   readonly documents: number;
@@ -48,6 +61,7 @@ export interface Shipped {
   threads(destination: string): readonly ThreadShipped[];
   thread(destination: string, uri: string): ThreadShipped | null;
   agents(destination: string, thread: string): ReadonlyMap<string, AgentShipped>;
+  agent(destination: string, thread: string, uri: string): AgentShipped | undefined;
   totals(destination: string): ShippedTotals;
   /**
    * Reserves this many revisions and returns the first. Durable when it returns, and never less than a time-based
@@ -56,10 +70,15 @@ export interface Shipped {
   reserve(destination: string, count: number, least: number): number;
   /**
    * The server reports the number of this machine's last shipment. Returns false if it is not higher than the one
-   * before: the server has lost shipments, such as after a restored backup. Then all positions are forgotten, so that
-   * everything is sent again.
+   * before: the server has lost shipments, such as after a restored backup. Then no position is certain, and
+   * all threads are replaced.
    */
   arrived(destination: string, number: number): boolean;
+  /**
+   * Before a shipment is sent: the server may have stored it, or not, until it is acknowledged. The stamps of its threads
+   * become invalid. One transaction.
+   */
+  attempt(destination: string, what: Attempted): void;
   /** One transaction. */
   acknowledge(destination: string, what: Acknowledged): void;
   close(): void;

@@ -61,6 +61,7 @@ export async function followChanges(
       // A removed agent has no parents any more.
       (!changes.parents.has(uri) && isAt(followed.trees, thread));
     const asEvent = (uri: string) => isUnfiltered || isAt(followed.events, uri) || isIn(followed.logs, uri);
+    const ownerOf = (thread: string, uri: string) => (thread === uri ? { owner } : {});
     const cut = changes.cuts.find(({ agent }) => asEvent(agent));
     const now = Date.now();
     const bodies: Body[] =
@@ -69,8 +70,8 @@ export async function followChanges(
       if (asRecord(thread, uri))
         bodies.push(
           record === null
-            ? { type: "removed", data: { uri } }
-            : { type: "agent", data: { ...withDuration(record, now), ...(thread === uri ? { owner } : {}) } },
+            ? { type: "removed", data: { uri, ...ownerOf(thread, uri) } }
+            : { type: "agent", data: { ...withDuration(record, now), ...ownerOf(thread, uri) } },
         );
     // After a reset the client fetches the events.
     for (const { agent, event } of changes.events)

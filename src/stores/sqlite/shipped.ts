@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AgentShipped, Shipped } from "../../core/ports/shipped.ts";
+import { type AgentShipped, REMOVING, type Shipped } from "../../core/ports/shipped.ts";
 import { withFaults } from "../fault.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
@@ -51,11 +51,12 @@ function shippedIn(db: DatabaseSync): Shipped {
     threads: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ?"),
     thread: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ? AND uri = ?"),
     agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
+    agent: db.prepare("SELECT state FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
     open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
     state: db.prepare("SELECT revision, shipments, documents, bytes, at FROM destination WHERE name = ?"),
     number: db.prepare("SELECT number FROM destination WHERE name = ?"),
     setNumber: db.prepare("UPDATE destination SET number = ? WHERE name = ?"),
-    forgetThreads: db.prepare("DELETE FROM thread WHERE destination = ?"),
+    doubtThreads: db.prepare(`UPDATE thread SET stamp = '${REMOVING}', is_open = 1 WHERE destination = ?`),
     forgetAgents: db.prepare("DELETE FROM agent WHERE destination = ?"),
     reserve: db.prepare("UPDATE destination SET revision = ? WHERE name = ?"),
     count: db.prepare(
@@ -65,6 +66,12 @@ function shippedIn(db: DatabaseSync): Shipped {
       `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open`,
     ),
+    /** Its stamp is no longer valid; the removal of a thread stays in doubt. */
+    touchThread: db.prepare(
+      `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, '', 1)
+         ON CONFLICT DO UPDATE SET stamp = '', is_open = 1 WHERE stamp <> '${REMOVING}'`,
+    ),
+    arrived: db.prepare("UPDATE thread SET stamp = '' WHERE destination = ? AND uri = ?"),
     dropThread: db.prepare("DELETE FROM thread WHERE destination = ? AND uri = ?"),
     dropAgents: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ?"),
     setAgent: db.prepare(
@@ -91,6 +98,10 @@ function shippedIn(db: DatabaseSync): Shipped {
           .all(destination, thread)
           .map((row) => [String(row.uri), JSON.parse(String(row.state)) as AgentShipped]),
       ),
+    agent: (destination, thread, uri) => {
+      const row = sql.agent.get(destination, thread, uri);
+      return row === undefined ? undefined : (JSON.parse(String(row.state)) as AgentShipped);
+    },
     totals: (destination) => {
       const row = sql.state.get(destination);
       return {
@@ -111,12 +122,22 @@ function shippedIn(db: DatabaseSync): Shipped {
       whole(() => {
         sql.open.run(destination);
         const isNext = number > Number(sql.number.get(destination)?.number ?? 0);
-        if (!isNext) for (const forget of [sql.forgetThreads, sql.forgetAgents]) forget.run(destination);
+        if (!isNext) for (const forget of [sql.doubtThreads, sql.forgetAgents]) forget.run(destination);
         sql.setNumber.run(number, destination);
         return isNext;
       }),
+    attempt: (destination, { agents, removed }) =>
+      whole(() => {
+        for (const thread of new Set(agents.map((one) => one.thread))) sql.touchThread.run(destination, thread);
+        for (const { thread, uri, state } of agents) sql.setAgent.run(destination, thread, uri, JSON.stringify(state));
+        for (const uri of removed) {
+          sql.setThread.run(destination, uri, REMOVING, 1);
+          sql.dropAgents.run(destination, uri);
+        }
+      }),
     acknowledge: (destination, { documents, bytes, at, agents, threads }) =>
       whole(() => {
+        for (const thread of new Set(agents.map((one) => one.thread))) sql.arrived.run(destination, thread);
         for (const { uri, state } of threads) {
           if (state !== null) {
             sql.setThread.run(destination, uri, state.stamp, state.isOpen ? 1 : 0);

@@ -1,0 +1,121 @@
+/** A machine of a developer: a home whose transcripts grow, are rewritten and deleted, and a shipper that is killed. */
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Random } from "../../../scripts/bench/random.ts";
+import { Load } from "../../../scripts/soak/load.ts";
+import { FIXTURES, filesBelow } from "../../support/fixtures.ts";
+import { type Environment, environment, Run } from "../process.ts";
+
+/** Nested, parallel, forked, resumed, compacted, failed and killed agents of several products. */
+const CASES = [
+  "claude/c3-nested-parallel",
+  "claude/d-background",
+  "claude/h-resume",
+  "claude/h2-forks",
+  "claude/j-compact",
+  "claude/m2-teams",
+  "claude/n-workflow",
+  "claude/o-fork",
+  "claude/v2.0.60",
+  "claude/v2.1.300",
+  "codex/any-fork@0.166.0",
+  "codex/any-v2@0.145.0",
+  "codex/any-killresume@0.107.0",
+] as const;
+const CASES_EACH = 3;
+const LOAD = { threads: 2, agents: 6 };
+
+export class Machine {
+  readonly owner: string;
+  readonly env: Environment;
+  readonly home: string;
+  readonly data: string;
+  readonly #random: Random;
+  readonly #load: Load;
+  /** Lines of recordings that are not written yet, by path. */
+  readonly #rest = new Map<string, string[]>();
+  /** Share of the load's agents that have been spawned. */
+  #progress = 0;
+  run: Run | null = null;
+
+  constructor(folder: string, owner: string, token: string, random: Random) {
+    this.owner = owner;
+    this.home = join(folder, "home");
+    this.data = join(folder, "data");
+    this.#random = random;
+    mkdirSync(this.home, { recursive: true });
+    this.env = environment(this.home, this.data, { RETINUE_TEAM_TOKEN: token });
+    for (let n = 0; n < CASES_EACH; n += 1)
+      cpSync(join(FIXTURES, random.of(CASES), "home"), this.home, { recursive: true });
+    for (const path of this.#transcripts()) this.#shorten(path);
+    // The same thread ids on every machine: they must never be mixed up.
+    this.#load = new Load(this.home, LOAD);
+    this.#load.flush();
+  }
+
+  #transcripts(): string[] {
+    return filesBelow(this.home).flatMap((path) =>
+      path.endsWith(".jsonl") && !path.includes("-home-dev-soak-") ? [join(this.home, path)] : [],
+    );
+  }
+
+  /** Removes the end of a recording; it is written again line by line. */
+  #shorten(path: string): void {
+    const lines = readFileSync(path, "utf8").split(/(?<=\n)/);
+    const kept = this.#random.below(lines.length + 1);
+    writeFileSync(path, lines.slice(0, kept).join(""));
+    this.#rest.set(path, [...lines.slice(kept), ...(this.#rest.get(path) ?? [])]);
+  }
+
+  #append(path: string): void {
+    const line = this.#rest.get(path)?.shift();
+    if (line === undefined) this.#rest.delete(path);
+    else if (existsSync(path)) appendFileSync(path, line);
+  }
+
+  /** Some work: mostly appended records, sometimes a transcript that is rewritten, replaced or deleted. */
+  work(): void {
+    const random = this.#random;
+    const what = random.next();
+    const [path] = what < 0.04 ? [random.of([...this.#transcripts(), ""])] : [""];
+    if (what >= 0.5) {
+      this.#progress = Math.min(1, this.#progress + 0.02);
+      this.#load.write(1 + random.below(8), this.#progress);
+    } else if (what >= 0.04 || path === undefined || path === "") {
+      const paths = [...this.#rest.keys()];
+      if (paths.length > 0) this.#append(random.of(paths));
+    } else if (what < 0.01) {
+      rmSync(path);
+      this.#rest.delete(path);
+    } else if (what < 0.025) this.#shorten(path);
+    else {
+      // Another file with one record less.
+      const lines = readFileSync(path, "utf8").split(/(?<=\n)/);
+      lines.splice(random.below(lines.length), 1);
+      writeFileSync(`${path}.new`, lines.join(""));
+      renameSync(`${path}.new`, path);
+    }
+  }
+
+  /** Writes the rest. */
+  finish(): void {
+    for (const path of [...this.#rest.keys()]) while (this.#rest.has(path)) this.#append(path);
+    this.#load.end();
+  }
+
+  /** A process that ships to this address, if none runs. */
+  start(address: string): Run {
+    const once = this.#random.chance(0.3) ? ["--once"] : [];
+    this.run = new Run(["ship", "--to", address, ...once], this.env);
+    return this.run;
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * `npm run test:team -- --minutes 5 --shippers 50 --seed 1`: machines, team servers and PostgreSQL are killed at random.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { seeded } from "../../../scripts/bench/random.ts";
+import { chaos } from "./chaos.ts";
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "5" },
+    shippers: { type: "string", default: "50" },
+    alive: { type: "string", default: "10" },
+    seed: { type: "string", default: "1" },
+  },
+});
+const MAX_TOLD = 20;
+const scratch = mkdtempSync(join(tmpdir(), "retinue-team-"));
+const began = Date.now();
+const seconds = () => Math.round((Date.now() - began) / 1_000);
+try {
+  const { tally, kills, compared, rest, reconnects } = await chaos({
+    scratch,
+    random: seeded(Number(values.seed)),
+    machines: Number(values.shippers),
+    alive: Number(values.alive),
+    kills: Number.POSITIVE_INFINITY,
+    ms: Number(values.minutes) * 60_000,
+    notify: (text) => process.stderr.write(`${seconds()} s: ${text}\n`),
+  });
+  const row = (cells: readonly (string | number)[]) => console.log(`| ${cells.join(" | ")} |`);
+  row(["machines", "kills of shippers", "of servers", "of PostgreSQL", "losses", "duplicates", "leftovers", "seconds"]);
+  row(Array.from({ length: 8 }, () => "---"));
+  const { losses, duplicates, leftovers } = tally;
+  const counts = [losses, duplicates, leftovers].map(({ length }) => length);
+  row([values.shippers, kills.shippers, kills.servers, kills.databases, ...counts, seconds()]);
+  console.log(
+    `\ncompared: ${compared.threads} threads, ${compared.events} events, ${compared.lines} lines on each of 2 servers; ${rest} documents were left to send; the live stream reconnected ${reconnects} times; seed ${values.seed}`,
+  );
+  for (const [name, list] of Object.entries({ losses, duplicates, leftovers }))
+    for (const line of list.slice(0, MAX_TOLD)) console.log(`${name}: ${line}`);
+  process.exitCode = counts.some((count) => count > 0) ? 1 : 0;
+} finally {
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+}
