@@ -69,7 +69,7 @@ export class Site {
   }
 
   async tokens(owners: readonly string[]): Promise<{ readonly ship: readonly string[]; readonly admin: string }> {
-    const store = await openTeamStore(this.#store, 2);
+    const store = await openTeamStore(this.#store, { connections: 2 });
     const create = async (owner: string, scope: "ship" | "admin") =>
       (await store.tokens.create({ owner, scope, teams: ["all"], expiresAt: null })).token;
     const ship: string[] = [];
