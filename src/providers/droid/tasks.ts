@@ -33,7 +33,8 @@ export function readTask(out: FindingsOf, session: string, id: string, input: Js
 
 const CHILD = /^session_id: ([0-9a-f-]{36})\b/m;
 const LAUNCHED = /^Task launched in background\b/;
-const REFUSED = /^(?:Error: )?(?:Tool \S+ is registered but is not available|Tool \S+ not found|Unknown tool)/i;
+const REFUSED =
+  /^(?:Error: )?(?:Tool \S+ is registered but is not available|Tool \S+ not found|Unknown tool|Droid configuration not found|Task depth limit|Task concurrency limit|Nested Task delegation)/i;
 
 /** The result of a call that spawned a child. */
 export function readTaskResult(out: FindingsOf, session: string, id: string, text: string, isError: boolean): void {

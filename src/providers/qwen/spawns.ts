@@ -37,6 +37,10 @@ export function readSpawn(out: FindingsOf, session: string, id: string, tool: st
 
 const LAUNCHED = /^(?:Background|Fork)[^\n]*\blaunched\b[^\n]*\n(?:[^\n]*\n)*?task_id: (\S+)/i;
 
+/** A failed call whose agent did run. Otherwise its type does not exist, or agents may not spawn such agents. */
+const RAN = /^(?:Failed to run subagent|Subagent execution failed|\[Operation Cancelled\])/;
+export const isRefusal = (text: string) => !RAN.test(text);
+
 /** The result of a spawn call. Its `status` is `success` for agents that failed, too. */
 export function readSpawnResult(out: FindingsOf, session: string, id: string, text: string, result: unknown): void {
   const call = key.call(session, id);
@@ -52,6 +56,10 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, te
       source: "parent_rollout",
       says: `the result of call ${id} names agent ${launched}`,
     });
+  // A display without a mode is that of a call that was refused.
+  const hasRun = display?.type === "task_execution" && display.executionMode !== undefined;
+  if (outcome?.status === "error" && !hasRun && isRefusal(text))
+    return out.add({ type: "call-refused", call, says: firstLine(text) });
   const isBackground = launched !== undefined || display?.executionMode === "background";
   const state: LifecycleState | null = isBackground ? "launched" : stateOf(display, outcome, text);
   if (state === null) return;
@@ -67,12 +75,10 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, te
 }
 
 function stateOf(display: JsonObject | null, outcome: JsonObject | null, text: string): LifecycleState | null {
-  // Not an agent's result: the call was refused or never ran.
-  if (display === null || display.type !== "task_execution") {
-    if (outcome?.status === "cancelled") return "shutdown";
-    return outcome?.status === "error" || /^Subagent execution failed/.test(text) ? "errored" : null;
-  }
-  return endOf(display.status);
+  // An agent that was interrupted has `failed` in its meta file and in the display.
+  if (outcome?.status === "cancelled") return "shutdown";
+  if (display?.type === "task_execution") return endOf(display.status);
+  return outcome?.status === "error" || /^Subagent execution failed/.test(text) ? "errored" : null;
 }
 
 const NOTICE = /<task-notification>([\s\S]*?)(?:<\/task-notification>|$)/g;

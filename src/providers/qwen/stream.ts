@@ -4,7 +4,7 @@ import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../cor
 import { wrapStream } from "../kit/gemini-cli.ts";
 import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
 import * as key from "./keys.ts";
-import { endOf, isSpawn, readSpawn } from "./spawns.ts";
+import { endOf, firstLine, isRefusal, isSpawn, readSpawn } from "./spawns.ts";
 
 const NAMES = new Set(["qwen", "@qwen-code/qwen-code"]);
 
@@ -66,14 +66,16 @@ export class QwenStream implements LiveReader {
       }
       const result = asNonBlank(block?.tool_use_id);
       if (block?.type === "tool_result" && result !== null && this.#open.delete(result))
-        this.#readSpawnResult(out, session, result, asText(block.content) ?? "");
+        this.#readSpawnResult(out, session, result, asText(block.content) ?? "", block.is_error === true);
     }
   }
 
   /** Failed agents are reported as success; only their text shows the failure. The transcripts are more accurate. */
-  #readSpawnResult(out: FindingsOf, session: string, id: string, text: string) {
+  #readSpawnResult(out: FindingsOf, session: string, id: string, text: string, isError: boolean) {
+    if (isError && isRefusal(text))
+      return out.add({ type: "call-refused", call: key.call(session, id), says: firstLine(text) });
     const isLaunched = /^(?:Background|Fork)[^\n]*\blaunched\b/i.test(text);
-    const isFailed = /^Subagent execution failed/.test(text);
+    const isFailed = isError || /^Subagent execution failed/.test(text);
     out.add({
       type: "lifecycle",
       of: { call: key.call(session, id) },
