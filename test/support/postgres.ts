@@ -82,6 +82,8 @@ export interface PostgresServer {
   /** `immediate` is a crash. */
   stop(how?: "fast" | "immediate"): Promise<void>;
   start(more?: readonly string[]): Promise<void>;
+  /** Starts a streaming replica of this server in an empty folder. */
+  replica(folder: string): Promise<PostgresServer>;
 }
 
 /** An empty database of its own on the shared server. */
@@ -126,32 +128,64 @@ const urlFrom = (base: string) => (database: string) => `${base}${database}`;
 
 /** Starts a server in an empty folder. As root, it runs as `nobody`, since PostgreSQL refuses to run as root. */
 export async function startPostgres(folder: string): Promise<PostgresServer> {
-  const user = process.getuid?.() === 0 ? userNamed("nobody") : null;
   const native = join(folder, "native");
   copyBinaries(native);
-  const data = join(folder, "data");
-  mkdirSync(data, { mode: 0o700 });
-  if (user !== null) {
-    chownSync(folder, user.uid, user.gid);
-    chownSync(data, user.uid, user.gid);
-  }
-  const as = { cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C", TZ: "UTC" }, ...user };
-  const program = (name: string) => join(native, "bin", name);
+  const { as, data, program } = placeIn(folder, native);
   await run(
     program("initdb"),
     ["-D", data, "-U", "retinue", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"],
     as,
   );
+  return startIn(folder, native, []);
+}
+
+/** The data folder below this one, and how programs are run for it. */
+function placeIn(folder: string, native: string) {
+  const user = process.getuid?.() === 0 ? userNamed("nobody") : null;
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700, recursive: true });
+  if (user !== null) {
+    chownSync(folder, user.uid, user.gid);
+    chownSync(data, user.uid, user.gid);
+  }
+  const as = { cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C", TZ: "UTC" }, ...user };
+  return { as, data, program: (name: string) => join(native, "bin", name) };
+}
+
+/** Starts a server on the data in this folder. */
+async function startIn(folder: string, native: string, always: readonly string[]): Promise<PostgresServer> {
+  const { as, data, program } = placeIn(folder, native);
   const port = await freePort();
   const start = async (more: readonly string[] = []) => {
-    const options = [...OPTIONS.map(([name, value]) => `-c ${name}='${value}'`), `-c port=${port}`, ...more].join(" ");
+    const options = [
+      ...OPTIONS.map(([name, value]) => `-c ${name}='${value}'`),
+      `-c port=${port}`,
+      ...always,
+      ...more,
+    ].join(" ");
     await run(program("pg_ctl"), ["-D", data, "-l", join(data, "log"), "-w", "-t", "60", "-o", options, "start"], as);
   };
   const stop = async (how: "fast" | "immediate" = "fast") => {
     await run(program("pg_ctl"), ["-D", data, "-w", "-t", "60", "-m", how, "stop"], as);
   };
   await start();
-  return { url: urlFrom(`postgres://retinue@127.0.0.1:${port}/`), start, stop };
+  const url = urlFrom(`postgres://retinue@127.0.0.1:${port}/`);
+  const replica = async (other: string) => {
+    const { as: owner, data: copy } = placeIn(other, native);
+    await inDatabase(url("postgres"), async (sql) => {
+      await sql`select pg_backup_start('replica', true)`;
+      // As the user of the server, so that it can read the copy.
+      await run("cp", ["-R", `${data}/.`, copy], owner);
+      const [stopped] = await sql<{ label: string }[]>`select labelfile as label from pg_backup_stop(false)`;
+      rmSync(join(copy, "postmaster.pid"));
+      for (const [name, text] of Object.entries({ backup_label: stopped?.label ?? "", "standby.signal": "" })) {
+        writeFileSync(join(copy, name), text);
+        chmodSync(join(copy, name), 0o666);
+      }
+    });
+    return startIn(other, native, [`-c primary_conninfo='host=127.0.0.1 port=${port} user=retinue'`]);
+  };
+  return { url, start, stop, replica };
 }
 
 /**

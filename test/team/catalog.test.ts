@@ -22,7 +22,7 @@ beforeAll(async () => {
   await feed.start();
 });
 afterAll(async () => {
-  await feed.stop();
+  feed.stop();
   await store.close();
   await fresh.drop();
 });

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { openTeamStore, type TeamStore } from "../../src/app/team/store.ts";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
 import type { Scope } from "../../src/core/ports/team.ts";
-import { serveTeam, type TeamServed } from "../../src/server/team/serve.ts";
+import { serveTeam, type TeamServed, type TeamServeOptions } from "../../src/server/team/serve.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { HEAD } from "./documents.ts";
 
@@ -22,13 +22,18 @@ export interface TestTeam {
 }
 
 /** `database` is one that stays; otherwise a new one is dropped at the end. */
-export async function startTeam(servers = 1, database?: string): Promise<TestTeam> {
+export async function startTeam(
+  servers = 1,
+  database?: string,
+  options: Partial<TeamServeOptions> = {},
+): Promise<TestTeam> {
   const fresh = database === undefined ? await freshDatabase() : { url: database, drop: async () => {} };
   const store = await openTeamStore(fresh.url, { connections: 2 });
   const logs: Readonly<Record<string, unknown>>[] = [];
   const log = (event: string, fields: Readonly<Record<string, unknown>>) => void logs.push({ event, ...fields });
   const started: TeamServed[] = [];
-  for (let n = 0; n < servers; n += 1) started.push(await serveTeam({ store: fresh.url, port: 0, host: null, log }));
+  for (let n = 0; n < servers; n += 1)
+    started.push(await serveTeam({ store: fresh.url, port: 0, host: null, log, ...options }));
   const get: TestTeam["get"] = (path, token, server = 0, init = {}) =>
     fetch(new URL(path, started[server]?.url), {
       ...init,

@@ -103,6 +103,10 @@ export const patterns = listOf("a regular expression", (value) => {
 
 export const addresses = listOf("a URL, such as http://host:4096", asAddress);
 
+export const databases = listOf("a URL, such as postgres://user@host/database", (value) =>
+  typeof value === "string" && /^postgres(?:ql)?:\/\/\S+$/.test(value.trim()) ? value.trim() : undefined,
+);
+
 function asAddress(value: unknown): string | undefined {
   const text = typeof value === "string" ? value.trim() : "";
   return /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text : undefined;

@@ -9,6 +9,7 @@ import {
   addressOr,
   amount,
   amountOr,
+  databases,
   dollars,
   duration,
   durationOr,
@@ -214,6 +215,12 @@ export const SETTINGS = {
     TEAM_BANDWIDTH,
     "2MB",
     "Maximum number of bytes that are sent to the team server per second.",
+  ),
+  "store.replicas": setting(
+    databases,
+    [],
+    "none",
+    "Of a team server: read replicas of its database. What they do not have yet is read from the primary. See docs/team.md.",
   ),
   "proxy.token": setting(
     flag,

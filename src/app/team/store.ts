@@ -5,7 +5,9 @@ import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
 import { type Migrated, migrate, NewerSchema } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
+import { within } from "../../stores/postgres/patience.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
+import { PRIMARY_MS, type ReadCounts, ReplicatedReads, SparedReads } from "../../stores/postgres/replicas.ts";
 import { Tokens } from "../../stores/postgres/tokens.ts";
 import { asFailure, Failure } from "../failure.ts";
 
@@ -22,46 +24,71 @@ export interface TeamStore {
   readonly tokens: Tokens;
   readonly ingest: Ingest;
   readonly migrated: Migrated;
+  /** Statements that the primary and the replicas answered. */
+  readonly reads: Readonly<ReadCounts>;
   /** Calls back for every shipment, on any server. `onListen`: some may have been missed. */
-  listen(onShipment: (owner: string, seq: number) => void, onListen: () => void): Promise<() => Promise<void>>;
-  /** Rejects if the database does not respond. */
+  listen(onShipment: (owner: string, seq: number) => void, onListen: () => void): Promise<void>;
+  /** Rejects if the primary does not respond. */
   ping(): Promise<void>;
   /** Distributes the tables over the nodes of a cluster; returns those that were not distributed before. */
   distribute(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
+export interface TeamStoreOptions extends DatabaseOptions {
+  /** Addresses of replicas to read from. */
+  readonly replicas?: readonly string[];
+}
+
 /** Opens the database and brings its schema up to date. Loaded on demand: only team servers need it. */
-export async function openTeamStore(url: string, options: DatabaseOptions = {}): Promise<TeamStore> {
+export async function openTeamStore(
+  url: string,
+  { replicas: addresses = [], ...options }: TeamStoreOptions = {},
+): Promise<TeamStore> {
   if (!/^postgres(?:ql)?:\/\//.test(url))
     throw new Failure("usage", "--store needs the address of a PostgreSQL database", [
       "write postgres://user@host/database",
     ]);
   const database = await openDatabase(url, options);
+  // They connect when they are asked, so one that is away does no harm.
+  const replicas = await Promise.all(addresses.map((address) => openDatabase(address, options)));
+  const reads = new ReplicatedReads(database, replicas);
+  const sure = new SparedReads(database, replicas);
+  const close = async () => void (await Promise.all([database, ...replicas].map((one) => one.close())));
   try {
     const migrated = await migrate(database);
+    const ingest = ingester(database);
     return {
-      reader: new Reader(database),
-      overview: new Overview(database),
-      budgets: new Budgets(database),
-      tokens: new Tokens(database),
-      ingest: ingester(database),
+      reader: new Reader(reads, (owners) => reads.newest(owners)),
+      overview: new Overview(reads),
+      budgets: new Budgets(database, sure),
+      tokens: new Tokens(database, sure),
+      reads: reads.counts,
+      ingest: async (owner, head, documents) => {
+        await sure.reachable();
+        return ingest(owner, head, documents);
+      },
       migrated,
       listen: (onShipment, onListen) =>
         database.listen(
           CHANNEL,
           (payload) => {
             const [owner, seq] = JSON.parse(payload) as [string, number];
+            reads.saw(owner, seq);
             onShipment(owner, seq);
           },
           onListen,
         ),
-      ping: async () => void (await database.all("select 1 as one")),
+      ping: async () => {
+        const asked = database.all<{ standby: boolean }>("select pg_is_in_recovery() as standby");
+        const [row] = await within(PRIMARY_MS, asked);
+        if (row?.standby !== false) throw new Failure("unavailable", "the database is a replica");
+      },
       distribute: () => distribute(database).catch(explained),
-      close: () => database.close(),
+      close,
     };
   } catch (error) {
-    await database.close();
+    await close();
     return explained(error);
   }
 }

@@ -29,15 +29,15 @@ export async function serve(context: Context, options: ServeOptions): Promise<vo
 }
 
 /** Starts a team server, prints its address, and runs until interrupted. Its log is JSON, one line per event. */
-async function serveTeam(
-  { terminal, json }: Context,
-  options: ServeOptions & { readonly store: string },
-): Promise<void> {
+async function serveTeam(context: Context, options: ServeOptions & { readonly store: string }): Promise<void> {
+  const { terminal, json } = context;
+  const { values } = await context.settings();
   const server = await import("../../server/team/serve.ts");
   const log = (event: string, fields: Readonly<Record<string, unknown>>) =>
     terminal.notify(JSON.stringify({ at: new Date().toISOString(), event, ...fields }));
   const served = await server.serveTeam({
     store: options.store,
+    replicas: values["store.replicas"],
     port: portOf(options.port),
     host: options.host ?? null,
     log,

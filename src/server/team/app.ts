@@ -165,6 +165,11 @@ export function teamApp(context: TeamContext) {
   app.get("/metrics", (c) =>
     c.text(
       metrics.text([
+        ...(["primary", "replica"] as const).map((from) => ({
+          name: `retinue_reads_${from}_total`,
+          help: `Reading statements that the ${from} answered.`,
+          value: store.reads[from],
+        })),
         { name: "retinue_live_clients", help: "Open live streams.", value: state.clients },
         { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: turns.waiting },
         {

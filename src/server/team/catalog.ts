@@ -87,6 +87,14 @@ export class TeamCatalog implements Catalog {
   }
 
   async events(uri: string, query: EventsQuery): Promise<EventsPage | null> {
+    const page = await this.#eventsPage(uri, query);
+    if (page !== null || query.after === undefined) return page;
+    // The cursor may be from a server that has seen more.
+    await this.#feed.newestHeads(this.#owners);
+    return this.#eventsPage(uri, query);
+  }
+
+  async #eventsPage(uri: string, query: EventsQuery): Promise<EventsPage | null> {
     const place = await this.#place(uri);
     const seqs = await this.#feed.heads(this.#owners);
     const live = formatPosition(seqs);
@@ -227,8 +235,8 @@ export class TeamCatalog implements Catalog {
   }
 
   async health(): Promise<CatalogHealth> {
-    const live = await this.#live();
-    return { reading: null, watching: this.#feed.isListening, troubles: [], live };
+    const [live, trouble] = await Promise.all([this.#live(), this.#feed.trouble()]);
+    return { reading: null, watching: this.#feed.isListening, troubles: trouble === null ? [] : [trouble], live };
   }
 
   async changes(follow: Follow, after: string | null, until: AbortSignal): Promise<ChangeStream> {

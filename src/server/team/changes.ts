@@ -32,9 +32,12 @@ export async function followChanges(
 ): Promise<ChangeStream> {
   const places = [...followed.trees, ...followed.events, ...followed.logs, ...followed.spans];
   const isUnfiltered = !followed.threads && places.length === 0;
-  const current = await feed.heads(owners);
-  const given = after === null ? current : parsePosition(after);
-  const isKnown = given !== null && owners.every((owner) => (given.get(owner) ?? 0) <= (current.get(owner) ?? 0));
+  const near = await feed.heads(owners);
+  const given = after === null ? near : parsePosition(after);
+  const isReached = (heads: ReadonlyMap<string, number>) =>
+    given !== null && owners.every((owner) => (given.get(owner) ?? 0) <= (heads.get(owner) ?? 0));
+  const current = given === null || isReached(near) ? near : await feed.newestHeads(owners);
+  const isKnown = given !== null && isReached(current);
   const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? current.get(owner) ?? 0]) : current);
   const relevant = owners.filter((owner) => followed.threads || isUnfiltered || places.some((p) => p.owner === owner));
   /** The last state of the spans that was sent, as `next` of `spans`. */

@@ -1,4 +1,7 @@
 import type { OwnerChanges, TeamStore } from "../../app/team/store.ts";
+import type { CatalogHealth } from "../../core/ports/catalog.ts";
+
+type Trouble = CatalogHealth["troubles"][number];
 
 /** More changes than this are not sent one by one: the client fetches everything again. */
 const MAX_CHANGES = 5_000;
@@ -16,8 +19,8 @@ export class Feed {
   readonly #waiting = new Set<() => void>();
   readonly #ranges = new Map<string, Promise<OwnerChanges | null>>();
   #isListening = false;
-  #unlisten: (() => Promise<void>) | null = null;
   #stopped = false;
+  #awaySince: string | null = null;
 
   constructor(store: TeamStore) {
     this.#store = store;
@@ -40,21 +43,22 @@ export class Feed {
       this.#isListening = true;
       void this.#catchUp();
     };
-    while (!this.#stopped && this.#unlisten === null) {
+    while (!this.#stopped) {
       try {
-        this.#unlisten = await this.#store.listen(onShipment, onListen);
+        await this.#store.listen(onShipment, onListen);
+        return;
       } catch {
         // The database does not respond; requests report that.
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        if (!this.#stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
 
-  async stop(): Promise<void> {
+  /** The connection ends with the store. */
+  stop(): void {
     this.#stopped = true;
     this.#isListening = false;
     this.#wake();
-    await this.#unlisten?.();
   }
 
   async #catchUp(): Promise<void> {
@@ -68,15 +72,43 @@ export class Feed {
   }
 
   /** The current numbers of these owners, from the database; they are followed from now on. */
-  async heads(owners: readonly string[]): Promise<Map<string, number>> {
+  heads(owners: readonly string[]): Promise<Map<string, number>> {
+    return this.#follow(owners, (reader) => reader.seqs(owners));
+  }
+
+  /** The same, of the primary: for a client that has seen more than a replica has. */
+  newestHeads(owners: readonly string[]): Promise<Map<string, number>> {
+    return this.#follow(owners, (reader) => reader.newestSeqs(owners));
+  }
+
+  async #follow(
+    owners: readonly string[],
+    read: (reader: TeamStore["reader"]) => Promise<Map<string, number>>,
+  ): Promise<Map<string, number>> {
     for (const owner of owners) if (!this.#heads.has(owner)) this.#heads.set(owner, 0);
-    const seqs = await this.#store.reader.seqs(owners);
+    const seqs = await read(this.#store.reader);
     for (const [owner, seq] of seqs) this.#heads.set(owner, Math.max(seq, this.#heads.get(owner) ?? 0));
     return seqs;
   }
 
   headOf(owner: string): number {
     return this.#heads.get(owner) ?? 0;
+  }
+
+  /** Set while replicas answer and the primary does not. */
+  async trouble(): Promise<Trouble | null> {
+    try {
+      await this.#store.ping();
+      this.#awaySince = null;
+      return null;
+    } catch {
+      this.#awaySince ??= new Date().toISOString();
+      return {
+        code: "primary-away",
+        message: "the primary database cannot be used: replicas are read, and shipments wait",
+        since: this.#awaySince,
+      };
+    }
   }
 
   /** Resolves when some number may have changed. */

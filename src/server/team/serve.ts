@@ -11,6 +11,8 @@ import { Feed } from "./feed.ts";
 export interface TeamServeOptions {
   /** The address of the database. */
   readonly store: string;
+  /** Addresses of its read replicas. */
+  readonly replicas?: readonly string[];
   /** Null: the default port, or another free one. */
   readonly port: number | null;
   readonly host: string | null;
@@ -32,8 +34,9 @@ const MAX_HEADER = 64 << 10;
 const GRACE_MS = 5_000;
 
 /** Starts a server on a database of a team. It reads nothing of this machine, and keeps nothing. */
-export async function serveTeam({ store: address, port: asked, host: on, log }: TeamServeOptions): Promise<TeamServed> {
-  const store = await openTeamStore(address);
+export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> {
+  const { store: address, replicas = [], port: asked, host: on, log } = options;
+  const store = await openTeamStore(address, { replicas });
   const feed = new Feed(store);
   const host = on ?? "127.0.0.1";
   const instance = randomBytes(8).toString("hex");
@@ -67,9 +70,9 @@ export async function serveTeam({ store: address, port: asked, host: on, log }: 
       server.closeIdleConnections();
       await closed;
       clearTimeout(impatient);
-      await feed.stop();
-      await listening;
+      feed.stop();
       await store.close();
+      await listening;
       log("stopped", { instance });
       hasStopped();
     })();

@@ -1,18 +1,21 @@
 import type { Budget } from "../../core/views/budget.ts";
 import { auditChange } from "./audit.ts";
-import type { Database } from "./database.ts";
+import type { Database, Queries } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
 /** Budgets of people, teams and projects. Changes are in the audit log. */
 export class Budgets {
   readonly #database: Database;
+  readonly #reads: Queries;
 
-  constructor(database: Database) {
+  /** `reads` answers what is only read. */
+  constructor(database: Database, reads: Queries = database) {
     this.#database = database;
+    this.#reads = reads;
   }
 
   list(): Promise<Budget[]> {
-    return this.#database.all<Budget & object>(TOKENS.budgets);
+    return this.#reads.all<Budget & object>(TOKENS.budgets);
   }
 
   /** Replaces an earlier one. */

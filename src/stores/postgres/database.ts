@@ -1,6 +1,7 @@
 import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
 import { StoreFault } from "../fault.ts";
 import { postgresFault } from "./fault.ts";
+import { within } from "./patience.ts";
 
 /** Numbers and strings, alone or in arrays; times are ISO 8601, and truth values of arrays are text. */
 export type Parameter = string | number | boolean | null | readonly (string | number | null)[];
@@ -17,9 +18,9 @@ export interface Database extends Queries {
   script(text: string): Promise<void>;
   /**
    * Calls back for every notification of a channel. `onListen` is called whenever notifications may have been missed:
-   * at the start, and after each reconnect.
+   * at the start, and after each reconnect. Ends when the database is closed.
    */
-  listen(channel: string, onNotify: (payload: string) => void, onListen: () => void): Promise<() => Promise<void>>;
+  listen(channel: string, onNotify: (payload: string) => void, onListen: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -36,6 +37,8 @@ const RECONNECT_SECONDS = 0.25;
 const IDLE_SECONDS = 300;
 /** No query of the API takes this long; a forgotten one must not hold its locks. */
 const STATEMENT_MS = 60_000;
+/** With several hosts, the client looks for the primary without end. */
+const SEARCH_MS = 30_000;
 const INT8 = 20;
 
 /** The client is loaded on demand: only team servers need it. */
@@ -47,25 +50,27 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     idle_timeout: IDLE_SECONDS,
     backoff: () => RECONNECT_SECONDS,
     onnotice: () => {},
+    ...(isOfSeveral(url) ? { target_session_attrs: "primary" as const } : {}),
     connection: { application_name: "retinue", statement_timeout: options.statementMs ?? STATEMENT_MS },
     // Revisions and sizes are below 2^53.
     types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
   });
+  const guarded = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
-    ...queriesOf(sql),
+    ...queriesOf(sql, guarded),
     script,
     transaction: (work) =>
-      guarded(() => sql.begin((inner) => work(queriesOf(inner as unknown as Sql)))) as Promise<never>,
-    listen: async (channel, onNotify, onListen) => {
-      const { unlisten } = await guarded(() => sql.listen(channel, onNotify, onListen));
-      return () => unlisten().catch(() => {});
-    },
+      guarded(() => sql.begin((inner) => work(queriesOf(inner as unknown as Sql, faulty)))) as Promise<never>,
+    listen: async (channel, onNotify, onListen) => void (await faulty(() => sql.listen(channel, onNotify, onListen))),
     close: () => sql.end({ timeout: 5 }),
   };
 }
 
-const queriesOf = (sql: Sql): Queries => ({
+/** Several hosts without a wish: the one that is not a replica is meant, also after a failover. */
+const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
+
+const queriesOf = (sql: Sql, guarded: typeof faulty): Queries => ({
   all: <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
     guarded(async () => {
       const given = [...parameters] as ParameterOrJSON<JSONValue>[];
@@ -73,7 +78,8 @@ const queriesOf = (sql: Sql): Queries => ({
     }),
 });
 
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
+/** Errors of the database as `StoreFault`s. */
+async function faulty<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

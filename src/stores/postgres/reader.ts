@@ -7,6 +7,7 @@ import type { SpentRow } from "../../core/views/stats.ts";
 import type { Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
+import type { Position } from "./replicas.ts";
 import { searchFor } from "./values.ts";
 
 /** An agent of an owner. */
@@ -52,16 +53,22 @@ const LATEST = "9999-12-31T00:00:00.000Z";
 /** Reads what was shipped. Each query is about one owner. */
 export class Reader {
   readonly #queries: Queries;
+  readonly #newest: (owners: readonly string[]) => Promise<readonly Position[]>;
 
-  constructor(queries: Queries) {
+  /** `newest` reads the positions that `newestSeqs` returns, if `queries` may be behind. */
+  constructor(queries: Queries, newest?: (owners: readonly string[]) => Promise<readonly Position[]>) {
     this.#queries = queries;
+    this.#newest = newest ?? ((owners) => queries.all<Position>(READER.seqs, [[...owners]]));
   }
 
   /** The number of the last shipment of each owner; 0 if there was none. */
   async seqs(owners: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.#queries.all<{ owner: string; seq: number }>(READER.seqs, [[...owners]]);
-    const found = new Map(rows.map(({ owner, seq }) => [owner, seq]));
-    return new Map(owners.map((owner) => [owner, found.get(owner) ?? 0]));
+    return positionsOf(owners, await this.#queries.all<Position>(READER.seqs, [[...owners]]));
+  }
+
+  /** The same, of the primary. What is read afterwards is not older. */
+  async newestSeqs(owners: readonly string[]): Promise<Map<string, number>> {
+    return positionsOf(owners, await this.#newest(owners));
   }
 
   /** The newest activity first; among equals, by thread and owner. */
@@ -300,6 +307,11 @@ export class Reader {
       parents: new Map(parents.map(({ uri, parent }) => [uri, parent])),
     };
   }
+}
+
+function positionsOf(owners: readonly string[], rows: readonly Position[]): Map<string, number> {
+  const found = new Map(rows.map(({ owner, seq }) => [owner, seq]));
+  return new Map(owners.map((owner) => [owner, found.get(owner) ?? 0]));
 }
 
 const parsed = <T>(text: string) => JSON.parse(text) as T;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Scope } from "../../core/ports/team.ts";
 import { type AuditEntry, auditChange, auditVisit } from "./audit.ts";
-import type { Database } from "./database.ts";
+import type { Database, Queries } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
 export interface Grant {
@@ -37,9 +37,12 @@ const newSecret = (prefix: string) => `${prefix}${randomBytes(24).toString("base
 /** Tokens of a team server. Only their hashes are stored. */
 export class Tokens {
   readonly #database: Database;
+  readonly #reads: Queries;
 
-  constructor(database: Database) {
+  /** `reads` answers what is only read. */
+  constructor(database: Database, reads: Queries = database) {
     this.#database = database;
+    this.#reads = reads;
   }
 
   /** Returns the token, which is stored nowhere. A token for shipping shares the threads of its owner with its teams. */
@@ -79,7 +82,7 @@ export class Tokens {
 
   /** What a token allows; null if it is unknown, expired or revoked. */
   async grantOf(token: string): Promise<Grant | null> {
-    return (await this.#database.all<Grant>(TOKENS.byHash, [digest(token)]))[0] ?? null;
+    return (await this.#reads.all<Grant>(TOKENS.byHash, [digest(token)]))[0] ?? null;
   }
 
   /** Opens a session for a browser. Returns its secret, for a cookie. */
@@ -91,7 +94,7 @@ export class Tokens {
   }
 
   async grantOfSession(secret: string): Promise<Grant | null> {
-    return (await this.#database.all<Grant>(TOKENS.bySession, [digest(secret)]))[0] ?? null;
+    return (await this.#reads.all<Grant>(TOKENS.bySession, [digest(secret)]))[0] ?? null;
   }
 
   async closeSession(secret: string): Promise<void> {
@@ -104,18 +107,18 @@ export class Tokens {
     const rows =
       scope === "admin"
         ? [...(await this.shippers())]
-        : (await this.#database.all<{ owner: string }>(TOKENS.sharedWith, [[...teams]])).map((row) => row.owner);
+        : (await this.#reads.all<{ owner: string }>(TOKENS.sharedWith, [[...teams]])).map((row) => row.owner);
     return [...new Set([owner, ...rows])].sort();
   }
 
   /** Owners who have a token for shipping, or had one. */
   async shippers(): Promise<Set<string>> {
-    return new Set((await this.#database.all<{ owner: string }>(TOKENS.everyOwner)).map(({ owner }) => owner));
+    return new Set((await this.#reads.all<{ owner: string }>(TOKENS.everyOwner)).map(({ owner }) => owner));
   }
 
   /** The teams with which these owners share their threads. */
   teamsOf(owners: readonly string[]): Promise<{ readonly team: string; readonly owner: string }[]> {
-    return this.#database.all(TOKENS.teamsOf, [[...owners]]);
+    return this.#reads.all(TOKENS.teamsOf, [[...owners]]);
   }
 
   audit(entry: Omit<AuditEntry, "at">): Promise<void> {
@@ -124,7 +127,7 @@ export class Tokens {
 
   /** The newest entries first. */
   async audited(limit: number): Promise<AuditEntry[]> {
-    const rows = await this.#database.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
+    const rows = await this.#reads.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
     return rows.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() }));
   }
 }
