@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../views/event.ts";
 import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "./redaction.ts";
-import { hasBase64Run, SECRET } from "./secrets.ts";
+import { base64Runs, hasBase64Run, SECRET } from "./secrets.ts";
 
 const redactor = (rules: Partial<RedactionRules> = {}) => new Redactor({ ...DEFAULT_REDACTION, ...rules });
 /** Assembled at run time, so that secret scanners do not report this file. */
@@ -28,6 +28,24 @@ it("the test before the search for Base64 finds a run exactly if the text has on
     }),
     { numRuns: 2_000 },
   );
+});
+
+it("finds the runs of Base64 that a pattern finds", () => {
+  const pattern = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]{20,}){0,2000}={0,2}/g;
+  const part = fc.constantFrom("a", "a".repeat(19), "Z9+/_-".repeat(4), "=", "\n", "\r\n", "\r", " ", "\u00e9");
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 14 }), (parts) => {
+      const text = parts.join("");
+      const runs = [...base64Runs(text)].map(({ start, end }) => [start, text.slice(start, end)]);
+      expect(runs).toEqual([...text.matchAll(pattern)].map((match) => [match.index, match[0]]));
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+it("searches a text of one long run", () => {
+  const text = "y".repeat(20_000_000);
+  expect(new Redactor(DEFAULT_REDACTION).text(text) === text).toBe(true);
 });
 
 describe("secrets in texts", () => {

@@ -201,14 +201,16 @@ function privateKeys(text: string, spans: Span[]): void {
   }
 }
 
-const BASE64 = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]{20,}){0,2000}={0,2}/g;
 const BASE64_RUN = 24;
+/** Minimum length of a further line of a run, and how many there may be. */
+const BASE64_LINE = 20;
+const BASE64_LINES = 2_000;
 const BASE64_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
   Number(/[A-Za-z0-9+/_-]/.test(String.fromCharCode(code))),
 );
 
 /**
- * Whether a text contains a run that `BASE64` needs. Looks at the last character of a possible run first, so most texts
+ * Whether a text contains a run that `base64Runs` returns. Looks at the last character of a possible run first, so most texts
  * are known to have none after a few of their characters.
  */
 export function hasBase64Run(text: string): boolean {
@@ -221,16 +223,43 @@ export function hasBase64Run(text: string): boolean {
   }
   return false;
 }
+
+/** Runs of Base64 over one or several lines. Not a pattern: V8 fails to match one character class tens of millions of times. */
+export function* base64Runs(text: string): Generator<{ readonly start: number; readonly end: number }> {
+  const isPart = (at: number) => BASE64_CHARACTER[text.charCodeAt(at)] === 1;
+  const endFrom = (start: number) => {
+    let at = start;
+    while (isPart(at)) at += 1;
+    return at;
+  };
+  for (let start = 0; start + BASE64_RUN <= text.length; ) {
+    let end = endFrom(start);
+    if (end - start < BASE64_RUN || text[start - 1] === "=") {
+      start = end + 1;
+      continue;
+    }
+    for (let lines = 0; lines < BASE64_LINES; lines += 1) {
+      const next = end + (text.startsWith("\r\n", end) ? 2 : 1);
+      const done = text[next - 1] === "\n" ? endFrom(next) : next;
+      if (done - next < BASE64_LINE) break;
+      end = done;
+    }
+    for (let padding = 0; padding < 2 && text[end] === "="; padding += 1) end += 1;
+    yield { start, end };
+    start = end;
+  }
+}
+
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
 
 /** Base64 of a text that contains a secret. */
 function encoded(text: string, depth: number, spans: Span[]): void {
   if (depth >= MAX_DEPTH || !hasBase64Run(text)) return;
-  for (const { 0: run, index } of matches(text, BASE64)) {
+  for (const { start, end } of base64Runs(text)) {
+    const run = text.slice(start, end);
     if (!PRINTABLE.test(fromBase64(run.slice(0, 32)))) continue;
     const plain = fromBase64(run);
-    if (PRINTABLE.test(plain) && secretsIn(plain, depth + 1).length > 0)
-      spans.push({ start: index, end: index + run.length });
+    if (PRINTABLE.test(plain) && secretsIn(plain, depth + 1).length > 0) spans.push({ start, end });
   }
 }
 
