@@ -7,6 +7,16 @@ const REAL = "test/**/*.real.test.ts";
 /** Replaces a module that other tests use, too. */
 const MOCKING = "test/products/example-provider.test.ts";
 
+/** Pages that are the same on one machine and on a team server, which needs PostgreSQL. */
+const ON_BOTH = ["explain", "hostile", "live", "log", "pages", "pictures"].map(
+  (name) => `test/dashboard/${name}.test.ts`,
+);
+
+const ON_A_TEAM_SERVER = {
+  extends: true as const,
+  test: { name: "team", include: ON_BOTH, isolate: false, env: { RETINUE_TEST_DASHBOARD: "team" } },
+};
+
 /** `vitest run` is the ordinary suite; `vitest run --mode real` runs the real products, which takes minutes and downloads. */
 export default defineConfig(({ mode }) => {
   if (mode !== "real") process.once("exit", useScratchInMemory());
@@ -40,6 +50,7 @@ export default defineConfig(({ mode }) => {
                 },
               },
               { extends: true, test: { name: "mocking", include: [MOCKING] } },
+              ...(process.platform === "win32" ? [] : [ON_A_TEAM_SERVER]),
             ],
     },
   };

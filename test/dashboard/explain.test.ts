@@ -3,7 +3,8 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openBrowser } from "./browser.ts";
-import { homeWith, type Running, serve } from "./server.ts";
+import { localDescribe, start } from "./place.ts";
+import { homeWith, type Running } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
 const FAILING = "claude://5891a169-1e39-4b84-8481-5552c2a22d13";
@@ -14,8 +15,8 @@ let server: Running;
 let tab: Visit;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/e-fail", "claude/a-single"]))]);
-  tab = await visit(browser, server.url);
+  [browser, server] = await Promise.all([openBrowser(), start(homeWith(["claude/e-fail", "claude/a-single"]))]);
+  tab = await visit(browser, server);
   await tab.goto("#/");
   await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
 }, 180_000);
@@ -73,7 +74,7 @@ describe("the Files view", () => {
   });
 });
 
-describe("the Compare page", () => {
+localDescribe("the Compare page", () => {
   it("shows two trees side by side, agent by agent", { timeout: PATIENCE_MS }, async () => {
     await tab.goto("#/compare");
     await tab.page.getByLabel("Left").fill(FAILING);

@@ -15,7 +15,8 @@ import {
   toolUse,
 } from "../support/claude-records.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
-import { type Running, serve } from "./server.ts";
+import { isTeam, localIt, start } from "./place.ts";
+import type { Running } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
 const BEACON = "http://beacon.invalid/pixel.png";
@@ -41,7 +42,7 @@ const SLOW = [
 /** With characters that are invalid in XML, and the end of a CDATA section. */
 const TYPE = "<img src=x onerror=alert(2)>\u0001\u001b[31m\ufffe\uffff\ud800]]>&\"'";
 const NAME = `<b onmouseover=alert(1)>Leaf</b> \u202e${"x".repeat(3_000)}`;
-const GIANT = 50_000_000;
+const GIANT = isTeam ? 2_000_000 : 50_000_000;
 /** A busy machine takes a second or two; a pattern that backtracks, or all of a giant text at once, takes minutes. */
 const LONGEST_BLOCK_MS = 15_000;
 const PATIENCE_MS = 60_000;
@@ -90,8 +91,8 @@ beforeAll(async () => {
     toolUseId: "toolu_1",
     spawnDepth: 1,
   });
-  [browser, server] = await Promise.all([sharedBrowser(), serve(home)]);
-  tab = await visit(browser, server.url);
+  [browser, server] = await Promise.all([sharedBrowser(), start(home)]);
+  tab = await visit(browser, server);
 }, 120_000);
 afterAll(async () => {
   await closeTabs(browser);
@@ -152,7 +153,7 @@ describe("a hostile transcript", () => {
     expect(links.filter((href) => href !== null && !/^(https?|mailto):/.test(href))).toEqual([]);
   });
 
-  it("does not block the page, neither by its size nor by its Markdown", async () => {
+  localIt("does not block the page, neither by its size nor by its Markdown", async () => {
     await tab.goto("#/");
     const worst = await slowestAnswer(async () => {
       await tab.goto(`#/agent/${thread}`);
@@ -168,7 +169,7 @@ describe("a hostile transcript", () => {
     expect(worst).toBeLessThan(LONGEST_BLOCK_MS);
   });
 
-  it("shows the beginning of a very long text, and more of it on demand", async () => {
+  localIt("shows the beginning of a very long text, and more of it on demand", async () => {
     await tab.goto(`#/agent/${thread}`);
     const call = tab.page.locator(".step", { hasText: "Bash" }).first();
     await tab.page.locator(".step").first().waitFor();
@@ -191,7 +192,7 @@ describe("a hostile transcript", () => {
     expect(longest).toBeLessThan(100_000);
   });
 
-  it("is harmless as an edit and as a deep input", async () => {
+  localIt("is harmless as an edit and as a deep input", async () => {
     await tab.goto(`#/agent/${thread}`);
     const edit = tab.page.locator(".step", { hasText: "Edit" }).first();
     await edit.locator("button.step-line").click();
@@ -213,7 +214,7 @@ describe("a hostile transcript", () => {
     expect(await tab.page.locator(".found").first().textContent()).toContain("alert");
   });
 
-  it("is valid XML in a saved drawing", async () => {
+  localIt("is valid XML in a saved drawing", async () => {
     await tab.goto(`#/graph/${thread}?color=type`);
     const save = tab.page.getByRole("button", { name: "Save SVG" });
     await save.waitFor();

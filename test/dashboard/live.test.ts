@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordingIn, replay } from "../../src/app/demo/replay.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
-import { type Running, serve } from "./server.ts";
+import { localDescribe, startLive } from "./place.ts";
+import type { Running } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
 
 let browser: Browser;
@@ -16,8 +17,9 @@ let tab: Visit;
 const stop = new AbortController();
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([sharedBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
-  tab = await visit(browser, server.url);
+  [browser, server] = await Promise.all([sharedBrowser(), startLive(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
+  tab = await visit(browser, server);
+  await tab.goto("#/");
 }, 180_000);
 afterAll(async () => {
   stop.abort();
@@ -25,7 +27,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-describe("a machine on which no agent has worked yet", () => {
+localDescribe("a machine on which no agent has worked yet", () => {
   it("lists the searched folders, and how to see something", async () => {
     await tab.goto("#/");
     const nothing = tab.page.getByTestId("nothing-yet");

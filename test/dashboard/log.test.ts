@@ -8,6 +8,7 @@ import { recordingIn, replay } from "../../src/app/demo/replay.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import { FIXTURES } from "../support/fixtures.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
+import { localDescribe, localIt, start } from "./place.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
@@ -27,9 +28,9 @@ let tab: Visit;
 beforeAll(async () => {
   [browser, server] = await Promise.all([
     sharedBrowser(),
-    serve(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"])),
+    start(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"])),
   ]);
-  tab = await visit(browser, server.url, SIZE);
+  tab = await visit(browser, server, SIZE);
   // Both recordings have been read.
   await tab.goto("#/");
   await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
@@ -39,9 +40,10 @@ afterAll(async () => {
   await server?.stop();
 });
 
-async function spawnsOf({ url }: Running, uri: string): Promise<AgentEvent[]> {
-  const answer = await fetch(`${url}/api/agents/${encodeURIComponent(uri)}/events?subtree=true&limit=500`);
-  const { items } = (await answer.json()) as { items: AgentEvent[] };
+async function spawnsOf({ json }: Running, uri: string): Promise<AgentEvent[]> {
+  const { items } = await json<{ items: AgentEvent[] }>(
+    `/api/agents/${encodeURIComponent(uri)}/events?subtree=true&limit=500`,
+  );
   return items.filter((event) => event.kind === "spawn");
 }
 
@@ -110,7 +112,7 @@ describe("a spawn in the log of a recording", () => {
     await details.waitFor({ state: "detached" });
   });
 
-  it("unfolds by keyboard, and the address leads back to it by any of its events", async () => {
+  localIt("unfolds by keyboard, and the address leads back to it by any of its events", async () => {
     await tab.goto(`#/log/${TREE}?event=${encodeURIComponent((await spawnsOf(server, TREE))[0]?.id ?? "")}`);
     await tab.page.reload();
     await tab.page.locator(".spawn-line.selected", { hasText: "Parent A" }).waitFor();
@@ -129,24 +131,27 @@ describe("a spawn in the log of a recording", () => {
     expect(await tab.page.locator(".agent h1").textContent()).toBe("Parent B");
   });
 
-  it("is the prompt of the child if only the child is shown, and the parent's line if only the parent is", async () => {
-    const [first] = await spawnsOf(server, TREE);
-    const child = first?.spawn?.agentId ?? "";
-    await tab.goto(`#/log/${TREE}`);
-    await tab.page.locator(`[data-chip="${child}"]`).dblclick();
-    // Its prompt and its three spawns; the list is empty for a moment.
-    await tab.page.waitForFunction((id) => {
-      const agents = [...document.querySelectorAll(".entry")].map((entry) => entry.getAttribute("data-agent"));
-      return agents.length >= 4 && agents.every((agent) => agent === id);
-    }, child);
-    const [prompt, ...rest] = await linesOn(tab.page);
-    expect(prompt).toMatchObject({ agent: child, kind: "User", spawn: null });
-    expect(prompt?.text).toContain("Do it. @@A");
-    expect(spawnsIn(rest)).toHaveLength(3);
-    await tab.goto(`#/log/${TREE}?hide=${child}`);
-    await tab.page.locator(".spawn-line", { hasText: "Parent A" }).click();
-    expect(await tab.page.locator(".spawn-details").textContent()).toContain("Do it. @@A");
-  });
+  localIt(
+    "is the prompt of the child if only the child is shown, and the parent's line if only the parent is",
+    async () => {
+      const [first] = await spawnsOf(server, TREE);
+      const child = first?.spawn?.agentId ?? "";
+      await tab.goto(`#/log/${TREE}`);
+      await tab.page.locator(`[data-chip="${child}"]`).dblclick();
+      // Its prompt and its three spawns; the list is empty for a moment.
+      await tab.page.waitForFunction((id) => {
+        const agents = [...document.querySelectorAll(".entry")].map((entry) => entry.getAttribute("data-agent"));
+        return agents.length >= 4 && agents.every((agent) => agent === id);
+      }, child);
+      const [prompt, ...rest] = await linesOn(tab.page);
+      expect(prompt).toMatchObject({ agent: child, kind: "User", spawn: null });
+      expect(prompt?.text).toContain("Do it. @@A");
+      expect(spawnsIn(rest)).toHaveLength(3);
+      await tab.goto(`#/log/${TREE}?hide=${child}`);
+      await tab.page.locator(".spawn-line", { hasText: "Parent A" }).click();
+      expect(await tab.page.locator(".spawn-details").textContent()).toContain("Do it. @@A");
+    },
+  );
 
   it("stays an ordinary call if it was rejected", async () => {
     await tab.goto(`#/log/${REFUSED}`);
@@ -158,7 +163,7 @@ describe("a spawn in the log of a recording", () => {
     await tab.page.locator(".step a.spawned").waitFor();
   });
 
-  it("is one line in the log of a card too", async () => {
+  localIt("is one line in the log of a card too", async () => {
     const answer = await fetch(`${server.url}/api/cards`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -174,7 +179,7 @@ describe("a spawn in the log of a recording", () => {
   });
 });
 
-describe("a spawn in the log while agents work", () => {
+localDescribe("a spawn in the log while agents work", () => {
   it("is one line from the start, which stays in its place and stays open", async () => {
     const live = await serve(mkdtempSync(join(tmpdir(), "retinue-log-")));
     const stop = new AbortController();

@@ -3,7 +3,8 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
-import { homeWith, type Running, serve } from "./server.ts";
+import { isTeam, localIt, owned, start } from "./place.ts";
+import { homeWith, type Running } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
 
 const TREE = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
@@ -13,7 +14,7 @@ let tab: Visit;
 let threads: AgentRecord[];
 let failing: AgentRecord;
 
-const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
+const json = <T>(path: string) => server.json<T>(`/api/${path}`);
 const tree = () => json<AgentTree>(`agents/${encodeURIComponent(TREE)}`);
 const idOf = async (name: string) => {
   const all = (node: AgentTree): AgentTree[] => [node, ...node.children.flatMap(all)];
@@ -23,9 +24,9 @@ const idOf = async (name: string) => {
 beforeAll(async () => {
   [browser, server] = await Promise.all([
     sharedBrowser(),
-    serve(homeWith(["c3-nested-parallel", "e-fail", "g-sameprompt", "f-killed"].map((name) => `claude/${name}`))),
+    start(homeWith(["c3-nested-parallel", "e-fail", "g-sameprompt", "f-killed"].map((name) => `claude/${name}`))),
   ]);
-  tab = await visit(browser, server.url);
+  tab = await visit(browser, server);
   ({ items: threads } = await json<{ items: AgentRecord[] }>("threads"));
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
 }, 180_000);
@@ -48,7 +49,7 @@ describe("threads", () => {
     const uri = await tab.page.locator(".thread.selected").getAttribute("data-uri");
     expect(uri).toBe(threads[1]?.uri);
     await tab.page.keyboard.press("Enter");
-    await tab.page.waitForURL((url) => url.hash === `#/tree/${uri}`);
+    await tab.page.waitForURL((url) => url.hash === owned(`#/tree/${uri}`));
   });
 
   it("are filtered, and the filter is in the URL", async () => {
@@ -107,7 +108,7 @@ describe("the tree", () => {
     expect(await tab.page.title()).toBe("Grow a tree. @@main · retinue");
   });
 
-  it("folds, with the sums in the folded row", async () => {
+  localIt("folds, with the sums in the folded row", async () => {
     await tab.goto(`#/tree/${TREE}?show=own`);
     const parent = tab.page.locator(".row", { hasText: "Parent A" });
     await parent.waitFor();
@@ -123,7 +124,7 @@ describe("the tree", () => {
     expect(await treeOnScreen(tab.page)).toHaveLength(9);
   });
 
-  it("is sorted by any column, which is in the URL", async () => {
+  localIt("is sorted by any column, which is in the URL", async () => {
     await tab.goto(`#/tree/${TREE}`);
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     await tab.page.locator("[data-sort=Σcost]").click();
@@ -138,7 +139,7 @@ describe("the tree", () => {
     expect(tab.page.url()).not.toContain("sort");
   });
 
-  it("can be navigated by keyboard", async () => {
+  localIt("can be navigated by keyboard", async () => {
     await tab.goto(`#/tree/${TREE}`);
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     const selected = () => tab.page.locator(".row.selected .name").textContent();
@@ -197,7 +198,7 @@ describe("the tree", () => {
     expect(tab.page.url()).not.toContain("why=");
   });
 
-  it("can be corrected by hand, shows it, and undoes it", async () => {
+  localIt("can be corrected by hand, shows it, and undoes it", async () => {
     await tab.goto(`#/tree/${TREE}`);
     const leaf = tab.page.locator(".row", { hasText: "Leaf A1" });
     await leaf.click({ button: "right" });
@@ -230,7 +231,7 @@ describe("the tree", () => {
   });
 });
 
-it("closes a menu immediately after it was opened", async () => {
+localIt("closes a menu immediately after it was opened", async () => {
   await tab.goto(`#/tree/${TREE}`);
   await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
   await tab.page.evaluate(() =>
@@ -264,7 +265,7 @@ describe("an agent", () => {
     await call.getByRole("button").click();
     await call.getByText("Output").waitFor();
     expect(await call.textContent()).toContain("Input");
-    const raw = await (await fetch(`${server.url}/${await call.locator(".raw").getAttribute("href")}`)).json();
+    const raw = await server.json(`/${await call.locator(".raw").getAttribute("href")}`);
     expect(raw).toMatchObject({ schema: "retinue/event@1", kind: "toolCall" });
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("j");
@@ -308,7 +309,7 @@ describe("the log", () => {
     expect(new Set(chips).size).toBe((same?.counts.descendants ?? 0) + 1);
   });
 
-  it("hides and shows agents by their chips, and keeps that in the URL", async () => {
+  localIt("hides and shows agents by their chips, and keeps that in the URL", async () => {
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(".entry").nth(5).waitFor();
     const id = (await idOf("Parent A")).split("/").at(-1) ?? "";
@@ -331,7 +332,7 @@ describe("the log", () => {
     ).toBe(1);
   });
 
-  it("folds consecutive events of a sub-agent into one line, until it is opened", async () => {
+  localIt("folds consecutive events of a sub-agent into one line, until it is opened", async () => {
     const id = (await idOf("Leaf B1")).split("/").at(-1) ?? "";
     await tab.goto(`#/log/${TREE}`);
     await tab.page.locator(`[data-chip="${id}"]`).dblclick();
@@ -350,7 +351,7 @@ describe("the log", () => {
 });
 
 describe("the dashboard", () => {
-  it("shows the report of the doctor", async () => {
+  localIt("shows the report of the doctor", async () => {
     await tab.goto("#/health");
     await tab.page.getByText("Root folders searched").waitFor();
     const text = await tab.page.locator(".health").textContent();
@@ -369,7 +370,7 @@ describe("the dashboard", () => {
     await help.waitFor({ state: "detached" });
   });
 
-  it("is light or dark, as the system or the user chooses", async () => {
+  localIt("is light or dark, as the system or the user chooses", async () => {
     const background = () => tab.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await tab.goto("#/");
     const light = await background();
@@ -392,7 +393,8 @@ describe("the dashboard", () => {
       [2560, 1300],
     ] as const) {
       await tab.page.setViewportSize({ width, height });
-      for (const hash of ["#/", `#/tree/${TREE}`, `#/agent/${TREE}`, `#/log/${TREE}`, "#/health", "#/?q=leaf"]) {
+      const pages = ["#/", `#/tree/${TREE}`, `#/agent/${TREE}`, `#/log/${TREE}`, "#/?q=leaf"];
+      for (const hash of [...pages, ...(isTeam ? [] : ["#/health"])]) {
         await tab.goto(hash);
         await tab.page.locator(".thread, .row.root, .step, .entry, .health section, .found").first().waitFor();
         const overflow = await tab.page.evaluate(() =>

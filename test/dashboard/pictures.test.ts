@@ -8,7 +8,8 @@ import { duration, money } from "../../src/core/tools/format.ts";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
-import { homeWith, type Running, serve } from "./server.ts";
+import { localIt, owned, start } from "./place.ts";
+import { homeWith, type Running } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
 
 const TREE = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
@@ -18,7 +19,7 @@ let tab: Visit;
 let tree: AgentTree;
 let failing: AgentRecord;
 
-const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
+const json = <T>(path: string) => server.json<T>(`/api/${path}`);
 const all = (node: AgentTree): AgentTree[] => [node, ...node.children.flatMap(all)];
 const named = (name: string) => all(tree).find((node) => node.description === name) as AgentTree;
 const time = (at: string | null) => (at === null ? null : Date.parse(at));
@@ -29,9 +30,9 @@ const selected = async () => new URLSearchParams((await hash()).split("?")[1]).g
 beforeAll(async () => {
   [browser, server] = await Promise.all([
     sharedBrowser(),
-    serve(homeWith(["claude/c3-nested-parallel", "claude/e-fail", "codex/v1-lifecycle", "opencode/nested"])),
+    start(homeWith(["claude/c3-nested-parallel", "claude/e-fail", "codex/v1-lifecycle", "opencode/nested"])),
   ]);
-  tab = await visit(browser, server.url);
+  tab = await visit(browser, server);
   tree = await json<AgentTree>(`agents/${encodeURIComponent(TREE)}`);
   const { items } = await json<{ items: AgentRecord[] }>("threads");
   failing = items.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
@@ -52,7 +53,7 @@ describe("the waterfall", () => {
     expect(drawn.map(({ uri }) => uri)).toEqual(rows.map(({ uri }) => uri));
   });
 
-  it("draws what it reports, in the colours of the legend", async () => {
+  localIt("draws what it reports, in the colours of the legend", async () => {
     const { drawn, view } = await waterfallOn(tab.page, TREE);
     const wide = drawn.flatMap(({ y, bars }) =>
       bars.filter((bar) => bar.width > 8 && bar.kind !== "wait").map((bar) => ({ ...bar, y })),
@@ -89,7 +90,7 @@ describe("the waterfall", () => {
     await tab.page.getByLabel("Critical path").check();
   });
 
-  it("is navigable by keyboard, and the selection is announced and in the URL", async () => {
+  localIt("is navigable by keyboard, and the selection is announced and in the URL", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     await waterfallOn(tab.page, TREE);
     for (const key of ["ArrowDown", "j"]) await tab.page.keyboard.press(key);
@@ -112,7 +113,7 @@ describe("the waterfall", () => {
     await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent A").uri}`);
   });
 
-  it("scrolls to the agent in the URL, and shows time and tokens under the pointer", async () => {
+  localIt("scrolls to the agent in the URL, and shows time and tokens under the pointer", async () => {
     await tab.goto(`#/waterfall/${named("Leaf A1").uri}`);
     const { drawn, rows } = await waterfallOn(tab.page, TREE);
     expect(rows).toHaveLength(9);
@@ -127,7 +128,7 @@ describe("the waterfall", () => {
     expect(await selected()).toBe(drawn[3]?.uri);
   });
 
-  it("zooms and pans by mouse, and stays within the thread", async () => {
+  localIt("zooms and pans by mouse, and stays within the thread", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { whole } = await waterfallOn(tab.page, TREE);
     await tab.page.getByRole("button", { name: "Zoom in" }).click();
@@ -155,7 +156,7 @@ describe("the waterfall", () => {
     expect(await pixelsOf(tab.page, ".waterfall canvas.picture", failed)).toEqual(failed.map(() => red));
   });
 
-  it("follows light and dark mode", async () => {
+  localIt("follows light and dark mode", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { drawn } = await waterfallOn(tab.page, TREE);
     const bar = drawn[1]?.bars.find(({ kind }) => kind === "model");
@@ -173,7 +174,7 @@ describe("the waterfall", () => {
     expect(seen.size).toBe(2);
   });
 
-  it("has its table, with the same agents and times", async () => {
+  localIt("has its table, with the same agents and times", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     await waterfallOn(tab.page, TREE);
     await tab.page.getByLabel("Table").check();
@@ -223,7 +224,7 @@ describe("the icicle", () => {
     }
   });
 
-  it("can be navigated by keyboard, and limited to a subtree", async () => {
+  localIt("can be navigated by keyboard, and limited to a subtree", async () => {
     await tab.goto(`#/waterfall/${TREE}?as=icicle`);
     await tab.page.locator(".icicle canvas.picture").waitFor();
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
@@ -266,7 +267,7 @@ describe("the graph", () => {
     );
   });
 
-  it("shows name, status, time and cost in every box, and the whole prompt on hover", async () => {
+  localIt("shows name, status, time and cost in every box, and the whole prompt on hover", async () => {
     for (const agent of all(tree)) {
       const texts = await tab.page.locator(`.drawing [data-uri="${agent.uri}"] text`).allTextContents();
       const numbers = [agent.status, duration(agent.durationMs), money(agent.usage.own.costUsd)].join(" · ");
@@ -277,7 +278,7 @@ describe("the graph", () => {
     await tab.page.mouse.move(1, 1);
   });
 
-  it("has boxes as high as an agent's own cost or time", async () => {
+  localIt("has boxes as high as an agent's own cost or time", async () => {
     const height = async (name: string) =>
       Number(
         await tab.page
@@ -295,7 +296,7 @@ describe("the graph", () => {
     await nodes().nth(8).waitFor();
   });
 
-  it("can be navigated by keyboard, and leads to the agent", async () => {
+  localIt("can be navigated by keyboard, and leads to the agent", async () => {
     for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
     expect(await selected()).toBe(named("Leaf B1").uri);
     await tab.page.keyboard.press("ArrowLeft");
@@ -315,7 +316,7 @@ describe("the graph", () => {
     expect(await tab.page.locator("path[data-edge=spawned]").count()).toBe(1);
   });
 
-  it("is saved completely as SVG and as PNG", async () => {
+  localIt("is saved completely as SVG and as PNG", async () => {
     await tab.goto(`#/graph/${TREE}?color=type`);
     await nodes().nth(8).waitFor();
     for (let i = 0; i < 5; i += 1) await tab.page.keyboard.press("+");
@@ -336,7 +337,7 @@ describe("the graph", () => {
     expect(png.bytes.readUInt32BE(16)).toBeGreaterThan(900);
   });
 
-  it("has its table", async () => {
+  localIt("has its table", async () => {
     await tab.goto(`#/graph/${TREE}?table=1`);
     await tab.page.locator("table.numbers tbody tr").nth(8).waitFor();
     const row = tab.page.locator(`tr[data-uri="${named("Leaf A1").uri}"]`);
@@ -387,7 +388,7 @@ describe("stats", () => {
     await tab.page.reload();
     const thread = tab.page.locator(`.behind li[data-uri="${TREE}"] a`);
     await thread.click();
-    await tab.page.waitForURL((url) => url.hash === `#/tree/${TREE}`);
+    await tab.page.waitForURL((url) => url.hash === owned(`#/tree/${TREE}`));
   });
 
   it("are limited to the requested time, and show a message if there are none", async () => {

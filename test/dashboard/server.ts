@@ -1,6 +1,6 @@
 /** The real server on a temporary home. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { COMPILED, MAIN } from "../support/cli.ts";
@@ -12,6 +12,10 @@ export interface Running {
   readonly url: string;
   readonly home: string;
   readonly pid: number;
+  /** Gives a browser access; null if it needs none. */
+  readonly cookie: string | null;
+  get(path: string): Promise<Response>;
+  json<T>(path: string): Promise<T>;
   stop(): Promise<void>;
 }
 
@@ -26,11 +30,25 @@ export function homeWith(recordings: readonly string[]): string {
   return home;
 }
 
-export async function serve(home: string): Promise<Running> {
+export const temporaryData = () => mkdtempSync(join(tmpdir(), "retinue-dashboard-data-"));
+
+export async function serve(
+  home: string,
+  { env = {}, settings }: { readonly env?: Readonly<Record<string, string>>; readonly settings?: string } = {},
+): Promise<Running> {
   if (!existsSync(join(ROOT, "dist/web/index.html"))) throw new Error("the dashboard is not built: npm run build");
-  const data = mkdtempSync(join(tmpdir(), "retinue-dashboard-data-"));
+  const data = temporaryData();
+  const config = join(data, "settings.yaml");
+  if (settings !== undefined) writeFileSync(config, settings);
   const child = spawn(process.execPath, [MAIN, "serve", "--no-open", "--port", "0"], {
-    env: { PATH: process.env.PATH ?? "", ...COMPILED, HOME: home, RETINUE_HOME: data },
+    env: {
+      PATH: process.env.PATH ?? "",
+      ...COMPILED,
+      HOME: home,
+      RETINUE_HOME: data,
+      ...(settings === undefined ? {} : { RETINUE_CONFIG: config }),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -43,10 +61,14 @@ export async function serve(home: string): Promise<Running> {
   child.once("exit", (code, signal) => {
     if (!isStopping) process.stderr.write(`the server ended with ${code ?? signal}: ${output}\n`);
   });
+  const get = (path: string) => fetch(new URL(path, url));
   return {
     url,
     home,
     pid: child.pid ?? 0,
+    cookie: null,
+    get,
+    json: async <T>(path: string) => (await (await get(path)).json()) as T,
     stop: async () => {
       isStopping = true;
       const ended = new Promise((resolve) => child.once("exit", resolve));

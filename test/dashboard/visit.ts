@@ -1,4 +1,5 @@
 import type { Browser, Page } from "playwright-core";
+import type { Running } from "./server.ts";
 
 export interface Visit {
   readonly page: Page;
@@ -10,7 +11,7 @@ export interface Visit {
 /** A separate tab with its own storage, which records everything that goes wrong in it. */
 export async function visit(
   browser: Browser,
-  url: string,
+  server: string | Pick<Running, "url" | "cookie">,
   {
     width = 1280,
     height = 800,
@@ -18,6 +19,8 @@ export async function visit(
   }: { width?: number; height?: number; scheme?: "light" | "dark" } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+  const { url, cookie } = typeof server === "string" ? { url: server, cookie: null } : server;
+  if (cookie !== null) await context.addCookies([{ name: "retinue_team", value: cookie, url }]);
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const complaints: string[] = [];

@@ -6,8 +6,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that mostly wait alternate with files that keep a core busy. */
 const LONG = [
-  // Of another project: in between, it would end a worker.
-  "test/products/example-provider.test.ts",
   "test/cli/every-command.test.ts",
   "test/ingest/deep-trees.test.ts",
   "test/export/outbox.test.ts",
@@ -27,9 +25,10 @@ const LONG = [
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeOf = ({ moduleId }: TestSpecification) => {
+    const placeOf = ({ moduleId, project }: TestSpecification) => {
       const place = LONG.findIndex((path) => moduleId.endsWith(path));
-      return place < 0 ? LONG.length : place;
+      // Files of another project end a worker, so each of the small projects runs in one piece.
+      return (project.name === "shared" ? LONG.length : 0) + (place < 0 ? LONG.length - 1 : place);
     };
     return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b));
   }

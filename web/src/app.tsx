@@ -1,29 +1,41 @@
-import { createEffect, createSignal, lazy, Match, Show, Suspense, Switch } from "solid-js";
+import { type Component, createEffect, createSignal, lazy, Show, Suspense } from "solid-js";
+import { Dynamic } from "solid-js/web";
+import type { Page } from "./data/route.ts";
 import Threads from "./pages/threads.tsx";
 import { TokenEntry } from "./pages/token.tsx";
 import { useKeys } from "./state/keys.ts";
-import { go, route } from "./state/navigation.ts";
+import { go, hrefTo, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { connection, isTeam, needsToken, reading, troubles } from "./state/server.ts";
+import { connection, isTeam, needsToken, reading, session, troubles } from "./state/server.ts";
 import { setTheme, THEMES, theme } from "./state/theme.ts";
 import { hideToast, toast } from "./state/toast.ts";
 import { Reading } from "./view/reading.tsx";
 import { TipLayer } from "./view/tip.tsx";
 import { Troubles } from "./view/troubles.tsx";
 
-const Tree = lazy(() => import("./pages/tree.tsx"));
-const Agent = lazy(() => import("./pages/agent.tsx"));
-const Log = lazy(() => import("./pages/log.tsx"));
-const Explain = lazy(() => import("./pages/explain.tsx"));
-const Files = lazy(() => import("./pages/files.tsx"));
-const Board = lazy(() => import("./pages/board.tsx"));
-const Card = lazy(() => import("./pages/card.tsx"));
-const Requests = lazy(() => import("./pages/requests.tsx"));
-const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
-const Graph = lazy(() => import("./pages/graph.tsx"));
-const Stats = lazy(() => import("./pages/stats.tsx"));
-const Compare = lazy(() => import("./pages/compare.tsx"));
-const Health = lazy(() => import("./pages/health.tsx"));
+/** Team pages are loaded on a team server alone. */
+const PAGES: Readonly<Record<Page, Component<{ uri: string }>>> = {
+  threads: Threads,
+  tree: lazy(() => import("./pages/tree.tsx")),
+  agent: lazy(() => import("./pages/agent.tsx")),
+  log: lazy(() => import("./pages/log.tsx")),
+  explain: lazy(() => import("./pages/explain.tsx")),
+  files: lazy(() => import("./pages/files.tsx")),
+  board: lazy(() => import("./pages/board.tsx")),
+  card: lazy(() => import("./pages/card.tsx")),
+  requests: lazy(() => import("./pages/requests.tsx")),
+  waterfall: lazy(() => import("./pages/waterfall.tsx")),
+  graph: lazy(() => import("./pages/graph.tsx")),
+  stats: lazy(() => import("./pages/stats.tsx")),
+  compare: lazy(() => import("./pages/compare.tsx")),
+  health: lazy(() => import("./pages/health.tsx")),
+  now: lazy(() => import("./pages/now.tsx")),
+  costs: lazy(() => import("./pages/costs.tsx")),
+  failures: lazy(() => import("./pages/failures.tsx")),
+  people: lazy(() => import("./pages/people.tsx")),
+  audit: lazy(() => import("./pages/audit.tsx")),
+};
+const TeamBar = lazy(() => import("./view/team-bar.tsx"));
 const Notices = lazy(() => import("./view/notices.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
@@ -39,24 +51,23 @@ export function App() {
       hideToast();
     },
     T: () => go("threads"),
-    B: () => go("board"),
+    B: () => isTeam() || go("board"),
     S: () => go("stats"),
-    H: () => go("health"),
+    H: () => isTeam() || go("health"),
   });
   createEffect(() => {
     if (search !== undefined && document.activeElement !== search)
       search.value = route().page === "threads" ? (route().params.q ?? "") : "";
   });
-  const uri = () => route().uri ?? "";
   return (
     <>
       <header class="bar">
-        <a class="brand" href="#/" aria-label="retinue, all threads">
+        <a class="brand" href={hrefTo({ page: "threads" })} aria-label="retinue, all threads">
           <img src="./icon.svg" alt="" width="22" height="22" />
           <span>retinue</span>
         </a>
         <nav aria-label="Pages">
-          <a href="#/" aria-current={route().page === "threads" ? "page" : undefined}>
+          <a href={hrefTo({ page: "threads" })} aria-current={route().page === "threads" ? "page" : undefined}>
             Threads
           </a>
           <Show when={!isTeam()}>
@@ -64,7 +75,7 @@ export function App() {
               Board
             </a>
           </Show>
-          <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
+          <a href={hrefTo({ page: "stats" })} aria-current={route().page === "stats" ? "page" : undefined}>
             Stats
           </a>
           <Show when={!isTeam()}>
@@ -121,59 +132,16 @@ export function App() {
           ?
         </button>
       </header>
+      <Show when={session()}>{(who) => <TeamBar session={who()} />}</Show>
       <Show when={troubles().length > 0}>
         <Troubles />
       </Show>
       <Show when={reading()}>{(far) => <Reading far={far()} />}</Show>
       <main>
         <Suspense>
-          <Switch>
-            <Match when={isTeam() && needsToken()}>
-              <TokenEntry />
-            </Match>
-            <Match when={route().page === "threads"}>
-              <Threads />
-            </Match>
-            <Match when={route().page === "tree"}>
-              <Tree uri={uri()} />
-            </Match>
-            <Match when={route().page === "agent"}>
-              <Agent uri={uri()} />
-            </Match>
-            <Match when={route().page === "log"}>
-              <Log uri={uri()} />
-            </Match>
-            <Match when={route().page === "explain"}>
-              <Explain uri={uri()} />
-            </Match>
-            <Match when={route().page === "files"}>
-              <Files uri={uri()} />
-            </Match>
-            <Match when={route().page === "board"}>
-              <Board />
-            </Match>
-            <Match when={route().page === "card"}>
-              <Card id={uri()} />
-            </Match>
-            <Match when={route().page === "requests"}>
-              <Requests uri={uri()} />
-            </Match>
-            <Match when={route().page === "waterfall"}>
-              <Waterfall uri={uri()} />
-            </Match>
-            <Match when={route().page === "graph"}>
-              <Graph uri={uri()} />
-            </Match>
-            <Match when={route().page === "stats"}>
-              <Stats />
-            </Match>
-            <Match when={route().page === "compare"}>
-              <Compare />
-            </Match>
-            <Match when={route().page === "health"}>
-              <Health />
-            </Match>
-          </Switch>
+          <Show when={!(isTeam() && needsToken())} fallback={<TokenEntry />}>
+            <Dynamic component={PAGES[route().page]} uri={route().uri ?? ""} />
+          </Show>
         </Suspense>
       </main>
       <Show when={help()}>

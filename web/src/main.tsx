@@ -5,14 +5,11 @@ import "./styles/agent.css";
 import { render } from "solid-js/web";
 import { App } from "./app.tsx";
 import { listenToKeys } from "./state/keys.ts";
-import { goLive, loadDoctor } from "./state/server.ts";
+import { goLive } from "./state/server.ts";
 import { applyTheme } from "./state/theme.ts";
 
 applyTheme();
 listenToKeys();
 goLive();
-void loadDoctor().catch(() => {
-  // The pages report that the server does not respond.
-});
 const place = document.getElementById("app");
 if (place !== null) render(() => <App />, place);

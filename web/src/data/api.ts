@@ -4,10 +4,12 @@ import type { Action, Permission, Reply, Steered } from "./control.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansResponse } from "./span-set.ts";
 import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
+import type { Costs, FailedThread, People, RunningThread } from "./team.ts";
 import type {
   AgentRecord,
   AgentTree,
   Attach,
+  Audited,
   Doctor,
   EventPage,
   Explanation,
@@ -17,6 +19,7 @@ import type {
   Paged,
   SearchPage,
   SentEvent,
+  Session,
   UsedFile,
   Why,
 } from "./types.ts";
@@ -57,9 +60,12 @@ export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 /** The typed HTTP API. URLs are relative, so that the dashboard works below any path. */
 export class Api {
   readonly #fetch: Fetch;
+  readonly #owner: () => string | null;
 
-  constructor(fetch: Fetch) {
+  /** `owner` narrows what is read from a team server to one owner. */
+  constructor(fetch: Fetch, owner: () => string | null = () => null) {
     this.#fetch = fetch;
+    this.#owner = owner;
   }
 
   threads(query: ThreadQuery, signal?: AbortSignal): Promise<Snapshot<Paged<AgentRecord>>> {
@@ -232,6 +238,37 @@ export class Api {
     await this.#sendJson("api/session", "POST", { token });
   }
 
+  /** All owners that may be read, whichever one is shown. */
+  session(): Promise<Session> {
+    return this.#get("api/session", { owner: "" }, undefined);
+  }
+
+  async closeSession(): Promise<void> {
+    await this.#send("api/session", { method: "DELETE" });
+  }
+
+  /** Threads of a team server with running agents. */
+  running(limit: number, signal?: AbortSignal): Promise<Paged<RunningThread>> {
+    return this.#get("api/team/now", { limit }, signal);
+  }
+
+  costs(since: string | undefined, signal?: AbortSignal): Promise<Costs> {
+    return this.#get("api/team/costs", { since }, signal);
+  }
+
+  failures(since: string | undefined, limit: number, signal?: AbortSignal): Promise<Paged<FailedThread>> {
+    return this.#get("api/team/failures", { since, limit }, signal);
+  }
+
+  people(signal?: AbortSignal): Promise<People> {
+    return this.#get("api/team/people", {}, signal);
+  }
+
+  /** The newest first. */
+  audit(limit: number): Promise<Paged<Audited>> {
+    return this.#get("api/team/audit", { limit }, undefined);
+  }
+
   async unlink(child: string): Promise<void> {
     await this.#send(`api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
   }
@@ -251,7 +288,8 @@ export class Api {
 
   async #snapshot<T>(path: string, query: Query, signal: AbortSignal | undefined): Promise<Snapshot<T>> {
     const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query))
+    const all: Query = { owner: this.#owner() ?? undefined, ...query };
+    for (const [name, value] of Object.entries(all))
       if (value !== undefined && value !== "" && value !== false) params.set(name, String(value));
     const response = await this.#send(
       params.size === 0 ? path : `${path}?${params}`,
@@ -283,4 +321,7 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 const textOf = (text: string | undefined) => (text === undefined ? {} : { text });
 const cardPath = (id: string) => `api/cards/${encodeURIComponent(id)}`;
 const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
-export const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;
+const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;
+/** The address of an event's JSON. */
+export const eventAddress = (uri: string, id: string, owner: string | null) =>
+  owner === null ? eventPath(uri, id) : `${eventPath(uri, id)}?owner=${encodeURIComponent(owner)}`;

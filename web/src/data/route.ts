@@ -13,7 +13,13 @@ export type Page =
   | "health"
   | "compare"
   | "board"
-  | "card";
+  | "card"
+  // Of a team server:
+  | "now"
+  | "costs"
+  | "failures"
+  | "people"
+  | "audit";
 
 export interface Route {
   readonly page: Page;
@@ -34,12 +40,24 @@ const WITH_URI: readonly Page[] = [
   "card",
 ];
 
+const WITHOUT_URI: readonly Page[] = [
+  "health",
+  "stats",
+  "board",
+  "compare",
+  "now",
+  "costs",
+  "failures",
+  "people",
+  "audit",
+];
+
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");
   const [page = "", rest = ""] = splitOnce(path, "/");
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (page === "health" || page === "stats" || page === "board" || page === "compare")
-    return { page, uri: null, params };
+  const alone = WITHOUT_URI.find((name) => name === page);
+  if (alone !== undefined) return { page: alone, uri: null, params };
   const uri = decoded(rest);
   const known = WITH_URI.find((name) => name === page);
   return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };
@@ -59,6 +77,14 @@ export function formatRoute({
     if (value !== null && value !== undefined && value !== "") query.set(name, value);
   const place = page === "threads" ? "" : uri == null ? page : `${page}/${readable(uri)}`;
   return `#/${place}${query.size === 0 ? "" : `?${query}`}`;
+}
+
+/**
+ * The owner that a link keeps: from list to list and within a thread. A link from a thread to a list leads to the
+ * threads of everybody.
+ */
+export function keptOwner({ page, params }: Route, to: Page): string | null {
+  return WITH_URI.includes(page) && !WITH_URI.includes(to) ? null : (params.owner ?? null);
 }
 
 /** The thread of an agent. */

@@ -21,10 +21,10 @@ const threads = [
   sampleAgent("child at work", null, { lastActivityAt: hoursAgo(30), counts: counts({ running: 1, errored: 1 }) }),
   sampleAgent("timeless", null),
 ];
-const NONE: ThreadFilters = { provider: null, project: null, status: null, since: null };
+const NONE: ThreadFilters = { owner: null, provider: null, project: null, status: null, since: null };
 const shown = (filters: Partial<ThreadFilters>) =>
   threadRows(threads, { ...NONE, ...filters }, NOW).map((row) =>
-    row.is === "heading" ? `# ${row.text} ${row.count}` : row.uri,
+    row.is === "heading" ? `# ${row.text} ${row.count}` : row.id.trim(),
   );
 
 describe("the list of threads", () => {

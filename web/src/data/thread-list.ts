@@ -2,6 +2,7 @@ import { month } from "./format.ts";
 import type { AgentRecord, Status } from "./types.ts";
 
 export interface ThreadFilters {
+  readonly owner: string | null;
   readonly provider: string | null;
   /** The project's folder. */
   readonly project: string | null;
@@ -12,7 +13,11 @@ export interface ThreadFilters {
 
 export type ThreadRow =
   | { readonly is: "heading"; readonly id: string; readonly text: string; readonly count: number }
-  | { readonly is: "thread"; readonly id: string; readonly uri: string };
+  /** `id` is the key of the thread. */
+  | { readonly is: "thread"; readonly id: string };
+
+/** On a team server, several owners may have the same thread. */
+export const threadKey = ({ uri, owner = "" }: Pick<AgentRecord, "uri" | "owner">) => `${owner} ${uri}`;
 
 const DAY_MS = 86_400_000;
 
@@ -25,7 +30,7 @@ export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilter
     .sort((a, b) => Number(isRunning(b)) - Number(isRunning(a)))
     .flatMap(([text, list]) => [
       { is: "heading", id: text, text, count: list.length } as const,
-      ...list.map((record) => ({ is: "thread", id: record.uri, uri: record.uri }) as const),
+      ...list.map((record) => ({ is: "thread", id: threadKey(record) }) as const),
     ]);
 }
 
@@ -36,7 +41,8 @@ function isAtWork(record: AgentRecord): boolean {
   return record.status === "running" || (record.counts.byStatus.running ?? 0) > 0;
 }
 
-function fits(record: AgentRecord, { provider, project, status, since }: ThreadFilters, now: number): boolean {
+function fits(record: AgentRecord, { owner, provider, project, status, since }: ThreadFilters, now: number): boolean {
+  if (owner !== null && record.owner !== owner) return false;
   if (provider !== null && record.provider !== provider) return false;
   if (project !== null && record.cwd !== project) return false;
   if (since !== null && !(Date.parse(record.lastActivityAt ?? "") >= now - sinceMs(since))) return false;

@@ -94,6 +94,8 @@ export interface Found {
   readonly snippet: string;
   readonly marks: readonly (readonly [number, number])[];
   readonly ref: EventRef;
+  /** On a team server. */
+  readonly owner?: string;
 }
 
 /** `GET /api/guard` */
@@ -138,3 +140,22 @@ export { type Examination as Doctor, isListed } from "../../../src/core/views/ex
 /** On a team server, threads have an owner. */
 export type AgentRecord = CoreRecord & { readonly owner?: string };
 export type AgentTree = CoreTree & { readonly owner?: string };
+
+/** `GET /api/session` of a team server */
+export interface Session {
+  /** Whose token it is. */
+  readonly owner: string;
+  readonly scope: "read" | "admin";
+  /** Everybody who may be read. */
+  readonly owners: readonly string[];
+}
+
+/** An entry of `GET /api/team/audit` */
+export interface Audited {
+  readonly at: string;
+  /** The id of the token; null if there was none. */
+  readonly token: string | null;
+  readonly owner: string | null;
+  readonly action: string;
+  readonly subject: string | null;
+}

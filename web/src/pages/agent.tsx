@@ -2,14 +2,13 @@ import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, Show,
 import { columnOf, ownTime } from "../data/columns.ts";
 import { awaitsPermission } from "../data/control.ts";
 import { ago, bytes, count, dateAndTime, displayName, duration, money, plural, UNKNOWN } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { timeline } from "../data/timeline.ts";
 import { type AgentRecord, reportedOnly, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { isTeam, productOf } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
@@ -191,9 +190,9 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
   return (
     <>
       <nav class="crumbs" aria-label="Ancestors">
-        <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>Tree</a>
+        <a href={hrefTo({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>Tree</a>
         <For each={props.thread.set.pathTo(agent().uri).slice(0, -1)}>
-          {(above) => <a href={formatRoute({ page: "agent", uri: above.uri })}>{oneLine(displayName(above), 40)}</a>}
+          {(above) => <a href={hrefTo({ page: "agent", uri: above.uri })}>{oneLine(displayName(above), 40)}</a>}
         </For>
       </nav>
       <div class="thread-name">
@@ -301,7 +300,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
                 {(child) => (
                   <a
                     class="child"
-                    href={formatRoute({ page: "agent", uri })}
+                    href={hrefTo({ page: "agent", uri })}
                     {...tipped(() => <AgentTip agent={child()} />)}
                   >
                     <StatusBadge agent={child()} compact /> {oneLine(displayName(child()), 60)}{" "}
@@ -312,7 +311,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             )}
           </For>
           <Show when={children().length > 40}>
-            <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>
+            <a href={hrefTo({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>
               and {children().length - 40} more
             </a>
           </Show>

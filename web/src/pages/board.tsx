@@ -2,11 +2,11 @@ import "../styles/board.css";
 import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
 import { article, type Card, inStage, mayMove, neighbour, STAGE_WORDS, STAGES, type Stage } from "../data/board.ts";
 import { ago, clock, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { isNotifying, notify } from "../state/notify.ts";
 import { api, productOf } from "../state/server.ts";
 import { showToast } from "../state/toast.ts";
@@ -224,14 +224,14 @@ function CardFace(props: { card: Card }) {
   const providers = () => [...new Set(props.card.threads.map((uri) => uri.slice(0, uri.indexOf("://"))))];
   return (
     <>
-      <a class="card-title" href={formatRoute({ page: "card", uri: props.card.id })} dir="auto">
+      <a class="card-title" href={hrefTo({ page: "card", uri: props.card.id })} dir="auto">
         {oneLine(props.card.title, 200)}
       </a>
       <For each={props.card.waiting}>
         {(wait) => (
           <a
             class="wait"
-            href={formatRoute({ page: "agent", uri: wait.uri })}
+            href={hrefTo({ page: "agent", uri: wait.uri })}
             title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}
           >
             <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}

@@ -5,13 +5,13 @@ import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, displayName, plural } from "../data/format.ts";
 import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
-import { formatRoute, threadOf } from "../data/route.ts";
+import { threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { api, listen } from "../state/server.ts";
 import { useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
@@ -55,9 +55,10 @@ function useCard(address: Accessor<string>) {
 }
 
 /** A card's threads and their events as one log. */
-export default function CardPage(props: { id: string }) {
+/** The route's URI is the id of the card. */
+export default function CardPage(props: { uri: string }) {
   useClock();
-  const { card, error, retry } = useCard(() => props.id);
+  const { card, error, retry } = useCard(() => props.uri);
   createEffect(() => {
     document.title = `${oneLine(card()?.title ?? "Card", 60)} · retinue`;
   });
@@ -201,7 +202,7 @@ function CardHead(props: { card: Card }) {
       <For each={props.card.waiting}>
         {(wait) => (
           <p class="wait">
-            <a href={formatRoute({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for{" "}
+            <a href={hrefTo({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for{" "}
             {article(wait.for)}: <span dir="auto">{oneLine(wait.says, 200)}</span>
             <Show when={wait.since}>{(since) => <span class="muted"> · since {clock(since())}</span>}</Show>
           </p>
@@ -210,7 +211,7 @@ function CardHead(props: { card: Card }) {
       <Show when={props.card.progress}>{(progress) => <ProgressLine progress={progress()} />}</Show>
       <p class="meta">
         <For each={props.card.threads} fallback={<span>no thread yet</span>}>
-          {(uri) => <a href={formatRoute({ page: "tree", uri })}>{uri}</a>}
+          {(uri) => <a href={hrefTo({ page: "tree", uri })}>{uri}</a>}
         </For>
         <Show when={props.card.inferred.length > 0}>
           <span class="badge guess">{plural(props.card.inferred.length, "agent")} inferred</span>

@@ -11,9 +11,8 @@ import {
   verdictText,
 } from "../data/compare.ts";
 import { plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { route, setParams } from "../state/navigation.ts";
+import { hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
 
@@ -149,7 +148,7 @@ const counted = (n: number | null, word: string) => plural(n ?? 0, word);
 function Side(props: { uris: readonly string[] }) {
   return (
     <Show when={props.uris.length === 1 ? props.uris[0] : null} fallback={plural(props.uris.length, "thread")}>
-      {(uri) => <a href={formatRoute({ page: "tree", uri: uri() })}>{oneLine(uri(), 24)}</a>}
+      {(uri) => <a href={hrefTo({ page: "tree", uri: uri() })}>{oneLine(uri(), 24)}</a>}
     </Show>
   );
 }
@@ -159,7 +158,7 @@ function AgentCell(props: { agent: ComparedAgent | null }) {
     <Show when={props.agent} fallback={<span class="muted">none</span>}>
       {(agent) => (
         <>
-          <a href={formatRoute({ page: "agent", uri: agent().uri })}>{oneLine(agent().name, 60)}</a>
+          <a href={hrefTo({ page: "agent", uri: agent().uri })}>{oneLine(agent().name, 60)}</a>
           <div class="muted">
             {agent().status} · {measureText("durationMs", agent().own.durationMs)} ·{" "}
             {counted(agent().own.calls, "call")} · {measureText("tokens", agent().own.tokens)} tokens ·{" "}

@@ -3,11 +3,10 @@ import "../styles/pictures.css";
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
 import { useKeys } from "../state/keys.ts";
-import { go } from "../state/navigation.ts";
+import { go, hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { agentName } from "../view/agent-name.ts";
@@ -63,7 +62,7 @@ function headOf({ findings, lost }: Explanation): string {
 }
 
 function AgentLink(props: { thread: Thread; uri: string }) {
-  return <a href={formatRoute({ page: "agent", uri: props.uri })}>{agentName(props.thread, props.uri)}</a>;
+  return <a href={hrefTo({ page: "agent", uri: props.uri })}>{agentName(props.thread, props.uri)}</a>;
 }
 
 function FindingView(props: { finding: Finding; thread: Thread }) {
@@ -98,7 +97,7 @@ function ProofView(props: { proof: Proof }) {
     <li>
       <Show when={props.proof.event} fallback={<span>{oneLine(props.proof.says, 300)}</span>}>
         {(event) => (
-          <a href={formatRoute({ page: "agent", uri: props.proof.uri, params: { event: event() } })}>
+          <a href={hrefTo({ page: "agent", uri: props.proof.uri, params: { event: event() } })}>
             {oneLine(props.proof.says, 300) || "record"}
           </a>
         )}

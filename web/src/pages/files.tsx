@@ -2,11 +2,10 @@ import "../styles/explain.css";
 import { createMemo, createResource, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { dateAndTime, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
 import type { FileUse, UsedFile } from "../data/types.ts";
 import { useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { agentName } from "../view/agent-name.ts";
@@ -87,7 +86,7 @@ function UseView(props: { use: FileUse; thread: Thread }) {
   return (
     <li>
       <span>{props.use.kind}</span> by{" "}
-      <a href={formatRoute({ page: "agent", uri: props.use.uri, params: { event: props.use.event } })}>
+      <a href={hrefTo({ page: "agent", uri: props.use.uri, params: { event: props.use.event } })}>
         {agentName(props.thread, props.use.uri)}
       </a>{" "}
       <span class="muted">

@@ -15,7 +15,7 @@ export default function Health() {
   useKeys({ r: () => void refetch() });
   document.title = "Health · retinue";
   return (
-    <div class="page scroll health">
+    <div class="page scroll report health">
       <div class="page-head">
         <h1>Health</h1>
         <button type="button" onClick={() => void refetch()}>

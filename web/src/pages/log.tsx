@@ -1,13 +1,13 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
 import { displayName, plural } from "../data/format.ts";
 import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
-import { formatRoute, threadOf } from "../data/route.ts";
+import { threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { useHues } from "../view/color.ts";
@@ -199,7 +199,7 @@ function Chips(props: {
           {plural(props.entries, "entry", "entries")}
           {props.complete ? "" : " so far …"}
         </span>
-        <a class="wide" href={formatRoute({ page: "tree", uri: props.thread.root() })}>
+        <a class="wide" href={hrefTo({ page: "tree", uri: props.thread.root() })}>
           Tree <kbd>u</kbd>
         </a>
         <label class="check">

@@ -65,3 +65,15 @@ export function NothingYet() {
     </div>
   );
 }
+
+/** The empty state of a team server. */
+export function NoThreads() {
+  return (
+    <div class="nothing first">
+      <p class="big">No machine has shipped a thread yet.</p>
+      <p>
+        On each machine: <code>retinue ship --to {location.origin}</code>, with a token whose scope is ship.
+      </p>
+    </div>
+  );
+}

@@ -1,9 +1,8 @@
 import { createEffect, createSignal, For, Show } from "solid-js";
 import { displayName, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { useRequests } from "../state/requests.ts";
 import { useThread } from "../state/thread.ts";
 import { Failure } from "../view/failure.tsx";
@@ -51,8 +50,8 @@ export default function Requests(props: { uri: string }) {
     <div class="page requests">
       <div class="above">
         <nav class="crumbs" aria-label="Ancestors">
-          <a href={formatRoute({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
-          <a href={formatRoute({ page: "agent", uri: props.uri })}>
+          <a href={hrefTo({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
+          <a href={hrefTo({ page: "agent", uri: props.uri })}>
             {oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}
           </a>
         </nav>

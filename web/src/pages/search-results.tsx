@@ -2,11 +2,11 @@ import { createMemo, createResource, createSignal, For, Match, Show, Switch } fr
 import type { ApiError } from "../data/api.ts";
 import { ago, bytes, plural } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
-import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
 import type { EventRef, Found } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
+import { go, hrefTo, owner } from "../state/navigation.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -19,15 +19,15 @@ export const placeOf = (ref: EventRef) => ("row" in ref ? `${ref.path}#${ref.row
 /** The results of a full-text search. */
 export function SearchResults(props: { text: string }) {
   const [found, { refetch }] = createResource(
-    () => props.text,
-    (text) => api.search(text, LIMIT),
+    () => ({ text: props.text, owner: owner() }),
+    ({ text }) => api.search(text, LIMIT),
   );
   const rows = createMemo(() =>
     (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })),
   );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
-  const addressOf = ({ uri, ref }: Found) => formatRoute({ page: "agent", uri, params: { at: placeOf(ref) } });
+  const addressOf = ({ uri, ref, owner }: Found) => hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
   useKeys({
     ...listKeys({
       count: () => rows().length,
@@ -39,7 +39,7 @@ export function SearchResults(props: { text: string }) {
       },
     }),
     Escape: () => {
-      location.hash = "#/";
+      go("threads");
     },
   });
   return (
@@ -48,7 +48,7 @@ export function SearchResults(props: { text: string }) {
         <h1>
           <span class="muted">Search:</span> {visible(props.text)}
         </h1>
-        <a href="#/">All threads</a>
+        <a href={hrefTo({ page: "threads" })}>All threads</a>
       </div>
       <Show when={incomplete()}>
         {(left) => (
@@ -86,6 +86,7 @@ export function SearchResults(props: { text: string }) {
                 href={addressOf(row().finding)}
               >
                 <span class="meta">
+                  <Show when={row().finding.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
                   <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
                   <span>{kindLabel(row().finding.kind)}</span>
                   <span>{ago(row().finding.at, now())}</span>

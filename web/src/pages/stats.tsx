@@ -3,20 +3,20 @@ import "../styles/stats.css";
 import { createMemo, createResource, For, lazy, Show, Suspense } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, count, displayName, exact, money, percent, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueText } from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
-import { route, setParams } from "../state/navigation.ts";
+import { hrefTo, owner, route, setParams } from "../state/navigation.ts";
+import { useRefreshed } from "../state/refreshed.ts";
 import { api, productOf } from "../state/server.ts";
-import { useStats } from "../state/stats.ts";
 import { Failure } from "../view/failure.tsx";
 import { BarTable, DayChart, DurationChart, MEASURE_WORDS } from "../view/stats-charts.tsx";
 
 const Overlay = lazy(async () => ({ default: (await import("../view/overlay.tsx")).Overlay }));
 
+const AGAIN_MS = 3_000;
 const PERIODS = [
   ["", "All time"],
   ["1d", "Today and yesterday"],
@@ -39,7 +39,7 @@ export default function Stats() {
   document.title = "Stats · retinue";
   const since = () => route().params.since;
   const measure = (): StatsMeasure => STATS_MEASURES.find((one) => one === route().params.measure) ?? "cost";
-  const { stats, error, reload } = useStats(since);
+  const { value: stats, error, reload } = useRefreshed(since, (from, signal) => api.stats(from, signal), AGAIN_MS);
   useKeys({ r: reload, Escape: () => setParams({ behind: null }) });
   return (
     <div class="page scroll stats">
@@ -160,6 +160,7 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
       by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group,
       key: at < 0 ? null : props.behind.slice(at + 1),
       since: props.since,
+      owner: owner(),
     };
   });
   const [threads] = createResource(query, ({ by, key, since }) => api.threadsBehind(by, key, since));
@@ -177,7 +178,7 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
           <For each={threads.state === "ready" ? threads()?.items : []}>
             {(thread) => (
               <li data-uri={thread.key}>
-                <a href={formatRoute({ page: "tree", uri: thread.key })} dir="auto">
+                <a href={hrefTo({ page: "tree", uri: thread.key, params: { owner: thread.record?.owner } })} dir="auto">
                   {thread.record === null ? thread.key : oneLine(displayName(thread.record), 120)}
                 </a>
                 <span class="muted">

@@ -1,19 +1,17 @@
-import { createEffect, createMemo, createSignal, For, Match, Show, Switch } from "solid-js";
-import { ago, clock, count, displayName, money, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
-import { oneLine } from "../data/text.ts";
+import { createEffect, createMemo, createSignal, Match, Show, Switch } from "solid-js";
+import { money, plural } from "../data/format.ts";
 import { type ThreadFilters, threadRows } from "../data/thread-list.ts";
-import { type AgentRecord, STATUSES, totalTokens } from "../data/types.ts";
+import { type AgentRecord, STATUSES } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
-import { go, route, setParams } from "../state/navigation.ts";
+import { owner, route, setParams } from "../state/navigation.ts";
 import { doctor, isTeam, productOf, reading } from "../state/server.ts";
 import { useThreadList } from "../state/thread-list.ts";
+import { Choice } from "../view/choice.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
-import { StatusBadge } from "../view/status.tsx";
-import { StatusCounts } from "../view/status-counts.tsx";
-import { NothingYet } from "./nothing-yet.tsx";
+import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
+import { NoThreads, NothingYet } from "./nothing-yet.tsx";
 import { SearchResults } from "./search-results.tsx";
 
 const TIMES = [
@@ -36,6 +34,7 @@ function ThreadList() {
   useClock();
   const param = (name: string) => route().params[name] ?? null;
   const filters = createMemo<ThreadFilters>(() => ({
+    owner: owner(),
     provider: param("product"),
     project: param("project"),
     status: param("status"),
@@ -45,14 +44,17 @@ function ThreadList() {
   const list = useThreadList(filters);
   const rows = createMemo(() => threadRows(list.records().values(), filters(), now()));
   const threads = createMemo(() => rows().flatMap((row, index) => (row.is === "thread" ? [index] : [])));
-  const [selectedUri, setSelectedUri] = createSignal<string | null>(null);
-  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedUri()));
+  const [selectedId, setSelectedId] = createSignal<string | null>(null);
+  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedId()));
   useKeys(
     listKeys({
       count: () => threads().length,
       selected: () => threads().indexOf(selected()),
-      select: (index) => setSelectedUri(rows()[threads()[index] ?? -1]?.id ?? null),
-      open: (index) => go("tree", rows()[threads()[index] ?? -1]?.id ?? null),
+      select: (index) => setSelectedId(rows()[threads()[index] ?? -1]?.id ?? null),
+      open: (index) => {
+        const record = list.records().get(rows()[threads()[index] ?? -1]?.id ?? "");
+        if (record !== undefined) location.hash = threadAddress(record);
+      },
     }),
   );
   createEffect(() => {
@@ -72,7 +74,7 @@ function ThreadList() {
       <Switch>
         <Match when={list.error()}>{(error) => <Failure error={error()} onRetry={list.retry} />}</Match>
         <Match when={list.loaded() && rows().length === 0 && !isFiltered()}>
-          <Show when={!isTeam()} fallback={<p class="nothing">No machine has shipped a thread yet.</p>}>
+          <Show when={!isTeam()} fallback={<NoThreads />}>
             <NothingYet />
           </Show>
         </Match>
@@ -81,7 +83,7 @@ function ThreadList() {
             <p class="big">No thread matches these filters.</p>
             <button
               type="button"
-              onClick={() => setParams({ product: null, project: null, status: null, since: null })}
+              onClick={() => setParams({ owner: null, product: null, project: null, status: null, since: null })}
             >
               Show all
             </button>
@@ -95,10 +97,7 @@ function ThreadList() {
             selected={selected()}
             onEnd={() => void list.more()}
             row={(row, index) => (
-              <Show
-                when={((r) => (r.is === "thread" ? list.records().get(r.uri) : undefined))(row())}
-                fallback={<Heading row={row()} />}
-              >
+              <Show when={list.records().get(row().id)} fallback={<Heading row={row()} />}>
                 {(record) => <ThreadLine record={record()} selected={index() === selected()} index={index()} />}
               </Show>
             )}
@@ -119,52 +118,6 @@ function Heading(props: { row: { is: string; text?: string; count?: number } }) 
     <h2 class="group">
       {props.row.text} <span class="muted">{props.row.count}</span>
     </h2>
-  );
-}
-
-function ThreadLine(props: { record: AgentRecord; selected: boolean; index: number }) {
-  const record = () => props.record;
-  return (
-    <a
-      class="thread"
-      classList={{ selected: props.selected }}
-      id={`row-${props.index}`}
-      href={formatRoute({ page: "tree", uri: record().uri })}
-      data-uri={record().uri}
-      tabindex="-1"
-    >
-      <span class="thread-status">
-        <StatusBadge agent={record()} compact />
-      </span>
-      <span class="thread-title">
-        <span class="name" dir="auto">
-          {oneLine(displayName(record()))}
-        </span>
-        <span class="meta">
-          <Show when={record().owner}>{(owner) => <span class="owner">{owner()}</span>}</Show>
-          <span class="product">{productOf(record().provider)}</span>
-          <Show when={record().project}>{(project) => <span>{oneLine(project(), 40)}</span>}</Show>
-          <Show when={record().branch}>{(branch) => <span class="wide">{oneLine(branch(), 40)}</span>}</Show>
-          <span class="wide">{record().model.join(", ")}</span>
-          <span class="narrow">{ago(record().lastActivityAt, now())}</span>
-        </span>
-      </span>
-      <span class="thread-agents" title="Agents below it">
-        <Show when={record().counts.descendants > 0} fallback={<span class="muted">–</span>}>
-          <StatusCounts counts={record().counts.byStatus} />
-        </Show>
-      </span>
-      <span class="number wide" title="Tokens of the subtree">
-        {count(totalTokens(record().usage.subtree))}
-      </span>
-      <span class="number" title="Cost of the subtree">
-        {money(record().usage.subtree.costUsd)}
-      </span>
-      <span class="number when wide" title={record().lastActivityAt ?? ""}>
-        {ago(record().lastActivityAt, now())}
-        <span class="muted"> {clock(record().lastActivityAt).slice(0, 5)}</span>
-      </span>
-    </a>
   );
 }
 
@@ -202,33 +155,5 @@ function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, A
       />
       <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
     </div>
-  );
-}
-
-function Choice(props: {
-  label: string;
-  name: string;
-  value: string | null;
-  any: string;
-  options: readonly (readonly [string, string])[];
-}) {
-  return (
-    <select
-      aria-label={props.label}
-      name={props.name}
-      classList={{ chosen: props.value !== null }}
-      onChange={(event) => setParams({ [props.name]: event.currentTarget.value || null })}
-    >
-      <option value="" selected={props.value === null}>
-        {props.any}
-      </option>
-      <For each={props.options}>
-        {([value, text]) => (
-          <option value={value} selected={props.value === value}>
-            {oneLine(text, 40)}
-          </option>
-        )}
-      </For>
-    </select>
   );
 }

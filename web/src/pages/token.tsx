@@ -34,6 +34,7 @@ export function TokenEntry() {
           name="token"
           aria-label="Token"
           placeholder="rtn_…"
+          size="30"
           autocomplete="off"
           autofocus
           onInput={(event) => setToken(event.currentTarget.value)}

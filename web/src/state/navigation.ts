@@ -1,5 +1,5 @@
-import { createSignal } from "solid-js";
-import { formatRoute, type Page, parseRoute, type Route } from "../data/route.ts";
+import { createMemo, createRoot, createSignal } from "solid-js";
+import { formatRoute, keptOwner, type Page, parseRoute, type Route } from "../data/route.ts";
 
 const [route, setRoute] = createSignal<Route>(parseRoute(location.hash));
 
@@ -7,8 +7,15 @@ export { route };
 
 addEventListener("hashchange", () => setRoute(parseRoute(location.hash)));
 
+/** On a team server: the person whose threads are shown, or null for everybody. */
+export const owner = createRoot(() => createMemo(() => route().params.owner ?? null));
+
+/** The address of a view; it keeps the owner. */
+export const hrefTo: typeof formatRoute = ({ page, uri = null, params = {} }) =>
+  formatRoute({ page, uri, params: { owner: keptOwner(route(), page), ...params } });
+
 export function go(page: Page, uri: string | null = null, params: Readonly<Record<string, string | null>> = {}): void {
-  location.hash = formatRoute({ page, uri, params });
+  location.hash = hrefTo({ page, uri, params });
 }
 
 /** Changes URL parameters of this view without adding a history entry. */

@@ -3,7 +3,8 @@ import { Api } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
 import type { SpansChange } from "../data/span-set.ts";
-import type { AgentEvent, AgentRecord, Doctor, Health, Trouble } from "../data/types.ts";
+import type { AgentEvent, AgentRecord, Doctor, Health, Session, Trouble } from "../data/types.ts";
+import { owner } from "./navigation.ts";
 
 /** Whether this is a team server, and whether it waits for a token of this browser. */
 const [isTeam, setTeam] = createSignal(false);
@@ -17,7 +18,7 @@ async function request(url: string, init?: RequestInit): Promise<Response> {
   return response;
 }
 
-export const api = new Api(request);
+export const api = new Api(request, owner);
 
 export interface LiveChanges {
   /** The newest record of each changed agent. */
@@ -124,7 +125,7 @@ const stream = new LiveStream({
  * returned function with the position of its data.
  */
 export function listen(interest: () => Interest, listener: LiveListener): (since: string | null) => void {
-  createEffect(() => listeners.set(listener, { interest: interest(), since: undefined }));
+  createEffect(() => listeners.set(listener, { interest: { ...interest(), owner: owner() }, since: undefined }));
   onCleanup(() => listeners.delete(listener));
   return (since) => {
     const entry = listeners.get(listener);
@@ -172,7 +173,11 @@ export function listenWhileHidden(wanted: boolean): void {
 }
 
 export function goLive(): void {
-  void watchReading();
+  void watchReading().then(() =>
+    (isTeam() ? loadSession() : loadDoctor()).catch(() => {
+      // The pages report that the server does not respond.
+    }),
+  );
   let hiding: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);
@@ -184,6 +189,23 @@ export function goLive(): void {
 const [doctor, setDoctor] = createSignal<Doctor | null>(null);
 
 export { doctor };
+
+const [session, setSession] = createSignal<Session | null>(null);
+
+/** Who looks at a team server, once known. */
+export { session };
+
+async function loadSession(): Promise<void> {
+  setSession(await api.session());
+}
+
+/** Ends the session of this browser at the server, and asks for a token. */
+export async function signOut(): Promise<void> {
+  await api.closeSession();
+  stream.stop();
+  setSession(null);
+  setNeedsToken(true);
+}
 
 /** The report of `retinue doctor`, loaded once at the start. */
 export async function loadDoctor(): Promise<void> {

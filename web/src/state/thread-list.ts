@@ -1,7 +1,7 @@
 import { createEffect, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { threadOf } from "../data/route.ts";
-import type { ThreadFilters } from "../data/thread-list.ts";
+import { type ThreadFilters, threadKey } from "../data/thread-list.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api, listen } from "./server.ts";
 
@@ -9,6 +9,7 @@ const PAGE = 100;
 
 /** Top-level threads, loaded page by page and kept up to date. */
 export function useThreadList(filters: () => ThreadFilters) {
+  /** By the key of the thread. */
   const [records, setRecords] = createSignal<ReadonlyMap<string, AgentRecord>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);
@@ -27,7 +28,7 @@ export function useThreadList(filters: () => ThreadFilters) {
         mine.signal,
       );
       cursor = page.next;
-      setRecords((before) => new Map([...before, ...page.items.map((record) => [record.uri, record] as const)]));
+      setRecords((before) => new Map([...before, ...page.items.map((record) => [threadKey(record), record] as const)]));
       setLoaded(true);
       setError(null);
       setPosition(live);
@@ -53,14 +54,17 @@ export function useThreadList(filters: () => ThreadFilters) {
   const setPosition = listen(() => ({ threads: "true" }), {
     changes: ({ agents, removed }) => {
       const roots = agents.filter((record) => record.parent === null);
-      if (roots.length === 0 && !removed.some((uri) => records().has(uri))) return;
+      // A thread that moved below another one is no longer a thread.
+      const moved = agents.filter((record) => record.parent !== null && threadOf(record.uri) !== record.uri);
+      const gone = new Set([...removed, ...moved.map(({ uri }) => uri)]);
+      if (roots.length === 0 && gone.size === 0) return;
+      const lost = [...records().values()].filter(({ uri }) => gone.has(uri));
+      // Several owners have the thread, and only one of them has removed it.
+      if (new Set(lost.map(({ uri }) => uri)).size < lost.length) return begin();
       setRecords((before) => {
         const after = new Map(before);
-        for (const uri of removed) after.delete(uri);
-        for (const record of roots) after.set(record.uri, record);
-        // A thread that moved below another one is no longer a thread.
-        for (const record of agents)
-          if (record.parent !== null && threadOf(record.uri) !== record.uri) after.delete(record.uri);
+        for (const record of lost) after.delete(threadKey(record));
+        for (const record of roots) after.set(threadKey(record), record);
         return after;
       });
     },

@@ -1,9 +1,9 @@
 import { createMemo, For } from "solid-js";
 import { exact, percent, UNKNOWN } from "../data/format.ts";
 import type { Graph } from "../data/graph.ts";
-import { formatRoute } from "../data/route.ts";
 import type { AgentRecord, Message } from "../data/types.ts";
 import { shortName } from "../data/waterfall.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { StatusBadge } from "./status.tsx";
 import { typeOf } from "./type-colors.ts";
 
@@ -42,7 +42,7 @@ export function EdgeTable(props: {
                   scope="row"
                   ref={(element) => element.style.setProperty("--depth", String(Math.min(record.depth, 10)))}
                 >
-                  <a href={formatRoute({ page: "agent", uri })}>{names().get(uri)}</a>
+                  <a href={hrefTo({ page: "agent", uri })}>{names().get(uri)}</a>
                 </th>
                 <td>{typeOf(record)}</td>
                 <td>

@@ -1,9 +1,9 @@
 import { For, Show } from "solid-js";
 import { ago, limitLabel, limitText, percent, scopeText } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import type { Guard, GuardEvent } from "../data/types.ts";
 import { now } from "../state/clock.ts";
+import { hrefTo } from "../state/navigation.ts";
 
 /** The report of `retinue guard`. */
 export default function Limits(props: { guard: Guard }) {
@@ -58,7 +58,7 @@ function Used(props: { threads: Guard["threads"] }) {
               {({ uri, title, limit, whose, used, max, share }) => (
                 <tr>
                   <td>
-                    <a href={formatRoute({ page: "tree", uri })}>{oneLine(title ?? uri, 60)}</a>
+                    <a href={hrefTo({ page: "tree", uri })}>{oneLine(title ?? uri, 60)}</a>
                   </td>
                   <td>
                     {limitLabel(limit)} <span class="muted">{oneLine(whose ?? "", 40)}</span>
@@ -89,7 +89,7 @@ function Event(props: { event: GuardEvent }) {
           </span>
         </summary>
         <p>{visible(props.event.reason)}</p>
-        <a href={formatRoute({ page: "agent", uri: props.event.uri })}>{props.event.uri}</a>
+        <a href={hrefTo({ page: "agent", uri: props.event.uri })}>{props.event.uri}</a>
       </details>
     </li>
   );

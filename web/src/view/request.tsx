@@ -2,9 +2,9 @@ import { createResource, For, lazy, Show, Suspense } from "solid-js";
 import { clock, count, dateAndTime, duration, plural } from "../data/format.ts";
 import type { Piece, RequestDetail, RequestRecord, Subtask } from "../data/requests.ts";
 import { messageRuns, readableText } from "../data/requests.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { StatusMark } from "./status.tsx";
@@ -64,7 +64,7 @@ function Subtasks(props: { request: RequestRecord }) {
         {(task) => (
           <a
             class="subtask"
-            href={formatRoute({ page: "agent", uri: task.uri })}
+            href={hrefTo({ page: "agent", uri: task.uri })}
             {...tipped(() => <SubtaskTip task={task} />)}
           >
             <StatusMark status={task.status} /> sub-task {task.task_number}

@@ -1,5 +1,5 @@
 import { createResource, Show } from "solid-js";
-import { formatRoute } from "../data/route.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 
 /** Link to the API requests of the agent, if any were recorded. */
@@ -10,7 +10,7 @@ export function RequestsLink(props: { uri: string }) {
   );
   return (
     <Show when={any() === true}>
-      <a class="requests-link" href={formatRoute({ page: "requests", uri: props.uri })}>
+      <a class="requests-link" href={hrefTo({ page: "requests", uri: props.uri })}>
         API requests
       </a>
     </Show>

@@ -1,6 +1,5 @@
 import { createMemo, createSignal, For, Show } from "solid-js";
 import { duration, exact, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import {
   amountOf,
   type DayColumn,
@@ -14,8 +13,9 @@ import {
   valueText,
 } from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
-import { route } from "../state/navigation.ts";
+import { hrefTo, route } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
+import { sized } from "./sized.ts";
 import { StatusCounts } from "./status-counts.tsx";
 
 export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = {
@@ -30,7 +30,7 @@ const WIDEST_DAY_PX = 90;
 /** The URL parameter of a bar's thread list. */
 const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
 const behindHref = (by: Group, key: string | null) =>
-  formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
+  hrefTo({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
 const nameOf = (key: string | null, by?: Group) =>
   key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120);
 
@@ -108,11 +108,6 @@ function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
       </span>
     </span>
   );
-}
-
-/** In percent, reactive; set by script, because the content security policy forbids inline styles. */
-function sized(element: HTMLElement, property: "width" | "height" | "left", part: () => number): void {
-  createMemo(() => element.style.setProperty(property, `${Math.round(part() * 10_000) / 100}%`));
 }
 
 /** Usage by day, including empty days; the numbers are in the table below it. */

@@ -1,14 +1,14 @@
 import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
-import { eventPath } from "../data/api.ts";
+import { eventAddress } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
-import { formatRoute } from "../data/route.ts";
 import { inputWithoutPrompt, promptsOf, type Spawn } from "../data/spawns.ts";
 import { oneLine } from "../data/text.ts";
 import type { Step } from "../data/timeline.ts";
 import { shownText, totalTokens } from "../data/types.ts";
+import { hrefTo, owner } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
@@ -102,7 +102,7 @@ function RawLink(props: { event: KeptEvent }) {
   return (
     <a
       class="raw"
-      href={eventPath(props.event.uri, props.event.id)}
+      href={eventAddress(props.event.uri, props.event.id, owner())}
       target="_blank"
       rel="noopener"
       tabindex="-1"
@@ -137,7 +137,7 @@ function SpawnedLink(props: { event: KeptEvent; uri?: string }) {
   return (
     <Show when={props.event.spawn}>
       {(spawn) => (
-        <a class="spawned" href={formatRoute({ page: "agent", uri: props.uri ?? spawn().uri })}>
+        <a class="spawned" href={hrefTo({ page: "agent", uri: props.uri ?? spawn().uri })}>
           ↳ {spawn().type ?? "agent"} <code>{spawn().agentId ?? spawn().sessionId}</code>
           <Show when={spawn().background}>
             <span class="badge">bg</span>

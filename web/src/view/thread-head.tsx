@@ -1,11 +1,10 @@
 import { Show } from "solid-js";
 import { columnOf } from "../data/columns.ts";
 import { ago, count, displayName, duration, money, plural } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { now } from "../state/clock.ts";
-import { route } from "../state/navigation.ts";
+import { hrefTo, route } from "../state/navigation.ts";
 import { isTeam, productOf } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
 import { StatusBadge } from "./status.tsx";
@@ -27,6 +26,7 @@ export function ThreadHead(props: { thread: Thread }) {
             <h1 dir="auto">{oneLine(displayName(agent()))}</h1>
           </div>
           <p class="meta">
+            <Show when={agent().owner}>{(name) => <span class="owner">{name()}</span>}</Show>
             <span class="product">{productOf(agent().provider)}</span>
             <Show when={agent().project}>
               {(project) => <span title={agent().cwd ?? ""}>{oneLine(project(), 40)}</span>}
@@ -61,44 +61,44 @@ export function ThreadHead(props: { thread: Thread }) {
           </dl>
           <nav class="tabs" aria-label="Views of this thread">
             <a
-              href={formatRoute({ page: "tree", uri: agent().uri })}
+              href={hrefTo({ page: "tree", uri: agent().uri })}
               aria-current={route().page === "tree" ? "page" : undefined}
             >
               Tree
             </a>
             <a
-              href={formatRoute({ page: "waterfall", uri: agent().uri })}
+              href={hrefTo({ page: "waterfall", uri: agent().uri })}
               aria-current={route().page === "waterfall" ? "page" : undefined}
             >
               Waterfall
             </a>
             <a
-              href={formatRoute({ page: "graph", uri: agent().uri })}
+              href={hrefTo({ page: "graph", uri: agent().uri })}
               aria-current={route().page === "graph" ? "page" : undefined}
             >
               Graph
             </a>
             <a
-              href={formatRoute({ page: "log", uri: agent().uri })}
+              href={hrefTo({ page: "log", uri: agent().uri })}
               aria-current={route().page === "log" ? "page" : undefined}
             >
               Log
             </a>
             <a
-              href={formatRoute({ page: "explain", uri: agent().uri })}
+              href={hrefTo({ page: "explain", uri: agent().uri })}
               aria-current={route().page === "explain" ? "page" : undefined}
             >
               Explain
             </a>
             <a
-              href={formatRoute({ page: "files", uri: agent().uri })}
+              href={hrefTo({ page: "files", uri: agent().uri })}
               aria-current={route().page === "files" ? "page" : undefined}
             >
               Files
             </a>
-            <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>
+            <a href={hrefTo({ page: "agent", uri: agent().uri })}>Main agent</a>
             <Show when={!isTeam()}>
-              <a href={formatRoute({ page: "compare", params: { left: agent().uri } })}>Compare</a>
+              <a href={hrefTo({ page: "compare", params: { left: agent().uri } })}>Compare</a>
             </Show>
           </nav>
         </div>

@@ -1,9 +1,9 @@
 import { createEffect, Index } from "solid-js";
 import { duration, exact, money } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { busyMs, type Span } from "../data/span-set.ts";
 import { totalTokens } from "../data/types.ts";
 import type { Waterfall, WaterfallRow } from "../data/waterfall.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { StatusBadge } from "./status.tsx";
 
 /** The waterfall and the icicle as a table. */
@@ -50,7 +50,7 @@ export function TimesTable(props: {
                     createEffect(() => element.style.setProperty("--depth", String(Math.min(row().depth, 10))))
                   }
                 >
-                  <a href={formatRoute({ page: "agent", uri: row().uri })}>{row().name}</a>
+                  <a href={hrefTo({ page: "agent", uri: row().uri })}>{row().name}</a>
                 </th>
                 <td>
                   <StatusBadge agent={row().record} />

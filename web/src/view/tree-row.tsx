@@ -1,11 +1,11 @@
 import { For, Show } from "solid-js";
 import { displayName, percent, plural } from "../data/format.ts";
 import type { ShownColumn } from "../data/layout.ts";
-import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { TreeRow } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
 import { AgentTip } from "./agent-tip.tsx";
@@ -88,7 +88,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
           class="name"
           dir="auto"
           tabindex="-1"
-          href={formatRoute({ page: "agent", uri: uri() })}
+          href={hrefTo({ page: "agent", uri: uri() })}
           {...tipped(() => <AgentTip agent={props.agent} />)}
         >
           {oneLine(displayName(props.agent))}

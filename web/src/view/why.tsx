@@ -1,8 +1,8 @@
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { dateAndTime, percent } from "../data/format.ts";
-import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
+import { hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { Overlay } from "./overlay.tsx";
@@ -35,7 +35,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                       {(from) => (
                         <>
                           {" "}
-                          It began as a copy of <a href={formatRoute({ page: "tree", uri: from() })}>{from()}</a>.
+                          It began as a copy of <a href={hrefTo({ page: "tree", uri: from() })}>{from()}</a>.
                         </>
                       )}
                     </Show>
@@ -48,15 +48,14 @@ export default function Why(props: { uri: string; onClose: () => void }) {
               >
                 {(parent) => (
                   <p>
-                    <a href={formatRoute({ page: "agent", uri: parent() })}>{parent()}</a>
+                    <a href={hrefTo({ page: "agent", uri: parent() })}>{parent()}</a>
                   </p>
                 )}
               </Show>
               <For each={why().continuedIn}>
                 {(copy) => (
                   <p>
-                    Continued in <a href={formatRoute({ page: "tree", uri: copy })}>{copy}</a>, which began as a copy of
-                    it.
+                    Continued in <a href={hrefTo({ page: "tree", uri: copy })}>{copy}</a>, which began as a copy of it.
                   </p>
                 )}
               </For>

@@ -1,0 +1,66 @@
+/** Where the dashboard runs: vitest.config.ts runs some files twice, on one machine and on a team server. */
+import { rmSync } from "node:fs";
+import { describe, it } from "vitest";
+import { retinue } from "../support/cli.ts";
+import { startTeam } from "../team/server.ts";
+import { type Running, serve, temporaryData } from "./server.ts";
+
+export const isTeam = process.env.RETINUE_TEST_DASHBOARD === "team";
+
+const none: unknown = () => {};
+/** Cases about what a team server does not offer, or that do not depend on the server. */
+export const localIt = isTeam ? (none as typeof it) : it;
+export const localDescribe = isTeam ? (none as typeof describe) : describe;
+
+/** Who ships on the team server. */
+export const OWNER = "ann";
+
+/** The route of a link that names the owner of a thread. */
+export const owned = (hash: string) => (isTeam ? `${hash}${hash.includes("?") ? "&" : "?"}owner=${OWNER}` : hash);
+
+/** A server over the recordings of this home; on a team server, they were shipped. */
+export const start = (home: string): Promise<Running> => (isTeam ? serveTeam(home) : serve(home));
+
+/** A server whose agents are still at work: on a team server, a second server ships what they write. */
+export async function startLive(home: string): Promise<Running> {
+  return isTeam ? serveTeam(home, true) : serve(home);
+}
+
+async function serveTeam(home: string, isLive = false): Promise<Running> {
+  const team = await startTeam();
+  const url = (team.servers[0]?.url ?? "").replace(/\/$/, "");
+  const env = { RETINUE_TEAM_TOKEN: await team.token(OWNER, "ship", "core") };
+  const token = await team.token("lead", "read", "core");
+  const data = temporaryData();
+  const machine = isLive ? await serve(home, { env, settings: `team:\n  url: ${url}\n` }) : null;
+  if (!isLive) {
+    const { code, stderr } = await retinue(home, ["ship", "--once", "--to", url], { ...env, RETINUE_HOME: data });
+    if (code !== 0) throw new Error(`ship ended with ${code}: ${stderr}`);
+  }
+  const get = (path: string) => team.get(path, token);
+  return {
+    url,
+    home,
+    pid: process.pid,
+    cookie: await cookieOf(url, token),
+    get,
+    json: async <T>(path: string) => (await (await get(path)).json()) as T,
+    stop: async () => {
+      await machine?.stop();
+      await team.close();
+      for (const folder of [home, data]) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The cookie of a browser that was given access with this token. */
+export async function cookieOf(url: string, token: string): Promise<string> {
+  const response = await fetch(`${url}/api/session`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  const [, cookie] = /retinue_team=([^;]+)/.exec(response.headers.get("set-cookie") ?? "") ?? [];
+  if (cookie === undefined) throw new Error(`no session: ${response.status} ${await response.text()}`);
+  return cookie;
+}

@@ -1,0 +1,297 @@
+/** The pages that only a team server has, and who may open them, in a real browser. */
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Scope } from "../../src/core/ports/team.ts";
+import { needsPosix } from "../support/needs.ts";
+import { agentDocument } from "../team/documents.ts";
+import { startTeam, type TestTeam } from "../team/server.ts";
+import { closeTabs, sharedBrowser } from "./browser.ts";
+import { documentsOf, fillTeam, nameOf, threadOf } from "./people.ts";
+import { cookieOf } from "./place.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const PEOPLE = 8;
+let browser: Browser;
+let team: TestTeam;
+let url = "";
+let tab: Awaited<ReturnType<typeof visitAs>>;
+
+beforeEach(needsPosix("PostgreSQL for tests"));
+beforeAll(async () => {
+  if (process.platform === "win32") return;
+  [browser, team] = await Promise.all([sharedBrowser(), startTeam()]);
+  url = (team.servers[0]?.url ?? "").replace(/\/$/, "");
+  await fillTeam(team, PEOPLE);
+  tab = await visitAs("lead", "read", "core", "web");
+}, 180_000);
+afterAll(async () => {
+  await closeTabs(browser);
+  await team?.close();
+});
+
+/** A browser with a session of a new token. */
+async function visitAs(owner: string, scope: Scope, ...teams: string[]): Promise<Visit & { readonly token: string }> {
+  const token = await team.token(owner, scope, ...teams);
+  return { ...(await visit(browser, { url, cookie: await cookieOf(url, token) })), token };
+}
+
+/** For people who look at the pages: `LOOK=<folder>` keeps screenshots. */
+async function keep(page: Page, name: string): Promise<void> {
+  if (process.env.LOOK === undefined) return;
+  for (const [width, height] of [
+    [1280, 800],
+    [375, 700],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(process.env.LOOK, `${name}-${width}-${colorScheme}.png`) });
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+const names = (page: Page, selector: string) => page.locator(selector).allTextContents();
+const enter = async (page: Page, token: string) => {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Open" }).click();
+};
+
+describe("a link to a thread", () => {
+  const link = `#/tree/${threadOf(1)}?owner=${nameOf(1)}`;
+
+  it("asks a browser without a session for a token, and goes on to the thread", async () => {
+    const { page, goto } = await visit(browser, url);
+    await goto(link);
+    await page.getByTestId("token-entry").waitFor();
+    await keep(page, "token");
+    await enter(page, await team.token("bob", "ship"));
+    await page.getByText("this token can only ship").waitFor();
+    await enter(page, await team.token("bob", "read", "web"));
+    await page.locator(".row.root").waitFor();
+    expect(new URL(page.url()).hash).toBe(link);
+    expect(await page.locator(".thread-head .owner").textContent()).toBe(nameOf(1));
+    await page.context().close();
+  });
+
+  it("leads to the thread of its owner, also if another person has it too", async () => {
+    const shared = threadOf(900);
+    for (const owner of [nameOf(0), nameOf(1)])
+      await team.ship(await team.token(owner, "ship"), [
+        agentDocument(shared, shared, 1, { title: `seen by ${owner}` }),
+      ]);
+    await tab.goto("#/");
+    const lines = tab.page.locator(`.thread[data-uri="${shared}"]`);
+    await lines.nth(1).waitFor();
+    for (const owner of [nameOf(0), nameOf(1)]) {
+      await tab.goto("#/");
+      await lines.filter({ hasText: `seen by ${owner}` }).click();
+      await tab.page.locator(".thread-head h1", { hasText: `seen by ${owner}` }).waitFor();
+      expect(new URL(tab.page.url()).hash).toBe(`#/tree/${shared}?owner=${owner}`);
+    }
+    await tab.page.getByRole("link", { name: "Log" }).click();
+    expect(new URL(tab.page.url()).hash).toBe(`#/log/${shared}?owner=${nameOf(1)}`);
+    for (const owner of [nameOf(0), nameOf(1)])
+      await team.ship(await team.token(owner, "ship"), [{ is: "removed", thread: shared, uri: shared, revision: 2 }]);
+    expect(tab.complaints).toEqual([]);
+  });
+});
+
+describe("Now", () => {
+  const people = () => names(tab.page, ".now .group a");
+
+  it("shows who runs what, by person, and leads to the thread by keyboard", async () => {
+    await tab.goto("#/now");
+    await tab.page.locator(".now .thread").nth(2).waitFor();
+    expect((await people()).toSorted()).toEqual([nameOf(0), nameOf(3), nameOf(6)].toSorted());
+    const first = tab.page.locator(".now .thread").first();
+    expect(await first.textContent()).toContain("Bash: npm test");
+    expect(await tab.page.locator(".now .chip.bad").allTextContents()).toEqual([
+      expect.stringMatching(/^runs for 4 h/),
+      "$42.50",
+    ]);
+    await keep(tab.page, "now");
+    await tab.page.keyboard.press("j");
+    await tab.page.keyboard.press("Enter");
+    await tab.page.locator(".row.root").waitFor();
+    expect(new URL(tab.page.url()).hash).toMatch(/^#\/tree\/claude:\/\/bbbbbbbb.*\?owner=ann$/);
+  });
+
+  it("is up to date without a reload", async () => {
+    await tab.page.keyboard.press("N");
+    await tab.page.locator(".now .thread").nth(2).waitFor();
+    const token = await team.token(nameOf(2), "ship");
+    const uri = threadOf(500);
+    const [root] = documentsOf(0);
+    const record = root?.is === "agent" ? root.record : undefined;
+    await team.ship(token, [agentDocument(uri, uri, 1, { ...record, uri, title: "It has just begun" })]);
+    await tab.page.locator(".now .thread", { hasText: "It has just begun" }).waitFor();
+    expect(await people()).toContain(nameOf(2));
+    await team.ship(token, [agentDocument(uri, uri, 2, { title: "It has just begun" })]);
+    await tab.page.locator(".now .thread", { hasText: "It has just begun" }).waitFor({ state: "detached" });
+    expect(await people()).not.toContain(nameOf(2));
+  });
+
+  it("is limited to one person, which stays in the URL from page to page", async () => {
+    await tab.page.getByLabel("Person").selectOption(nameOf(2));
+    await tab.page.getByText(`${nameOf(2)} runs no agent.`).waitFor();
+    await tab.page.getByLabel("Person").selectOption(nameOf(3));
+    await tab.page.locator(".now .thread").waitFor();
+    expect(new URL(tab.page.url()).hash).toBe(`#/now?owner=${nameOf(3)}`);
+    for (const name of ["Threads", "Stats", "Costs", "Failures"]) {
+      await tab.page.getByRole("link", { name, exact: true }).click();
+      await tab.page.waitForURL((at) => at.hash.endsWith(`?owner=${nameOf(3)}`));
+    }
+    await tab.page.getByRole("link", { name: "Threads", exact: true }).click();
+    await tab.page.waitForFunction((name) => {
+      const owners = [...document.querySelectorAll(".thread .owner")].map((element) => element.textContent);
+      return owners.length > 0 && owners.every((owner) => owner === name);
+    }, nameOf(3));
+    await tab.page.getByLabel("Person").selectOption("");
+    await tab.page
+      .locator(".thread")
+      .nth(PEOPLE - 1)
+      .waitFor();
+    expect(tab.complaints).toEqual([]);
+  });
+});
+
+it("a search covers everybody who shares, and names them", async () => {
+  await tab.goto("#/?q=zebra+crossing");
+  await tab.page
+    .locator(".found")
+    .nth(PEOPLE - 1)
+    .waitFor();
+  const owners = Array.from({ length: PEOPLE }, (_, n) => nameOf(n));
+  expect((await names(tab.page, ".found .owner")).toSorted()).toEqual(owners.toSorted());
+  await keep(tab.page, "search");
+  await tab.page.getByLabel("Person").selectOption(nameOf(4));
+  await tab.page.waitForFunction(() => document.querySelectorAll(".found").length === 1);
+  await tab.page.locator(".found").click();
+  await tab.page.waitForURL((at) => at.hash.includes(`owner=${nameOf(4)}`));
+  await tab.page.locator(".step.selected").waitFor();
+});
+
+describe("Costs", () => {
+  it("shows the sums of everybody, with budgets, and leads to a person and to the threads", async () => {
+    const { total, by, budgets } = await team.json<{
+      total: { costUsd: number };
+      by: { owner: { key: string }[] };
+      budgets: { name: string }[];
+    }>("/api/team/costs", tab.token);
+    await tab.goto("#/costs?since=all");
+    await tab.page.locator("[data-chart=owner] tbody tr").first().waitFor();
+    expect(await tab.page.locator("[data-total=cost]").textContent()).toBe(`$${total.costUsd.toFixed(2)}`);
+    expect(
+      await tab.page
+        .locator("[data-chart=owner] tbody tr")
+        .evaluateAll((rows) => rows.map((row) => row.getAttribute("data-key"))),
+    ).toEqual(by.owner.slice(0, 8).map(({ key }) => key));
+    expect(budgets.length).toBeGreaterThan(2);
+    expect(await tab.page.locator(".budgets tr").count()).toBe(budgets.length);
+    expect(await tab.page.locator(`[data-budget="owner ${nameOf(0)}"]`).textContent()).toContain("over by");
+    await keep(tab.page, "costs");
+    await tab.page.locator(`[data-chart=owner] tr[data-key="${nameOf(5)}"] a`).click();
+    await tab.page.waitForURL((at) => at.hash === `#/costs?owner=${nameOf(5)}&since=all`);
+    await tab.page.locator("[data-chart=owner]").waitFor({ state: "detached" });
+    await tab.page.locator("[data-chart=project] tbody a").first().click();
+    await tab.page.locator(".behind li").first().waitFor();
+    expect(await tab.page.locator(".behind li").count()).toBe(1);
+    expect(tab.complaints).toEqual([]);
+  });
+});
+
+describe("Failures", () => {
+  it("lists failed agents with the reason, and running threads that are out of the ordinary", async () => {
+    await tab.goto("#/failures");
+    await tab.page.getByTestId("runaways").waitFor();
+    expect(await tab.page.getByTestId("runaways").textContent()).toContain("$42.50");
+    const failed = tab.page.locator(`.problems li[data-owner="${nameOf(1)}"]`);
+    await failed.locator("summary").click();
+    await keep(tab.page, "failures");
+    expect(await failed.textContent()).toMatch(/1 failed.*1 cut off.*API error 529/s);
+    await failed.getByRole("link", { name: "Run the slow tests" }).click();
+    await tab.page.locator(".agent h1").waitFor();
+    expect(new URL(tab.page.url()).hash).toBe(`#/agent/${threadOf(1)}/a2?owner=${nameOf(1)}`);
+  });
+});
+
+describe("People and Audit", () => {
+  it("shows who shares from where, and who looked at what to admins alone", async () => {
+    await tab.goto("#/people");
+    await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).waitFor();
+    expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(/core.*\d machine.*over by/s);
+    await keep(tab.page, "people");
+    expect(await tab.page.getByRole("link", { name: "Audit" }).count()).toBe(0);
+    const other = await visitAs("root", "admin");
+    await other.goto("#/people");
+    await other.page.getByRole("link", { name: "Audit" }).click();
+    await other.page.getByLabel("Action").selectOption("tree");
+    await other.page.getByLabel("Who").selectOption("lead");
+    const entry = other.page.locator(".audited tbody tr").first();
+    expect(await entry.textContent()).toMatch(/lead.*looked at the thread claude:\/\/bbbbbbbb/s);
+    await keep(other.page, "audit");
+    expect(other.complaints).toEqual([]);
+    await other.page.context().close();
+    await tab.goto("#/audit");
+    await tab.page.getByRole("alert").waitFor();
+    expect(await tab.page.getByRole("alert").textContent()).toContain("scope read");
+  });
+});
+
+describe("a session", () => {
+  it("that ends while the page is open asks for a token again, and returns to the page", async () => {
+    const { id, token } = await team.store.tokens.create({
+      owner: "eve",
+      scope: "read",
+      teams: ["core"],
+      expiresAt: null,
+    });
+    const { page, goto } = await visit(browser, { url, cookie: await cookieOf(url, token) });
+    await goto("#/costs?since=7d");
+    await page.locator("[data-chart=owner]").waitFor();
+    await team.store.tokens.revoke(id);
+    await page.keyboard.press("r");
+    await page.getByTestId("token-entry").waitFor();
+    expect(await page.locator("[data-chart=owner]").count()).toBe(0);
+    await enter(page, await team.token("eve", "read", "core"));
+    await page.locator("[data-chart=owner]").waitFor();
+    expect(new URL(page.url()).hash).toBe("#/costs?since=7d");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByTestId("token-entry").waitFor();
+    await page.reload();
+    await page.getByTestId("token-entry").waitFor();
+    expect(await page.locator(".team-bar").count()).toBe(0);
+    await page.context().close();
+  });
+});
+
+it("500 people fit a narrow screen and a wide one", async () => {
+  await fillTeam(team, 500);
+  const other = await visitAs("root", "admin");
+  for (const [width, height] of [
+    [375, 700],
+    [2560, 1300],
+  ] as const) {
+    await other.page.setViewportSize({ width, height });
+    for (const hash of ["#/now", "#/costs?since=all", "#/failures", "#/people", "#/audit", "#/"]) {
+      await other.goto(hash);
+      await other.page.locator(".thread, .chart tr, .problems li, .people tbody tr, .audited tr").first().waitFor();
+      const wide = await other.page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll(".list, .page")].map(
+          (box) => box.scrollWidth - box.clientWidth,
+        ),
+      );
+      expect(Math.max(...wide), `${hash} at ${width}`).toBeLessThanOrEqual(0);
+      if (width === 375) await keep(other.page, `500-${hash.replace(/\W/g, "")}`);
+      await other.page.setViewportSize({ width, height });
+    }
+  }
+  await other.goto("#/now");
+  // Only the visible rows are in the document.
+  await other.page.locator(".foot", { hasText: "167 people with 167 running threads" }).waitFor();
+  expect(await other.page.locator(".now .thread").count()).toBeLessThan(100);
+  expect(other.complaints).toEqual([]);
+}, 240_000);

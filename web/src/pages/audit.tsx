@@ -1,0 +1,109 @@
+import { createResource, For, Match, Show, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { ago, dateAndTime, plural, UNKNOWN } from "../data/format.ts";
+import { oneLine } from "../data/text.ts";
+import type { Audited } from "../data/types.ts";
+import { now, useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { hrefTo, route } from "../state/navigation.ts";
+import { api } from "../state/server.ts";
+import { Choice } from "../view/choice.tsx";
+import { Failure } from "../view/failure.tsx";
+
+const LIMIT = 1_000;
+const WORDS: Readonly<Record<string, string>> = {
+  tree: "looked at the thread",
+  events: "read the events of",
+  search: "searched for",
+  session: "signed in",
+  "token-created": "token created",
+  "token-revoked": "token revoked",
+  "budget-set": "budget set",
+  "budget-removed": "budget removed",
+};
+
+/** Who looked at what, and who changed what. */
+export default function Audit() {
+  useClock();
+  document.title = "Audit · retinue";
+  const [found, { refetch }] = createResource(() => api.audit(LIMIT));
+  useKeys({ r: () => void refetch() });
+  const who = () => route().params.who ?? null;
+  const action = () => route().params.action ?? null;
+  const all = () => (found.state === "ready" ? found().items : []);
+  const shown = () =>
+    all().filter((one) => (one.owner === who() || who() === null) && (one.action === action() || action() === null));
+  const names = (of: (one: Audited) => string | null, chosen: string | null) =>
+    [...new Set([...all().map(of), chosen])].flatMap((name) => (name === null ? [] : [[name, name] as const])).sort();
+  return (
+    <div class="page scroll report audit">
+      <div class="page-head">
+        <h1>Audit</h1>
+        <span class="filters">
+          <Choice label="Who" name="who" value={who()} any="Everybody" options={names((one) => one.owner, who())} />
+          <Choice
+            label="Action"
+            name="action"
+            value={action()}
+            any="All actions"
+            options={names((one) => one.action, action())}
+          />
+        </span>
+      </div>
+      <Switch>
+        <Match when={found.error as ApiError | undefined}>
+          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
+        </Match>
+        <Match when={found.state === "ready" && shown().length === 0}>
+          <p class="muted">
+            Nothing was recorded{who() === null && action() === null ? " yet" : " that matches these filters"}.
+          </p>
+        </Match>
+        <Match when={found.state === "ready"}>
+          <div class="scroll-x">
+            <table class="audited">
+              <thead>
+                <tr>
+                  <th>When</th>
+                  <th>Who</th>
+                  <th>What</th>
+                </tr>
+              </thead>
+              <tbody>
+                <For each={shown()}>
+                  {(one) => (
+                    <tr>
+                      <td class="muted" title={dateAndTime(one.at)}>
+                        {ago(one.at, now())}
+                      </td>
+                      <td>{oneLine(one.owner ?? UNKNOWN, 40)}</td>
+                      <td>
+                        {WORDS[one.action] ?? one.action} <Subject one={one} />
+                      </td>
+                    </tr>
+                  )}
+                </For>
+              </tbody>
+            </table>
+          </div>
+          <p class="muted">
+            {all().length === LIMIT
+              ? `The last ${plural(LIMIT, "entry", "entries")}`
+              : plural(shown().length, "entry", "entries")}
+          </p>
+        </Match>
+      </Switch>
+    </div>
+  );
+}
+
+function Subject(props: { one: Audited }) {
+  const subject = () => props.one.subject ?? "";
+  return (
+    <Show when={subject() !== ""}>
+      <Show when={subject().includes("://")} fallback={<q>{oneLine(subject(), 120)}</q>}>
+        <a href={hrefTo({ page: "agent", uri: subject() })}>{oneLine(subject(), 120)}</a>
+      </Show>
+    </Show>
+  );
+}

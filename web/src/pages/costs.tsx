@@ -1,0 +1,248 @@
+import "../styles/pictures.css";
+import "../styles/stats.css";
+import { createMemo, createSignal, For, Show } from "solid-js";
+import { count, exact, plural } from "../data/format.ts";
+import { type BudgetUse, type CostGroup, type CostLine, costBars, costText, dayBars } from "../data/team.ts";
+import { oneLine } from "../data/text.ts";
+import { useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { hrefTo, owner, route } from "../state/navigation.ts";
+import { useRefreshed } from "../state/refreshed.ts";
+import { api } from "../state/server.ts";
+import { BudgetBar } from "../view/budget-bar.tsx";
+import { Choice } from "../view/choice.tsx";
+import { Loaded } from "../view/loaded.tsx";
+import { sized } from "../view/sized.ts";
+
+const AGAIN_MS = 5_000;
+const FIRST = 8;
+const WIDEST_DAY_PX = 90;
+const ALL = "all";
+const PERIODS = [
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["90d", "90 days"],
+  [ALL, "All time"],
+] as const;
+const TABLES: readonly (readonly [CostGroup, string])[] = [
+  ["owner", "By person"],
+  ["project", "By project"],
+  ["model", "By model"],
+  ["type", "By type of agent"],
+];
+
+/** The first day of this month (UTC): budgets are for months. */
+const thisMonth = () => `${new Date().toISOString().slice(0, 7)}-01`;
+
+/** What it costs, by person, project, model, agent type and day, and how much of the budgets is used. */
+export default function Costs() {
+  useClock();
+  document.title = "Costs · retinue";
+  const since = () => {
+    const period = route().params.since ?? thisMonth();
+    return period === ALL ? undefined : period;
+  };
+  const costs = useRefreshed(since, (from, signal) => api.costs(from, signal), AGAIN_MS);
+  useKeys({ r: costs.reload });
+  return (
+    <div class="page scroll stats costs">
+      <div class="page-head">
+        <h1>Costs</h1>
+        <span class="filters">
+          <Choice label="Period" name="since" value={route().params.since ?? null} any="This month" options={PERIODS} />
+        </span>
+      </div>
+      <Loaded of={costs}>
+        {(found) => (
+          <>
+            <Show when={found().budgets.length > 0}>
+              <Budgets budgets={found().budgets} month={found().month} />
+            </Show>
+            <Show when={found().total.threads > 0} fallback={<p class="muted">No usage in this period.</p>}>
+              <Totals total={found().total} people={found().by.owner.length} />
+              <div class="charts">
+                <Days lines={found().by.day} since={since()} />
+                <For each={TABLES.filter(([by]) => by !== "owner" || owner() === null)}>
+                  {([by, title]) => <CostTable title={title} by={by} lines={found().by[by]} since={since()} />}
+                </For>
+              </div>
+            </Show>
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function Totals(props: { total: CostLine; people: number }) {
+  return (
+    <dl class="in-short">
+      <div>
+        <dt>Cost</dt>
+        <dd data-total="cost">{costText(props.total)}</dd>
+      </div>
+      <div>
+        <dt>Tokens</dt>
+        <dd data-total="tokens">{count(props.total.tokens)}</dd>
+      </div>
+      <div>
+        <dt>Model calls</dt>
+        <dd>
+          {exact(props.total.calls)}
+          <Show when={props.total.unpricedCalls > 0}>
+            <span class="muted"> {exact(props.total.unpricedCalls)} without a known price</span>
+          </Show>
+        </dd>
+      </div>
+      <div>
+        <dt>Threads</dt>
+        <dd>{exact(props.total.threads)}</dd>
+      </div>
+      <div>
+        <dt>People</dt>
+        <dd data-total="people">{exact(props.people)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+const KINDS: Readonly<Record<BudgetUse["of"], string>> = { owner: "person", team: "team", project: "project" };
+
+function Budgets(props: { budgets: readonly BudgetUse[]; month: string }) {
+  const [isAll, setIsAll] = createSignal(false);
+  const shown = () => (isAll() ? props.budgets : props.budgets.slice(0, FIRST));
+  return (
+    <section class="chart budgets">
+      <h2>
+        Budgets <span class="muted">· {props.month} (UTC), the most used first</span>
+      </h2>
+      <table>
+        <tbody>
+          <For each={shown()}>
+            {(budget) => (
+              <tr data-budget={`${budget.of} ${budget.name}`}>
+                <th scope="row">
+                  <span class="muted">{KINDS[budget.of]}</span> {oneLine(budget.name, 60)}
+                </th>
+                <td>
+                  <BudgetBar budget={budget} month={props.month} />
+                </td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+      <More count={props.budgets.length} isAll={isAll()} onToggle={() => setIsAll(!isAll())} />
+    </section>
+  );
+}
+
+function More(props: { count: number; isAll: boolean; onToggle: () => void }) {
+  return (
+    <Show when={props.count > FIRST}>
+      <button type="button" class="quiet more" onClick={() => props.onToggle()}>
+        {props.isAll ? "Fewer" : `All ${exact(props.count)}`}
+      </button>
+    </Show>
+  );
+}
+
+const nameOf = (key: string | null) => (key === null ? "(unknown)" : oneLine(key, 120));
+
+/** A person's costs, or the threads of another line. */
+function behind(by: CostGroup, key: string | null, since: string | undefined): string {
+  if (by === "owner") return hrefTo({ page: "costs", params: { ...route().params, owner: key } });
+  return hrefTo({ page: "stats", params: { since, behind: key === null ? by : `${by}:${key}` } });
+}
+
+function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLine[]; since: string | undefined }) {
+  const [isAll, setIsAll] = createSignal(false);
+  const bars = createMemo(() => costBars(props.lines));
+  const shown = () => (isAll() ? bars() : bars().slice(0, FIRST));
+  return (
+    <section class="chart" data-chart={props.by}>
+      <h2>{props.title}</h2>
+      <table class="bars">
+        <colgroup>
+          <col class="name" />
+          <col />
+          <col class="number" />
+          <col class="number" />
+        </colgroup>
+        <thead class="sr">
+          <tr>
+            <th scope="col">{props.title}</th>
+            <th scope="col">Bar</th>
+            <th scope="col">Cost</th>
+            <th scope="col">Tokens</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={shown()}>
+            {({ line, part }) => (
+              <tr data-key={line.key ?? ""}>
+                <th scope="row">
+                  <a
+                    href={behind(props.by, line.key, props.since)}
+                    title={`${nameOf(line.key)}: ${plural(line.threads, "thread")}, ${plural(line.calls, "model call")}`}
+                  >
+                    {nameOf(line.key)}
+                  </a>
+                </th>
+                <td class="track">
+                  <span class="bar-track">
+                    <span class="bar-fill" ref={(element) => sized(element, "width", () => part)} />
+                  </span>
+                </td>
+                <td class="number">{costText(line)}</td>
+                <td class="number muted">{count(line.tokens)}</td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+      <More count={bars().length} isAll={isAll()} onToggle={() => setIsAll(!isAll())} />
+    </section>
+  );
+}
+
+function Days(props: { lines: readonly CostLine[]; since: string | undefined }) {
+  const columns = createMemo(() => dayBars(props.lines));
+  const label = (day: string, line: CostLine) => `${day}: ${costText(line)}, ${plural(line.threads, "thread")}`;
+  return (
+    <section class="chart full" data-chart="day">
+      <h2>By day</h2>
+      <div
+        class="days-box"
+        ref={(element) =>
+          createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))
+        }
+      >
+        <div class="days" role="list">
+          <For each={columns()}>
+            {({ day, bar }) => (
+              <div class="day" role="listitem">
+                <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
+                  {(found) => (
+                    <a
+                      href={behind("day", day, props.since)}
+                      data-key={day}
+                      aria-label={label(day, found().line)}
+                      title={label(day, found().line)}
+                    >
+                      <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)} />
+                    </a>
+                  )}
+                </Show>
+              </div>
+            )}
+          </For>
+        </div>
+        <p class="days-axis muted">
+          <span>{columns()[0]?.day}</span>
+          <span>{columns().length > 1 ? columns().at(-1)?.day : ""}</span>
+        </p>
+      </div>
+    </section>
+  );
+}

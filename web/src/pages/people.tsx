@@ -1,0 +1,90 @@
+import { For, Show } from "solid-js";
+import { ago, dateAndTime, money, plural, UNKNOWN } from "../data/format.ts";
+import type { Person } from "../data/team.ts";
+import { oneLine } from "../data/text.ts";
+import { now, useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { hrefTo } from "../state/navigation.ts";
+import { useRefreshed } from "../state/refreshed.ts";
+import { api } from "../state/server.ts";
+import { BudgetBar } from "../view/budget-bar.tsx";
+import { Loaded } from "../view/loaded.tsx";
+
+const AGAIN_MS = 10_000;
+
+/** Who shares, from which machines, and what they spent this month. */
+export default function People() {
+  useClock();
+  document.title = "People · retinue";
+  const people = useRefreshed(
+    () => null,
+    (_, signal) => api.people(signal),
+    AGAIN_MS,
+  );
+  useKeys({ r: people.reload });
+  return (
+    <div class="page scroll report people">
+      <div class="page-head">
+        <h1>People</h1>
+      </div>
+      <Loaded of={people}>
+        {(found) => (
+          <Show when={found().items.length > 0} fallback={<p class="muted">Nobody shares threads with you yet.</p>}>
+            <div class="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Person</th>
+                    <th>Teams</th>
+                    <th>Last heard from</th>
+                    <th>Machines</th>
+                    <th class="number">{found().month}</th>
+                    <th>Budget</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  <For each={found().items}>{(person) => <Row person={person} month={found().month} />}</For>
+                </tbody>
+              </table>
+            </div>
+            <p class="muted">
+              {plural(found().items.length, "person", "people")}; months are those of UTC, and costs those with known
+              prices.
+            </p>
+          </Show>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function Row(props: { person: Person; month: string }) {
+  const person = () => props.person;
+  return (
+    <tr data-owner={person().owner}>
+      <td>
+        <a href={hrefTo({ page: "threads", params: { owner: person().owner } })}>{oneLine(person().owner, 60)}</a>
+      </td>
+      <td>{person().teams.join(", ")}</td>
+      <td title={dateAndTime(person().machines[0]?.shippedAt ?? null)}>
+        {person().machines.length === 0 ? "never" : ago(person().machines[0]?.shippedAt ?? null, now())}
+      </td>
+      <td
+        title={person()
+          .machines.map(({ machine, version }) => `${machine}: retinue ${version}`)
+          .join("\n")}
+      >
+        {plural(person().machines.length, "machine")}{" "}
+        <span class="muted">{[...new Set(person().machines.map(({ version }) => version))].join(", ")}</span>
+      </td>
+      <td class="number">
+        <a href={hrefTo({ page: "costs", params: { owner: person().owner } })}>{money(person().monthUsd)}</a>
+      </td>
+      <td>
+        <Show when={person().budget} fallback={<span class="muted">{UNKNOWN}</span>}>
+          {(budget) => <BudgetBar budget={budget()} month={props.month} />}
+        </Show>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,56 @@
+import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { owner } from "./navigation.ts";
+import { listen } from "./server.ts";
+
+export interface Refreshed<T> {
+  /** Null until it was loaded. */
+  readonly value: Accessor<T | null>;
+  readonly error: Accessor<ApiError | null>;
+  reload(): void;
+}
+
+/**
+ * A response that changes with any thread: requested again while agents run, at most once in `everyMs`, because each
+ * request computes sums of everything.
+ */
+export function useRefreshed<K, T>(
+  query: Accessor<K>,
+  load: (query: K, signal: AbortSignal) => Promise<T>,
+  everyMs: number,
+): Refreshed<T> {
+  const [value, setValue] = createSignal<T | null>(null);
+  const [error, setError] = createSignal<ApiError | null>(null);
+  let aborter = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const reload = async () => {
+    aborter.abort();
+    aborter = new AbortController();
+    const { signal } = aborter;
+    try {
+      const response = await load(query(), signal);
+      if (signal.aborted) return;
+      setValue(() => response);
+      setError(null);
+      // The response has no stream position: start at the current one.
+      setPosition(null);
+    } catch (failure) {
+      if (!signal.aborted) setError(failure as ApiError);
+    }
+  };
+  createEffect(on([query, owner], () => void reload()));
+  const setPosition = listen(() => ({ threads: "true" }), {
+    changes: () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void reload();
+      }, everyMs);
+    },
+    reset: () => void reload(),
+  });
+  onCleanup(() => {
+    aborter.abort();
+    clearTimeout(timer);
+  });
+  return { value, error, reload: () => void reload() };
+}

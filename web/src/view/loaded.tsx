@@ -1,0 +1,24 @@
+import { type JSX, Show } from "solid-js";
+import type { Refreshed } from "../state/refreshed.ts";
+import { Failure } from "./failure.tsx";
+
+/** A response, or why there is none. A failed refresh keeps what was loaded before. */
+export function Loaded<T>(props: { of: Refreshed<T>; children: (value: () => T) => JSX.Element }) {
+  return (
+    <>
+      <Show when={props.of.error()}>{(error) => <Failure error={error()} onRetry={props.of.reload} />}</Show>
+      <Show
+        when={props.of.value()}
+        fallback={
+          <Show when={props.of.error() === null}>
+            <p class="muted nothing" role="status">
+              Loading …
+            </p>
+          </Show>
+        }
+      >
+        {(value) => props.children(value as () => T)}
+      </Show>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+import "../styles/team.css";
+import { For, Show } from "solid-js";
+import type { Page } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import type { Session } from "../data/types.ts";
+import { useKeys } from "../state/keys.ts";
+import { go, hrefTo, owner, route } from "../state/navigation.ts";
+import { signOut } from "../state/server.ts";
+import { showToast } from "../state/toast.ts";
+import { Choice } from "./choice.tsx";
+
+const PAGES: readonly (readonly [Page, string, string])[] = [
+  ["now", "Now", "N"],
+  ["costs", "Costs", "C"],
+  ["failures", "Failures", "F"],
+  ["people", "People", "P"],
+  ["audit", "Audit", "A"],
+];
+/** Only for the scope `admin`. */
+const FOR_ADMINS: readonly Page[] = ["audit"];
+
+const WITHOUT_PERSON: readonly Page[] = ["people", "audit"];
+
+/** The pages of a team server, whose threads are shown, and who is signed in. */
+export default function TeamBar(props: { session: Session }) {
+  const pages = () => PAGES.filter(([page]) => props.session.scope === "admin" || !FOR_ADMINS.includes(page));
+  const isAllowed = (page: Page) => pages().some(([one]) => one === page);
+  useKeys(Object.fromEntries(PAGES.map(([page, , key]) => [key, () => isAllowed(page) && go(page)])));
+  const people = () =>
+    [...new Set([...props.session.owners, ...(owner() === null ? [] : [owner() ?? ""])])]
+      .sort()
+      .map((name) => [name, name] as const);
+  const leave = () => signOut().catch((error: Error) => showToast(error.message, { isError: true }));
+  return (
+    <div class="team-bar">
+      <nav aria-label="Team">
+        <For each={pages()}>
+          {([page, label, key]) => (
+            <a
+              href={hrefTo({ page })}
+              title={`${label} (${key})`}
+              aria-current={route().page === page ? "page" : undefined}
+            >
+              {label}
+            </a>
+          )}
+        </For>
+      </nav>
+      {/* A thread belongs to one person, so there is nothing to choose. */}
+      <Show when={route().uri === null && !WITHOUT_PERSON.includes(route().page)}>
+        <Choice
+          label="Person"
+          name="owner"
+          value={owner()}
+          any={`Everybody (${props.session.owners.length})`}
+          options={people()}
+        />
+      </Show>
+      <span class="account" title={`Signed in as ${props.session.owner}, scope ${props.session.scope}`}>
+        <span class="muted">Signed in as</span> <b>{oneLine(props.session.owner, 40)}</b>
+        <Show when={props.session.scope === "admin"}>
+          {" "}
+          <span class="chip">admin</span>
+        </Show>
+      </span>
+      <button type="button" onClick={() => void leave()}>
+        Sign out
+      </button>
+    </div>
+  );
+}
