@@ -58,8 +58,10 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, te
     });
   // A display without a mode is that of a call that was refused.
   const hasRun = display?.type === "task_execution" && display.executionMode !== undefined;
-  if (outcome?.status === "error" && !hasRun && isRefusal(text))
-    return out.add({ type: "call-refused", call, says: firstLine(text) });
+  if (outcome?.status === "error" && !hasRun && isRefusal(text)) {
+    out.add({ type: "call-refused", call, says: firstLine(text) });
+    return;
+  }
   const isBackground = launched !== undefined || display?.executionMode === "background";
   const state: LifecycleState | null = isBackground ? "launched" : stateOf(display, outcome, text);
   if (state === null) return;
