@@ -16,6 +16,7 @@ import { machineRoutes } from "./routes/machine.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { relayRoutes } from "./routes/relays.ts";
 import { requestRoutes } from "./routes/requests.ts";
+import { shipRoutes } from "./routes/ship.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
 
 /** Maximum request body. */
@@ -60,6 +61,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   );
   app.route("/api", machineRoutes(context));
   app.route("/api", requestRoutes(context));
+  app.route("/api", shipRoutes(context));
   app.route(
     "/api",
     liveRoutes(() => catalog, state),

@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
 import type { ShippedTotals } from "../../core/ports/shipped.ts";
 import { stateOf } from "../export/deliver.ts";
+import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { keep, keptPath } from "../kept/kept-file.ts";
+import type { SettingsFile } from "../settings/settings.ts";
 import { readShipped } from "./shipped-file.ts";
 import { Shipper } from "./shipper.ts";
-import type { ShipTarget } from "./target.ts";
+import { IGNORES_CASE, type ShipTarget, targetOf, teamToken } from "./target.ts";
 
 /** What waits to be sent to a team server, and why. */
 export interface ShipStatus {
@@ -58,5 +60,49 @@ async function attempts(
     return { reason, nextAt };
   } finally {
     kept.close();
+  }
+}
+
+/** Threads that wait are listed up to this number. */
+const MAX_WAITING = 100;
+
+/**
+ * What this machine shares by its settings; null if no team server is set. Finding out what waits compares all threads,
+ * so it is left out unless wanted.
+ */
+export async function sharing(env: Env, library: Library, settings: SettingsFile, wantsWaiting: boolean) {
+  const target = targetOf(env, settings, undefined);
+  if (target === null) return null;
+  const shared = {
+    url: target.url,
+    level: target.redaction.level,
+    projects: target.projects,
+    ignoresCase: IGNORES_CASE,
+  };
+  if (!wantsWaiting) return { ...shared, waiting: null };
+  const { waiting, totals, reason, nextAt } = await shipStatus(env, library, target, () => {});
+  const counts = Map.groupBy(waiting, ({ why }) => why);
+  return {
+    ...shared,
+    waiting: {
+      threads: Object.fromEntries([...counts].map(([why, list]) => [why, list.length])),
+      items: waiting.slice(0, MAX_WAITING),
+      sentAt: totals.at === null ? null : new Date(totals.at).toISOString(),
+      documents: totals.documents,
+      bytes: totals.bytes,
+      reason: reason ?? missingToken(env, settings),
+      nextAt: nextAt === 0 ? null : new Date(nextAt).toISOString(),
+    },
+  };
+}
+
+/** Without a token, nothing is attempted. */
+function missingToken(env: Env, settings: SettingsFile): string | null {
+  try {
+    teamToken(env, settings);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return error.message;
   }
 }

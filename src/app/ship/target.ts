@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { REDACTION_LEVELS, type RedactionLevel, type RedactionRules } from "../../core/redaction/redaction.ts";
-import { isWithin } from "../../core/tools/recorded-path.ts";
+import { isInShared } from "../../core/tools/recorded-path.ts";
 import { readText } from "../../transports/regular.ts";
 import { Failure } from "../failure.ts";
 import { type Env, retinueHome, userHome } from "../home.ts";
@@ -49,11 +49,11 @@ const stricter = (a: RedactionLevel, b: RedactionLevel): RedactionLevel =>
   REDACTION_LEVELS[Math.max(REDACTION_LEVELS.indexOf(a), REDACTION_LEVELS.indexOf(b))] ?? "metadata";
 
 /** By default the file systems of these platforms are case-insensitive. */
-const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
+export const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
 
-/** Whether work in this folder is shared. A thread whose folder is not known is shared only if all are. */
+/** Whether work in this folder is shared. */
 export const isShared = ({ projects }: Pick<ShipTarget, "projects">, cwd: string | null): boolean =>
-  projects.length === 0 || (cwd !== null && projects.some((folder) => isWithin(cwd, folder, IGNORES_CASE)));
+  isInShared(projects, cwd, IGNORES_CASE);
 
 const MAX_TOKEN = 4_096;
 export const TEAM_TOKEN = "RETINUE_TEAM_TOKEN";

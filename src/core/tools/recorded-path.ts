@@ -14,3 +14,7 @@ export function isWithin(path: string, folder: string, ignoresCase = false): boo
   const [inner, outer] = [plain(path), plain(folder)];
   return inner === outer || inner.startsWith(`${outer}/`);
 }
+
+/** Whether a thread that was started in `cwd` is shared. If its folder is not known, only if all are: no folders are named. */
+export const isInShared = (folders: readonly string[], cwd: string | null, ignoresCase: boolean): boolean =>
+  folders.length === 0 || (cwd !== null && folders.some((folder) => isWithin(cwd, folder, ignoresCase)));

@@ -20,6 +20,7 @@ import type {
   SearchPage,
   SentEvent,
   Session,
+  Sharing,
   UsedFile,
   Why,
 } from "./types.ts";
@@ -187,6 +188,11 @@ export class Api {
 
   guard(signal?: AbortSignal): Promise<Guard> {
     return this.#get("api/guard", {}, signal);
+  }
+
+  /** What is shared with a team server, null if nothing is; `waiting` compares all threads. */
+  async sharing(waiting: boolean): Promise<Sharing | null> {
+    return (await this.#get<{ team: Sharing | null }>("api/ship", { waiting }, undefined)).team;
   }
 
   doctor(signal?: AbortSignal): Promise<Doctor> {

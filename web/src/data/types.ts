@@ -1,5 +1,6 @@
 import type { LimitScope } from "../../../src/core/guard/limit-text.ts";
 import type { Limit, LimitName } from "../../../src/core/guard/limits.ts";
+import type { RedactionLevel } from "../../../src/core/redaction/redaction.ts";
 import type { AgentRecord as CoreRecord, AgentTree as CoreTree } from "../../../src/core/views/agent.ts";
 import type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 
@@ -158,4 +159,24 @@ export interface Audited {
   readonly owner: string | null;
   readonly action: string;
   readonly subject: string | null;
+}
+
+/** `GET /api/ship`: what this machine shares with a team server. */
+export interface Sharing {
+  readonly url: string;
+  readonly level: RedactionLevel;
+  /** Folders; empty: all. */
+  readonly projects: readonly string[];
+  readonly ignoresCase: boolean;
+  /** Null unless requested. */
+  readonly waiting: {
+    /** By why: new, changed, running, removed. */
+    readonly threads: Readonly<Record<string, number>>;
+    readonly items: readonly { readonly uri: string; readonly why: string }[];
+    readonly sentAt: string | null;
+    readonly documents: number;
+    readonly bytes: number;
+    readonly reason: string | null;
+    readonly nextAt: string | null;
+  } | null;
 }

@@ -11,7 +11,9 @@ import { Failure } from "../view/failure.tsx";
 /** The report of `retinue doctor`. */
 export default function Health() {
   useClock();
-  const [found, { refetch }] = createResource(() => Promise.all([api.doctor(), api.health(), api.guard()]));
+  const [found, { refetch }] = createResource(() =>
+    Promise.all([api.doctor(), api.health(), api.guard(), api.sharing(true)]),
+  );
   useKeys({ r: () => void refetch() });
   document.title = "Health · retinue";
   return (
@@ -30,6 +32,7 @@ export default function Health() {
           {(both) => (
             <>
               <Problems problems={both()[0].problems} />
+              <Show when={both()[3]}>{(shared) => <SharingReport sharing={shared()} />}</Show>
               <Limits guard={both()[2]} />
               <section>
                 <h2>Root folders searched</h2>
@@ -127,6 +130,7 @@ export default function Health() {
   );
 }
 
+const SharingReport = lazy(() => import("../view/sharing.tsx"));
 const Limits = lazy(() => import("../view/limits.tsx"));
 
 function Problems(props: { problems: Doctor["problems"] }) {

@@ -3,7 +3,7 @@ import { Api } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
 import type { SpansChange } from "../data/span-set.ts";
-import type { AgentEvent, AgentRecord, Doctor, Health, Session, Trouble } from "../data/types.ts";
+import type { AgentEvent, AgentRecord, Doctor, Health, Session, Sharing, Trouble } from "../data/types.ts";
 import { owner } from "./navigation.ts";
 
 /** Whether this is a team server, and whether it waits for a token of this browser. */
@@ -174,7 +174,7 @@ export function listenWhileHidden(wanted: boolean): void {
 
 export function goLive(): void {
   void watchReading().then(() =>
-    (isTeam() ? loadSession() : loadDoctor()).catch(() => {
+    (isTeam() ? loadSession() : loadLocal()).catch(() => {
       // The pages report that the server does not respond.
     }),
   );
@@ -210,6 +210,15 @@ export async function signOut(): Promise<void> {
 /** The report of `retinue doctor`, loaded once at the start. */
 export async function loadDoctor(): Promise<void> {
   setDoctor(await api.doctor());
+}
+
+const [sharing, setSharing] = createSignal<Sharing | null>(null);
+
+/** What this machine shares with its team; null if no team server is set. */
+export { sharing };
+
+async function loadLocal(): Promise<void> {
+  await Promise.all([loadDoctor(), api.sharing(false).then(setSharing)]);
 }
 
 const [products, setProducts] = createSignal<Health["products"]>({});

@@ -7,6 +7,7 @@ import { now } from "../state/clock.ts";
 import { hrefTo, route } from "../state/navigation.ts";
 import { isTeam, productOf } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
+import { SharedWith } from "./shared.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
 
@@ -33,6 +34,7 @@ export function ThreadHead(props: { thread: Thread }) {
             </Show>
             <Show when={agent().branch}>{(branch) => <span>{oneLine(branch(), 40)}</span>}</Show>
             <span>{ago(agent().lastActivityAt, now())}</span>
+            <SharedWith record={agent()} />
             <Show when={agent().activity}>{(activity) => <span>{oneLine(activity(), 80)}</span>}</Show>
           </p>
           <dl class="totals">

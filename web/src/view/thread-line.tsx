@@ -6,6 +6,7 @@ import { type AgentRecord, totalTokens } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { hrefTo } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
+import { SharedMark } from "./shared.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
 
@@ -46,6 +47,7 @@ export function ThreadLine(props: ThreadLineProps) {
           <For each={props.runaway ?? []}>{(reason) => <span class="chip bad">{reason}</span>}</For>
           <span class="product">{productOf(record().provider)}</span>
           <Show when={record().project}>{(project) => <span>{oneLine(project(), 40)}</span>}</Show>
+          <SharedMark record={record()} />
           <Show when={record().branch}>{(branch) => <span class="wide">{oneLine(branch(), 40)}</span>}</Show>
           <span class="wide">{record().model.join(", ")}</span>
           <Show when={props.isNow === true && record().activity}>
