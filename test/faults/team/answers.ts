@@ -44,17 +44,22 @@ export async function libraryOf({ env }: Machine, now: number): Promise<Library>
   return library;
 }
 
-/** Ships the rest, undisturbed. Returns the number of documents, or throws. */
-export async function shipRest({ env }: Machine, library: Library, address: string): Promise<number> {
+/** Ships the rest, undisturbed, or throws. Returns the number of documents that were sent before and now. */
+export async function shipRest(
+  { env }: Machine,
+  library: Library,
+  address: string,
+): Promise<{ readonly before: number; readonly now: number }> {
   const settings = await loadSettings(env);
   const target = targetOf(env, settings, address);
   if (target === null) throw new Error("no target");
   const { signal } = new AbortController();
   const connection = await Connection.open({ env, settings, target, library, notify: () => {}, signal });
   try {
+    const before = connection.totals().documents;
     const left = await shipOnce(connection, PATIENCE_MS, signal);
     if (left !== null) throw new Error(`not everything was acknowledged: ${left}`);
-    return connection.shipper.work.documents;
+    return { before, now: connection.shipper.work.documents };
   } finally {
     connection.close();
   }

@@ -21,7 +21,7 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-team-"));
 const began = Date.now();
 const seconds = () => Math.round((Date.now() - began) / 1_000);
 try {
-  const { tally, kills, compared, rest, reconnects } = await chaos({
+  const { tally, kills, compared, sent, reconnects } = await chaos({
     scratch,
     random: seeded(Number(values.seed)),
     machines: Number(values.shippers),
@@ -37,7 +37,7 @@ try {
   const counts = [losses, duplicates, leftovers].map(({ length }) => length);
   row([values.shippers, kills.shippers, kills.servers, kills.databases, ...counts, seconds()]);
   console.log(
-    `\ncompared: ${compared.threads} threads, ${compared.events} events, ${compared.lines} lines on each of 2 servers; ${rest} documents were left to send; the live stream reconnected ${reconnects} times; seed ${values.seed}`,
+    `\ncompared: ${compared.threads} threads, ${compared.events} events, ${compared.lines} lines on each of 2 servers; ${sent.before} documents were acknowledged during the disturbance and ${sent.now} after it; the live stream reconnected ${reconnects} times; seed ${values.seed}`,
   );
   for (const [name, list] of Object.entries({ losses, duplicates, leftovers }))
     for (const line of list.slice(0, MAX_TOLD)) console.log(`${name}: ${line}`);
