@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { environment, Run } from "../faults/process.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
-import { agentDocument } from "./documents.ts";
-import { startTeam, type TestTeam } from "./server.ts";
+import { agentDocument, eventDocument } from "./documents.ts";
+import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 
 const thread = (n: number) => `claude://aaaaaaaa-0000-4000-8000-00000000000${n}`;
 const [BEFORE, WHILE, AFTER] = [thread(1), thread(2), thread(3)];
@@ -67,6 +69,98 @@ describe("a team server whose database is away", () => {
     expect(items.map(({ uri }) => uri).toSorted()).toEqual([BEFORE, WHILE]);
     await setReadOnly(false);
     await expect.poll(() => shipped(AFTER, 0), PATIENCE).toBe(200);
+  });
+});
+
+describe("a team server whose database has no room", () => {
+  it("stores nothing of a shipment, can be read, and continues when there is room", async ({ skip }) => {
+    const space = join(folder, "space");
+    mkdirSync(space);
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=40m,mode=777", "none", space], { stdio: "ignore" });
+    } catch {
+      skip("no file system can be mounted here");
+    }
+    const sql = postgres(database.url("postgres"), { max: 1, onnotice: () => {} });
+    try {
+      mkdirSync(join(space, "table"));
+      chmodSync(join(space, "table"), 0o777);
+      execFileSync("chown", ["nobody", join(space, "table")]);
+      await sql.unsafe(`create tablespace small location '${join(space, "table")}'`);
+      await sql.unsafe("create database small tablespace small");
+      const small = await startTeam(1, database.url("small"));
+      try {
+        const [ship, read] = [await small.token("ann", "ship"), await small.token("ann", "read")];
+        expect((await small.ship(ship, [agentDocument(BEFORE, BEFORE, 1)])).status).toBe(200);
+        const { bavail, bsize } = statfsSync(space);
+        writeFileSync(join(space, "ballast"), Buffer.alloc(bavail * bsize));
+        // Random text, so that it does not shrink.
+        const text = () => Array.from({ length: 4_000 }, () => Math.random().toString(36).slice(2)).join(" ");
+        const events = Array.from({ length: 20 }, (_, i) => eventDocument(BEFORE, BEFORE, i, 1, { text: text() }));
+        expect((await small.ship(ship, events)).status).toBe(503);
+        expect(small.logs.at(-1)).toMatchObject({ event: "error", message: expect.stringContaining("No space left") });
+        const list = await small.json<{ items: unknown[] }>("/api/threads", read);
+        expect(list.items).toHaveLength(1);
+        const eventsOf = async () => {
+          const path = `/api/agents/${encodeURIComponent(BEFORE)}/events?limit=100`;
+          return (await small.json<{ items: unknown[] }>(path, read)).items.length;
+        };
+        expect(await eventsOf()).toBe(0);
+        rmSync(join(space, "ballast"));
+        expect((await small.ship(ship, events)).status).toBe(200);
+        expect(await eventsOf()).toBe(events.length);
+      } finally {
+        await small.close();
+      }
+    } finally {
+      await sql.unsafe("drop database if exists small with (force)");
+      await sql.unsafe("drop tablespace if exists small");
+      await sql.end();
+      execFileSync("umount", [space]);
+    }
+  });
+});
+
+describe("a team server that is killed in a write", () => {
+  it("has stored nothing of it, and another one stores it once", async () => {
+    const home = join(folder, "server");
+    const args = ["serve", "--store", database.url("postgres"), "--port", "0"];
+    const server = new Run(args, environment(home, join(home, "data")));
+    const address = (await server.firstLine()) ?? "";
+    const sql = postgres(database.url("postgres"), { max: 2, onnotice: () => {} });
+    try {
+      const [uri, documents] = [
+        thread(4),
+        [agentDocument(thread(4), thread(4), 1), eventDocument(thread(4), thread(4), 0, 1)],
+      ];
+      await sql.begin(async (held) => {
+        // The server has written the records, and waits to write the events.
+        await held.unsafe("lock table retinue.logs in access exclusive mode");
+        const response = fetch(new URL("/api/ingest", address), {
+          method: "POST",
+          body: packed(documents),
+          headers: { ...SHIPMENT, Authorization: `Bearer ${ships}` },
+        }).then(
+          ({ status }) => status,
+          () => "cut",
+        );
+        const waits = () => sql`select 1 from pg_locks where not granted and relation = 'retinue.logs'::regclass`;
+        await expect.poll(async () => (await waits()).length, PATIENCE).toBe(1);
+        await server.kill();
+        expect(await response).toBe("cut");
+      });
+      const ofThread = () =>
+        sql`select 1 from retinue.agents where thread = ${uri} union all select 1 from retinue.events where thread = ${uri}`;
+      await expect
+        .poll(async () => (await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length, PATIENCE)
+        .toBe(0);
+      expect(await ofThread()).toHaveLength(0);
+      for (const n of [0, 1]) expect((await team.ship(ships, documents, n)).status).toBe(200);
+      expect(await ofThread()).toHaveLength(2);
+    } finally {
+      await server.kill();
+      await sql.end();
+    }
   });
 });
 

@@ -40,6 +40,8 @@ export interface Posted {
   readonly bytes: number;
   /** The number of this machine's last shipment; null if the server does not count them. */
   readonly number: number | null;
+  /** The server has this revision of something that was ignored; 0 if nothing was. */
+  readonly newest: number;
 }
 
 /** Sends the lines until the server has stored them. Splits a shipment that is too large. Throws `NotAcknowledged`. */
@@ -64,13 +66,13 @@ export async function post(
   });
   if (outcome.is === "accepted") {
     await pace(target, body.length, began, signal);
-    return { bytes: body.length, number: numberIn(outcome.body) };
+    return { bytes: body.length, ...receiptIn(outcome.body) };
   }
   if (outcome.is === "too-large" && lines.length > 1) {
     const half = Math.ceil(lines.length / 2);
     const first = await post(target, token, lines.slice(0, half), signal);
-    const { bytes, number } = await post(target, token, lines.slice(half), signal);
-    return { bytes: first.bytes + bytes, number };
+    const { bytes, number, newest } = await post(target, token, lines.slice(half), signal);
+    return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest) };
   }
   const [line] = lines;
   const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
@@ -78,8 +80,9 @@ export async function post(
   throw new NotAcknowledged(reasonOf(outcome), outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
 }
 
-function numberIn(receipt: Uint8Array): number | null {
-  return asNumber(asObject(parseJson(new TextDecoder().decode(receipt))?.value)?.shipments);
+function receiptIn(body: Uint8Array): Pick<Posted, "number" | "newest"> {
+  const receipt = asObject(parseJson(new TextDecoder().decode(body))?.value);
+  return { number: asNumber(receipt?.shipments), newest: asNumber(receipt?.newest) ?? 0 };
 }
 
 /** Keeps to the bandwidth of the settings. */

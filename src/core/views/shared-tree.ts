@@ -40,8 +40,11 @@ export function sharedTree(agents: Iterable<SharedAgent>, root: string, now: num
   const top = list.find(({ record }) => record.uri === root);
   if (top === undefined) return null;
   const below = Map.groupBy(list, ({ record }) => record.parent);
+  // Forged records may be each other's parents; each agent has one place.
+  const placed = new Set([top]);
+  const isNew = (one: SharedAgent) => !placed.has(one) && placed.add(one);
   const childrenOf = ({ record }: SharedAgent) =>
-    (below.get(record.uri) ?? []).toSorted((a, b) => a.place - b.place || (a.record.uri < b.record.uri ? -1 : 1));
+    (below.get(record.uri) ?? []).filter(isNew).toSorted((a, b) => a.place - b.place || (a.record.uri < b.record.uri ? -1 : 1));
   return foldTree<SharedAgent, AgentTree>(top, childrenOf, ({ record }, children) => ({
     ...withDuration(record, now),
     children,

@@ -5,7 +5,6 @@ import * as v from "valibot";
 import { asFailure } from "../../app/failure.ts";
 import { isOtherOrigin } from "../../app/own-names.ts";
 import type { TeamStore } from "../../app/team/store.ts";
-import { TooLarge } from "../../core/tools/limits.ts";
 import type { ServerState } from "../context.ts";
 import { dashboard } from "../dashboard.ts";
 import { checked, describeResponse } from "../describe.ts";
@@ -19,9 +18,8 @@ import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
 import { Metrics } from "./metrics.ts";
 import { teamPages } from "./pages.ts";
+import { Receiver } from "./receive.ts";
 import { Receipt, Session } from "./schemas.ts";
-import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
-import { Turns } from "./turns.ts";
 
 export interface TeamContext {
   readonly store: TeamStore;
@@ -41,7 +39,7 @@ export function teamApp(context: TeamContext) {
   const { store, feed, state, log, version, instance, startedAt } = context;
   const { tokens } = store;
   const metrics = new Metrics();
-  const turns = new Turns();
+  const receiver = new Receiver({ store, metrics, log });
   const app = new Hono<TeamEnv>();
   const failed = (message: string) => log("error", { message });
   app.onError((error, c) => {
@@ -80,48 +78,7 @@ export function teamApp(context: TeamContext) {
   app.post(
     "/api/ingest",
     describeResponse("Store a shipment: NDJSON of one machine, possibly compressed with gzip", Receipt, ["too_large"]),
-    async (c) => {
-      const { grant } = viewerOf(c);
-      const leave = turns.enter();
-      if (leave === null) {
-        c.header("Retry-After", "5");
-        return refusal(c, "unavailable", "too many shipments at once", "send it again in a few seconds");
-      }
-      try {
-        await leave.turn;
-        const body = await bodyOf(c.req.raw);
-        const began = performance.now();
-        const { head, documents } = await parseShipment(body, c.req.header("content-encoding") === "gzip");
-        const receipt = await store.ingest(grant.owner, head, documents);
-        metrics.count("retinue_shipments_total", "Shipments stored.");
-        metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);
-        metrics.count("retinue_documents_ignored_total", "Documents that were not newer.", {}, receipt.ignored);
-        metrics.count("retinue_shipment_bytes_total", "Bytes received in shipments.", {}, body.length);
-        log("shipment", {
-          owner: grant.owner,
-          machine: head.machine,
-          version: head.version,
-          ...receipt,
-          bytes: body.length,
-          ms: Math.round(performance.now() - began),
-        });
-        return c.json(receipt);
-      } catch (error) {
-        const isRefused = error instanceof MalformedLine || error instanceof TooLarge;
-        metrics.count("retinue_shipments_failed_total", "Shipments that were not stored.", {
-          reason: isRefused ? error.name : "error",
-        });
-        // The rest of the body was not read.
-        if (error instanceof TooLarge) c.header("Connection", "close");
-        if (error instanceof MalformedLine) {
-          log("malformed", { owner: grant.owner, message: error.message });
-          return refusal(c, "invalid", error.message, null);
-        }
-        throw error;
-      } finally {
-        leave.done();
-      }
-    },
+    (c) => receiver.receive(c),
   );
 
   app.post(
@@ -171,7 +128,7 @@ export function teamApp(context: TeamContext) {
           value: store.reads[from],
         })),
         { name: "retinue_live_clients", help: "Open live streams.", value: state.clients },
-        { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: turns.waiting },
+        { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: receiver.waiting },
         {
           name: "retinue_listening",
           help: "1 if notifications of the database arrive.",
@@ -195,17 +152,4 @@ export function teamApp(context: TeamContext) {
   app.all("/api/*", (c) => c.notFound());
   app.route("/", dashboard());
   return app;
-}
-
-/** The body, of limited size. */
-async function bodyOf(request: Request): Promise<Buffer> {
-  const most = SHIPMENT_LIMITS.compressedBytes;
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of request.body ?? []) {
-    size += part.length;
-    if (size > most) throw new TooLarge(`a shipment has at most ${most} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }

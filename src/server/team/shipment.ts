@@ -28,7 +28,9 @@ export class MalformedLine extends Error {
 
 const MAX_URI = 2_000;
 const uri = v.pipe(v.string(), v.minLength(1), v.maxLength(MAX_URI), v.regex(/^[^\0]+$/));
-const revision = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
+/** Revisions are microseconds since 1970, so this is the year 2100. There must always be a higher one. */
+const MAX_REVISION = 4_102_444_800_000_000;
+const revision = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_REVISION));
 const position = v.pipe(count, v.maxValue(2_000_000_000));
 const text = v.nullable(v.string());
 const about = { thread: uri, revision };
@@ -164,6 +166,7 @@ function document(value: unknown, line: number): ShipmentDocument {
   // What is not described here is stored as it is; newer versions may add fields.
   if (one.is === "agent" && (one.record.uri !== one.uri || one.record.parent !== one.parent))
     throw new MalformedLine(line, "the record is of another agent");
+  if (one.is === "agent" && one.parent === one.uri) throw new MalformedLine(line, "parent: the agent itself");
   if (one.is === "event" && one.event.uri !== one.agent) throw new MalformedLine(line, "the event is of another agent");
   return one;
 }

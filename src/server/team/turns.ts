@@ -1,12 +1,14 @@
-/** Shipments that are unpacked and stored at once: each may take 64 MB. */
-const AT_ONCE = 4;
-/** Senders beyond these are asked to come back, so that waiting ones take little memory. */
-const MAX_WAITING = 1_000;
-
 /** Lets a limited number of requests work, in order of arrival. */
 export class Turns {
+  readonly #atOnce: number;
+  readonly #maxWaiting: number;
   readonly #queue: (() => void)[] = [];
   #working = 0;
+
+  constructor(atOnce: number, maxWaiting: number) {
+    this.#atOnce = atOnce;
+    this.#maxWaiting = maxWaiting;
+  }
 
   get waiting(): number {
     return this.#queue.length;
@@ -14,7 +16,7 @@ export class Turns {
 
   /** Null if too many wait. `done` must be called in any case. */
   enter(): { readonly turn: Promise<void>; readonly done: () => void } | null {
-    if (this.#queue.length >= MAX_WAITING) return null;
+    if (this.#queue.length >= this.#maxWaiting) return null;
     const { promise: turn, resolve } = Promise.withResolvers<void>();
     this.#queue.push(resolve);
     this.#next();
@@ -25,8 +27,20 @@ export class Turns {
     return { turn, done };
   }
 
+  /** Waits for a turn. */
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    const entered = this.enter();
+    if (entered === null) throw new Error("too many wait");
+    try {
+      await entered.turn;
+      return await work();
+    } finally {
+      entered.done();
+    }
+  }
+
   #next(): void {
-    while (this.#working < AT_ONCE) {
+    while (this.#working < this.#atOnce) {
       const start = this.#queue.shift();
       if (start === undefined) return;
       this.#working += 1;

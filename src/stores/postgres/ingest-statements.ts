@@ -9,6 +9,7 @@ export const INGEST = {
     returning shipments`,
 
   floors: `select t.thread, t.floor, t.machine from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])`,
+  newestRevision: `select coalesce(max(a.revision), 0) as revision from retinue.agents a where a.owner = $1 and a.thread = any($2::text[])`,
   raiseFloors: `insert into retinue.threads as t (owner, thread, floor, seq)
     select $1, d.thread, d.floor, $2 from unnest($3::text[], $4::bigint[]) as d (thread, floor)
     on conflict (owner, thread) do update set floor = greatest(t.floor, excluded.floor), seq = excluded.seq`,

@@ -26,6 +26,8 @@ export interface Receipt {
   readonly ignored: number;
   /** The number of this shipment among those of the machine. */
   readonly shipments: number;
+  /** If documents were ignored: the highest stored revision of their threads. Otherwise 0. */
+  readonly newest: number;
 }
 
 export type Ingest = (owner: string, head: ShipmentHead, documents: readonly ShipmentDocument[]) => Promise<Receipt>;
@@ -101,11 +103,15 @@ class Shipment {
     await this.#saveLogs();
     if (this.#touched.size > 0) await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
     await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
-    return {
-      accepted: this.#accepted,
-      ignored: documents.length - this.#accepted,
-      shipments: machine?.shipments ?? 0,
-    };
+    const ignored = documents.length - this.#accepted;
+    const newest = ignored === 0 ? 0 : await this.#newest(documents);
+    return { accepted: this.#accepted, ignored, shipments: machine?.shipments ?? 0, newest };
+  }
+
+  async #newest(documents: readonly ShipmentDocument[]): Promise<number> {
+    const threads = [...new Set(threadsOf(documents))];
+    const rows = await this.#all<{ revision: number }>(INGEST.newestRevision, threads);
+    return Math.max(0, ...rows.map(({ revision }) => revision), ...this.#floors.values());
   }
 
   #all<Row extends object>(statement: string, ...parameters: readonly Value[]): Promise<Row[]> {

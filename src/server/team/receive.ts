@@ -1,0 +1,116 @@
+import type { Context } from "hono";
+import type { TeamStore } from "../../app/team/store.ts";
+import { TooLarge } from "../../core/tools/limits.ts";
+import { refusal } from "../failures.ts";
+import { type TeamEnv, viewerOf } from "./access.ts";
+import type { Metrics } from "./metrics.ts";
+import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
+import { Turns } from "./turns.ts";
+
+/** Bodies that are received at once, at most 8 MB each. A slow sender delays only those that wait for its place. */
+const RECEIVED_AT_ONCE = 32;
+const RECEIVE_MS = 20_000;
+/** Shipments that are unpacked and stored at once: each may take 64 MB. */
+const STORED_AT_ONCE = 4;
+/** Senders beyond these are asked to come back: they would give up before their turn, and waiting takes memory. */
+const MAX_WAITING = 256;
+/** At different times, so that machines that were refused together do not come back together. */
+const RETRY_SECONDS = { least: 2, most: 30 } as const;
+
+interface ReceiverContext {
+  readonly store: Pick<TeamStore, "ingest">;
+  readonly metrics: Metrics;
+  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+/** Receives and stores shipments, a limited number at a time. */
+export class Receiver {
+  readonly #context: ReceiverContext;
+  readonly #receiving = new Turns(RECEIVED_AT_ONCE, MAX_WAITING);
+  readonly #storing = new Turns(STORED_AT_ONCE, RECEIVED_AT_ONCE);
+
+  constructor(context: ReceiverContext) {
+    this.#context = context;
+  }
+
+  /** Shipments that wait for their turn. */
+  get waiting(): number {
+    return this.#receiving.waiting + this.#storing.waiting;
+  }
+
+  /** The response to `POST /api/ingest`. */
+  async receive(c: Context<TeamEnv>): Promise<Response> {
+    const place = this.#receiving.enter();
+    if (place === null) {
+      this.#failed("Busy");
+      const { least, most } = RETRY_SECONDS;
+      c.header("Retry-After", String(least + Math.floor(Math.random() * (most - least + 1))));
+      // The body is not read.
+      c.header("Connection", "close");
+      return refusal(c, "unavailable", "too many shipments at once", "send it again after the time in Retry-After");
+    }
+    try {
+      await place.turn;
+      const body = await bodyOf(c.req.raw);
+      return c.json(await this.#storing.take(() => this.#store(c, body)));
+    } catch (error) {
+      return this.#refused(c, error);
+    } finally {
+      place.done();
+    }
+  }
+
+  async #store(c: Context<TeamEnv>, body: Buffer) {
+    // The sender has given up, and will send it again.
+    if (c.req.raw.signal.aborted) throw new MalformedLine(1, "the connection was closed");
+    const { store, metrics, log } = this.#context;
+    const { owner } = viewerOf(c).grant;
+    const began = performance.now();
+    const { head, documents } = await parseShipment(body, c.req.header("content-encoding") === "gzip");
+    const receipt = await store.ingest(owner, head, documents);
+    metrics.count("retinue_shipments_total", "Shipments stored.");
+    metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);
+    metrics.count("retinue_documents_ignored_total", "Documents that were not newer.", {}, receipt.ignored);
+    metrics.count("retinue_shipment_bytes_total", "Bytes received in shipments.", {}, body.length);
+    const ms = Math.round(performance.now() - began);
+    log("shipment", { owner, machine: head.machine, version: head.version, ...receipt, bytes: body.length, ms });
+    return receipt;
+  }
+
+  #refused(c: Context<TeamEnv>, error: unknown): Response {
+    const isRefused = error instanceof MalformedLine || error instanceof TooLarge;
+    this.#failed(isRefused ? error.name : "error");
+    // The rest of the body was not read.
+    if (isRefused) c.header("Connection", "close");
+    if (!(error instanceof MalformedLine)) throw error;
+    this.#context.log("malformed", { owner: viewerOf(c).grant.owner, message: error.message });
+    return refusal(c, "invalid", error.message, null);
+  }
+
+  #failed(reason: string): void {
+    this.#context.metrics.count("retinue_shipments_failed_total", "Shipments that were not stored.", { reason });
+  }
+}
+
+/** The body, of limited size and within a limited time. */
+async function bodyOf(request: Request): Promise<Buffer> {
+  const most = SHIPMENT_LIMITS.compressedBytes;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body?.getReader();
+  const slow = setTimeout(() => reader?.cancel(new Error("too slow")).catch(() => {}), RECEIVE_MS);
+  const until = Date.now() + RECEIVE_MS;
+  try {
+    for (;;) {
+      const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+      if (Date.now() >= until)
+        throw new MalformedLine(1, `the body did not arrive within ${RECEIVE_MS / 1_000} seconds`);
+      if (done) return Buffer.concat(parts);
+      size += value.length;
+      if (size > most) throw new TooLarge(`a shipment has at most ${most} bytes`);
+      parts.push(value);
+    }
+  } finally {
+    clearTimeout(slow);
+  }
+}

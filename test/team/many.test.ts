@@ -1,0 +1,61 @@
+/** A thousand machines that come back at once after an outage. */
+import { Hono, type MiddlewareHandler } from "hono";
+import { describe, expect, it } from "vitest";
+import type { TeamEnv } from "../../src/server/team/access.ts";
+import { Metrics } from "../../src/server/team/metrics.ts";
+import { Receiver } from "../../src/server/team/receive.ts";
+import { agentDocument } from "./documents.ts";
+import { packed, SHIPMENT } from "./server.ts";
+
+const MACHINES = 1_000;
+const THREAD = "claude://cccccccc-0000-4000-8000-000000000001";
+
+describe("a thousand machines at once", () => {
+  it("are stored a few at a time, the others come back at different times, and nobody is forgotten", async () => {
+    const stored: string[] = [];
+    let [working, most, waiting] = [0, 0, 0];
+    const ingest = async (owner: string) => {
+      working += 1;
+      most = Math.max(most, working);
+      waiting = Math.max(waiting, receiver.waiting);
+      await new Promise((resolve) => setImmediate(resolve));
+      working -= 1;
+      stored.push(owner);
+      return { accepted: 1, ignored: 0, shipments: 1, newest: 0 };
+    };
+    const metrics = new Metrics();
+    const receiver = new Receiver({ store: { ingest }, metrics, log: () => {} });
+    const app = new Hono<TeamEnv>();
+    const asMachine: MiddlewareHandler<TeamEnv> = async (c, next) => {
+      const owner = c.req.header("machine") ?? "";
+      c.set("viewer", { grant: { id: "t", owner, scope: "ship", teams: [] }, owners: [] });
+      await next();
+    };
+    app.use(asMachine);
+    app.post("/", (c) => receiver.receive(c));
+    const body = packed([agentDocument(THREAD, THREAD, 1)]);
+    const send = (machine: string) => app.request("/", { method: "POST", body, headers: { ...SHIPMENT, machine } });
+
+    let left = Array.from({ length: MACHINES }, (_, i) => `m${i}`);
+    const pauses = new Set<number>();
+    for (let round = 0; left.length > 0 && round < 20; round += 1) {
+      const answers = await Promise.all(left.map(async (machine) => ({ machine, response: await send(machine) })));
+      for (const { response } of answers) {
+        if (response.status === 503) pauses.add(Number(response.headers.get("retry-after")));
+        else expect(response.status).toBe(200);
+      }
+      const again = answers.filter(({ response }) => response.status === 503).map(({ machine }) => machine);
+      expect(again.length).toBeLessThan(left.length);
+      left = again;
+    }
+    expect(stored.toSorted()).toEqual(Array.from({ length: MACHINES }, (_, i) => `m${i}`).toSorted());
+    // Those who came first are let in.
+    const first = Array.from({ length: 32 + 256 }, (_, i) => `m${i}`);
+    expect(stored.slice(0, first.length).toSorted()).toEqual(first.toSorted());
+    expect(most).toBe(4);
+    expect(waiting).toBeLessThanOrEqual(256 + 32);
+    expect(pauses.size).toBeGreaterThan(10);
+    expect([...pauses].every((seconds) => seconds >= 2 && seconds <= 30)).toBe(true);
+    expect(metrics.text([])).toContain('retinue_shipments_failed_total{reason="Busy"}');
+  });
+});
