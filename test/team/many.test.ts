@@ -1,7 +1,7 @@
 /** A thousand machines that come back at once after an outage. */
 import { Hono, type MiddlewareHandler } from "hono";
 import { describe, expect, it } from "vitest";
-import type { TeamEnv } from "../../src/server/team/access.ts";
+import type { TeamEnv, Viewer } from "../../src/server/team/access.ts";
 import { Metrics } from "../../src/server/team/metrics.ts";
 import { Receiver } from "../../src/server/team/receive.ts";
 import { agentDocument } from "./documents.ts";
@@ -28,7 +28,8 @@ describe("a thousand machines at once", () => {
     const app = new Hono<TeamEnv>();
     const asMachine: MiddlewareHandler<TeamEnv> = async (c, next) => {
       const owner = c.req.header("machine") ?? "";
-      c.set("viewer", { grant: { id: "t", owner, scope: "ship", teams: [] }, owners: [] });
+      const viewer: Viewer = { grant: { id: "t", owner, scope: "ship", teams: [] }, owners: [], isNarrowed: false };
+      c.set("viewer", viewer);
       await next();
     };
     app.use(asMachine);
