@@ -26,8 +26,8 @@ export default defineConfig(({ mode }) => {
       expect: { requireAssertions: true },
       globalSetup: "test/support/global-setup.ts",
       setupFiles: "test/support/setup.ts",
-      // A third of the time of tests is spent waiting for processes, timers and the disk: two files for each core.
-      maxWorkers: mode === "real" ? "100%" : 2 * availableParallelism(),
+      // Tests wait for processes, timers and the disk, and a worker takes less than a second to start: three for each core.
+      maxWorkers: mode === "real" ? "100%" : 3 * availableParallelism(),
       // Tests make a lot of short-lived objects; a larger young generation saves a twentieth of the CPU time.
       // Half of the usual stack: trees that exceed it are half as deep, and linking them takes half as long.
       execArgv: ["--max-semi-space-size=64", "--stack-size=492"],

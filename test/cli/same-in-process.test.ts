@@ -16,12 +16,9 @@ const LINES: readonly (readonly string[])[] = [
   ["--version"],
   ["--help"],
   ["ls"],
-  ["ls", "--json", "--limit", "1"],
   ["tree", "latest"],
   ["latest", "--full"],
   ["events", THREAD, "--subtree"],
-  ["why", AGENT],
-  ["stats"],
   ["search", "deeper"],
   ["verify"],
   ["doctor", "--json"],
@@ -32,7 +29,6 @@ const LINES: readonly (readonly string[])[] = [
   ["tre", "latest"],
   ["ls", "--limit", "many"],
   ["tree", "0123456789ab"],
-  ["search", "nonsense", "words"],
 ];
 
 /** Replaces times and folders that differ between runs. */

@@ -14,10 +14,10 @@ import { MUTATIONS, type Mutation } from "../support/bad-input/mutations.ts";
 import { caseNames, FIXTURES, filesBelow, type RecordedHome, recordedHomes } from "../support/fixtures.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_115);
-const RUNS = Number(process.env.FUZZ_RUNS ?? 50);
-const SPREAD = 10;
+const RUNS = Number(process.env.FUZZ_RUNS ?? 25);
+const SPREAD = 6;
 /** For damage that happens most often. */
-const OFTEN = 40;
+const OFTEN = 24;
 const TIMEOUT = 60_000 + RUNS * 500;
 
 const scratch = scratchFolder();

@@ -14,7 +14,7 @@ import { MUTATIONS, type Mutation } from "../support/bad-input/mutations.ts";
 import { filesBelow, type RecordedHome, recordedHomes } from "../support/fixtures.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_116);
-const SPREAD = 6;
+const SPREAD = Number(process.env.FUZZ_RUNS ?? 4);
 const TIMEOUT = 120_000;
 
 /** How a record of each provider names an agent. */
