@@ -44,7 +44,9 @@ export function sharedTree(agents: Iterable<SharedAgent>, root: string, now: num
   const placed = new Set([top]);
   const isNew = (one: SharedAgent) => !placed.has(one) && placed.add(one);
   const childrenOf = ({ record }: SharedAgent) =>
-    (below.get(record.uri) ?? []).filter(isNew).toSorted((a, b) => a.place - b.place || (a.record.uri < b.record.uri ? -1 : 1));
+    (below.get(record.uri) ?? [])
+      .filter(isNew)
+      .toSorted((a, b) => a.place - b.place || (a.record.uri < b.record.uri ? -1 : 1));
   return foldTree<SharedAgent, AgentTree>(top, childrenOf, ({ record }, children) => ({
     ...withDuration(record, now),
     children,

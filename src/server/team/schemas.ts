@@ -7,7 +7,12 @@ import { Agent, count, text, time, wholeNumber } from "../schemas.ts";
 const limit = (otherwise: string) => v.optional(wholeNumber(1, 1_000), otherwise);
 
 export const Session = v.object({ owner: v.string(), scope: v.string(), owners: v.array(v.string()) });
-export const Receipt = v.object({ accepted: v.number(), ignored: v.number(), shipments: v.number(), newest: v.number() });
+export const Receipt = v.object({
+  accepted: v.number(),
+  ignored: v.number(),
+  shipments: v.number(),
+  newest: v.number(),
+});
 
 export const Audit = v.object({
   items: v.array(v.object({ at: v.string(), token: text, owner: text, action: v.string(), subject: text })),
