@@ -274,6 +274,7 @@ describe("an agent", () => {
     await tab.page.reload();
     await tab.page.locator(".step.selected").waitFor();
     expect(await tab.page.locator(".step.selected").getAttribute("data-event")).toBe(chosen);
+    await tab.page.locator(".agent h1", { hasText: "Leaf B1" }).waitFor();
     await tab.page.keyboard.press("]");
     await tab.page.waitForFunction(() => document.querySelector(".agent h1")?.textContent === "Leaf B2");
   });
@@ -289,10 +290,11 @@ describe("an agent", () => {
   });
 
   it("that does not exist is reported", async () => {
-    await tab.goto("#/agent/claude://00000000-0000-4000-8000-000000000000");
-    await tab.page.getByRole("alert").waitFor();
-    expect(await tab.page.getByRole("alert").textContent()).toContain("All threads");
-    (tab.complaints as string[]).splice(0, 99, ...tab.complaints.filter((text) => !text.includes("404")));
+    const { page, goto } = await visit(browser, server);
+    await goto("#/agent/claude://00000000-0000-4000-8000-000000000000");
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain("All threads");
+    await page.context().close();
   });
 });
 
