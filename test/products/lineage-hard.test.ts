@@ -1,5 +1,15 @@
 /** Recordings of agents that start agents, changed so that the most obvious link would be wrong. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -158,4 +168,81 @@ describe("of two threads with the same prompt", () => {
       ]),
     );
   });
+});
+
+/** What Codex writes while it runs: its environment. */
+function snapshot(home: string, thread: string, atMs: number, session: string | null): void {
+  const folder = join(home, ".codex/shell_snapshots");
+  mkdirSync(folder, { recursive: true });
+  const named = session === null ? "" : `declare -x CLAUDE_CODE_SESSION_ID="${session}"\n`;
+  writeFileSync(join(folder, `${thread}.${atMs}000000.sh`), `# Snapshot file\n${named}declare -x HOME="/home/dev"\n`);
+}
+
+const createdAt = (thread: string) => Number.parseInt(thread.replaceAll("-", "").slice(0, 12), 16);
+
+describe("while Codex runs, its environment names the session that started it", () => {
+  it("and not that of the user's own run, with the same prompt", async () => {
+    const home = copyOf("own-beside-user");
+    const [session = ""] = filesIn(join(home, ".claude/projects")).map(idIn);
+    const [first = "", second = ""] = filesIn(join(home, ".codex/sessions")).map(idIn);
+    snapshot(home, first, createdAt(first), session);
+    snapshot(home, second, createdAt(second), null);
+    expect(await parentsOf(home, "codex")).toEqual(
+      new Map([
+        [`codex://${second}`, null],
+        [`codex://${first}`, `claude://${session}`],
+      ]),
+    );
+  });
+
+  it("or continued it, which is no start", async () => {
+    const home = copyOf("own-continued");
+    const [session = ""] = filesIn(join(home, ".claude/projects")).map(idIn);
+    const [thread = ""] = filesIn(join(home, ".codex/sessions")).map(idIn);
+    snapshot(home, thread, createdAt(thread) + 20_000, session);
+    expect([...(await parentsOf(home, "codex")).values()]).toEqual([null]);
+  });
+});
+
+describe("a command whose prompt is in a file", () => {
+  /** Without a result of the command; the thread begins so much later than it did. */
+  const killed = (byMs: number) => {
+    const home = copyOf("own-codex-claude");
+    const [rollout = ""] = filesIn(join(home, ".codex/sessions"));
+    edit(rollout, (text) => {
+      const lines = text
+        .replaceAll(/claude -p [\\]+"What is in a.txt, exactly\? @@inner[\\]+"/g, "claude -p < p.md")
+        .split("\n");
+      const result = lines.findIndex((line) => /"function_call_output"|"CommandExecution"/.test(line));
+      return `${lines.slice(0, result).join("\n")}\n`;
+    });
+    const [child = ""] = filesIn(join(home, ".claude/projects"));
+    edit(child, (text) => moved(text, byMs));
+    return home;
+  };
+
+  it("started a thread that began at once", async () => {
+    expect([...(await parentsOf(killed(0), "claude")).values()]).toEqual([expect.stringContaining("codex://")]);
+  });
+
+  it("did not start one that began minutes later, if it never returned", async () => {
+    expect([...(await parentsOf(killed(300_000), "claude")).values()]).toEqual([null]);
+  });
+});
+
+it("a thread with another prompt is not linked to a command that reads no input", async () => {
+  const home = copyOf("own-unrelated");
+  const [transcript = ""] = filesIn(join(home, ".claude/projects"));
+  edit(transcript, (text) => text.replaceAll("sleep 3; ls", "codex exec 'Count all lines.' </dev/null; sleep 3; ls"));
+  expect([...(await parentsOf(home, "codex")).values()]).toEqual([null]);
+});
+
+it("times with another offset are the same times", async () => {
+  const home = copyOf("own-codex-claude");
+  const shifted = (text: string) =>
+    text.replaceAll(/\b2026-11-\d\dT[\d:.]+Z/g, (at) =>
+      new Date(Date.parse(at) + 7_200_000).toISOString().replace("Z", "+02:00"),
+    );
+  for (const path of filesIn(join(home, ".claude/projects"))) edit(path, shifted);
+  expect([...(await parentsOf(home, "claude")).values()]).toEqual([expect.stringContaining("codex://")]);
 });

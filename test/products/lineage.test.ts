@@ -72,7 +72,7 @@ describe.each(caseNames("lineage", FOLDER))("%s", (name) => {
       expect(byUri.get(child)).toMatchObject({ parent: null });
   });
 
-  it("adds the usage of linked threads to the sums", async () => {
+  it.runIf(truth.sums.length > 0)("adds the usage of linked threads to the sums", async () => {
     const trees = await treesIn(home);
     const linked = new Set(trees.flatMap(all).flatMap(({ kind, uri }) => (kind === "external" ? [uri] : [])));
     for (const { root, withExternal, own } of truth.sums) {

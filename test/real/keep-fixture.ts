@@ -32,18 +32,20 @@ const scriptOf = ({ prompt }: { prompt?: string | null }) => /@@([A-Za-z0-9_-]+)
 
 export interface Kept {
   readonly name: string;
-  readonly home: Pick<LineageHome, "home" | "served" | "calls" | "asked">;
+  readonly home: Pick<LineageHome, "home" | "served" | "calls" | "asked" | "wrote">;
   readonly roots: readonly AgentRecord[];
   /** The parent of every thread and agent, by script. */
   readonly tree: Readonly<Record<string, string | null>>;
-  /** The parents of several threads with the same script: each was told the id of its own. */
-  readonly shared: Readonly<Record<string, readonly string[]>>;
+  /** The parents of several threads with the same script: each was told the id of its own, or its command wrote it. */
+  readonly shared: Readonly<Record<string, readonly (string | null)[]>>;
   readonly undecided: readonly string[];
+  /** Scripts of prompts that continue the thread of another script. */
+  readonly continues?: Readonly<Record<string, string>>;
 }
 
 export async function keepFixture(
   fixture: string,
-  { name, home, roots, tree, shared, undecided }: Kept,
+  { name, home, roots, tree, shared, undecided, continues = {} }: Kept,
 ): Promise<void> {
   const target = process.env.RETINUE_KEEP_LINEAGE;
   if (target === undefined) return;
@@ -60,13 +62,16 @@ export async function keepFixture(
   const [served, calls] = [home.served(), home.calls()];
   const isMain = (one: AgentRecord) => scriptOf(one) === "main" || scriptOf(one) === "root";
   const threads = agents.filter(({ agentId }) => agentId == null).sort((a, b) => Number(isMain(b)) - Number(isMain(a)));
-  const isExternal = (thread: AgentRecord) => {
-    const parent = tree[scriptOf(thread)];
-    return parent != null || undecided.includes(scriptOf(thread));
+  const parentOf = (thread: AgentRecord) => {
+    const script = scriptOf(thread);
+    const own = (one: string | null) =>
+      one !== null && (home.asked(one, thread.sessionId) || home.wrote(one, thread.sessionId));
+    return shared[script] === undefined ? tree[script] : shared[script].find(own);
   };
+  const isExternal = (thread: AgentRecord) => parentOf(thread) != null || undecided.includes(scriptOf(thread));
   const external = threads.filter(isExternal).map((thread) => {
     const script = scriptOf(thread);
-    const parent = shared[script]?.find((one) => home.asked(one, thread.sessionId)) ?? tree[script];
+    const parent = parentOf(thread);
     const call = calls.find((one) => one.script === parent && one.input.includes(`@@${script}`));
     return {
       child: thread.uri,
@@ -78,12 +83,17 @@ export async function keepFixture(
   // Agents of a thread are below it by the product's own records.
   const scriptsOf = (uri: string) =>
     agents.filter((one) => one.uri === uri || one.uri.startsWith(`${uri}/`)).map(scriptOf);
-  const usageOf = (uris: readonly string[]): Usage =>
-    sum([...new Set(uris.flatMap(scriptsOf))].map((script) => served.get(script) ?? NO_USAGE));
+  const usageOf = (uris: readonly string[]): Usage => {
+    const scripts = new Set(uris.flatMap(scriptsOf));
+    for (const [script, before] of Object.entries(continues)) if (scripts.has(before)) scripts.add(script);
+    return sum([...scripts].map((script) => served.get(script) ?? NO_USAGE));
+  };
   // A prompt that continues a thread has a script of its own, and no agent.
   const isContinued = [...served.keys()].some((script) => !uris.has(script));
+  // The usage of a script cannot be divided among its threads.
+  const isDivided = Object.values(shared).some((parents) => parents.includes(null));
   const sums = threads
-    .filter((thread) => !isExternal(thread) && (isMain(thread) || !isContinued))
+    .filter((thread) => !isDivided && !isExternal(thread) && (isMain(thread) || !isContinued))
     .map(({ uri }, i) => {
       const own = usageOf([uri]);
       // The first one starts the others.

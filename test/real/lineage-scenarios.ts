@@ -1,60 +1,17 @@
-/** What the products are made to do when agents start agents. A script is named by the marker in the prompt. */
-import type { LineageHome, LineageScripts } from "./lineage.ts";
+/** What the products are made to do when agents start agents. */
 import { claudeCommand } from "./lineage.ts";
-
-export interface LineageScenario {
-  readonly name: string;
-  /** The recording that is made of it (`fixtures/lineage`). */
-  readonly fixture?: string;
-  readonly scripts: LineageScripts;
-  /** Files of the project, by path. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** What the user does; the default is `claude -p` with the script `main`. */
-  readonly act?: (home: LineageHome) => Promise<void>;
-  /** The parent of every thread and agent, by script; null for a root. */
-  readonly tree: Readonly<Record<string, string | null>>;
-  /** The parents of several threads with the same script. */
-  readonly shared?: Readonly<Record<string, readonly string[]>>;
-  /** Claude's hook puts the ids of agent and call into the environment. */
-  readonly hooked?: true;
-  /** A server runs meanwhile and sees the processes. */
-  readonly served?: true;
-  /** Scripts of threads that the records cannot place, although an agent started one of them. */
-  readonly undecided?: readonly string[];
-}
-
-const bash = (command: string, more: object = {}) => ({
-  tool: "Bash",
-  input: { command, description: "Run it", ...more },
-});
-const agent = (marker: string) => ({
-  tool: "Agent",
-  input: { description: `Task ${marker}`, prompt: `Do it. @@${marker}`, subagent_type: "general-purpose" },
-});
-const shell = (cmd: string) => ({ tool: "exec_command", input: { cmd, yield_time_ms: 30_000 } });
-const codex = (marker: string, rest = "") => `codex exec "Review a.txt for me. @@${marker}"${rest}`;
-const claude = (marker: string, rest = "") => `claude -p "What is in a.txt, exactly? @@${marker}"${rest}`;
-const fine = [shell("cat a.txt"), { text: "a.txt is fine: one line, nothing to change." }];
-const looked = [{ tool: "Read", input: { file_path: "a.txt" } }, { text: "a.txt has one word, alpha." }];
-const done = { text: "All done." };
-
-/** Claude's Codex takes longer than the same command of the user, which begins and ends meanwhile. */
-function besideUser(): Pick<LineageScenario, "scripts" | "act"> {
-  let asked = 0;
-  const answer = () => {
-    asked += 1;
-    return { blocks: [{ text: "a.txt is fine: one line, nothing to change." }], afterMs: asked === 1 ? 15_000 : 1_000 };
-  };
-  return {
-    scripts: { claude: { main: [bash(codex("same", " 2>/dev/null")), done] }, codex: { same: [answer] } },
-    act: async ({ start, run, reached }) => {
-      const outer = start(claudeCommand("Ask Codex. @@main"));
-      await reached("same", 0);
-      await run(["codex", "exec", "Review a.txt for me. @@same"]);
-      await outer.ended;
-    },
-  };
-}
+import {
+  agent,
+  bash,
+  besideUser,
+  claude,
+  codex,
+  done,
+  fine,
+  type LineageScenario,
+  looked,
+  shell,
+} from "./lineage-steps.ts";
 
 export const LINEAGE: readonly LineageScenario[] = [
   {

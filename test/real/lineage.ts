@@ -1,5 +1,6 @@
 /** Claude Code, Codex and OpenCode in one home, each as a command on PATH, so that one can start another. */
 import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,6 +37,8 @@ export interface LineageHome {
   calls(): readonly ServedCall[];
   /** Whether a request of a script contains the text. */
   asked(script: string, text: string): boolean;
+  /** Whether the command of a script, whose output is in `$TMPDIR/<script>.out`, wrote the text there. */
+  wrote(script: string, text: string): boolean;
   /** Waits until a model is asked for this step of a script. */
   reached(script: string, step: number): Promise<void>;
   dispose(): Promise<void>;
@@ -62,10 +65,16 @@ export async function installAll(): Promise<Installed> {
   };
 }
 
-/** `model` of Codex with direct tools. */
+/** With direct tools. */
 const CODEX_MODEL = "gpt-5.5";
+/** Runs shell commands inside JavaScript. */
+export const CODE_MODEL = "gpt-6.1-sol";
 
-export async function openLineage(installed: Installed, scripts: LineageScripts): Promise<LineageHome> {
+export async function openLineage(
+  installed: Installed,
+  scripts: LineageScripts,
+  codexModel = CODEX_MODEL,
+): Promise<LineageHome> {
   const folder = await realpath(await mkdtemp(join(process.env.RETINUE_REAL_FOLDER ?? tmpdir(), "retinue-lineage-")));
   const places = ["home", "repo", "tmp", "bin"].map((name) => join(folder, name));
   const [home, project, temp, bin] = places as [string, string, string, string];
@@ -81,7 +90,7 @@ export async function openLineage(installed: Installed, scripts: LineageScripts)
     await chmod(join(bin, name), 0o755);
   }
   await mkdir(join(home, ".codex"));
-  await writeFile(join(home, ".codex", "config.toml"), codexSettings(responses.url, CODEX_MODEL, ""));
+  await writeFile(join(home, ".codex", "config.toml"), codexSettings(responses.url, codexModel, ""));
   await writeFile(join(home, ".profile"), `PATH="${bin}:$PATH"\n`);
   await writeSettings(home, configuration(chat.url));
   await writeFile(join(project, "a.txt"), "alpha\n");
@@ -119,6 +128,10 @@ export async function openLineage(installed: Installed, scripts: LineageScripts)
     },
     asked: (script, text) =>
       messages.exchanges.some((one) => one.script === script && JSON.stringify(one.request).includes(text)),
+    wrote: (script, text) => {
+      const path = join(temp, `${script}.out`);
+      return existsSync(path) && readFileSync(path, "utf8").includes(text);
+    },
     calls: () => [
       ...messages.exchanges.flatMap(({ script, answer }) =>
         (answer?.content ?? []).flatMap((block) =>

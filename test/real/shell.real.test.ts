@@ -102,7 +102,7 @@ describe("a product that starts itself with its shell tool", () => {
     expect(agents.map(({ prompt }) => /@@(\w+)/.exec(prompt ?? "")?.[1])).toEqual(["main", "inner"]);
     const [outer, inner] = agents;
     expect(inner).toMatchObject({ parent: outer?.uri, kind: "external" });
-    const kept = { home, served, calls: () => [], asked: () => false };
+    const kept = { home, served, calls: () => [], asked: () => false, wrote: () => false };
     const truth = { main: null, inner: "main" };
     await keepFixture(`own-${program}-${program}`, { name, home: kept, roots, tree: truth, shared: {}, undecided: [] });
   });

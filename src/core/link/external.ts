@@ -200,7 +200,7 @@ function byCommand({ child, run, fit }: Candidate, call: CallKey | null): StartE
     fit.prompt ? "contains its prompt" : null,
     fit.answer ? "printed its answer" : null,
     fit.folder ? "ran in its folder" : null,
-    run.ends === null || child.lastAt > run.ends ? "was called before it began" : "ran while it did",
+    run.ends === null || !child.isDone(run.ends) ? "was called before it began" : "ran while it did",
   ].filter((part) => part !== null);
   const strength = fit.prompt ? 0.9 : fit.answer ? 0.8 : 0.7;
   return {

@@ -1,5 +1,12 @@
 import { type AgentKey, type CallKey, nativeCall, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
-import { byTime, type Launch, type Observation, type ObservationOf, OWN_FOLDER } from "../facts/observation.ts";
+import {
+  byTime,
+  type Launch,
+  type Observation,
+  type ObservationOf,
+  OWN_FOLDER,
+  type RecordState,
+} from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
 import type { GatheredAgent } from "./gather.ts";
 import { DISTINCTIVE, plainText } from "./lineage-keys.ts";
@@ -9,9 +16,11 @@ import type { Candidate, Fit } from "./start-matching.ts";
 export interface StartedThread {
   readonly key: AgentKey;
   readonly began: number;
-  readonly lastAt: number;
+  /** Whether it was finished at this time. It may have been continued later. */
+  readonly isDone: (at: number) => boolean;
   readonly prompt: string | null;
-  readonly answer: string | null;
+  /** Its last answer until this time; null is any time. */
+  readonly answer: (until: number | null) => string | null;
   readonly cwd: string | null;
   readonly interactive: boolean | null;
   /** The home folder whose products recorded it; null if unknown, such as for imported threads. */
@@ -35,7 +44,7 @@ export function startedThreads(
     if (known === undefined || byTime(o, known) < 0) began.set(o.thread, o);
   }
   return [...gathered.values()].flatMap((info): StartedThread[] => {
-    const { key, firstAt, lastAt, prompt, answer, files } = info;
+    const { key, firstAt, prompt, files } = info;
     const first = began.get(key);
     const start = first?.at ?? firstAt;
     if (start === null) return [];
@@ -44,9 +53,13 @@ export function startedThreads(
       {
         key,
         began: start,
-        lastAt: lastAt ?? start,
+        isDone: (at) =>
+          !isLater(info, at) || ENDS.has(stepsUntil(info, at).findLast(({ state }) => state !== null)?.state),
         prompt,
-        answer,
+        answer: (until) =>
+          until !== null && isLater(info, until)
+            ? (stepsUntil(info, until).findLast(({ text }) => text !== null)?.text ?? null)
+            : info.answer,
         cwd: first?.cwd ?? info.cwd,
         interactive: first?.interactive ?? null,
         home: homes.size === 1 ? ([...homes][0] ?? null) : null,
@@ -54,6 +67,14 @@ export function startedThreads(
     ];
   });
 }
+
+const ENDS: ReadonlySet<RecordState | null | undefined> = new Set(["answered", "failed", "interrupted"] as const);
+
+/** Whether the thread has records after this time. */
+const isLater = ({ firstAt, lastAt }: GatheredAgent, at: number) => (lastAt ?? firstAt ?? 0) > at;
+
+const stepsUntil = ({ steps }: GatheredAgent, at: number) =>
+  steps().filter((step) => step.at !== null && step.at <= at);
 
 export interface Shells {
   readonly runs: readonly ShellRun[];
@@ -278,8 +299,9 @@ export class ShellRun {
         if (!this.#fitsScript(child)) return [];
         const fit = { prompt: false, folder: true, answer: this.#printed(child) };
         if (unseen) return [{ child, run: this, start: "script", times: MAX_TIMES, fit }];
-        const times = this.#output.split(answerEnd(child)).length - 1;
-        return fit.answer && this.ends !== null ? [{ child, run: this, start: answerEnd(child), times, fit }] : [];
+        const answer = this.#answerOf(child);
+        const times = this.#output.split(answer).length - 1;
+        return fit.answer && this.ends !== null ? [{ child, run: this, start: answer, times, fit }] : [];
       });
     return this.#left.flatMap(({ launch, times }, start) =>
       children.flatMap((child) => {
@@ -293,24 +315,35 @@ export class ShellRun {
     if (launch.provider !== partsOf(child.key).provider || !this.fitsInTime(child, launch)) return null;
     if (launch.headless && child.interactive === true) return null;
     if (launch.thread !== null && launch.thread !== child.key) return null;
-    if (!launch.background && this.ends !== null && child.lastAt > this.ends) return null;
     const prompt = promptFit(launch, child.prompt);
-    if (prompt === null) return null;
+    if (prompt === null || (prompt === "open" && !this.#isSoon(child))) return null;
     const { folders } = this.#called;
     const folder = folders !== null && child.cwd !== null && folders.includes(withoutSlash(child.cwd));
     if (!folder && (folders !== null || prompt !== "literal")) return null;
+    if (!launch.background && this.ends !== null && !child.isDone(this.ends)) return null;
     return { prompt: prompt === "literal", folder, answer: this.#printed(child) };
+  }
+
+  /** Without a result and a known prompt, a command is only known to have started agents soon after its call. */
+  #isSoon({ began }: StartedThread): boolean {
+    const delay = this.#called.delayed === true ? DELAYED_MS : BACKGROUND_MS;
+    return this.#returned?.at != null || this.at === null || began <= this.at + delay;
   }
 
   #fitsScript(child: StartedThread): boolean {
     const { folders, background } = this.#called;
     if (!this.fitsInTime(child) || child.interactive === true) return false;
-    if (background !== true && this.ends !== null && child.lastAt > this.ends) return false;
-    return folders?.some((folder) => child.cwd === folder || child.cwd?.startsWith(`${folder}/`)) === true;
+    const isThere = folders?.some((folder) => child.cwd === folder || child.cwd?.startsWith(`${folder}/`)) === true;
+    return isThere && (background === true || this.ends === null || child.isDone(this.ends));
+  }
+
+  /** The end of its answer when the command returned. */
+  #answerOf(child: StartedThread): string {
+    return plainText(child.answer(this.ends) ?? "").slice(-ANSWER_CHARS);
   }
 
   #printed(child: StartedThread): boolean {
-    const answer = answerEnd(child);
+    const answer = this.#answerOf(child);
     return answer.length >= DISTINCTIVE && this.#output.includes(answer);
   }
 }
@@ -326,7 +359,6 @@ function firstFrom(sorted: readonly StartedThread[], at: number): number {
   return low;
 }
 
-const answerEnd = ({ answer }: StartedThread) => plainText(answer ?? "").slice(-ANSWER_CHARS);
 const withoutSlash = (path: string) => (path.length > 1 ? path.replace(/\/$/, "") : path);
 
 /** `literal`: a word of the command is the prompt. `open`: it may be text that the command does not contain. */

@@ -43,7 +43,8 @@ export function agent({ request }: Asked, script: string, fork = false): Block {
   return { tool: "spawn_agent", input };
 }
 
-function wait({ request }: Asked): Block {
+/** Waits for the agent that was spawned last. */
+export function wait({ request }: Asked): Block {
   const tool = findTool(request, "wait_agent") === null ? "wait" : "wait_agent";
   const ids = resultsOf(request, "spawn_agent").flatMap(({ agent_id }) =>
     typeof agent_id === "string" ? [agent_id] : [],

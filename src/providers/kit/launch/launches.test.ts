@@ -84,11 +84,41 @@ describe("commands that start a product", () => {
     ["codex exec -C ../other 'do it now'", ["codex exec ../other do it now"]],
     ["codex exec resume --last 'go on' ; codex exec 'do it now'", ["codex do it now"]],
     ["claude -p --resume 123 --fork-session 'do it now'", ["claude do it now"]],
+    // The text is in the command, although it is not an argument.
+    ["echo 'what is it?' | claude -p --output-format json", ["claude what is it?"]],
+    ["printf '%s\\n' 'what is it?' | codex exec -", ["codex what is it?"]],
+    ["printf 'review %s now' \"$F\" | codex exec -", ["codex review … now"]],
+    ["cat <<'EOF' | codex exec - 2>/dev/null\nfirst line\nit's the second\nEOF", ["codex first line\nit's the second"]],
+    [
+      "claude -p \"$(cat <<'EOF'\nit's (a) \"text\"\nEOF\n)\" && codex exec 'do it now'",
+      ['claude it\'s (a) "text"', "codex do it now"],
+    ],
+    ["cat > p.md <<'EOF'\ndo it now\nEOF\ncodex exec - < p.md", ["codex do it now"]],
+    ["echo 'do it' > p.md; echo 'right now' >> p.md; codex exec \"$(cat p.md)\"", ["codex do it\nright now"]],
+    ["echo 'do it' >> p.md; codex exec - < p.md", ["codex ?"]],
+    ["P='do it now'; codex exec \"$P\" </dev/null", ["codex do it now"]],
+    ['P=\'do it now\'; P="$P, please"; codex exec "${P}"', ["codex ?"]],
+    ["for P in 'a b' 'c d'; do codex exec \"$P\"; done", ["codex ? ×2"]],
+    ["BIN=codex; $BIN exec 'do it now'", ["codex do it now"]],
+    ["\"$HOME/.local/bin/codex\" exec 'do it now'", ["codex do it now"]],
+    ["bash <<'EOF'\ncodex exec 'do it now'\nEOF", ["codex do it now"]],
+    ["cat > run.sh <<'EOF'\ncodex exec \"review $1 please\" &\nEOF\nbash run.sh a.txt", ["codex review … please &"]],
+    ["function ask { codex exec \"$1\"; }; ask 'do it now'", ["codex ?"]],
+    ["poetry run codex exec 'do it now'", ["codex do it now"]],
+    ["direnv exec . claude -p 'do it now'", ["claude do it now"]],
+    // Text from elsewhere may be added to a prompt, but not replace it.
+    ["git diff | codex exec 'review this diff'", ["codex review this diff"]],
+    ["codex exec 'do it now' </dev/null", ["codex do it now"]],
+    ["cat p.md | claude -p --append-system-prompt 'be very brief'", ["claude ?"]],
   ])("%s", (command, starts) => {
     expect(startsOf(command)).toEqual(starts);
   });
 
   it.each([
+    "command -v codex",
+    "claude -pc 'go on'",
+    "poetry run pytest codex exec",
+    "cat > run.sh <<'EOF'\ncodex exec 'do it now'\nEOF\ncat run.sh",
     "echo 'codex exec is a command'",
     "grep -rn 'claude -p' docs",
     "cat ~/.claude/settings.json",

@@ -1,5 +1,7 @@
+import { WrittenFiles } from "./known-text.ts";
 import { isHeadless, NAMES_PRODUCT, type ProductCommand, productOf, startIn } from "./products.ts";
-import { literal, type SimpleCommand, simpleCommands, type Word } from "./shell-script.ts";
+import { simpleCommands } from "./shell-script.ts";
+import { literal, type SimpleCommand, type Word } from "./simple-command.ts";
 
 /** A start of an agent's product in a shell command. */
 export interface LaunchedProduct {
@@ -53,6 +55,7 @@ const PREFIXES = new Map<string, number>(
     caffeinate: 0,
     chronic: 0,
     command: 0,
+    coproc: 0,
     env: 0,
     exec: 0,
     ionice: 0,
@@ -73,7 +76,7 @@ const PREFIXES = new Map<string, number>(
 );
 /** Their options that take a value. */
 const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
-const DETACHES = new Set(["setsid", "systemd-run"]);
+const DETACHES = new Set(["coproc", "setsid", "systemd-run"]);
 /** `script` runs its command in a terminal of its own. */
 const SHELLS = new Set(["bash", "sh", "zsh", "dash", "ksh", "fish", "script"]);
 const PACKAGE_RUNNERS = new Set(["npx", "bunx", "pnpx"]);
@@ -94,6 +97,7 @@ const MAX_FOLDERS = 4;
 class Found implements Launches {
   readonly launches: LaunchedProduct[] = [];
   #folders: string[] | null;
+  readonly #files = new WrittenFiles();
   wraps = false;
   background = false;
   delayed = false;
@@ -111,19 +115,21 @@ class Found implements Launches {
     const background = simple.background || isDetached || detached;
     this.background ||= background;
     const [first, ...args] = words;
-    const program = literal(first);
+    this.#files.add(simple);
+    const program = programIn(first);
     if (program === null || ELSEWHERE.has(baseName(program))) return;
     const name = baseName(program);
     // `xargs` and `parallel` add words to the command, as often as they have some.
     const command = { ...simple, background, ...(times === undefined ? {} : { times, input: null }) };
-    const split = args.findIndex((word) => literal(word) === "--");
+    const split = commandAfter(name, args);
+    const script = this.#files.get(program);
     const [product, rest] = productIn(name, args);
     if (name === "cd" || name === "pushd") this.#enter(args[0]);
     else if (SHELLS.has(name) || name === "eval") this.#shell(command, name, args, depth);
     else if (TERMINALS.has(name)) this.#terminal(args, depth);
     else if (product !== undefined) this.#launch(product, rest, command);
-    else if (split >= 0 && runsProduct(args.slice(split + 1)))
-      this.add({ ...command, words: args.slice(split + 1) }, background, depth);
+    else if (split >= 0) this.add({ ...command, words: args.slice(split) }, background, depth);
+    else if (script != null) this.#inner(withoutHoles(script), background, depth);
     else if (program.includes("/") || TASKS.has(name) || INTERPRETERS.test(name)) this.wraps = true;
     if (name === "sleep" || name === "at") this.delayed = true;
   }
@@ -139,9 +145,10 @@ class Found implements Launches {
       prompts: [...plain, ...joined(plain), ...(input == null ? [] : [input])],
       // Standard input without a known text, or a word that may be anything.
       open:
-        input === null ||
-        plain.some(isOpen) ||
-        (input === undefined && plain.length <= (product.runs === null ? 0 : 1)),
+        (times === null || !hasPrompt(product, args)) &&
+        (input === null ||
+          plain.some(isOpen) ||
+          (input === undefined && plain.length <= (product.runs === null ? 0 : 1))),
       id: start.id,
       times,
       background,
@@ -160,12 +167,17 @@ class Found implements Launches {
   /** `bash -c "script"`, `eval "script"`, or a script from a file. */
   #shell(command: SimpleCommand, name: string, args: readonly Word[], depth: number) {
     const option = args.findIndex((word) => /^-[a-z]*c$/.test(literal(word) ?? ""));
-    if (name !== "eval" && option < 0) {
-      this.wraps ||= args.some((word) => literal(word)?.startsWith("-") !== true) || command.input !== undefined;
-      return;
-    }
-    const script = name === "eval" ? args.flat().join(" ") : (literal(args[option + 1]) ?? "");
-    this.#inner(script, command.background, depth);
+    const path = args.find((word) => literal(word)?.startsWith("-") !== true);
+    const script =
+      name === "eval"
+        ? [args.flat().join(" ")]
+        : option >= 0
+          ? args[option + 1]
+          : path === undefined
+            ? command.input
+            : this.#files.get(literal(path));
+    if (script != null) this.#inner(withoutHoles(script), command.background, depth);
+    else this.wraps ||= path !== undefined || command.input !== undefined;
   }
 
   /** Every argument of a terminal multiplexer may be a command that it runs in a new window. */
@@ -174,7 +186,7 @@ class Found implements Launches {
     this.background = true;
     const at = args.findIndex((word) => productOf(baseName(literal(word) ?? "")) !== undefined);
     if (at >= 0) {
-      this.add({ words: args.slice(at), input: undefined, background: true, times: 1 }, true, depth);
+      this.add({ words: args.slice(at), input: undefined, background: true, times: 1, writes: null }, true, depth);
       return;
     }
     for (const text of args.flatMap((word) => literal(word) ?? [])) if (/\s/.test(text)) this.#inner(text, true, depth);
@@ -186,10 +198,46 @@ class Found implements Launches {
   }
 }
 
-/** What follows `--` of a program that runs another one, such as `retinue run` or `mise exec`. */
+/**
+ * The index of the command that a program runs: behind `--`, as in `retinue run -- codex exec`, or behind a sub-command,
+ * as in `poetry run codex exec`. -1 if it runs none.
+ */
+function commandAfter(name: string, args: readonly Word[]): number {
+  const split = args.findIndex((word) => literal(word) === "--");
+  if (split >= 0) return runsProduct(args.slice(split + 1)) ? split + 1 : -1;
+  if (!RUNNERS.has(`${name} ${literal(args[0])}`)) return -1;
+  const isOption = (word: Word | undefined) => literal(word)?.startsWith("-") === true;
+  const plain = args.flatMap((word, i) => (i === 0 || isOption(word) ? [] : [i]));
+  // Before the command may be the value of an option, or a folder.
+  const at = plain.find((i) => runsProduct(args.slice(i)));
+  return at !== undefined && plain.every((i) => i >= at || isOption(args[i - 1]) || name === "direnv") ? at : -1;
+}
+
+const RUNNERS = new Set(
+  ["conda", "doppler", "hatch", "infisical", "op", "pdm", "pipenv", "pixi", "poetry", "rye", "uv"]
+    .map((name) => `${name} run`)
+    .concat(["asdf", "bundle", "direnv", "fnm", "mise", "nvm", "rtx", "volta"].map((name) => `${name} exec`)),
+);
+
 function runsProduct([program, ...args]: readonly Word[]): boolean {
   const [product, rest] = productIn(baseName(literal(program) ?? ""), args);
   return product !== undefined && isHeadless(product, rest);
+}
+
+/** The program of a command: its name is known even if its folder is not, as in `$HOME/bin/codex`. */
+const programIn = (word: Word | undefined): string | null =>
+  literal(word) ?? (word?.at(-1)?.includes("/") === true ? (word.at(-1) ?? null) : null);
+
+/** Something that only the shell knows stays unknown. */
+const withoutHoles = (script: Word) => script.join("$_");
+
+/** Whether a text among the arguments is certainly a prompt, and not the value of an option. */
+function hasPrompt({ prints }: ProductCommand, args: readonly Word[]): boolean {
+  return args.some((word, i) => {
+    const before = literal(args[i - 1]) ?? "";
+    const isValue = before.startsWith("-") && !prints.has(before);
+    return !isValue && word[0]?.startsWith("-") !== true && word.some((piece) => /\S\s+\S/.test(piece));
+  });
 }
 
 /** A word of which nothing is known. */
@@ -229,6 +277,8 @@ function withoutPrefixes(words: readonly Word[]) {
     const name = baseName(literal(rest[0]) ?? "");
     const skipped = name === "xargs" || name === "parallel" ? 0 : PREFIXES.get(name);
     if (skipped === undefined) return { words: rest, isDetached, times };
+    // `command -v` only looks for a program.
+    if (name === "command" && /^-[vV]/.test(literal(rest[1]) ?? "")) return { words: [], isDetached, times };
     if (DETACHES.has(name)) isDetached = true;
     if (name === "xargs" || name === "parallel") times = null;
     rest = rest.slice(1);
@@ -238,6 +288,8 @@ function withoutPrefixes(words: readonly Word[]) {
       rest = rest.slice(takes ? 2 : 1);
     }
     rest = rest.slice(skipped);
+    // `xargs` and `parallel` replace this by a word of their input.
+    if (times === null) rest = rest.map((word) => word.flatMap((piece) => piece.split("{}")));
   }
 }
 

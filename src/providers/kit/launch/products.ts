@@ -1,7 +1,7 @@
 import type { CommandLine } from "../../../core/ports/command-line.ts";
 import type { Manifest } from "../../../core/ports/manifest.ts";
 import * as products from "../../index.ts";
-import { literal, type Word } from "./shell-script.ts";
+import { literal, type Word } from "./simple-command.ts";
 
 /** How shell commands start a product (`core/ports/command-line.ts`), as sets of words. */
 export interface ProductCommand {
@@ -55,7 +55,7 @@ const ASKS_ABOUT = new Set(["-h", "--help", "-v", "-V", "--version"]);
 
 /** A start of a product that creates a thread; null if the arguments create none. */
 export function startIn(product: ProductCommand, args: readonly Word[]): { readonly id: string | null } | null {
-  const texts = args.map(literal);
+  const texts = args.flatMap((word) => flagsIn(product, literal(word)));
   if (texts.some((text) => text !== null && ASKS_ABOUT.has(text))) return null;
   const given = new Set(texts.flatMap((text) => text?.split("=", 1)[0] ?? []));
   const command = texts.find((text) => text !== null && !text.startsWith("-")) ?? null;
@@ -72,11 +72,19 @@ export function startIn(product: ProductCommand, args: readonly Word[]): { reado
 }
 
 /** Whether it runs without a terminal. */
-export function isHeadless({ runs, prints }: ProductCommand, args: readonly Word[]): boolean {
-  return args.some((word) => {
-    const text = literal(word);
-    return text !== null && (runs?.has(text) === true || prints.has(text.split("=", 1)[0] ?? ""));
-  });
+export function isHeadless({ runs, prints, continues }: ProductCommand, args: readonly Word[]): boolean {
+  const texts = args.flatMap((word) => flagsIn({ prints, continues }, literal(word)));
+  return texts.some((text) => text !== null && (runs?.has(text) === true || prints.has(text.split("=", 1)[0] ?? "")));
+}
+
+/** Two flags in one word, such as `-pc` for `-p -c`. */
+function flagsIn(
+  { prints, continues }: Pick<ProductCommand, "prints" | "continues">,
+  text: string | null,
+): readonly (string | null)[] {
+  if (text === null || !/^-[A-Za-z]{2}$/.test(text)) return [text];
+  const flags = [...text.slice(1)].map((letter) => `-${letter}`);
+  return flags.every((flag) => prints.has(flag) || continues.has(flag)) ? flags : [text];
 }
 
 /** `codex resume` and `codex exec resume`. */

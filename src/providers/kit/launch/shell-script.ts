@@ -1,19 +1,5 @@
-/**
- * A word of a shell script: its literal pieces. Between two pieces is something that only the shell knows, such as the
- * value of a variable. A word without expansions has one piece.
- */
-export type Word = readonly string[];
-
-/** A simple command of a script: a program with its arguments. */
-export interface SimpleCommand {
-  readonly words: readonly Word[];
-  /** Text that it reads from stdin, if the script contains it; null if it reads another input, undefined if none. */
-  readonly input: Word | null | undefined;
-  /** The script does not wait for it. */
-  readonly background: boolean;
-  /** How often a loop runs it; null if unknown. */
-  readonly times: number | null;
-}
+import { KnownText, printedBy } from "./known-text.ts";
+import { literal, type SimpleCommand, type Word } from "./simple-command.ts";
 
 /** Deeper nesting and longer scripts are not followed. */
 const MAX_DEPTH = 4;
@@ -28,9 +14,6 @@ export function simpleCommands(script: string, depth = 0): readonly SimpleComman
   return new ScriptReader(script, depth).read();
 }
 
-/** The text of a word without expansions; null for others. */
-export const literal = (word: Word | undefined): string | null => (word?.length === 1 ? (word[0] ?? null) : null);
-
 const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!", "while", "until"]);
 const OPENS = new Set(["if", "for", "while", "until", "case", "{"]);
 const CLOSES = new Set(["fi", "done", "esac", "}"]);
@@ -41,6 +24,9 @@ const WORD_END = /[ \t\r\n;&|()<>'"\\$`]/g;
 /** In the body of a heredoc; it is not known there whether the shell expands it. */
 const EXPANSION = /\$\{[^}\n]*\}|\$\([^)\n]*\)|\$\w+|`[^`\n]*`/;
 
+/** The beginning of a heredoc, with the word that ends it. */
+const HEREDOC = /<<-?[ \t]*\\?["']?([A-Za-z_]\w*)["']?(?!<)/y;
+
 class ScriptReader {
   readonly #text: string;
   readonly #depth: number;
@@ -49,8 +35,12 @@ class ScriptReader {
   /** The current command. */
   #words: Word[] = [];
   #input: Word | null | undefined = undefined;
-  /** The output of the last command is the input of the current one. */
-  #isPiped = false;
+  #writes: SimpleCommand["writes"] = null;
+  /** The index of the command whose output is the input of the current one; -1 if it is not a simple one. */
+  #pipedFrom: number | null = null;
+  /** Commands whose input is the output of another one, by index. */
+  readonly #pipes = new Map<number, number>();
+  readonly #known: KnownText;
   /** Number of runs of each loop around the current command. */
   readonly #loops: (number | null)[] = [];
   /** The first command of the current list, such as `a | b && c`, and of the lists around it. */
@@ -62,11 +52,16 @@ class ScriptReader {
   constructor(text: string, depth: number) {
     this.#text = text;
     this.#depth = depth;
+    this.#known = new KnownText(text);
   }
 
   read(): readonly SimpleCommand[] {
     while (this.#at < this.#text.length) this.#step();
     this.#end(false);
+    for (const [to, from] of this.#pipes) {
+      const [command, source] = [this.#found[to], this.#found[from]];
+      if (command?.input === null && source !== undefined) this.#found[to] = { ...command, input: printedBy(source) };
+    }
     return this.#found;
   }
 
@@ -98,8 +93,9 @@ class ScriptReader {
 
   #operator(sign: string) {
     const isDouble = this.#text[this.#at + 1] === sign;
+    const isSimple = this.#words.length > 0;
     this.#end(isDouble || sign === "|" ? null : true);
-    this.#isPiped = sign === "|" && !isDouble;
+    this.#pipedFrom = sign === "|" && !isDouble ? (isSimple ? this.#found.length - 1 : -1) : null;
     this.#at += isDouble || this.#text.startsWith("|&", this.#at) ? 2 : 1;
   }
 
@@ -114,8 +110,14 @@ class ScriptReader {
       if (text === "case") this.#loops.push(1);
       if (text === "while" || text === "until") this.#loops.push(null);
       if (KEYWORDS.has(text)) return;
+      if (text === "function") return void this.#functionName();
     }
     this.#words.push(word);
+  }
+
+  #functionName() {
+    this.#skipBlanks();
+    this.#readWord();
   }
 
   /** `for name in words; do`: the number of words, if all are literal. */
@@ -156,8 +158,12 @@ class ScriptReader {
   #end(background: boolean | null) {
     if (this.#words.length > 0) {
       const times = this.#loops.reduce<number | null>((all, n) => (all === null || n === null ? null : all * n), 1);
-      const input = this.#input === undefined && this.#isPiped ? null : this.#input;
-      this.#found.push({ words: this.#words, input, background: false, times });
+      const isPiped = this.#input === undefined && this.#pipedFrom !== null;
+      if (isPiped) this.#pipes.set(this.#found.length, this.#pipedFrom ?? -1);
+      const input = isPiped ? null : this.#input;
+      const command = { words: this.#words, input, background: false, times, writes: this.#writes };
+      this.#found.push(command);
+      this.#known.add(command);
     }
     if (background === true)
       for (let i = this.#list; i < this.#found.length; i += 1) {
@@ -167,7 +173,8 @@ class ScriptReader {
     if (background !== null) this.#list = this.#found.length;
     this.#words = [];
     this.#input = undefined;
-    this.#isPiped = false;
+    this.#writes = null;
+    this.#pipedFrom = null;
   }
 
   #redirect() {
@@ -193,29 +200,47 @@ class ScriptReader {
           else {
             const command = this.#found.findIndex((one) => one.words === words);
             const known = this.#found[command];
-            if (known !== undefined) this.#found[command] = { ...known, input: body };
+            if (known === undefined) return;
+            this.#found[command] = { ...known, input: body };
+            this.#known.add({ ...known, input: body });
           }
         },
       });
-    } else if (sign.includes("<")) this.#input = null;
+    } else this.#useFile(sign, literal(target));
+  }
+
+  #useFile(sign: string, path: string | null) {
+    if (sign.includes("<")) this.#input = path === "/dev/null" ? undefined : (this.#known.files.get(path) ?? null);
+    else if (path !== null && /^[1&]?>[>|]?$/.test(sign)) this.#writes = { path, isAppended: sign.endsWith(">>") };
   }
 
   #readBodies() {
-    for (const { end, take } of this.#heredocs) {
-      const lines: string[] = [];
-      while (this.#at < this.#text.length) {
-        const line = this.#text.slice(this.#at, this.#lineEnd());
-        this.#at = this.#lineEnd() + 1;
-        if (line.trim() === end) break;
-        lines.push(line);
-      }
-      take(lines.join("\n").split(EXPANSION));
-    }
+    const heredocs = this.#heredocs;
     this.#heredocs = [];
+    for (const { end, take } of heredocs) take(this.#bodyUntil(end).split(EXPANSION));
   }
 
-  #inner(script: string) {
-    for (const command of simpleCommands(script, this.#depth + 1)) this.#found.push(command);
+  /** The lines up to the one that ends a heredoc; continues behind it. */
+  #bodyUntil(end: string): string {
+    const lines: string[] = [];
+    while (this.#at < this.#text.length) {
+      const line = this.#text.slice(this.#at, this.#lineEnd());
+      this.#at = this.#lineEnd() + 1;
+      if (line.trim() === end) break;
+      lines.push(line);
+    }
+    return lines.join("\n");
+  }
+
+  #heredocHere(): RegExpExecArray | null {
+    HEREDOC.lastIndex = this.#at;
+    return HEREDOC.exec(this.#text);
+  }
+
+  #inner(script: string): readonly SimpleCommand[] {
+    const commands = simpleCommands(script, this.#depth + 1);
+    this.#found.push(...commands);
+    return commands;
   }
 
   #readWord(): Word {
@@ -274,17 +299,18 @@ class ScriptReader {
 
   #expand(pieces: string[]) {
     const next = this.#text[this.#at + 1] ?? "";
-    if (this.#text[this.#at] === "`") this.#inner(this.#until("`"));
+    let value: Word | null | undefined;
+    if (this.#text[this.#at] === "`") value = this.#known.substituted(this.#inner(this.#until("`")));
     else if (next === "'") {
       this.#at += 1;
       pieces[pieces.length - 1] += unescaped(this.#until("'"));
       return;
     } else if (next === "(") {
       this.#at += 2;
-      this.#inner(this.#untilParenthesis());
+      value = this.#known.substituted(this.#inner(this.#untilParenthesis()));
     } else if (next === "{") {
       this.#at += 1;
-      this.#until("}");
+      value = this.#known.variable(this.#until("}"));
     } else {
       const name = /^\$(?:\w+|[@*#?$!-])/.exec(this.#text.slice(this.#at, this.#at + 100))?.[0];
       this.#at += name?.length ?? 1;
@@ -292,17 +318,28 @@ class ScriptReader {
         pieces[pieces.length - 1] += this.#text[this.#at - 1] ?? "";
         return;
       }
+      value = this.#known.variable(name.slice(1));
     }
-    pieces.push("");
+    const [first, ...more] = value ?? ["", ""];
+    pieces[pieces.length - 1] += first ?? "";
+    pieces.push(...more);
   }
 
-  /** The script up to the matching parenthesis; quotes are skipped. */
+  /** The script up to the matching parenthesis; quotes and the bodies of heredocs are skipped. */
   #untilParenthesis(): string {
     const start = this.#at;
+    const bodies: string[] = [];
     let open = 1;
     while (this.#at < this.#text.length) {
       const sign = this.#text[this.#at] ?? "";
-      if (sign === "'") this.#until("'");
+      const heredoc = sign === "<" ? this.#heredocHere() : null;
+      if (heredoc !== null) {
+        this.#at += heredoc[0].length;
+        bodies.push(heredoc[1] ?? "");
+      } else if (sign === "\n") {
+        this.#at += 1;
+        for (const end of bodies.splice(0)) this.#bodyUntil(end);
+      } else if (sign === "'") this.#until("'");
       else if (sign === '"') this.#skipQuoted();
       else {
         if (sign === "\\") this.#at += 1;

@@ -1,0 +1,21 @@
+/**
+ * A word of a shell script: its literal pieces. Between two pieces is something that only the shell knows, such as the
+ * value of a variable. A word without expansions has one piece.
+ */
+export type Word = readonly string[];
+
+/** A simple command of a script: a program with its arguments. */
+export interface SimpleCommand {
+  readonly words: readonly Word[];
+  /** Text that it reads from stdin, if the script contains it; null if it reads another input, undefined if none. */
+  readonly input: Word | null | undefined;
+  /** The script does not wait for it. */
+  readonly background: boolean;
+  /** How often a loop runs it; null if unknown. */
+  readonly times: number | null;
+  /** The file that it writes. */
+  readonly writes: { readonly path: string; readonly isAppended: boolean } | null;
+}
+
+/** The text of a word without expansions; null for others. */
+export const literal = (word: Word | undefined): string | null => (word?.length === 1 ? (word[0] ?? null) : null);
