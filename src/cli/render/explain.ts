@@ -50,14 +50,10 @@ function renderFinding({ kind, says, evidence, agents }: Finding, { colors }: Lo
   const more = evidence.length - SHOWN;
   return [
     `${paint(`${MARKS[kind] ?? "!"} ${FINDING_LABELS[kind]}`)}  ${oneLine(says)}`,
-    ...evidence
-      .slice(0, SHOWN)
-      .flatMap(({ says: words, uri, ref, at }) => [
-        `    ${oneLine(words)}`,
-        colors.dim(
-          `    ${[uri === agents[0] ? null : uri, at, placeOf(ref)].filter((part) => part !== null).join(" · ")}`,
-        ),
-      ]),
+    ...evidence.slice(0, SHOWN).flatMap(({ says: words, uri, ref, at }) => {
+      const place = [uri === agents[0] ? null : uri, at, placeOf(ref)].filter((part) => part !== null);
+      return [`    ${oneLine(words)}`, ...(place.length === 0 ? [] : [colors.dim(`    ${place.join(" · ")}`)])];
+    }),
     ...(more > 0 ? [colors.dim(`    and ${more} more`)] : []),
     colors.dim(`    ${agents.slice(0, SHOWN).join(", ")}${agents.length > SHOWN ? ", …" : ""}`),
   ].join("\n");

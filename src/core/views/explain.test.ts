@@ -50,6 +50,7 @@ function story(id: string, { record = {}, events = [], calls = [], children = []
     type: null,
     agentId: null,
     sessionId: id,
+    forkedFrom: null,
   };
   const times = { startedAt: iso(0), endedAt: iso(10), lastActivityAt: iso(10), durationMs: 10_000, cwd: "/repo" };
   const status = { status: "completed", statusReason: "", activity: null, refused: [] } as const;
@@ -153,6 +154,26 @@ describe("findings", () => {
     expect(explained(story("root", { children: [child], calls: [{ at: null }] }))).toEqual([]);
   });
 
+  it("do not report a result that the parent responded to, whatever the times say", () => {
+    const child = story("a", { record: { endedAt: iso(60) }, events: [{ kind: "assistant", text: "42" }] });
+    const told = { kind: "toolResult", text: "42" } as const;
+    const root = (events: readonly Partial<AgentEvent>[]) => {
+      const made = story("root", { events, calls: [{ at: T0 }], children: [child] });
+      return {
+        ...made,
+        steps: made.steps.map((step, i) => (i === 0 ? { ...step, reports: [child.record.uri] } : step)),
+      };
+    };
+    expect(explained(root([told]))).toMatchObject([{ kind: "unused" }]);
+    expect(explained(root([told, { kind: "assistant", text: "It is 42." }]))).toEqual([]);
+  });
+
+  it("do not report a copy of a session that was not continued", () => {
+    const copy = (forkedFrom: string | null) => story("a", { record: { status: "notFound", forkedFrom } });
+    expect(explained(copy(null))).toMatchObject([{ kind: "missing" }]);
+    expect(explained(copy("toy://b"))).toEqual([]);
+  });
+
   it("report the same call with the same result, unless it waits for agents", () => {
     const events = ["1", "2", "3"].flatMap((id) => [call(id, "Bash", { command: "ls" }), result(id, "a.txt")]);
     const loop = story("a", { events });
@@ -169,6 +190,12 @@ describe("findings", () => {
     expect(explained(loop, { spansOf: () => ["1", "2", "3"].map(wait) })).toEqual([]);
     const changing = story("a", { events: events.map((event, i) => ({ ...event, text: `${i}` })) });
     expect(explained(changing)).toEqual([]);
+    // A build after each change.
+    const edit = (id: string) => call(id, "Edit", { file_path: "x.ts", old_string: id, new_string: `${id}!` });
+    const building = story("a", {
+      events: [...events.slice(0, 2), edit("x"), ...events.slice(2, 4), edit("y"), ...events.slice(4)],
+    });
+    expect(explained(building)).toEqual([]);
   });
 
   it("report waiting for a person and for an API", () => {
@@ -191,6 +218,19 @@ describe("findings", () => {
       ],
     });
     expect(explained(limited)).toEqual([{ kind: "waited", agents: ["a"], durationMs: 20_000, events: ["a#0"] }]);
+    // Each second counts once, and not the time until a person continued.
+    const repeated = story("a", {
+      events: [
+        { kind: "error", text: "429", at: iso(0) },
+        { kind: "error", text: "429 again", at: iso(10) },
+        { kind: "assistant", text: "on", at: iso(30) },
+        { kind: "error", text: "429 once more", at: iso(40) },
+        { kind: "error", text: "429, the last one", at: iso(45) },
+        { kind: "user", text: "now?", at: iso(900) },
+        { kind: "assistant", text: "yes", at: iso(901) },
+      ],
+    });
+    expect(explained(repeated)).toMatchObject([{ kind: "waited", durationMs: 35_000 }]);
   });
 
   it("report the same prompt and the same changed file among agents of one parent", () => {

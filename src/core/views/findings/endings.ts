@@ -9,7 +9,10 @@ export function endings({ story, parent, stated }: Subject): Finding[] {
   const { record, steps } = story;
   const { status } = record;
   if (status !== "errored" && status !== "shutdown" && status !== "notFound") return [];
-  const says = `${nameOf(record)} ${VERBS[status]}: ${lineOf(record.statusReason)}`;
+  // A copy of a session that was not continued has nothing of its own; agents without a thread have none to miss.
+  if (status === "notFound" && (record.forkedFrom !== null || record.kind === "unassigned")) return [];
+  const reason = lineOf(record.statusReason).replace(/^it failed: /, "");
+  const says = `${nameOf(record)} ${VERBS[status]}: ${reason}`;
   const evidence = decidingRecords(record.uri, steps, parent?.steps ?? [], stated);
   return [
     {
@@ -35,7 +38,13 @@ function decidingRecords(
   const found = [error, report].filter((step) => step !== undefined);
   if (found.length === 0 && stated !== null)
     return [{ says: lineOf(stated.says), uri, event: null, ref: { path: stated.place, line: 0 }, at: null }];
+  if (found.length > 0) return found.map((step) => proofOf(step, lineOf(step.event.text ?? step.event.kind)));
   const last = own.findLast(isRecord);
-  const shown = found.length > 0 || last === undefined ? found : [last];
-  return shown.map((step) => proofOf(step, lineOf(step.event.text ?? step.event.tool?.name ?? step.event.kind)));
+  return last === undefined ? [] : [proofOf(last, `its last record: ${contentOf(last)}`)];
+}
+
+function contentOf({ event: { kind, text, tool } }: StepCore): string {
+  const name = tool?.name ?? "a tool";
+  if (kind === "toolCall") return `a call of ${name}`;
+  return kind === "toolResult" ? `the result of ${name}` : lineOf(text ?? kind);
 }

@@ -1,4 +1,5 @@
 import { printJson } from "../../tools/json.ts";
+import { changeOf } from "../file-change.ts";
 import type { StepCore } from "../story.ts";
 import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.ts";
 
@@ -18,9 +19,11 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
     ({ event: { kind, tool } }) =>
       kind === "toolCall" && tool !== null && results.has(tool.callId) && !waited.has(tool.callId),
   );
-  const same = Map.groupBy(calls, ({ event: { tool } }) =>
-    printJson([tool?.name, tool?.input, results.get(tool?.callId ?? "")?.event.text]),
-  );
+  const changes = changesBefore(steps);
+  const same = Map.groupBy(calls, (step) => {
+    const { tool } = step.event;
+    return printJson([tool?.name, tool?.input, results.get(tool?.callId ?? "")?.event.text, changes.get(step)]);
+  });
   const errors = steps.filter(({ event }) => event.kind === "error" && lineOf(event.text) !== "");
   const sameError = Map.groupBy(errors, ({ event }) => lineOf(event.text));
   const finding = (list: readonly StepCore[], what: string): Finding => ({
@@ -46,3 +49,16 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
 }
 
 const inputOf = ({ event: { tool } }: StepCore) => (tool?.input == null ? null : printJson(tool.input));
+
+/** How many changes of files were made before each call. Repeating a call after a change, such as a build, is no loop. */
+function changesBefore(steps: readonly StepCore[]): ReadonlyMap<StepCore, number> {
+  const before = new Map<StepCore, number>();
+  let made = 0;
+  for (const step of steps) {
+    const { kind, tool } = step.event;
+    const isChange = kind === "toolCall" && changeOf(tool?.input) !== null;
+    if (isChange) made += 1;
+    before.set(step, isChange ? 0 : made);
+  }
+  return before;
+}

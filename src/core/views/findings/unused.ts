@@ -13,7 +13,7 @@ export function unused({ story, parent }: Subject): Finding[] {
   if (parent.record.status !== "completed" && parent.record.status !== "shutdown") return [];
   const last = lastRequest(parent);
   const ended = Date.parse(record.endedAt);
-  if (last === null || last > ended - SLACK_MS) return [];
+  if (last === null || last > ended - SLACK_MS || wentOn(parent, record.uri)) return [];
   const answer = steps.findLast(({ event }) => event.kind === "assistant");
   const spoken = parent.steps.findLast(({ event }) => event.kind === "assistant");
   return [
@@ -32,6 +32,14 @@ export function unused({ story, parent }: Subject): Finding[] {
       durationMs: record.durationMs,
     },
   ];
+}
+
+/** Whether the parent responded after a record that contains the result, whatever the times of its records are. */
+function wentOn({ steps }: StoryCore, uri: string): boolean {
+  const told = steps.findIndex(({ event, reports }) => event.kind !== "status" && reports.includes(uri));
+  return (
+    told >= 0 && steps.slice(told + 1).some(({ event }) => event.kind === "assistant" || event.kind === "toolCall")
+  );
 }
 
 /** When the parent's last request was sent; null if that is not known of all requests. */

@@ -31,9 +31,8 @@ export function waits(subject: Subject, now: number): Finding[] {
     });
     return ms < LEAST_MS ? [] : [finding(subject, name, ms, proofs)];
   });
-  const refused = retriesIn(steps);
-  const ms = refused.reduce((sum, { waitedMs }) => sum + waitedMs, 0);
-  const proofs = refused.map(({ step }) => proofOf(step, lineOf(step.event.text)));
+  const { ms, errors } = retriesIn(steps);
+  const proofs = errors.map((step) => proofOf(step, lineOf(step.event.text)));
   return [...forPersons, ...(ms < LEAST_MS ? [] : [finding(subject, "an API that refused its requests", ms, proofs)])];
 }
 
@@ -47,12 +46,26 @@ const finding = ({ story }: Subject, what: string, ms: number, evidence: readonl
 
 const LIMITED = /rate.?limit|\b429\b|\b529\b|overloaded|too many requests|\bretry(?:ing)?\b/i;
 
-/** Errors of an API after which the agent went on, and the time until then. */
-function retriesIn(steps: readonly StepCore[]): { readonly step: StepCore; readonly waitedMs: number }[] {
-  return steps.flatMap((step, i) => {
-    const next = steps.slice(i + 1).find(({ event }) => event.kind === "assistant" || event.kind === "toolCall");
-    if (step.event.kind !== "error" || !LIMITED.test(step.event.text ?? "") || next === undefined) return [];
-    if (step.event.at === null || next.event.at === null) return [];
-    return [{ step, waitedMs: Math.max(0, Date.parse(next.event.at) - Date.parse(step.event.at)) }];
-  });
+/** Errors of an API after which the agent went on, and the time from the first one of each series until then. */
+function retriesIn(steps: readonly StepCore[]): { readonly ms: number; readonly errors: readonly StepCore[] } {
+  const errors: StepCore[] = [];
+  let ms = 0;
+  let series: StepCore[] = [];
+  const timeOf = (step: StepCore | undefined) => (step?.event.at == null ? Number.NaN : Date.parse(step.event.at));
+  const end = (last: StepCore | undefined) => {
+    const waited = timeOf(last) - timeOf(series[0]);
+    if (waited > 0) {
+      ms += waited;
+      errors.push(...series);
+    }
+    series = [];
+  };
+  for (const step of steps) {
+    const { kind, text } = step.event;
+    if (kind === "error" && LIMITED.test(text ?? "")) series.push(step);
+    else if (kind === "assistant" || kind === "toolCall") end(step);
+    // After the last error it waited for a person.
+    else if (kind === "user") end(series.at(-1));
+  }
+  return { ms, errors };
 }
