@@ -34,12 +34,20 @@ describe("compare", () => {
   it("prints both sides, and for groups whether the difference is within the spread", async () => {
     const pair = await retinue(home, ["compare", ROOT, ROOT]);
     expect(pair.stdout).toContain("MATCHED BY");
-    const groups = await retinue(home, ["compare", `${ROOT},${ROOT}`, ROOT]);
+    const tree = (await retinueJson(home, ["tree", ROOT])) as AgentTree;
+    const all = [ROOT, tree.children[0]?.uri].join(",");
+    const groups = await retinue(home, ["compare", all, all]);
     expect([groups.code, groups.stdout.includes("2 threads"), groups.stdout.includes("the same")]).toEqual([
       0,
       true,
       true,
     ]);
+  });
+
+  it("counts a thread once that is named twice", async () => {
+    const short = ROOT.slice(0, "claude://".length + 8);
+    const found = (await retinueJson(home, ["compare", `${ROOT},${short}`, ROOT])) as ComparedThreads;
+    expect([found.left, found.trees === null]).toEqual([[ROOT], false]);
   });
 
   it("rejects what is not a URI", async () => {

@@ -246,3 +246,32 @@ it("times with another offset are the same times", async () => {
   for (const path of filesIn(join(home, ".claude/projects"))) edit(path, shifted);
   expect([...(await parentsOf(home, "claude")).values()]).toEqual([expect.stringContaining("codex://")]);
 });
+
+/** After every other id: of two equal sessions, the first is the original. */
+const COPY_ID = "ffffffff-0000-4000-8000-000000000000";
+
+describe("a session that started a thread and was continued elsewhere", () => {
+  it("keeps the thread: the copy of its command started nothing", async () => {
+    for (const name of ["claude-codex", "claude-wrapper-codex"]) {
+      const home = copyOf(name);
+      const [transcript = ""] = filesIn(join(home, ".claude/projects"));
+      const original = idIn(transcript);
+      // Resumed under another id, with all records so far.
+      const copy = transcript.replace(original, COPY_ID);
+      cpSync(transcript, copy);
+      edit(copy, (text) => text.replaceAll(original, COPY_ID));
+      expect([...(await parentsOf(home, "codex")).values()]).toEqual([`claude://${original}`]);
+    }
+  });
+
+  it("keeps it, too, if the thread itself was copied", async () => {
+    const home = copyOf("own-codex-claude");
+    const [child = ""] = filesIn(join(home, ".claude/projects"));
+    const original = idIn(child);
+    const copy = child.replace(original, COPY_ID);
+    cpSync(child, copy);
+    edit(copy, (text) => text.replaceAll(original, COPY_ID));
+    const parents = await parentsOf(home, "claude");
+    expect([...parents].filter(([, parent]) => parent !== null).map(([uri]) => uri)).toEqual([`claude://${original}`]);
+  });
+});

@@ -8,6 +8,7 @@ import {
   sumOf,
   type WorkOf,
 } from "../../core/views/compare.ts";
+import type { UsedFile } from "../../core/views/files.ts";
 import { treeOf } from "../../core/views/record.ts";
 import { inside } from "../../transports/system/paths.ts";
 import { filesOfAgent } from "../explain/explain.ts";
@@ -28,7 +29,7 @@ const MOST = 200;
 
 /** `left` and `right` are one URI each, or several, separated by commas. */
 export async function compareThreads(library: Library, left: string, right: string): Promise<ComparedThreads> {
-  const [a, b] = [namesIn(left), namesIn(right)].map((names) => names.map((name) => resolve(library, name)));
+  const [a, b] = [left, right].map((names) => rowsOf(library, names));
   if (a === undefined || b === undefined || a.length === 0 || b.length === 0)
     throw new Failure("usage", "nothing to compare", ["write retinue compare <uri> <uri>"]);
   const forest = library.forestOf([...a, ...b].map(({ key }) => key));
@@ -42,6 +43,12 @@ export async function compareThreads(library: Library, left: string, right: stri
     trees: isPair ? compareTrees(first, second, await workIn(library, forest, [...a, ...b])) : null,
     measures: compareGroups(x.map(sumOf), y.map(sumOf)),
   };
+}
+
+/** Each thread once, although several names may mean the same. */
+function rowsOf(library: Library, names: string): readonly AgentRow[] {
+  const rows = namesIn(names).map((name) => resolve(library, name));
+  return [...new Map(rows.map((row) => [row.key, row])).values()];
 }
 
 function namesIn(list: string): readonly string[] {
@@ -58,7 +65,7 @@ function namesIn(list: string): readonly string[] {
 async function workIn(library: Library, forest: Forest, rows: readonly AgentRow[]): Promise<WorkOf> {
   const byUri = new Map<string, ReturnType<WorkOf>>();
   for (const { key: root } of rows) {
-    const files = await filesOfAgent(library, forest, root);
+    const changed = changedBy(await filesOfAgent(library, forest, root));
     for (const key of subtreeOf(forest, root)) {
       const agent = agentOf(forest, key);
       const counts: Record<string, number> = {};
@@ -69,12 +76,20 @@ async function workIn(library: Library, forest: Forest, rows: readonly AgentRow[
             seen.add(call);
             counts[name] = (counts[name] ?? 0) + 1;
           }
-      const changed = files.filter(({ uses }) =>
-        uses.some(({ uri, kind, isError }) => uri === agent.uri && kind !== "read" && !isError),
+      const paths = [...(changed.get(agent.uri) ?? [])].map((path) =>
+        agent.cwd === null ? path : (inside(agent.cwd, path) ?? path),
       );
-      const paths = changed.map(({ path }) => (agent.cwd === null ? path : (inside(agent.cwd, path) ?? path)));
       byUri.set(agent.uri, { tools: counts, files: paths.sort() });
     }
   }
   return (uri) => byUri.get(uri) ?? { tools: {}, files: [] };
+}
+
+/** The paths that each agent changed, by URI. */
+function changedBy(files: readonly UsedFile[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const changed = new Map<string, Set<string>>();
+  for (const { path, uses } of files)
+    for (const { uri, kind, isError } of uses)
+      if (kind !== "read" && !isError) changed.set(uri, (changed.get(uri) ?? new Set()).add(path));
+  return changed;
 }
