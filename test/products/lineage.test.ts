@@ -72,8 +72,12 @@ describe.each(caseNames("lineage", FOLDER))("%s", (name) => {
       expect(byUri.get(child)).toMatchObject({ parent: null });
   });
 
-  it.runIf(truth.sums.length > 0)("adds the usage of linked threads to the sums", async () => {
+  it("adds the usage of linked threads to the sums", async () => {
     const trees = await treesIn(home);
+    // Each model call is in one tree.
+    expect(trees.reduce((total, { usage }) => total + usage.subtree.calls, 0)).toBe(
+      trees.flatMap(all).reduce((total, { usage }) => total + usage.own.calls + (usage.internal?.calls ?? 0), 0),
+    );
     const linked = new Set(trees.flatMap(all).flatMap(({ kind, uri }) => (kind === "external" ? [uri] : [])));
     for (const { root, withExternal, own } of truth.sums) {
       const tree = trees.find(({ uri }) => uri === root);

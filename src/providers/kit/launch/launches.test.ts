@@ -97,7 +97,7 @@ describe("commands that start a product", () => {
     ["echo 'do it' > p.md; echo 'right now' >> p.md; codex exec \"$(cat p.md)\"", ["codex do it\nright now"]],
     ["echo 'do it' >> p.md; codex exec - < p.md", ["codex ?"]],
     ["P='do it now'; codex exec \"$P\" </dev/null", ["codex do it now"]],
-    ['P=\'do it now\'; P="$P, please"; codex exec "${P}"', ["codex ?"]],
+    ['P=\'do it now\'; P="$P, please"; codex exec "$P"', ["codex ?"]],
     ["for P in 'a b' 'c d'; do codex exec \"$P\"; done", ["codex ? ×2"]],
     ["BIN=codex; $BIN exec 'do it now'", ["codex do it now"]],
     ["\"$HOME/.local/bin/codex\" exec 'do it now'", ["codex do it now"]],
