@@ -1,4 +1,4 @@
-import { type AgentKey, agentKey, type CallKey, partsOf, type RecordKey, threadOf } from "../facts/ids.ts";
+import { type AgentKey, agentKey, type CallKey, messageIn, partsOf, type RecordKey, threadOf } from "../facts/ids.ts";
 import { byTime, type Observation } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
 import { mapAgents } from "./mentions.ts";
@@ -151,6 +151,44 @@ function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>)
     if (origin !== undefined && partsOf(origin).provider === provider) seen.add(threadOf(origin));
   }
   return [...seen].slice(1).map((thread) => agentKey(provider, partsOf(thread).thread, id));
+}
+
+/**
+ * Agents that a fork of their thread copied with all their records, and their originals. Such a copy has done nothing.
+ * An agent that began with a copy of its parent's history is not one.
+ */
+export function copiedAgents(originals: readonly Observation[], copiedFrom: ReadonlyMap<AgentKey, AgentKey>): Renamed {
+  const copies = new Map<AgentKey, AgentKey>();
+  if (copiedFrom.size === 0) return copies;
+  const parents = new Map<AgentKey, AgentKey>();
+  const active = new Set<AgentKey>();
+  for (const o of originals) {
+    if (o.type === "parent-named") parents.set(o.child, o.parent);
+    else if (messageIn(o) !== undefined) active.add(o.speaker);
+  }
+  const isForkOf = (fork: AgentKey, thread: AgentKey) => {
+    const chain = new Set([fork]);
+    for (const key of chain) chain.add(copiedFrom.get(key) ?? key);
+    return fork !== thread && chain.has(thread);
+  };
+  for (const [copy, origin] of copiedFrom) {
+    const [fork, thread] = [parents.get(copy), parents.get(origin)];
+    if (fork === undefined || thread === undefined || active.has(copy)) continue;
+    if (isForkOf(fork, thread)) copies.set(copy, origin);
+  }
+  return copies;
+}
+
+export const withoutAgents = (observations: readonly Observation[], agents: Renamed): readonly Observation[] =>
+  agents.size === 0 ? observations : observations.filter((o) => !mentions(o, agents));
+
+function mentions(o: Observation, agents: Renamed): boolean {
+  let found = false;
+  mapAgents(o, (agent) => {
+    found ||= agents.has(agent);
+    return agent;
+  });
+  return found;
 }
 
 export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {

@@ -4,7 +4,7 @@ import type { Observation } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
 import { type Fold, NAME } from "./fold.ts";
 import { folderOf, partFacts } from "./folded.ts";
-import { agentsOfCopies, aliasesIn, renameAll, withoutRecordedTraffic } from "./names.ts";
+import { agentsOfCopies, aliasesIn, copiedAgents, renameAll, withoutAgents, withoutRecordedTraffic } from "./names.ts";
 import { decideOwnership } from "./ownership.ts";
 import type { ManualLink } from "./parents.ts";
 
@@ -36,11 +36,13 @@ export function originalsIn(
   const aliases = aliasesIn(left);
   const named = renameAll(left, aliases);
   const ownership = decideOwnership(named);
-  const originals = named.filter(ownership.isOriginal);
+  const all = named.filter(ownership.isOriginal);
+  const copies = copiedAgents(all, ownership.copiedFrom);
+  const originals = withoutAgents(all, copies);
   const homes = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => {
     const name = aliases.get(key) ?? key;
-    return homes.get(name) ?? name;
+    return copies.get(name) ?? homes.get(name) ?? name;
   };
   const ownerOf: OwnerOf = (record, likely) => {
     const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key, likely);

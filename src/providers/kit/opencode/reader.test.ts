@@ -159,9 +159,14 @@ describe("a call that spawns a child", () => {
       },
     ],
     [
-      "was refused",
-      { status: "error", error: "Unknown agent type" },
+      "failed before it had a child",
+      { status: "error", error: "No model" },
       { spawns: ["one"], children: [], ends: [[CALL, "errored", null, false]] },
+    ],
+    [
+      "was refused",
+      { status: "error", error: "Unknown agent type: x is not a valid agent type" },
+      { spawns: ["one"], children: [], ends: [] },
     ],
     [
       "names its child in a text only",

@@ -103,8 +103,13 @@ export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart,
   });
 }
 
-/** The reason why a person or a limit rejected the permission for the call; null for other errors. */
+const NOT_STARTED =
+  /^(?:Error: )?(?:Unknown agent type: |Subagent depth limit reached|Cannot resume session |The user has specified a rule which prevents)[^\n]*/;
+
+/** Why the call spawned nothing: a person, a rule or a limit rejected it, or its type does not exist. Null for other errors. */
 export function refusalIn(error: string): string | null {
+  const notStarted = NOT_STARTED.exec(error)?.[0];
+  if (notStarted !== undefined) return notStarted;
   const [whole, reason] =
     /^The user rejected permission to use this specific tool call(?: with the following feedback: ([\s\S]*))?/.exec(
       error,
