@@ -29,6 +29,8 @@ export default function Control(props: { uri: string; onClose: () => void }) {
   onCleanup(() => clearInterval(timer));
   const [wrong, setWrong] = createSignal<ApiError | null>(null);
   const [done, setDone] = createSignal("");
+  /** What was typed, by request: it stays if one response fails or does not list the request. */
+  const drafts = new Map<string, string>();
   const requests = () => state.latest?.permissions.filter(({ uri }) => uri === props.uri) ?? [];
   const actions = () => actionsFor(props.uri, state.latest?.threads ?? []);
   const attempt = async (work: () => Promise<void>, text: string) => {
@@ -54,6 +56,7 @@ export default function Control(props: { uri: string; onClose: () => void }) {
                 {(request) => (
                   <Request
                     request={request()}
+                    drafts={drafts}
                     onReply={(reply, text) =>
                       void attempt(() => api.answer(id, reply, text), reply === "reject" ? "Rejected." : "Allowed.")
                     }
@@ -83,8 +86,12 @@ export default function Control(props: { uri: string; onClose: () => void }) {
 }
 
 /** Everything that would run is shown before it can be allowed. */
-function Request(props: { request: Permission; onReply: (reply: Reply, text: string | undefined) => void }) {
-  const [text, setText] = createSignal("");
+function Request(props: {
+  request: Permission;
+  drafts: Map<string, string>;
+  onReply: (reply: Reply, text: string | undefined) => void;
+}) {
+  const [text, setText] = createSignal(props.drafts.get(props.request.id) ?? "");
   const offers = (reply: Reply) => props.request.replies.includes(reply);
   return (
     <section class="permission" aria-label="Permission request">
@@ -125,7 +132,7 @@ function Request(props: { request: Permission; onReply: (reply: Reply, text: str
         placeholder="Text for the model if you reject"
         autocomplete="off"
         value={text()}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => props.drafts.set(props.request.id, setText(event.currentTarget.value))}
       />
     </section>
   );
