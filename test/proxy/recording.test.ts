@@ -190,7 +190,7 @@ it("records failed, interrupted and aborted requests, each as such", async () =>
 });
 
 it("records a compressed response whose end is still being decompressed when the proxy stops", async () => {
-  const packed = gzipSync(START + `: ${"x".repeat(MAX_RECORD / 2)}\n\n` + CALL + END);
+  const packed = gzipSync(`${START}: ${"x".repeat(MAX_RECORD / 2)}\n\n${CALL}${END}`);
   const proxied = await started(({ outgoing }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
     outgoing.end(packed);
