@@ -25,6 +25,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
+import { openTeamStore } from "../../src/app/team/store.ts";
 
 const run = promisify(execFile);
 
@@ -86,14 +87,45 @@ export interface PostgresServer {
   replica(folder: string): Promise<PostgresServer>;
 }
 
-/** An empty database of its own on the shared server. */
+/** Servers with Citus, the coordinator first, separated by spaces: the tests use them instead. */
+const CITUS = "RETINUE_TEST_CITUS";
+
+/** A database of its own on the shared server; empty, or with distributed tables. */
 export async function freshDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+  const cluster = process.env[CITUS];
+  if (cluster !== undefined) return freshCluster(cluster.split(" ").map(urlFrom));
   const server = await sharedServer();
   const name = `test_${randomBytes(6).toString("hex")}`;
   await inDatabase(server("postgres"), (sql) => sql`create database ${sql(name)} strategy file_copy`);
   return {
     url: server(name),
     drop: () => inDatabase(server("postgres"), (sql) => sql`drop database ${sql(name)} with (force)`),
+  };
+}
+
+async function freshCluster(nodes: readonly PostgresServer["url"][]): ReturnType<typeof freshDatabase> {
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  const [coordinator = urlFrom("")] = nodes;
+  for (const node of nodes) {
+    await inDatabase(node("postgres"), (sql) => sql`create database ${sql(name)}`);
+    await inDatabase(node(name), (sql) => sql`create extension citus`);
+  }
+  const place = (node: PostgresServer["url"]) => new URL(node(name));
+  await inDatabase(coordinator(name), async (sql) => {
+    const own = place(coordinator);
+    await sql`select citus_set_coordinator_host(${own.hostname}, ${Number(own.port)})`;
+    for (const { hostname, port } of nodes.slice(1).map(place))
+      await sql`select citus_add_node(${hostname}, ${Number(port)})`;
+  });
+  const store = await openTeamStore(coordinator(name), { connections: 1 });
+  await store.distribute();
+  await store.close();
+  return {
+    url: coordinator(name),
+    drop: async () => {
+      for (const node of nodes)
+        await inDatabase(node("postgres"), (sql) => sql`drop database ${sql(name)} with (force)`);
+    },
   };
 }
 

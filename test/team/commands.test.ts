@@ -69,6 +69,19 @@ describe("retinue db", () => {
     expect((await retinue(home, ["db", "migrate"])).code).toBe(2);
   });
 
+  it("prune drops old months, and says which", async () => {
+    const month = "retinue.events_2020_01";
+    await sql.unsafe(
+      `create table ${month} partition of retinue.events for values from ('2020-01-01') to ('2020-02-01')`,
+    );
+    expect((await run("db", "prune", "--older-than", "180d")).stdout).toContain("1 month of events: events_2020_01");
+    expect((await run("db", "prune", "--older-than", "180d")).stdout).toContain("No month");
+    expect((await run("db", "prune")).code).toBe(2);
+    expect((await run("db", "prune", "--older-than", "old")).code).toBe(2);
+    const entries = await sql`select action, subject from retinue.audit where action = 'pruned'`;
+    expect([...entries]).toEqual([{ action: "pruned", subject: "events_2020_01" }]);
+  });
+
   it("distribute says what is missing on a single server", async () => {
     const { code, stderr } = await run("db", "distribute");
     expect([code, stderr]).toEqual([1, expect.stringContaining("no Citus extension")]);

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
 import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
 import { type Ingest, ingester } from "../../src/stores/postgres/ingest.ts";
-import { dropEventsBefore, migrate, partitions } from "../../src/stores/postgres/migrate.ts";
+import { migrate } from "../../src/stores/postgres/migrate.ts";
+import { dropEventsBefore, partitions } from "../../src/stores/postgres/partitions.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
 
@@ -91,6 +92,15 @@ describe("a shipment", () => {
     expect((JSON.parse((agents[0] as { record: string }).record) as { cwd: string }).cwd).toBe("/x\0y");
   });
 
+  it("finds its month, whichever of several servers creates it", async () => {
+    const servers = Array.from({ length: 6 }, () => ingester(database, () => NOW));
+    const receipts = await Promise.all(
+      servers.map((one, n) => one(`maker${n}`, HEAD, [eventDocument(T, T, 0, 1, { at: "2026-03-03T00:00:00.000Z" })])),
+    );
+    expect(receipts.map(({ accepted }) => accepted)).toEqual(servers.map(() => 1));
+    expect((await partitions(database)).filter((name) => name === "events_2026_03")).toHaveLength(1);
+  });
+
   it("makes no partition for events of a wrong clock, and drops whole months", async () => {
     const at = (time: string | null, n: number) => eventDocument(T, T, n, 1, { at: time });
     await ingest("clock", HEAD, [
@@ -105,9 +115,16 @@ describe("a shipment", () => {
     expect(months.every((name) => /^events_202[56]/.test(name))).toBe(true);
     expect(await dropEventsBefore(database, "2025-12-15")).toEqual(["events_2025_11"]);
     expect((await stateOf("clock")).events).toHaveLength(4);
-    // Months are created again if a machine ships old events later.
-    await ingester(database, () => NOW)("clock", HEAD, [at("2025-11-30T23:59:59.999Z", 3)]);
+    // A month that was dropped does not come back if a machine sends its events again, here or through another server.
+    for (const again of [ingest, ingester(database, () => NOW)])
+      expect(
+        await again("clock", HEAD, [at("2025-11-30T23:59:59.999Z", 3), at("2025-12-02T00:00:00.000Z", 5)]),
+      ).toMatchObject({
+        accepted: again === ingest ? 1 : 0,
+        ignored: again === ingest ? 1 : 2,
+      });
     expect((await stateOf("clock")).events).toHaveLength(5);
+    expect(await partitions(database)).not.toContain("events_2025_11");
   });
 });
 

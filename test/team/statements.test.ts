@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
 import { INGEST } from "../../src/stores/postgres/ingest-statements.ts";
-import { createPartitions, migrate } from "../../src/stores/postgres/migrate.ts";
+import { migrate } from "../../src/stores/postgres/migrate.ts";
 import { OVERVIEW } from "../../src/stores/postgres/overview-statements.ts";
+import { createPartitions } from "../../src/stores/postgres/partitions.ts";
 import { READER } from "../../src/stores/postgres/reader-statements.ts";
 import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { TOKENS } from "../../src/stores/postgres/token-statements.ts";

@@ -222,6 +222,12 @@ export const SETTINGS = {
     "none",
     "Of a team server: read replicas of its database. What they do not have yet is read from the primary. See docs/team.md.",
   ),
+  "store.retention": setting(
+    durationOr("forever"),
+    null,
+    "forever",
+    "Of a team server: how long events are kept; whole months are dropped. Records and sums stay.",
+  ),
   "proxy.token": setting(
     flag,
     false,

@@ -5,6 +5,7 @@ import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
 import { type Migrated, migrate, NewerSchema } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
+import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
 import { within } from "../../stores/postgres/patience.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
 import { PRIMARY_MS, type ReadCounts, ReplicatedReads, SparedReads } from "../../stores/postgres/replicas.ts";
@@ -30,6 +31,10 @@ export interface TeamStore {
   listen(onShipment: (owner: string, seq: number) => void, onListen: () => void): Promise<void>;
   /** Rejects if the primary does not respond. */
   ping(): Promise<void>;
+  /** Creates the partitions of this month and the next one. */
+  prepare(): Promise<void>;
+  /** Drops the months of events that are older than this; returns their names. */
+  prune(ageMs: number): Promise<readonly string[]>;
   /** Distributes the tables over the nodes of a cluster; returns those that were not distributed before. */
   distribute(): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -84,6 +89,12 @@ export async function openTeamStore(
         const [row] = await within(PRIMARY_MS, asked);
         if (row?.standby !== false) throw new Failure("unavailable", "the database is a replica");
       },
+      prepare: async () => {
+        const [year = 0, month = 0] = new Date().toISOString().split("-").map(Number);
+        const ahead = [0, 1].map((more) => new Date(Date.UTC(year, month - 1 + more, 1)).toISOString().slice(0, 10));
+        await createPartitions(database, ahead);
+      },
+      prune: (ageMs) => dropEventsBefore(database, new Date(Date.now() - ageMs).toISOString().slice(0, 10)),
       distribute: () => distribute(database).catch(explained),
       close,
     };

@@ -1,14 +1,16 @@
 import { Failure } from "../../app/failure.ts";
 import { DISTRIBUTION, openTeamStore, type TeamStore } from "../../app/team/store.ts";
+import { parseDuration } from "../../core/tools/duration.ts";
 import { plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
-export type DbAction = "migrate" | "distribute";
+export type DbAction = "migrate" | "distribute" | "prune";
 
 export interface DbOptions {
   readonly store?: string;
   readonly print?: boolean;
+  readonly olderThan?: string;
 }
 
 /** Looks after the database of a team server. */
@@ -19,13 +21,37 @@ export async function db(context: Context, action: DbAction, options: DbOptions)
     throw new Failure("usage", `db ${action} needs --store <postgres url>`, [
       `write retinue db ${action} --store postgres://user@host/database`,
     ]);
+  const age = action === "prune" ? ageOf(options.olderThan) : 0;
   // Moving the rows of a large table takes as long as it takes.
   const store = await openTeamStore(url, { connections: 1, statementMs: 0 });
   try {
-    await (action === "migrate" ? report(context, store) : distribute(context, store));
+    if (action === "migrate") report(context, store);
+    else if (action === "distribute") await distribute(context, store);
+    else await prune(context, store, age);
   } finally {
     await store.close();
   }
+}
+
+function ageOf(text: string | undefined): number {
+  const age = text === undefined ? null : parseDuration(text);
+  if (age === null)
+    throw new Failure(
+      "usage",
+      text === undefined ? "db prune needs --older-than" : `--older-than ${text}: not an age`,
+      ["write --older-than 180d, or another duration with a unit"],
+    );
+  return age;
+}
+
+async function prune({ terminal, json }: Context, store: TeamStore, age: number): Promise<void> {
+  const dropped = await store.prune(age);
+  if (json) return terminal.out(printJson({ dropped }));
+  terminal.out(
+    dropped.length === 0
+      ? "No month is that old."
+      : `Dropped ${plural(dropped.length, "month")} of events: ${dropped.join(", ")}. Records and sums stay.`,
+  );
 }
 
 function report({ terminal, json }: Context, { migrated: { from, to } }: TeamStore): void {

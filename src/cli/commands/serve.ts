@@ -38,6 +38,7 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
   const served = await server.serveTeam({
     store: options.store,
     replicas: values["store.replicas"],
+    retentionMs: values["store.retention"],
     port: portOf(options.port),
     host: options.host ?? null,
     log,

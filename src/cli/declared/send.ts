@@ -111,10 +111,11 @@ const declareDb: Declare = (program, open) => {
     .addArgument(
       new Argument(
         "<action>",
-        "migrate: bring the schema up to date, as serve does; distribute: divide the tables by owner over the nodes of a Citus cluster",
-      ).choices(["migrate", "distribute"]),
+        "migrate: bring the schema up to date, as serve does; distribute: divide the tables by owner over the nodes of a Citus cluster; prune: drop old events",
+      ).choices(["migrate", "distribute", "prune"]),
     )
     .option("--store <url>", "the PostgreSQL database")
+    .option("--older-than <time>", "prune: months of events that ended longer ago than this, such as 180d")
     .option("--print", "distribute: print the statements, and change nothing")
     .action(async (action: DbAction, options: DbOptions, command: Command) =>
       (await import("../commands/db.ts")).db(open(command), action, options),

@@ -92,6 +92,9 @@ export class Receiver {
   }
 }
 
+/** A body that is too large is read up to this factor, so that its sender gets the response and not a closed connection. */
+const DISCARDED = 4;
+
 /** The body, of limited size and within a limited time. */
 async function bodyOf(request: Request): Promise<Buffer> {
   const most = SHIPMENT_LIMITS.compressedBytes;
@@ -105,10 +108,10 @@ async function bodyOf(request: Request): Promise<Buffer> {
       const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
       if (Date.now() >= until)
         throw new MalformedLine(1, `the body did not arrive within ${RECEIVE_MS / 1_000} seconds`);
+      if ((done && size > most) || size > DISCARDED * most) throw new TooLarge(`a shipment has at most ${most} bytes`);
       if (done) return Buffer.concat(parts);
       size += value.length;
-      if (size > most) throw new TooLarge(`a shipment has at most ${most} bytes`);
-      parts.push(value);
+      if (size <= most) parts.push(value);
     }
   } finally {
     clearTimeout(slow);

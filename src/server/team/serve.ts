@@ -1,22 +1,26 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { openTeamStore } from "../../app/team/store.ts";
+import { openTeamStore, type TeamStore } from "../../app/team/store.ts";
 import { productVersion } from "../../app/version.ts";
 import type { ServerState } from "../context.ts";
 import { listen, named } from "../listen.ts";
 import { teamApp } from "./app.ts";
 import { Feed } from "./feed.ts";
 
+type Log = (event: string, fields: Readonly<Record<string, unknown>>) => void;
+
 export interface TeamServeOptions {
   /** The address of the database. */
   readonly store: string;
   /** Addresses of its read replicas. */
   readonly replicas?: readonly string[];
+  /** How long events are kept; null: forever. */
+  readonly retentionMs?: number | null;
   /** Null: the default port, or another free one. */
   readonly port: number | null;
   readonly host: string | null;
-  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 export interface TeamServed {
@@ -32,10 +36,11 @@ export interface TeamServed {
 const MAX_HEADER = 64 << 10;
 /** Requests that are still running get this long before their connections are closed. */
 const GRACE_MS = 5_000;
+const UPKEEP_MS = 6 * 3_600_000;
 
 /** Starts a server on a database of a team. It reads nothing of this machine, and keeps nothing. */
 export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> {
-  const { store: address, replicas = [], port: asked, host: on, log } = options;
+  const { store: address, replicas = [], retentionMs = null, port: asked, host: on, log } = options;
   const store = await openTeamStore(address, { replicas });
   const feed = new Feed(store);
   const host = on ?? "127.0.0.1";
@@ -58,6 +63,13 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
     throw error;
   }
   const listening = feed.start();
+  const failed = (error: unknown) => {
+    const message = `partitions could not be looked after: ${(error as Error).message}`;
+    if (!state.stop.signal.aborted) log("error", { message });
+  };
+  const lookAfter = () => void keepPartitions(store, retentionMs, log).catch(failed);
+  const upkeep = setInterval(lookAfter, UPKEEP_MS);
+  lookAfter();
   const url = `http://${named(host)}:${port}/`;
   log("started", { url, instance, schema: store.migrated.to });
   let stopping: Promise<void> | undefined;
@@ -70,6 +82,7 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
       server.closeIdleConnections();
       await closed;
       clearTimeout(impatient);
+      clearInterval(upkeep);
       feed.stop();
       await store.close();
       await listening;
@@ -79,6 +92,13 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
     return stopping;
   };
   return { url, port, instance, stop, stopped };
+}
+
+/** Creates partitions ahead, and drops old ones. Several servers may do it at once. */
+async function keepPartitions(store: TeamStore, retentionMs: number | null, log: Log): Promise<void> {
+  await store.prepare();
+  const dropped = retentionMs === null ? [] : await store.prune(retentionMs);
+  if (dropped.length > 0) log("pruned", { partitions: dropped });
 }
 
 /** Every route accepts `?owner=`, so it is taken out before the routes check their parameters. */

@@ -2,7 +2,7 @@
 export const INGEST = {
   /** Locks the owner until the end of the transaction: its shipments are stored one after another. */
   nextShipment: `insert into retinue.owners as o (owner, seq, shipped_at) values ($1, 1, now())
-    on conflict (owner) do update set seq = o.seq + 1, shipped_at = now() returning seq`,
+    on conflict (owner) do update set seq = o.seq + 1, shipped_at = excluded.shipped_at returning seq`,
   machine: `insert into retinue.machines as m (owner, machine, version, shipped_at, shipments) values ($1, $2, $3, now(), 1)
     on conflict (owner, machine) do update set version = excluded.version, shipped_at = excluded.shipped_at,
       shipments = m.shipments + 1

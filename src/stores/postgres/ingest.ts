@@ -13,7 +13,7 @@ import { searchedText } from "../../core/views/found-text.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
 import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
-import { createPartitions } from "./migrate.ts";
+import { createPartitions } from "./partitions.ts";
 import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
 
 /** Rows of one statement. */
@@ -37,16 +37,37 @@ export type Ingest = (owner: string, head: ShipmentHead, documents: readonly Shi
  * to the same result.
  */
 export function ingester(database: Database, now: () => number = Date.now): Ingest {
-  const known = new Set([UNDATED]);
+  let known = new Set([UNDATED]);
+  /** Creates the missing months. Events of months that were dropped for good are left out. */
+  const storable = async (documents: readonly ShipmentDocument[]) => {
+    const bucket = (one: ShipmentDocument) => (one.is === "event" ? bucketOf(one.event.at, now()) : UNDATED);
+    const missing = [...new Set(documents.map(bucket))].filter((one) => !known.has(one));
+    if (missing.length === 0) return documents;
+    for (const created of await createPartitions(database, missing)) known.add(created);
+    return documents.filter((one) => known.has(bucket(one)));
+  };
   return async (owner, head, documents) => {
-    const events = documents.filter((one) => one.is === "event");
-    const buckets = new Set(events.map(({ event }) => bucketOf(event.at, now())));
-    const missing = [...buckets].filter((bucket) => !known.has(bucket));
-    if (missing.length > 0) await createPartitions(database, missing);
-    for (const bucket of missing) known.add(bucket);
-    return database.transaction((queries) => new Shipment(queries, owner, now()).store(head, documents));
+    const store = async () => {
+      const kept = await storable(documents);
+      const receipt = await database.transaction((queries) => new Shipment(queries, owner, now()).store(head, kept));
+      return { ...receipt, ignored: documents.length - receipt.accepted };
+    };
+    try {
+      return await store();
+    } catch (error) {
+      if (!isWithoutPartition(error)) throw error;
+      // Another process has dropped a month.
+      known = new Set([UNDATED]);
+      return store();
+    }
   };
 }
+
+const isWithoutPartition = (error: unknown) =>
+  error instanceof Error &&
+  /^no partition of relation/.test(error.message) &&
+  "code" in error &&
+  error.code === "23514";
 
 /** Where a log was rebuilt: position and revision. */
 type Cut = readonly [number, number];

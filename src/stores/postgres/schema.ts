@@ -24,7 +24,7 @@ export const OWNED_TABLES = [
   "spent",
 ] as const;
 /** Small tables that every node of a cluster needs. */
-export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "audit"] as const;
+export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "pruned", "audit"] as const;
 
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -204,6 +204,11 @@ create table retinue.budgets (
   usd double precision not null check (usd > 0),
   set_at timestamptz not null default now(),
   primary key (of, name)
+);
+-- Months of events that ended before this day were dropped.
+create table retinue.pruned (
+  what text primary key,
+  day date not null
 );
 create table retinue.audit (
   -- Random: a counter would have to be the same on all nodes of a cluster.

@@ -16,10 +16,13 @@ export const TOKENS = {
   everyOwner: `select distinct s.owner from retinue.tokens s where s.scope = 'ship' order by 1`,
   /** The teams of these owners. */
   teamsOf: `select s.team, s.owner from retinue.shares s where s.owner = any($1::text[]) order by 1, 2`,
-  setBudget: `insert into retinue.budgets (of, name, usd) values ($1, $2, $3)
-    on conflict (of, name) do update set usd = excluded.usd, set_at = now()`,
+  setBudget: `insert into retinue.budgets (of, name, usd, set_at) values ($1, $2, $3, now())
+    on conflict (of, name) do update set usd = excluded.usd, set_at = excluded.set_at`,
   removeBudget: `delete from retinue.budgets where of = $1 and name = $2 returning name`,
   budgets: `select b.of, b.name, b.usd from retinue.budgets b order by 1, 2`,
+  pruned: `select p.day::text as day from retinue.pruned p where p.what = 'events'`,
+  raisePruned: `insert into retinue.pruned as p (what, day) values ('events', $1::date)
+    on conflict (what) do update set day = greatest(p.day, excluded.day)`,
   /** A change by somebody with access to the database. */
   auditChange: `insert into retinue.audit (id, owner, action, subject) values ($1, 'database:' || session_user, $2, $3)`,
   audit: `insert into retinue.audit (id, token, owner, action, subject) values ($1, $2, $3, $4, $5)`,
