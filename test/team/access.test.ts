@@ -7,7 +7,7 @@ import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 const thread = (n: number) => `claude://aaaaaaaa-0000-4000-8000-00000000000${n}`;
 const [ANN, BOB, FORGED, REFUSED] = [thread(1), thread(2), thread(3), thread(4)];
 let team: TestTeam;
-const tokens = { ann: "", annReads: "", bob: "", bobReads: "", admin: "", core: "" };
+const tokens = { ann: "", annReads: "", bob: "", bobReads: "", admin: "", core: "", expired: "", revoked: "" };
 beforeAll(async () => {
   team = await startTeam();
   tokens.ann = await team.token("ann", "ship", "core");
@@ -16,6 +16,12 @@ beforeAll(async () => {
   tokens.bobReads = await team.token("bob", "read", "other");
   tokens.core = await team.token("lead", "read", "core");
   tokens.admin = await team.token("root", "admin");
+  const root = { owner: "root", scope: "admin", teams: [] } as const;
+  const ended = new Date(Date.now() - 1_000).toISOString();
+  tokens.expired = (await team.store.tokens.create({ ...root, expiresAt: ended })).token;
+  const revoked = await team.store.tokens.create({ ...root, expiresAt: null });
+  await team.store.tokens.revoke(revoked.id);
+  tokens.revoked = revoked.token;
   for (const [token, uri] of [
     [tokens.ann, ANN],
     [tokens.bob, BOB],
@@ -30,7 +36,7 @@ const concrete = (path: string) => path.replace(":uri", encodeURIComponent(ANN))
 
 describe("the table of routes", () => {
   it.each(RULES.filter(({ scopes }) => scopes !== "open"))("refuses $method $path without a token", async (rule) => {
-    for (const token of [null, "wrong", "rtn_wrong"]) {
+    for (const token of [null, "wrong", "rtn_wrong", tokens.expired, tokens.revoked]) {
       const response = await team.get(concrete(rule.path), token, 0, { method: rule.method });
       expect([rule.path, response.status]).toEqual([rule.path, 401]);
       expect(await response.json()).toMatchObject({ error: { code: "unauthorized" } });
@@ -102,6 +108,22 @@ describe("a viewer", () => {
       expect([path, (await team.get(path, tokens.bobReads)).status]).toEqual([path, 404]);
     const live = `/api/live?tree=${encodeURIComponent(ANN)}`;
     expect((await team.get(live, tokens.bobReads)).status).toBe(404);
+  });
+
+  it("reads nothing about other owners in any list", async () => {
+    const lists = RULES.filter(
+      ({ method, path, scopes }) => method === "GET" && scopes !== "open" && !path.includes(":"),
+    );
+    const paths = lists.filter(({ scopes }) => scopes.includes("read")).map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(["/api/threads", "/api/team/now", "/api/team/people"]));
+    const queries: Record<string, string> = { "/api/search": "?q=zebra", "/api/stats/threads": "?by=day" };
+    for (const path of paths.filter((one) => one !== "/api/live" && one !== "/api/agents" && one !== "/api/openapi.json"))
+      for (const narrowed of ["", "owner=ann"]) {
+        const query = [queries[path]?.slice(1) ?? "", narrowed].filter((part) => part !== "").join("&");
+        const response = await team.get(`${path}?${query}`, tokens.bobReads);
+        expect([path, response.status]).toEqual([path, 200]);
+        expect(await response.text()).not.toMatch(/\bann\b|00000000001/);
+      }
   });
 
   it("finds only words of owners it may see", async () => {

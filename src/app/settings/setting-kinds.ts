@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { parseDuration } from "../../core/tools/duration.ts";
 import { nearest } from "../../core/tools/nearest.ts";
 import { isAbsolute } from "../../transports/system/paths.ts";
@@ -100,6 +101,19 @@ export const patterns = listOf("a regular expression", (value) => {
     return undefined;
   }
 });
+
+/** Addresses and networks. */
+export const networks = listOf("an IP address, or a network such as 10.0.0.0/8", (value) => {
+  const [address = "", bits, ...more] = typeof value === "string" ? value.trim().split("/") : [];
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  const isWhole = bits === undefined ? most > 0 : /^\d{1,3}$/.test(bits) && Number(bits) <= most;
+  return isWhole && more.length === 0 ? String(value).trim() : undefined;
+});
+const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const word = (value: unknown) => (typeof value === "string" && WORD.test(value.trim()) ? value.trim() : undefined);
+export const names = listOf("a name", word);
+export const wordOr = (what: string, none: string): Kind<string | null> =>
+  plain(`${what}, or ${none}`, (value) => (value === none ? null : word(value)));
 
 export const addresses = listOf("a URL, such as http://host:4096", asAddress);
 

@@ -21,10 +21,13 @@ import {
   globs,
   type Kind,
   named,
+  names,
+  networks,
   oneOf,
   patterns,
   sizeOr,
   wholeAmount,
+  wordOr,
 } from "./setting-kinds.ts";
 
 /** One key of the settings file, with its documentation. */
@@ -216,6 +219,31 @@ export const SETTINGS = {
     "2MB",
     "Maximum number of bytes that are sent to the team server per second.",
   ),
+  "team.proxy.addresses": setting(
+    networks,
+    [],
+    "none",
+    "Of a team server: reverse proxies that authenticate people, and whose headers about them are believed. See docs/team.md.",
+  ),
+  "team.proxy.header": setting(
+    wordOr("the name of a header", "none"),
+    null,
+    "none",
+    "The header in which such a proxy names the person, such as X-Forwarded-Email.",
+  ),
+  "team.proxy.domain": setting(
+    wordOr("a domain, such as example.com", "none"),
+    null,
+    "none",
+    "The domain of the e-mail addresses in that header; the part before the @ is the owner. Without it, the header must contain a plain name.",
+  ),
+  "team.proxy.teams_header": setting(
+    wordOr("the name of a header", "none"),
+    null,
+    "none",
+    "The header with the teams that the person may read, separated by commas, such as X-Forwarded-Groups.",
+  ),
+  "team.proxy.admins": setting(names, [], "none", "People who may read everything when such a proxy names them."),
   "store.replicas": setting(
     databases,
     [],

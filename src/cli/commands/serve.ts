@@ -1,5 +1,7 @@
 import { Failure } from "../../app/failure.ts";
+import type { Settings } from "../../app/settings/settings-table.ts";
 import { printJson } from "../../core/tools/json.ts";
+import type { TrustedProxy } from "../../server/team/proxy-identity.ts";
 import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
 
@@ -39,6 +41,7 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
     store: options.store,
     replicas: values["store.replicas"],
     retentionMs: values["store.retention"],
+    proxy: proxyOf(values),
     port: portOf(options.port),
     host: options.host ?? null,
     log,
@@ -46,6 +49,22 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
   const { url, instance } = served;
   terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
   await untilStopped(served);
+}
+
+/** Without a header there is nothing to believe. */
+function proxyOf(values: Settings): TrustedProxy | null {
+  const addresses = values["team.proxy.addresses"];
+  const header = values["team.proxy.header"];
+  if (addresses.length === 0 && header === null) return null;
+  if (addresses.length === 0 || header === null)
+    throw new Failure("usage", "team.proxy.addresses and team.proxy.header belong together", ["set both, or none"]);
+  return {
+    addresses,
+    header,
+    domain: values["team.proxy.domain"],
+    teamsHeader: values["team.proxy.teams_header"],
+    admins: values["team.proxy.admins"],
+  };
 }
 
 /** Prints the address. If this process started the server, runs until interrupted. */

@@ -70,7 +70,10 @@ export function liveRoutes(catalogOf: CatalogOf, state: Pick<ServerState, "clien
       pull: async (stream) => {
         const messages = await changes.next();
         if (messages.length > 0) stream.enqueue(encoded(messages));
-        else if (!cancelled.signal.aborted) stream.close();
+        else if (!cancelled.signal.aborted) {
+          stream.close();
+          cancelled.abort();
+        }
       },
       cancel: () => cancelled.abort(),
     });

@@ -1,9 +1,11 @@
+import type { IncomingMessage } from "node:http";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { isOtherOrigin } from "../../app/own-names.ts";
 import type { Grant, Tokens } from "../../app/team/store.ts";
 import type { Scope } from "../../core/ports/team.ts";
 import { refusal } from "../failures.ts";
+import type { Identify } from "./proxy-identity.ts";
 
 /** Who may call a route. `open`: everybody. */
 export interface Rule {
@@ -61,7 +63,7 @@ export interface Viewer {
 
 export interface TeamEnv {
   readonly Variables: { viewer: Viewer | null };
-  readonly Bindings: { readonly owner?: string };
+  readonly Bindings: { readonly owner?: string; readonly incoming?: IncomingMessage };
 }
 
 export function ruleFor(method: string, path: string): Rule | undefined {
@@ -77,28 +79,45 @@ export function ruleFor(method: string, path: string): Rule | undefined {
   });
 }
 
+export interface Authority {
+  readonly tokens: Tokens;
+  /** People whom a trusted proxy names; null without such a proxy. */
+  readonly identify: Identify | null;
+  /** Called if the audit log cannot be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * What a request is allowed to do: by its token, by the proxy that it came through, or by the session of a browser. The
+ * latter two only read, and not for pages of other sites. Null if it is not allowed anything.
+ */
+export async function grantOf(c: Context<TeamEnv>, { tokens, identify }: Authority): Promise<Grant | null> {
+  const bearer = bearerOf(c);
+  if (bearer !== undefined) return tokens.grantOf(bearer);
+  const { method } = c.req;
+  if ((method !== "GET" && method !== "HEAD") || isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? ""))
+    return null;
+  const named = identify?.(c.env.incoming?.socket.remoteAddress, (name) => c.req.header(name)) ?? null;
+  if (named !== null) return named === "refused" ? null : named;
+  const cookie = getCookie(c, COOKIE);
+  return cookie === undefined ? null : tokens.grantOfSession(cookie);
+}
+
 /** Applies the table to every request below `/api` and to `/metrics`. The rest are the files of the dashboard. */
-export function authorise(tokens: Tokens, onError: (error: unknown) => void): MiddlewareHandler<TeamEnv> {
+export function authorise(authority: Authority): MiddlewareHandler<TeamEnv> {
+  const { tokens, onError } = authority;
   return async (c, next) => {
     const { method, path } = c.req;
     c.set("viewer", null);
     if (path !== "/metrics" && path !== "/api" && !path.startsWith("/api/")) return next();
     const rule = ruleFor(method, path);
     if (rule?.scopes === "open") return next();
-    const bearer = bearerOf(c);
-    const cookie = getCookie(c, COOKIE);
-    const isReading = method === "GET" || method === "HEAD";
-    const grant =
-      bearer !== undefined
-        ? await tokens.grantOf(bearer)
-        : cookie !== undefined && isReading && !isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "")
-          ? await tokens.grantOfSession(cookie)
-          : null;
+    const grant = await grantOf(c, authority);
     if (grant === null)
       return refusal(
         c,
         "unauthorized",
-        bearer === undefined && cookie === undefined
+        bearerOf(c) === undefined && getCookie(c, COOKIE) === undefined
           ? "this server requires a token"
           : "the token is unknown, expired or revoked",
         "send Authorization: Bearer with a token of retinue token create",
@@ -126,6 +145,20 @@ export function authorise(tokens: Tokens, onError: (error: unknown) => void): Mi
         .catch(onError);
     return next();
   };
+}
+
+/** Whether a viewer may still see the same owners: the token may have been revoked, or a team may have changed. */
+export async function isStillAllowed(
+  c: Context<TeamEnv>,
+  authority: Authority,
+  viewer: Viewer | null,
+): Promise<boolean> {
+  const grant = await grantOf(c, authority);
+  if (grant === null || viewer === null || grant.scope !== viewer.grant.scope) return false;
+  const readable = new Set(await authority.tokens.readable(grant));
+  return (
+    viewer.owners.every((owner) => readable.has(owner)) && (viewer.isNarrowed || readable.size === viewer.owners.length)
+  );
 }
 
 /** The viewer of a request that the table lets in with a token. */

@@ -13,11 +13,12 @@ import { safeHeaders } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
-import { authorise, COOKIE, type TeamEnv, viewerOf } from "./access.ts";
+import { type Authority, authorise, COOKIE, isStillAllowed, type TeamEnv, type Viewer, viewerOf } from "./access.ts";
 import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
 import { Metrics } from "./metrics.ts";
 import { teamPages } from "./pages.ts";
+import { identifier, type TrustedProxy } from "./proxy-identity.ts";
 import { Receiver } from "./receive.ts";
 import { Receipt, Session } from "./schemas.ts";
 
@@ -28,6 +29,10 @@ export interface TeamContext {
   readonly instance: string;
   readonly startedAt: string;
   readonly state: Pick<ServerState, "clients" | "stop">;
+  /** A proxy whose word about people is taken. */
+  readonly proxy: TrustedProxy | null;
+  /** How often open streams check that their viewer may still see the same. */
+  readonly recheckMs: number;
   /** Writes a line of the server's log. */
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
@@ -54,11 +59,19 @@ export function teamApp(context: TeamContext) {
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
   );
   app.use(safeHeaders);
-  app.use(authorise(tokens, (error) => failed(`the audit log cannot be written: ${(error as Error).message}`)));
+  const authority: Authority = {
+    tokens,
+    identify: context.proxy === null ? null : identifier(context.proxy),
+    onError: (error) => failed(`the audit log cannot be written: ${(error as Error).message}`),
+  };
+  app.use(authorise(authority));
 
   const catalogOf: CatalogOf = (c) => {
-    const viewer = c.get("viewer") as ReturnType<typeof viewerOf> | null;
-    return new TeamCatalog(store.reader, feed, viewer?.owners ?? []);
+    const viewer = c.get("viewer") as Viewer | null;
+    return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], {
+      everyMs: context.recheckMs,
+      isAllowed: () => isStillAllowed(c, authority, viewer),
+    });
   };
   app.route("/api", agentRoutes(catalogOf));
   app.route(

@@ -39,16 +39,36 @@ import { formatPosition } from "./position.ts";
 import { resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
 
+/** Streams end when their viewer may no longer see the same. */
+export interface Recheck {
+  readonly everyMs: number;
+  readonly isAllowed: () => Promise<boolean>;
+}
+
+/** Aborted with the other signal, or when the viewer is no longer allowed. */
+function whileAllowed(until: AbortSignal, { everyMs, isAllowed }: Recheck): AbortSignal {
+  const ended = new AbortController();
+  const timer = setInterval(async () => {
+    // While the database is away, streams wait for it.
+    if (!(await isAllowed().catch(() => true))) ended.abort();
+  }, everyMs);
+  const signal = AbortSignal.any([until, ended.signal]);
+  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  return signal;
+}
+
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
 export class TeamCatalog implements Catalog {
   readonly #reader: Reader;
   readonly #feed: Feed;
   readonly #owners: readonly string[];
+  readonly #recheck: Recheck | null;
 
-  constructor(reader: Reader, feed: Feed, owners: readonly string[]) {
+  constructor(reader: Reader, feed: Feed, owners: readonly string[], recheck: Recheck | null = null) {
     this.#reader = reader;
     this.#feed = feed;
     this.#owners = owners;
+    this.#recheck = recheck;
   }
 
   async #live(): Promise<string> {
@@ -251,7 +271,7 @@ export class TeamCatalog implements Catalog {
         spans: await places(follow.spans),
       },
       after,
-      until,
+      this.#recheck === null ? until : whileAllowed(until, this.#recheck),
     );
   }
 }

@@ -7,6 +7,7 @@ import type { ServerState } from "../context.ts";
 import { listen, named } from "../listen.ts";
 import { teamApp } from "./app.ts";
 import { Feed } from "./feed.ts";
+import type { TrustedProxy } from "./proxy-identity.ts";
 
 type Log = (event: string, fields: Readonly<Record<string, unknown>>) => void;
 
@@ -17,6 +18,10 @@ export interface TeamServeOptions {
   readonly replicas?: readonly string[];
   /** How long events are kept; null: forever. */
   readonly retentionMs?: number | null;
+  /** A reverse proxy that names the people it has authenticated. */
+  readonly proxy?: TrustedProxy | null;
+  /** How often open streams check that their viewer may still see the same. */
+  readonly recheckMs?: number;
   /** Null: the default port, or another free one. */
   readonly port: number | null;
   readonly host: string | null;
@@ -36,18 +41,28 @@ export interface TeamServed {
 const MAX_HEADER = 64 << 10;
 /** Requests that are still running get this long before their connections are closed. */
 const GRACE_MS = 5_000;
+const RECHECK_MS = 15_000;
 const UPKEEP_MS = 6 * 3_600_000;
 
 /** Starts a server on a database of a team. It reads nothing of this machine, and keeps nothing. */
 export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> {
-  const { store: address, replicas = [], retentionMs = null, port: asked, host: on, log } = options;
+  const {
+    store: address,
+    replicas = [],
+    retentionMs = null,
+    proxy = null,
+    recheckMs = RECHECK_MS,
+    port: asked,
+    host: on,
+    log,
+  } = options;
   const store = await openTeamStore(address, { replicas });
   const feed = new Feed(store);
   const host = on ?? "127.0.0.1";
   const instance = randomBytes(8).toString("hex");
   const state: Pick<ServerState, "clients" | "stop"> = { clients: 0, stop: new AbortController() };
   const startedAt = new Date().toISOString();
-  const app = teamApp({ store, feed, version: productVersion(), instance, startedAt, state, log });
+  const app = teamApp({ store, feed, version: productVersion(), instance, startedAt, state, proxy, recheckMs, log });
   const server = createServer(
     { maxHeaderSize: MAX_HEADER },
     getRequestListener((request, env) => {
