@@ -1,4 +1,5 @@
 import { hash } from "../tools/hash.ts";
+import { singleSpaced } from "../tools/spaces.ts";
 import { type RecordKey, recordKey } from "./ids.ts";
 /**
  * Tokens of one or several model calls. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes
@@ -129,7 +130,7 @@ export function fingerprintsOf({ id, tokens, content }: KnownResponse): {
     tokens === null
       ? null
       : `${tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens}:${tokens.outputTokens}`;
-  const words = (content ?? []).map((part) => part.replace(/\s+/g, " ").trim()).filter((part) => part !== "");
+  const words = (content ?? []).map(singleSpaced).filter((part) => part !== "");
   const text = words.join("\n");
   const said = text === "" ? null : `${hash(text).toString(36)}${text.length.toString(36)}`;
   const pairs = [

@@ -1,6 +1,7 @@
 import type { FinalText } from "../facts/fact-columns.ts";
 import { partsOf } from "../facts/ids.ts";
 import type { Observation, ObservationOf } from "../facts/observation.ts";
+import { singleSpaced } from "../tools/spaces.ts";
 
 /**
  * Keys that a shell call and a thread that it started have in common, although neither names the other: a folder and a
@@ -68,17 +69,17 @@ function keysOfReturn(o: ObservationOf<"shell-returned">, at: number): readonly 
 }
 
 function promptKeys(prompt: string, from: number, to: number): readonly string[] {
-  const line = plainText(prompt.trimStart().split("\n", 1)[0] ?? "").replace(/^["']|["']$/g, "");
+  const line = singleSpaced(prompt.trimStart().split("\n", 1)[0] ?? "").replace(/^["']|["']$/g, "");
   return line.length < DISTINCTIVE ? [] : hours(from, to).map((hour) => `asked:${hour}:${line}`);
 }
 
 function answerKeys(text: string, count: number, from: number, to: number): readonly string[] {
-  const lines = text
-    .slice(-2_000)
-    .split("\n")
-    .map(plainText)
-    .filter((line) => line.length >= DISTINCTIVE)
-    .slice(-count);
+  const lines: string[] = [];
+  const all = text.slice(-2_000).split("\n");
+  for (let i = all.length - 1; i >= 0 && lines.length < count; i -= 1) {
+    const line = singleSpaced(all[i] ?? "");
+    if (line.length >= DISTINCTIVE) lines.unshift(line);
+  }
   return lines.flatMap((line) => hours(from, to).map((hour) => `answered:${hour}:${line}`));
 }
 
@@ -86,6 +87,3 @@ function hours(from: number, to: number): readonly number[] {
   const [first, last] = [Math.floor(from / HOUR_MS), Math.floor(to / HOUR_MS)];
   return Array.from({ length: Math.min(last - first + 1, MAX_HOURS) }, (_, i) => first + i);
 }
-
-/** With single spaces. */
-export const plainText = (text: string) => text.replace(/\s+/g, " ").trim();

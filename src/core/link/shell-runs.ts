@@ -8,8 +8,9 @@ import {
   type RecordState,
 } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
+import { singleSpaced } from "../tools/spaces.ts";
 import type { GatheredAgent } from "./gather.ts";
-import { DISTINCTIVE, plainText } from "./lineage-keys.ts";
+import { DISTINCTIVE } from "./lineage-keys.ts";
 import type { Candidate, Fit } from "./start-matching.ts";
 
 /** A thread that a shell command may have started. */
@@ -211,13 +212,13 @@ export class ShellRun {
     this.ends = returned === undefined || returned.continues === true ? null : returned.at;
     this.from = called.id;
     this.isScript = called.launches.length === 0;
-    this.#output = plainText(returned?.output ?? "");
+    this.#output = singleSpaced(returned?.output ?? "");
     this.#left = called.launches.map((launch) => ({ launch, times: Math.min(launch.times ?? MAX_TIMES, MAX_TIMES) }));
   }
 
   /** For messages. */
   get name(): string {
-    const command = plainText(this.#called.command);
+    const command = singleSpaced(this.#called.command);
     return `${JSON.stringify(command.length > 60 ? `${command.slice(0, 60)}…` : command)} (call ${nativeCall(this.call)})`;
   }
 
@@ -339,7 +340,7 @@ export class ShellRun {
 
   /** The end of its answer when the command returned. */
   #answerOf(child: StartedThread): string {
-    return plainText(child.answer(this.ends) ?? "").slice(-ANSWER_CHARS);
+    return singleSpaced(child.answer(this.ends) ?? "").slice(-ANSWER_CHARS);
   }
 
   #printed(child: StartedThread): boolean {
@@ -363,8 +364,9 @@ const withoutSlash = (path: string) => (path.length > 1 ? path.replace(/\/$/, ""
 
 /** `literal`: a word of the command is the prompt. `open`: it may be text that the command does not contain. */
 function promptFit({ prompts, open }: Launch, prompt: string | null): "literal" | "open" | null {
-  const text = prompt === null ? null : plainText(prompt);
-  if (text !== null && text !== "" && prompts.some((pieces) => matches(pieces.map(plainText), text))) return "literal";
+  const text = prompt === null ? null : singleSpaced(prompt);
+  if (text !== null && text !== "" && prompts.some((pieces) => matches(pieces.map(singleSpaced), text)))
+    return "literal";
   return open || text === null ? "open" : null;
 }
 

@@ -1,12 +1,12 @@
 import { continuedFrom } from "../facts/continued.ts";
 import { type AgentKey, observationId, placeName, type RecordKey } from "../facts/ids.ts";
 import type { Fact, Observation } from "../facts/observation.ts";
-import type { FromOrigin } from "../facts/origin.ts";
+import type { Origin } from "../facts/origin.ts";
 import type { Problem, ProblemCode } from "../facts/problem.ts";
 import type { Findings } from "./provider.ts";
 
 /** The current record: its place, agent and time. */
-export interface RecordContext extends FromOrigin {
+export interface RecordContext {
   readonly path: string;
   /** From 1; 0 for a document. */
   readonly line: number;
@@ -15,8 +15,9 @@ export interface RecordContext extends FromOrigin {
   readonly at: number | null;
   readonly speaker: AgentKey;
   readonly keys: readonly RecordKey[];
+  readonly origin?: Origin | undefined;
   /** Its position in the file; its line, unless one record contains many. */
-  readonly order?: number;
+  readonly order?: number | undefined;
 }
 
 /** Collects the observations of one record and gives each an id from its place. */
@@ -26,16 +27,34 @@ export class FindingsOf implements Findings {
   readonly #record: RecordContext;
   readonly #place: string;
 
-  constructor(record: RecordContext, whole?: Pick<FindingsOf, "observations" | "problems">) {
+  constructor(
+    record: RecordContext,
+    whole?: Pick<FindingsOf, "observations" | "problems">,
+    place = placeName(record.path, record.line, record.row),
+  ) {
     this.observations = whole?.observations ?? [];
     this.problems = whole?.problems ?? [];
     this.#record = record;
-    this.#place = placeName(record.path, record.line, record.row);
+    this.#place = place;
   }
 
   /** For a part of the record with its own time, ids or agent. Its findings are part of the whole. */
   part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
-    return new FindingsOf({ ...this.#record, ...of }, this);
+    const { path, line, row, at, speaker, keys, order, origin } = this.#record;
+    return new FindingsOf(
+      {
+        path,
+        line,
+        row,
+        at: of.at === undefined ? at : of.at,
+        speaker: of.speaker ?? speaker,
+        keys: of.keys ?? keys,
+        order: of.order ?? order,
+        origin,
+      },
+      this,
+      this.#place,
+    );
   }
 
   add(fact: Fact): void {

@@ -128,12 +128,14 @@ export function jsonText(value: unknown): string | null {
 
 /** Whether a value is nested so deeply that JSON.stringify may fail. */
 export function isTooDeep(value: unknown): boolean {
-  let level: readonly unknown[] = [value];
-  for (let depth = 0; depth < MAX_JSON_DEPTH; depth += 1) {
-    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
-    if (level.length === 0) return false;
-  }
-  return true;
+  return isDeeper(value, MAX_JSON_DEPTH);
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (levels === 0) return true;
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value) if (isDeeper((value as JsonObject)[key], levels - 1)) return true;
+  return false;
 }
 
 /** Maximum indentation; more would make the size of a deep value quadratic. */

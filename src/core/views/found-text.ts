@@ -1,3 +1,4 @@
+import { singleSpaced } from "../tools/spaces.ts";
 import type { EventKind, EventRef } from "./event.ts";
 
 /** A text that contains all words of a search. */
@@ -54,7 +55,7 @@ const SNIPPET = 200;
 
 /** The text around the first of the words, on one line. */
 export function excerpt(text: string, words: readonly string[]): Pick<FoundText, "snippet" | "marks"> {
-  const flat = text.replace(/\s+/g, " ").trim();
+  const flat = singleSpaced(text);
   const terms = words
     .flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? [])
     .map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));

@@ -10,6 +10,8 @@ export interface JsonLine {
   readonly problems: readonly Problem[];
 }
 
+const NO_PROBLEMS: readonly Problem[] = [];
+
 /** Maximum number of positions at which a record after a torn one is searched. */
 const MAX_STARTS = 100;
 /** Maximum number of brackets that are closed in a truncated document. */
@@ -22,10 +24,11 @@ const MAX_OPEN = 20;
  */
 export function readJsonLine(record: Uint8Array, path: string, line: number, start: RegExp): JsonLine {
   const { text, isUtf8 } = decodeText(record);
+  const parsed = parseJson(text);
+  if (parsed !== null && isUtf8) return { value: parsed.value, isRead: true, problems: NO_PROBLEMS };
   const where = placeName(path, line);
   const bytes = `${record.length} bytes`;
   const problems: Problem[] = isUtf8 ? [] : [{ code: "text-not-utf8", where, detail: bytes }];
-  const parsed = parseJson(text);
   if (parsed !== null) return { value: parsed.value, isRead: true, problems };
   const [torn, what] =
     line === 0

@@ -43,6 +43,12 @@ class LettaConversation extends Conversation {
 }
 
 const REMINDER = /<system-reminder>([\s\S]*?)<\/system-reminder>\s*/g;
+/** Blocks of other types that have a text are read as texts. */
+const needsRewriting = (value: unknown): boolean => {
+  const block = asObject(value);
+  const text = asText(block?.text);
+  return text !== null && (block?.type !== "text" || text.trim() === "" || text.includes("<system-reminder>"));
+};
 const SENDER = /This message is from agent ([\w.-]+), conversation ([\w.-]+)\./;
 const FORKED = /^\s*You have been forked from the primary conversational thread\b/;
 const VERSION = /\*\*Letta Code version\*\*: (\S+)/;
@@ -60,7 +66,7 @@ export class Transcript extends SessionFile<LettaConversation> {
     return this.#id;
   }
 
-  protected get speaker(): AgentKey {
+  protected get owner(): AgentKey {
     return key.thread(this.#id);
   }
 
@@ -71,8 +77,8 @@ export class Transcript extends SessionFile<LettaConversation> {
   /** A fork copies messages with their times, and gives them new ids. */
   protected override idIn(json: JsonObject): string | null {
     const message = asObject(json.message);
-    const id = [message?.responseId, message?.toolCallId, message?.otid].map(asNonBlank).find((one) => one !== null);
-    return id === undefined ? super.idIn(json) : `${asText(message?.role) ?? ""} ${id}`;
+    const id = asNonBlank(message?.responseId) ?? asNonBlank(message?.toolCallId) ?? asNonBlank(message?.otid);
+    return id === null ? super.idIn(json) : `${asText(message?.role) ?? ""} ${id}`;
   }
 
   /** Reminders of the product precede the text of the user or of the parent. */
@@ -81,6 +87,7 @@ export class Transcript extends SessionFile<LettaConversation> {
     if (json.type === "session") this.sign(out);
     const message = asObject(json.message);
     if (message?.role !== "user" || !Array.isArray(message.content)) return super.read(out, json, context);
+    if (!message.content.some(needsRewriting)) return super.read(out, json, context);
     const part = out.part({ keys: [context.record] });
     const content = message.content.flatMap((block: unknown) => {
       const text = asText(asObject(block)?.text);

@@ -42,7 +42,7 @@ export class Transcript extends SessionFile<OmpConversation> {
     return this.#of.is === "session" ? this.#of.stem : "";
   }
 
-  protected get speaker(): AgentKey {
+  protected get owner(): AgentKey {
     switch (this.#of.is) {
       case "agent":
         return key.agent(this.#of.session, this.#of.agent);

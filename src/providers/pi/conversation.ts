@@ -2,17 +2,10 @@ import type { AgentKey } from "../../core/facts/ids.ts";
 import { NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
-import { asNonBlank, asText } from "../../core/tools/json.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
 import { partOf } from "../kit/pi/keys.ts";
-import {
-  type Message,
-  type NestedCall,
-  readMessage,
-  type ToolCall,
-  type ToolResult,
-  type Used,
-} from "../kit/pi/message.ts";
+import type { Message, NestedCall, ToolCall, ToolResult, Used } from "../kit/pi/message.ts";
 import { key } from "./keys.ts";
 import { addSpawnCall, type End, endByStatus, endOfNested, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
 
@@ -57,7 +50,7 @@ export class PiConversation extends Conversation {
   }
 
   protected isOfAgents({ details }: ToolResult): boolean {
-    return outcomesIn(details).length > 0;
+    return asList(details?.results).some((result) => asObject(result) !== null);
   }
 
   protected called(out: FindingsOf, spawn: ToolCall, { agent, at, record, order }: Context) {
@@ -204,7 +197,7 @@ export class PiConversation extends Conversation {
     });
     if (messages.length > 0 && context.depth < MAX_DEPTH) {
       const { path, bytes, bornMs = null } = this.#file;
-      const read = messages.map((json) => ({ json, at: readMessage(json)?.at ?? context.at }));
+      const read = messages.map((json) => ({ json, at: timeOf(json) ?? context.at }));
       const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
       const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
       part.add({ type: "agent-described", agent: child, file: { path, bytes, bornMs } });
@@ -233,6 +226,8 @@ export class PiConversation extends Conversation {
     }
   }
 }
+
+const timeOf = (message: JsonObject) => (asNonBlank(message.role) === null ? null : asTime(message.timestamp));
 
 function namedBy(parent: AgentKey, child: AgentKey, rule: string, says: string) {
   return { type: "parent-named", child, parent, rule, source: "parent_rollout", confidence: 1, says } as const;

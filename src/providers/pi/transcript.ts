@@ -22,7 +22,7 @@ export class Transcript extends SessionFile<PiConversation> {
     return this.#of.is === "session" ? this.#of.stem : "";
   }
 
-  protected get speaker(): AgentKey {
+  protected get owner(): AgentKey {
     return this.#of.is === "session"
       ? key.thread(this.session ?? this.#of.stem)
       : key.agent(this.#of.session, this.#of.agent);

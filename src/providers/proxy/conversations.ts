@@ -1,3 +1,4 @@
+import { singleSpaced } from "../../core/tools/spaces.ts";
 import { nameOf } from "./units.ts";
 
 /** The position of a request among earlier ones, by content. */
@@ -107,7 +108,7 @@ export class Conversations {
 
   /** The model summarised a conversation: one that begins with this text continues it. */
   summarised(request: string, conversation: string, text: string): void {
-    const words = squeezed(text);
+    const words = singleSpaced(text);
     if (words.length < MIN_SUMMARY) return;
     this.#summaries.push({ conversation, request, text: words.slice(0, MAX_SUMMARY) });
     if (this.#summaries.length > MAX_SUMMARIES) this.#summaries.shift();
@@ -153,7 +154,7 @@ export class Conversations {
   }
 
   #compacted(texts: readonly string[]): Position | null {
-    const responses = squeezed(texts.join("\n"));
+    const responses = singleSpaced(texts.join("\n"));
     const found = this.#summaries.findLast(({ text }) => responses.includes(text));
     if (found === undefined) return null;
     const { conversation, request } = found;
@@ -187,7 +188,6 @@ const begins = (request: string): Position => ({
   isRetry: false,
   isNew: true,
 });
-const squeezed = (text: string) => text.replace(/\s+/g, " ").trim();
 
 /** A name for each prefix of the chain. */
 function prefixes(chain: readonly string[]): readonly string[] {

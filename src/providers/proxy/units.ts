@@ -1,6 +1,7 @@
 import type { Api, TailPart } from "../../core/facts/traffic.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText } from "../../core/tools/json.ts";
+import { singleSpaced } from "../../core/tools/spaces.ts";
 
 /** Context that clients add to messages and change between requests. */
 const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
@@ -9,7 +10,7 @@ const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
 export const nameOf = (text: string) => hash(text).toString(36) + text.length.toString(36);
 
 /** The text without what clients add. */
-const plain = (text: string) => text.replace(REMINDER, "").replace(/\s+/g, " ").trim();
+const plain = (text: string) => singleSpaced(text.replace(REMINDER, ""));
 
 /** The messages of a request, independent of the API. In chat completions, leading system messages are the preface. */
 export function conversationIn(

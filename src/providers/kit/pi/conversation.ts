@@ -18,6 +18,14 @@ export interface Context {
   readonly depth: number;
 }
 
+/** A message of the current record, kept until its events are wanted. */
+interface Said {
+  readonly message: Message;
+  readonly context: Context;
+  readonly keys: readonly RecordKey[];
+  readonly response: RecordKey | null;
+}
+
 export interface StateAfter extends Pick<Message, "state" | "text"> {
   readonly error?: string;
 }
@@ -32,7 +40,8 @@ export abstract class Conversation {
   /** The folder of the session, if known. */
   cwd: string | null = null;
   shells = new ShellCalls();
-  drafts: EventDraft[] = [];
+  #notes: EventDraft[] = [];
+  #said: Said[] = [];
 
   constructor(key: Keys, session: string) {
     this.key = key;
@@ -47,6 +56,23 @@ export abstract class Conversation {
   /** Whether the usage stated in the result of a call is that of agents. */
   protected abstract isOfAgents(result: ToolResult): boolean;
 
+  /** The next record begins. */
+  begin(session: string): void {
+    this.session = session;
+    if (this.#said.length > 0) this.#said = [];
+    if (this.#notes.length > 0) this.#notes = [];
+  }
+
+  /** An event of the current record that is not a message. */
+  note(draft: EventDraft): void {
+    this.#notes.push(draft);
+  }
+
+  /** The events of the current record. Made on demand, because most records are read without them. */
+  events(): readonly EventDraft[] {
+    return [...this.#notes, ...this.#said.flatMap((said) => this.#eventsOf(said))];
+  }
+
   message(out: FindingsOf, json: JsonObject, context: Context): void {
     const message = readMessage(json);
     if (message === null) out.problem("record-malformed", "a message without a role");
@@ -57,7 +83,8 @@ export abstract class Conversation {
     const { answer, resultOf } = message;
     const response = answer?.response == null ? null : this.key.response(answer.provider, answer.response);
     const alias = answer?.response == null ? null : this.key.responseById(answer.response);
-    const keys = [context.record, alias, response].filter((one) => one !== null);
+    const keys = alias === null || response === null ? [context.record] : [context.record, alias, response];
+    const returned = resultOf === null ? null : this.key.call(this.session, resultOf.call);
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
     const { state, text, error } = this.stateAfter(message);
     part.add({
@@ -71,8 +98,7 @@ export abstract class Conversation {
       state,
       certain: true,
       calls: message.calls.map(({ id, name }) => ({ call: this.key.call(this.session, id), name })),
-      results:
-        resultOf === null ? [] : [{ call: this.key.call(this.session, resultOf.call), isError: resultOf.isError }],
+      results: resultOf === null || returned === null ? [] : [{ call: returned, isError: resultOf.isError }],
       text: state === "answered" && text.trim() !== "" ? text : null,
       message: message.role === "assistant" || message.role === "user",
       ...(error === undefined ? {} : { error }),
@@ -90,12 +116,11 @@ export abstract class Conversation {
       this.called(part, call, context);
       if (SHELLS.has(call.name)) this.#runs(part, call, context.at);
     }
-    if (resultOf !== null) {
+    if (resultOf !== null && returned !== null) {
       this.returned(part, message, resultOf, context);
-      const of = this.key.call(this.session, resultOf.call);
-      this.shells.returned(part, of, { text: message.text, at: context.at });
+      this.shells.returned(part, returned, { text: message.text, at: context.at });
     }
-    this.#addDrafts(message, context, keys, response);
+    this.#said.push({ message, context, keys, response });
   }
 
   #runs(out: FindingsOf, { id, args }: ToolCall, at: number | null) {
@@ -134,11 +159,11 @@ export abstract class Conversation {
     part.add(calledBy(used, response, provider, model));
   }
 
-  /** The events of a message. */
-  #addDrafts(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
+  #eventsOf({ message, context: { agent, at }, keys, response }: Said): readonly EventDraft[] {
+    const drafts: EventDraft[] = [];
     const base = { speaker: agent, keys, at, tool: null, response };
     const say = (kind: EventDraft["kind"], text: string | null) => {
-      if (text !== null && text.trim() !== "") this.drafts.push({ ...base, kind, text });
+      if (text !== null && text.trim() !== "") drafts.push({ ...base, kind, text });
     };
     for (const thought of message.thoughts) say("reasoning", thought);
     if (message.resultOf !== null) {
@@ -148,12 +173,13 @@ export abstract class Conversation {
         input: null,
         isError: message.resultOf.isError,
       };
-      return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
+      drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
+      return drafts;
     }
     say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
     say("error", message.error);
     for (const { id, name, args } of message.calls)
-      this.drafts.push({
+      drafts.push({
         ...base,
         kind: "toolCall",
         text: null,
@@ -164,6 +190,7 @@ export abstract class Conversation {
           isError: false,
         },
       });
+    return drafts;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Entry } from "../../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../../core/tools/json.ts";
+import { singleSpaced } from "../../../core/tools/spaces.ts";
 import { readMessage } from "./message.ts";
 
 /** An entry of a session, which is a tree. */
@@ -13,7 +14,7 @@ export function entryIn(record: Uint8Array): Entry | null {
     message === null
       ? (asText(json.summary) ?? asText(json.name) ?? asText(json.modelId) ?? asText(json.customType) ?? "")
       : message.text || calls;
-  const preview = text.replace(/\s+/g, " ").trim().slice(0, PREVIEW);
+  const preview = singleSpaced(text).slice(0, PREVIEW);
   return { id, type, parent: asNonBlank(json.parentId), at: asTime(json.timestamp), preview };
 }
 

@@ -66,24 +66,13 @@ export interface Used {
 export function readMessage(json: JsonObject): Message | null {
   const role = asNonBlank(json.role);
   if (role === null) return null;
-  const blocks = asList(json.content).map(asObject);
-  const of = (type: string) => blocks.filter((block) => block?.type === type);
-  const text =
-    typeof json.content === "string"
-      ? json.content
-      : of("text")
-          .map((block) => asText(block?.text) ?? "")
-          .join("\n");
-  const calls = of("toolCall").flatMap((block) => {
-    const [id, name] = [asNonBlank(block?.id), asNonBlank(block?.name)];
-    return id === null || name === null ? [] : [{ id, name, args: asObject(block?.arguments) ?? {} }];
-  });
+  const { text, thoughts, calls } = readContent(json.content);
   const call = role === "toolResult" ? asNonBlank(json.toolCallId) : null;
   return {
     role,
     at: asTime(json.timestamp),
     text: role === "bashExecution" ? `$ ${asText(json.command) ?? ""}\n${asText(json.output) ?? ""}` : text,
-    thoughts: of("thinking").flatMap((block) => asNonBlank(block?.thinking) ?? []),
+    thoughts,
     calls,
     resultOf:
       call === null
@@ -94,13 +83,34 @@ export function readMessage(json: JsonObject): Message | null {
             isError: json.isError === true,
             details: asObject(json.details),
             durationMs: asAmount(json.durationMs),
-            nested: nestedIn(json.nestedCalls),
+            nested: json.nestedCalls === undefined ? [] : nestedIn(json.nestedCalls),
           },
     answer: role === "assistant" ? responseIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
     state: stateAfter(role, asText(json.stopReason), calls.length > 0),
     error: asNonBlank(json.errorMessage),
   };
+}
+
+function readContent(content: unknown): Pick<Message, "text" | "thoughts" | "calls"> {
+  const thoughts: string[] = [];
+  const calls: ToolCall[] = [];
+  if (typeof content === "string") return { text: content, thoughts, calls };
+  let text: string | null = null;
+  for (const item of asList(content)) {
+    const block = asObject(item);
+    if (block?.type === "text") {
+      const words = asText(block.text) ?? "";
+      text = text === null ? words : `${text}\n${words}`;
+    } else if (block?.type === "thinking") {
+      const thought = asNonBlank(block.thinking);
+      if (thought !== null) thoughts.push(thought);
+    } else if (block?.type === "toolCall") {
+      const [id, name] = [asNonBlank(block.id), asNonBlank(block.name)];
+      if (id !== null && name !== null) calls.push({ id, name, args: asObject(block.arguments) ?? {} });
+    }
+  }
+  return { text: text ?? "", thoughts, calls };
 }
 
 function nestedIn(value: unknown): readonly NestedCall[] {

@@ -5,6 +5,7 @@ import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../../
 import type { EventDraft } from "../../../core/views/event.ts";
 import { ShellCalls, type ShellMemory } from "../launch/shell-calls.ts";
 import { readJsonLine } from "../lines.ts";
+import { RECORD } from "../record.ts";
 import type { Context, Conversation } from "./conversation.ts";
 import type { Keys } from "./keys.ts";
 import { usedIn } from "./message.ts";
@@ -37,7 +38,9 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
   #provider: string;
   #model: string;
   #introduced: boolean;
-  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+  #speaker: AgentKey | null = null;
+  /** The line of the current record. */
+  #line = -1;
 
   /** `session` is null if only the header names it. */
   constructor(
@@ -60,8 +63,8 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     this.conversation.shells = new ShellCalls(memory?.shells);
   }
 
-  /** The agent whose file this is. */
-  protected abstract get speaker(): AgentKey;
+  /** The agent whose file this is, after the session is known. */
+  protected abstract get owner(): AgentKey;
   /** The session of a file without a header. */
   protected abstract get unnamed(): string;
   /** What follows from the path of the file. Called once. */
@@ -90,30 +93,35 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     return false;
   }
 
+  protected get speaker(): AgentKey {
+    // Made once: equal texts that are the same string are found faster.
+    if (this.session === null) return this.owner;
+    this.#speaker ??= this.owner;
+    return this.#speaker;
+  }
+
   push(record: Uint8Array, line: number): Findings {
-    this.conversation.drafts = [];
-    if (this.isSkipped(record)) {
-      this.#last = { line, drafts: [] };
-      return NOTHING;
-    }
+    this.#line = line;
+    this.conversation.begin(this.session ?? "");
+    if (this.isSkipped(record)) return NOTHING;
     const { value, isRead, problems } = readJsonLine(record, this.file.path, line, RECORD_START);
     const json = asObject(value);
     // Only a file with a custom name needs its header to name the session.
-    if (this.session === null && isRead)
+    if (this.session === null && isRead) {
       this.session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? this.unnamed;
-    this.conversation.session = this.session ?? "";
+      this.conversation.session = this.session;
+    }
     const at = asTime(json?.timestamp);
     const out = new FindingsOf({ path: this.file.path, line, at, speaker: this.speaker, keys: [] });
     out.problems.push(...problems);
     if (json !== null) this.#entry(out, json, line, at);
     else if (isRead) out.problem("record-malformed", "not an object");
-    this.#last = { line, drafts: this.conversation.drafts };
     return out;
   }
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
+    if (this.#line !== line) this.push(record, line);
+    return this.conversation.events();
   }
 
   #entry(out: FindingsOf, json: JsonObject, line: number, at: number | null) {
@@ -135,6 +143,7 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
   }
 
   protected read(out: FindingsOf, json: JsonObject, context: Context) {
+    if (json.type === "message") return this.#readMessage(out, json, context);
     const part = out.part({ keys: [context.record] });
     const summary = (text: string) => {
       const used = usedIn(json.usage);
@@ -150,12 +159,6 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
         out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });
         if (partsOf(this.speaker).agent === null) out.add({ type: "thread-began", thread: this.speaker, cwd });
         return;
-      }
-      case "message": {
-        const message = asObject(json.message);
-        if (message === null) return out.problem("record-malformed", "an entry without its message");
-        if (message.role === "user") this.asked(part, message, context);
-        return this.conversation.message(out, message, context);
       }
       case "compaction":
         return summary(asNonBlank(json.summary) ?? "Conversation compacted");
@@ -188,23 +191,21 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     }
   }
 
+  #readMessage(out: FindingsOf, json: JsonObject, context: Context) {
+    const message = asObject(json.message);
+    if (message === null) return out.problem("record-malformed", "an entry without its message");
+    if (message.role === "user") this.asked(out.part({ keys: [context.record] }), message, context);
+    this.conversation.message(out, message, context);
+  }
+
   /** Shows activity without changing the agent's state. */
   protected sign(out: FindingsOf) {
-    out.add({
-      type: "record",
-      role: "other",
-      state: null,
-      certain: true,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    out.add(RECORD);
   }
 
   protected draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
     if (text.trim() !== "")
-      this.conversation.drafts.push({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
+      this.conversation.note({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
   }
 }
 
