@@ -215,11 +215,11 @@ describe("tables of the benchmark", () => {
   });
 
   it("compare the reader of every product with that of Claude Code", () => {
-    const speed = { shapes: ["lines"], bytes: 1e6, bytesARecord: 2_000, rates: [1e6, 9e6, 2e6] };
-    const claude = { ...speed, product: "claude", rates: [2e6] };
+    const speed = { shapes: ["lines"], bytes: 2e6, records: 1_000, seconds: [1, 9, 2] };
+    const claude = { ...speed, product: "claude", seconds: [2] };
     expect(boldIn(readersSection([claude, { ...speed, product: "pi" }]))).toEqual([]);
-    expect(boldIn(readersSection([claude, { ...speed, product: "pi", rates: [1.5e6] }]))).toEqual(["at least 0.80×"]);
-    expect(boldIn(readersSection([claude, { ...speed, product: "kilo", bytesARecord: null, rates: [1] }]))).toEqual([]);
+    expect(boldIn(readersSection([claude, { ...speed, product: "pi", bytes: 1e6 }]))).toEqual(["at least 1.00×"]);
+    expect(boldIn(readersSection([claude, { ...speed, product: "kilo", seconds: [2.2] }]))).toEqual(["at least 1.00×"]);
   });
 
   it("replace the one with the same title on the page, and keep the others", () => {

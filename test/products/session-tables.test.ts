@@ -11,6 +11,7 @@ import { treeOf } from "../../src/core/views/record.ts";
 import { provider as crush } from "../../src/providers/crush/provider.ts";
 import { provider as goose } from "../../src/providers/goose/provider.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { CRUSH_SCHEMA, GOOSE_SCHEMA } from "../support/session-schemas.ts";
 
 let scratch = "";
 beforeEach(() => {
@@ -56,15 +57,6 @@ describe("Crush", () => {
   const ROOT = "0b9f2c52-1d52-4f3c-8c3f-6b1f5a0e9d11";
   const [ASKS, CALL] = ["6a0a3f0e-22d7-4f0c-9a51-3d6f3d0f7c01", "call_1"];
   const CHILD = `${ASKS}$$${CALL}`;
-  const SCHEMA = `
-    CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT NOT NULL,
-      message_count INTEGER NOT NULL DEFAULT 0, prompt_tokens INTEGER NOT NULL DEFAULT 0,
-      completion_tokens INTEGER NOT NULL DEFAULT 0, cost REAL NOT NULL DEFAULT 0.0, updated_at INTEGER NOT NULL,
-      created_at INTEGER NOT NULL, summary_message_id TEXT, todos TEXT);
-    CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, role TEXT NOT NULL,
-      parts TEXT NOT NULL default '[]', model TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-      finished_at INTEGER, provider TEXT, is_summary_message INTEGER DEFAULT 0 NOT NULL);
-    CREATE INDEX idx_messages_session_id ON messages (session_id);`;
   let clock = 1_770_000_000;
 
   function project(): DatabaseSync {
@@ -75,7 +67,7 @@ describe("Crush", () => {
       list,
       JSON.stringify({ projects: [{ path, data_dir: ".crush", last_accessed: "2026-08-21T10:00:00Z" }] }),
     );
-    return databaseAt(join(path, ".crush/crush.db"), SCHEMA);
+    return databaseAt(join(path, ".crush/crush.db"), CRUSH_SCHEMA);
   }
 
   function session(
@@ -195,20 +187,9 @@ describe("Crush", () => {
 });
 
 describe("Goose", () => {
-  const SCHEMA = `
-    CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', description TEXT NOT NULL DEFAULT '',
-      user_set_name BOOLEAN DEFAULT FALSE, session_type TEXT NOT NULL DEFAULT 'user', working_dir TEXT NOT NULL,
-      created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
-      extension_data TEXT DEFAULT '{}', total_tokens INTEGER, input_tokens INTEGER, output_tokens INTEGER,
-      accumulated_total_tokens INTEGER, accumulated_input_tokens INTEGER, accumulated_output_tokens INTEGER,
-      accumulated_cost REAL, provider_name TEXT, model_config_json TEXT, goose_mode TEXT NOT NULL DEFAULT 'auto');
-    CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT NOT NULL,
-      role TEXT NOT NULL, content_json TEXT NOT NULL, created_timestamp INTEGER NOT NULL,
-      timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, tokens INTEGER, metadata_json TEXT);
-    CREATE INDEX idx_messages_session ON messages(session_id);`;
   let clock = 1_779_000_000;
 
-  const database = () => databaseAt(join(scratch, "home/.local/share/goose/sessions/sessions.db"), SCHEMA);
+  const database = () => databaseAt(join(scratch, "home/.local/share/goose/sessions/sessions.db"), GOOSE_SCHEMA);
 
   function session(db: DatabaseSync, id: string, type: string, tokens: [number, number], cost: number) {
     db.prepare(
