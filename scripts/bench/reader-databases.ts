@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CRUSH_SCHEMA, GOOSE_SCHEMA } from "../../test/support/session-schemas.ts";
-import { idsIn, isId, nextId, RECORD_BYTES, renewed, withLongTexts } from "./reader-texts.ts";
+import { idsIn, isId, nextId, renewed, withLongTexts } from "./reader-texts.ts";
 
 const DATABASE_BYTES = 12e6;
 /** So many times the messages of a session are repeated before the next session begins. */
@@ -21,13 +21,14 @@ export function enlarge(path: string): void {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   const recorded = names.map(({ name }) => tableIn(db, String(name)));
-  const messages = recorded.find(({ name }) => name === "message")?.rows.length;
-  if (messages !== undefined) repeatRows(db, recorded, messages);
+  if (recorded.some(({ name }) => name === "part")) repeatRows(db, recorded);
+  // Recorded databases are vacuumed to the smallest pages.
+  db.exec("PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM");
   db.close();
 }
 
-function repeatRows(db: DatabaseSync, recorded: readonly Table[], messages: number): void {
-  const tables = recorded.map((table) => (table.name === "part" ? withLongParts(table, messages) : table));
+function repeatRows(db: DatabaseSync, recorded: readonly Table[]): void {
+  const tables = recorded.map((table) => (table.name === "part" ? withLongParts(table) : table));
   const sessions = new Set(tables.filter(({ name }) => name === "session").flatMap(idsOf));
   const ids = new Set(tables.flatMap((table) => [...idsOf(table), ...idsIn(textsOf(table).filter(isJson))]));
   for (const id of sessions) ids.delete(id);
@@ -57,9 +58,9 @@ function tableIn(db: DatabaseSync, name: string): Table {
   return { name, columns: columns.map((column) => String(column.name)), rows: rows.map((row) => Object.values(row)) };
 }
 
-/** With longer texts in the parts of messages. */
-function withLongParts(table: Table, messages: number): Table {
-  const longer = withLongTexts(table.rows.flat().filter(isJson), RECORD_BYTES * messages);
+/** A part of a message, such as a text or a tool call with its result, is what other products call a record. */
+function withLongParts(table: Table): Table {
+  const longer = withLongTexts(table.rows.flat().filter(isJson));
   return {
     ...table,
     rows: table.rows.map((row) => row.map((value) => (isJson(value) ? (longer.shift() ?? value) : value))),

@@ -6,10 +6,10 @@ export const RECORD_BYTES = 2_100;
 const WORDS = /[a-z] [a-z]/i;
 const FILLER = " and the next line of it\\n";
 
-/** Extends the longest text of each record, all by the same length, so that records have `total` bytes. */
-export function withLongTexts(lines: readonly string[], total = RECORD_BYTES * lines.length): string[] {
+/** Extends the longest text of each record, all by the same length, so that records have `RECORD_BYTES` on average. */
+export function withLongTexts(lines: readonly string[]): string[] {
   const texts = lines.map(longestText);
-  const missing = total - lines.reduce((sum, line) => sum + line.length, 0);
+  const missing = RECORD_BYTES * lines.length - lines.reduce((sum, line) => sum + line.length, 0);
   const each = Math.round(missing / texts.filter((text) => text !== null).length);
   if (!(each > 0 && Number.isFinite(each))) return [...lines];
   const filler = FILLER.repeat(Math.ceil(each / FILLER.length)).slice(0, each);

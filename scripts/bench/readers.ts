@@ -11,7 +11,7 @@ import { type Files, longFiles, TRANSCRIPT_BYTES } from "./reader-files.ts";
 import { RECORD_BYTES } from "./reader-texts.ts";
 
 const LEAST_CPU_SECONDS = 0.4;
-const LIMIT = 1;
+const LIMIT = 0.8;
 const BASE = "claude";
 
 export interface ReaderSpeed {
