@@ -131,7 +131,9 @@ export class ProductDatabase {
   /** One at a time, because an object may not fit into memory. */
   *records(query: Query): Generator<RecordRow> {
     const { sql, values } = query;
-    const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${sql})`;
+    // With OFFSET, SQLite makes each record once; otherwise once for every mention of it.
+    const once = `SELECT * FROM (${sql}) LIMIT -1 OFFSET 0`;
+    const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${once})`;
     this.#counts.queries += 1;
     const rows = querying(this.#path, () => this.#prepared(limited).iterate(...values));
     for (

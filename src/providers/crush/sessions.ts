@@ -11,14 +11,7 @@ import {
   type JsonObject,
   parseJson,
 } from "../../core/tools/json.ts";
-import {
-  columnIn,
-  planOf,
-  type ReadMessage,
-  SessionRows,
-  type SessionTables,
-  type StatedUsage,
-} from "../kit/session-tables.ts";
+import { planOf, type ReadMessage, SessionRows, type SessionTables, type StatedUsage } from "../kit/session-tables.ts";
 import { NAME } from "./manifest.ts";
 
 const TABLES: SessionTables = {
@@ -36,7 +29,7 @@ const TABLES: SessionTables = {
     read: [],
   },
   messages: {
-    needed: ["id", "session_id", "role", "created_at", "updated_at", "parts"],
+    needed: ["id", "session_id", "role", "created_at", "updated_at"],
     read: ["model", "provider", "is_summary_message"],
   },
   // A session in which the product asks for the title of another one.
@@ -47,6 +40,7 @@ const TABLES: SessionTables = {
     children_cost:
       "(SELECT coalesce(sum(c.cost), 0) FROM sessions c WHERE c.parent_session_id = s.id AND c.id LIKE '%$$%')",
   },
+  content: "parts",
   changed: "updated_at",
 };
 
@@ -115,14 +109,10 @@ export class CrushSession extends SessionRows {
 
   protected message(json: JsonObject): ReadMessage | null {
     const [id, role] = [asNonBlank(json.id), asNonBlank(json.role)];
-    const parts = columnIn(json.parts);
-    if (id === null || role === null || !Array.isArray(parts)) return null;
+    if (id === null || role === null || !Array.isArray(json.content)) return null;
+    const parts = asList(json.content).map(asObject);
     const of = (type: string): readonly JsonObject[] =>
-      asList(parts)
-        .map(asObject)
-        .filter((part) => part?.type === type)
-        .map((part) => asObject(part?.data))
-        .filter((data) => data !== null);
+      parts.flatMap((part) => (part?.type === type ? [asObject(part.data)] : [])).filter((data) => data !== null);
     const [finish] = of("finish");
     const reason = asNonBlank(finish?.reason);
     const calls = of("tool_call").flatMap((data) => {

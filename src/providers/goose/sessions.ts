@@ -20,10 +20,11 @@ const TABLES: SessionTables = {
       ...["accumulated_input_tokens", "accumulated_output_tokens", "accumulated_cost"],
     ],
   },
-  messages: { needed: ["id", "session_id", "role", "created_timestamp", "content_json"], read: ["message_id"] },
+  messages: { needed: ["id", "session_id", "role", "created_timestamp"], read: ["message_id"] },
   // Work of the product on its own behalf.
   isRead: "s.session_type <> 'hidden'",
   computed: {},
+  content: "content_json",
   // Messages are not changed; a rewritten conversation has new ones.
   changed: "id",
 };
@@ -66,13 +67,11 @@ export class GooseSession extends SessionRows {
   }
 
   protected message(json: JsonObject): ReadMessage | null {
-    const [role, content] = [asNonBlank(json.role), columnIn(json.content_json)];
-    if (typeof json.id !== "number" || role === null || !Array.isArray(content)) return null;
+    const role = asNonBlank(json.role);
+    if (typeof json.id !== "number" || role === null || !Array.isArray(json.content)) return null;
+    const items = asList(json.content).map(asObject);
     const of = (type: string): readonly JsonObject[] =>
-      asList(content)
-        .map(asObject)
-        .filter((item) => item !== null)
-        .filter((item) => item.type === type);
+      items.filter((item) => item !== null).filter((item) => item.type === type);
     const calls = of("toolRequest").flatMap((item) => {
       const [id, call] = [asNonBlank(item.id), asObject(asObject(item.toolCall)?.value)];
       const name = asNonBlank(call?.name);
@@ -115,8 +114,9 @@ export class GooseSession extends SessionRows {
           name: null,
           offers: [],
         });
+    if (results.length === 0) return;
     const named = new Map(
-      asList(columnIn(json.content_json)).flatMap((item) => {
+      asList(json.content).flatMap((item) => {
         const [id, value] = [asNonBlank(asObject(item)?.id), asObject(asObject(asObject(item)?.toolResult)?.value)];
         const child = asNonBlank(asObject(value?._meta)?.subagent_session_id);
         return id === null || child === null ? [] : [[id, child] as const];

@@ -24,6 +24,8 @@ export interface SessionTables {
   /** SQL conditions and values about the session `s`. */
   readonly isRead: string;
   readonly computed: Readonly<Record<string, string>>;
+  /** The column of messages that is JSON. It is `content` of the record. */
+  readonly content: string;
   /** The column that grows with every change of a message; messages of the same value are read again. */
   readonly changed: string;
 }
@@ -44,13 +46,15 @@ const cursorIn = (saved: unknown): Cursor => {
 
 /** Each session is an object. Its own row is read at every change, of its messages those that are new or changed. */
 export function planOf(
-  { sessions, messages, isRead, computed, changed }: SessionTables,
+  { sessions, messages, isRead, computed, content, changed }: SessionTables,
   { tables }: DatabaseSchema,
 ): DatabasePlan | { readonly unknown: string } {
   const has = (table: string) => tables.get(table) ?? [];
   const missing = [
     ...sessions.needed.filter((name) => !has("sessions").includes(name)).map((name) => `sessions.${name}`),
-    ...messages.needed.filter((name) => !has("messages").includes(name)).map((name) => `messages.${name}`),
+    ...[...messages.needed, content]
+      .filter((name) => !has("messages").includes(name))
+      .map((name) => `messages.${name}`),
   ];
   if (missing.length > 0) return { unknown: tables.size === 0 ? "it is empty" : `it has no ${missing.join(", no ")}` };
   const fields = (table: "sessions" | "messages", alias: string, columns: readonly string[]) =>
@@ -66,7 +70,9 @@ export function planOf(
     `'messages', (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
   ];
   const session = `SELECT '${SESSION_ROW}' AS row, 0 AS position, json_object('is', 'session', ${whole.join(", ")}) AS record FROM sessions s WHERE s.id = ?1`;
-  const message = `SELECT m.id || '' AS row, m.rowid AS position, json_object('is', 'message', 'changed', m.${changed}, ${fields("messages", "m", [...messages.needed, ...messages.read]).join(", ")}) AS record FROM messages m WHERE m.session_id = ?1`;
+  const rest = `json_object('is', 'message', 'changed', m.${changed}, ${fields("messages", "m", [...messages.needed, ...messages.read]).join(", ")})`;
+  // The content is embedded as it is: quoted, it would be parsed twice.
+  const message = `SELECT m.id || '' AS row, m.rowid AS position, '{"content":' || iif(json_valid(m.${content}), m.${content}, 'null') || ',' || substr(${rest}, 2) AS record FROM messages m WHERE m.session_id = ?1`;
   return {
     objects: {
       sql: `SELECT s.id AS object, concat_ws(' ', s.updated_at, (SELECT concat_ws(' ', count(*), max(m.${changed}), max(m.rowid)) FROM messages m WHERE m.session_id = s.id)) AS revision FROM sessions s WHERE ${isRead}`,
@@ -79,7 +85,7 @@ export function planOf(
     row: (id, row) =>
       row === SESSION_ROW ? { sql: session, values: [id] } : { sql: `${message} AND m.id = ?2`, values: [id, row] },
     extent: (id, saved) => ({
-      sql: `SELECT coalesce(sum(octet_length(m.${messages.needed.at(-1)})), 0) AS bytes, count(*) >= ?2 AS intact FROM messages m WHERE m.session_id = ?1`,
+      sql: `SELECT coalesce(sum(octet_length(m.${content})), 0) AS bytes, count(*) >= ?2 AS intact FROM messages m WHERE m.session_id = ?1`,
       values: [id, cursorIn(saved).messages],
     }),
   };

@@ -90,9 +90,10 @@ function readUser(key: Keys, out: FindingsOf, message: Message) {
 }
 
 function readAssistant(key: Keys, out: FindingsOf, message: Message) {
-  const tools = message.parts.flatMap((part) =>
-    toolOf(part) === null ? [] : [{ part, tool: toolOf(part) as ToolPart }],
-  );
+  const tools = message.parts.flatMap((part) => {
+    const tool = toolOf(part);
+    return tool === null ? [] : [{ part, tool }];
+  });
   const state = stateOf(
     message,
     tools.map(({ tool }) => tool),
@@ -159,10 +160,13 @@ function resultsIn(key: Keys, { end }: Part, tool: ToolPart, session: string): T
     : [];
 }
 
+const later = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.max(a, b));
+
 /** The last time in the message: tools may run for hours. */
 function lastTime({ created, completed, parts }: Message): number | null {
-  const times = [created, completed, ...parts.flatMap((part) => [part.start, part.end])].flatMap((time) => time ?? []);
-  return times.length === 0 ? null : Math.max(...times);
+  let last = later(created, completed);
+  for (const { start, end } of parts) last = later(later(last, start), end);
+  return last;
 }
 
 /**

@@ -36,6 +36,8 @@ export class SessionRows implements Parser {
   #open: boolean;
   /** Time of the newest message read. */
   #newest = 0;
+  /** The record that was read last; its events follow. */
+  #last: { readonly record: Uint8Array; readonly message: Message | null } | null = null;
 
   constructor(key: Keys, file: SourceFile, saved?: unknown) {
     const cursor = cursorIn(saved);
@@ -61,11 +63,13 @@ export class SessionRows implements Parser {
   push(record: Uint8Array, line: number, row?: string): Findings {
     const place = { file: this.#file, line, row };
     const json = readObject(record);
+    this.#last = null;
     if (json === null) return problemAt(this.#file.path, line, "record-malformed", `${record.length} bytes`, row);
     this.#note(json, row ?? "");
     if (json.session !== undefined) return sessionFindings(this.#key, place, sessionOf(json.session), this.#database);
     this.#extent = extentIn(json.extent);
     const message = messageIn(json);
+    this.#last = { record, message };
     if (message === null) return problemAt(this.#file.path, line, "record-malformed", "not a message", row);
     if (line >= this.#newest) {
       this.#newest = line;
@@ -84,7 +88,7 @@ export class SessionRows implements Parser {
   }
 
   events(record: Uint8Array): readonly EventDraft[] {
-    const message = messageIn(readObject(record) ?? {});
+    const message = this.#last?.record === record ? this.#last.message : messageIn(readObject(record) ?? {});
     return message === null ? [] : eventsOf(this.#key, message);
   }
 
