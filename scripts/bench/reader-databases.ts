@@ -5,7 +5,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CRUSH_SCHEMA, GOOSE_SCHEMA } from "../../test/support/session-schemas.ts";
 import { idsIn, isId, nextId, renewed, withLongTexts } from "./reader-texts.ts";
 
-const DATABASE_BYTES = 12e6;
+export const DATABASE_BYTES = 12e6;
 /** So many times the messages of a session are repeated before the next session begins. */
 const SESSION_TIMES = 25;
 const HOUR_MS = 3_600_000;

@@ -7,6 +7,7 @@ import { MemoryStore } from "../../src/stores/memory.ts";
 import { noReads } from "../../src/transports/files.ts";
 import type { Context } from "./context.ts";
 import { bytes, held, markdownTable, ratio } from "./format.ts";
+import { DATABASE_BYTES } from "./reader-databases.ts";
 import { type Files, longFiles, TRANSCRIPT_BYTES } from "./reader-files.ts";
 import { RECORD_BYTES } from "./reader-texts.ts";
 
@@ -64,7 +65,11 @@ export function readersSection(speeds: readonly ReaderSpeed[]): string {
   ]);
   return `## Readers
 
-CPU time of each product's reader, from the open file to the facts in a store in memory. The files are made from the recordings of the product. Recorded texts are short, because the models were scripted: texts are extended until records have ${bytes(RECORD_BYTES)} on average, as in public sessions of Claude Code, since a small record costs nearly as much as a large one. Records are repeated with new ids and later times, up to ${bytes(TRANSCRIPT_BYTES)} a transcript and 12 MB a database; databases of products that could not be recorded are written by their schema. Three quarters of the bytes that Claude Code recorded are requests and attachments, which its reader skips unread; they are 3 % of public sessions, so the base is measured without records that state nothing. Other products keep all their records. The text of rows and documents is prepared for search while they are read, that of transcripts later. A record is a line, a row or a document, and its bytes are those that the reader is given. Products are read in turn, in one process; the median of the runs counts.
+CPU time of each product's reader, from the open file to the facts in a store in memory. A record is a line, a row or a document; its bytes are those that the reader is given. Products are read in turn, in one process; the median of the runs counts.
+
+The files are made from the recordings of the product. Recorded texts are short, because the models were scripted, and a short record costs nearly as much as a long one: texts are extended until records have ${bytes(RECORD_BYTES)} on average, as in public sessions of Claude Code. In OpenCode's databases the parts of a message have this size, and a record is a whole message. Records are repeated with new ids and later times, up to ${bytes(TRANSCRIPT_BYTES)} a transcript and ${bytes(DATABASE_BYTES)} a database. Databases of products that could not be recorded are written by their schema.
+
+Three quarters of the bytes that Claude Code recorded are requests and attachments, which its reader skips unread. In public sessions they are 3 %, so the base is measured without records that state nothing; other products keep all their records. The text of rows is prepared for search while they are read, that of transcripts later.
 
 ${markdownTable(["", "files", "bytes", "bytes a record", "CPU a record", "bytes a second", `/ ${BASE}`, "limit"], rows)}`;
 }
