@@ -38,7 +38,8 @@ export async function followChanges(
     given !== null && owners.every((owner) => (given.get(owner) ?? 0) <= (heads.get(owner) ?? 0));
   const current = given === null || isReached(near) ? near : await feed.newestHeads(owners);
   const isKnown = given !== null && isReached(current);
-  const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? current.get(owner) ?? 0]) : current);
+  // The position was taken before an owner that it does not name was there.
+  const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? 0]) : current);
   const relevant = owners.filter((owner) => followed.threads || isUnfiltered || places.some((p) => p.owner === owner));
   /** The last state of the spans that was sent, as `next` of `spans`. */
   const spansAt = new Map<AgentPlace, number>();
