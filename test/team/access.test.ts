@@ -117,7 +117,9 @@ describe("a viewer", () => {
     const paths = lists.filter(({ scopes }) => scopes.includes("read")).map(({ path }) => path);
     expect(paths).toEqual(expect.arrayContaining(["/api/threads", "/api/team/now", "/api/team/people"]));
     const queries: Record<string, string> = { "/api/search": "?q=zebra", "/api/stats/threads": "?by=day" };
-    for (const path of paths.filter((one) => one !== "/api/live" && one !== "/api/agents" && one !== "/api/openapi.json"))
+    for (const path of paths.filter(
+      (one) => one !== "/api/live" && one !== "/api/agents" && one !== "/api/openapi.json",
+    ))
       for (const narrowed of ["", "owner=ann"]) {
         const query = [queries[path]?.slice(1) ?? "", narrowed].filter((part) => part !== "").join("&");
         const response = await team.get(`${path}?${query}`, tokens.bobReads);

@@ -1,16 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
-import { INGEST } from "../../src/stores/postgres/ingest-statements.ts";
+import { Budgets } from "../../src/stores/postgres/budgets.ts";
+import { type Database, openDatabase, type Parameter } from "../../src/stores/postgres/database.ts";
+import { ingester } from "../../src/stores/postgres/ingest.ts";
+import { CHANNEL, INGEST, NOTIFY } from "../../src/stores/postgres/ingest-statements.ts";
 import { migrate } from "../../src/stores/postgres/migrate.ts";
 import { OVERVIEW } from "../../src/stores/postgres/overview-statements.ts";
-import { createPartitions } from "../../src/stores/postgres/partitions.ts";
+import { createPartitions, dropEventsBefore } from "../../src/stores/postgres/partitions.ts";
 import { READER } from "../../src/stores/postgres/reader-statements.ts";
 import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { TOKENS } from "../../src/stores/postgres/token-statements.ts";
+import { Tokens } from "../../src/stores/postgres/tokens.ts";
 import { searchFor, UNDATED, wordsFor } from "../../src/stores/postgres/values.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { isTest, sourceFiles, withoutComments } from "../support/source-files.ts";
+import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
 
+const OWNER = "o3";
 const isOwned = (table: string) => OWNED_TABLES.some((name) => name === table);
 
 /** Tables that a statement names, with what it calls them. */
@@ -35,7 +40,8 @@ function crossings(statement: string): string[] {
 }
 
 describe("every statement", () => {
-  const all = Object.entries({ ...INGEST, ...READER, ...OVERVIEW });
+  // Statements of different lists may have the same name.
+  const all = [INGEST, READER, OVERVIEW].flatMap((list) => Object.entries(list));
 
   it.each(all.filter(([name]) => name !== "seqs"))("about shipped data is about one owner: %s", (_, statement) => {
     expect(tablesIn(statement).length).toBeGreaterThan(0);
@@ -55,6 +61,26 @@ describe("every statement", () => {
       .filter((file) => !isTest(file) && !/-statements\.ts$|postgres\/(?:schema|migrate)\.ts$/.test(file.path))
       .filter(({ text }) => /\b(?:from|join|into|update)\s+retinue\./.test(withoutComments(text)));
     expect(elsewhere.map(({ path }) => path)).toEqual([]);
+  });
+
+  it("is in one of the lists above", () => {
+    const files = sourceFiles("src").filter(({ path }) => /postgres\/.*-statements\.ts$/.test(path));
+    expect(files.map(({ path }) => path.split("/").at(-1)).sort()).toEqual([
+      "ingest-statements.ts",
+      "overview-statements.ts",
+      "reader-statements.ts",
+      "token-statements.ts",
+    ]);
+    const known = new Set<string>([
+      ...[INGEST, READER, OVERVIEW, TOKENS].flatMap((list) => Object.values<string>(list)),
+      NOTIFY,
+      CHANNEL,
+    ]);
+    const written = files.flatMap(({ text }) =>
+      [...withoutComments(text).matchAll(/(`[^`]*`|"[^"\n]*")/g)].map(([, quoted = ""]) => quoted.slice(1, -1)),
+    );
+    expect(written.length).toBeGreaterThan(60);
+    expect(written.filter((one) => !known.has(one.replaceAll("\\\\", "\\")))).toEqual([]);
   });
 
   it("is caught by these rules if it is wrong", () => {
@@ -118,43 +144,116 @@ describe("the schema", () => {
 
   const THREAD = "claude://t7";
   const AGENTS = ["claude://t7", "claude://t7/a1"];
+  /** A statement without parameters here does not compile. */
+  const READING: Readonly<Record<keyof typeof READER | keyof typeof OVERVIEW, readonly Parameter[]>> = {
+    seqs: [[OWNER, "o4"]],
+    threads: [OWNER, "9999-12-31T00:00:00.000Z", "", false, null, null, null, null, null, 51],
+    threadRecords: [OWNER, ["claude://t7", "claude://t8"]],
+    agentByUri: [OWNER, THREAD],
+    agentsNamed: [OWNER, "t77%"],
+    agentsOfThread: [OWNER, THREAD],
+    parentsOfThreads: [OWNER, [THREAD]],
+    log: [OWNER, THREAD, THREAD],
+    lastCut: [OWNER, THREAD, AGENTS],
+    eventsOfAgent: [OWNER, THREAD, THREAD, 0, 200],
+    countEvents: [OWNER, THREAD, AGENTS, 5],
+    history: [OWNER, THREAD, AGENTS, 10, 0, 200],
+    arrivals: [OWNER, THREAD, AGENTS, 0, 0, 200],
+    event: [OWNER, THREAD, THREAD, "e3"],
+    details: [OWNER, THREAD, AGENTS, "why"],
+    lists: [OWNER, THREAD, AGENTS, "spans"],
+    search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50],
+    spent: [OWNER, "2026-06-20"],
+    changedAgents: [OWNER, 1, 9, 5_001],
+    changedEvents: [OWNER, 1, 9, 5_001],
+    changedLists: [OWNER, 1, 9, 5_001],
+    cutLogs: [OWNER, 1, 9, 5_001],
+    running: [OWNER, 200],
+    costs: [OWNER, "2026-06-20"],
+    month: [OWNER, "2026-06-01"],
+    failed: [OWNER, "2026-06-01T00:00:00Z", 1_000],
+    machines: [OWNER],
+  };
+  /** Those that look for rows before they write. */
+  const WRITING = {
+    floors: [OWNER, [THREAD]],
+    logs: [OWNER, [THREAD], [THREAD]],
+    lengthOfLog: [OWNER, THREAD, THREAD],
+    storedEvents: [OWNER, [THREAD], [THREAD], [3]],
+    removeEvents: [OWNER, [THREAD], [THREAD], [3]],
+    removeEventsFrom: [OWNER, THREAD, THREAD, 3, 9],
+    removeEventsOfThread: [OWNER, THREAD, 9],
+    removeAgentsOfThread: [OWNER, THREAD, 9, 9],
+    removeListsOfThread: [OWNER, THREAD, 9],
+    removeDetailsOfThread: [OWNER, THREAD, 9],
+    removeSpentOfThread: [OWNER, THREAD, 9],
+    removeSpent: [OWNER, [THREAD], [THREAD]],
+    shortenLogs: [OWNER, THREAD],
+    threads: [OWNER, 9, [THREAD], "m1"],
+  } as const satisfies Partial<Record<keyof typeof INGEST, readonly Parameter[]>>;
+
   it.each([
-    ["threads", [OWNER, "9999-12-31T00:00:00.000Z", "", false, null, null, null, null, null, 51]],
-    ["agentByUri", [OWNER, THREAD]],
-    ["agentsNamed", [OWNER, "t77%"]],
-    ["agentsOfThread", [OWNER, THREAD]],
-    ["log", [OWNER, THREAD, THREAD]],
-    ["eventsOfAgent", [OWNER, THREAD, THREAD, 0, 200]],
-    ["history", [OWNER, THREAD, AGENTS, 10, 0, 200]],
-    ["arrivals", [OWNER, THREAD, AGENTS, 0, 0, 200]],
-    ["event", [OWNER, THREAD, THREAD, "e3"]],
-    ["details", [OWNER, THREAD, AGENTS, "why"]],
-    ["lists", [OWNER, THREAD, AGENTS, "spans"]],
-    ["search", [OWNER, searchFor(OWNER, ["needle", "hay"]), 50]],
-    ["spent", [OWNER, "2026-06-20"]],
-    ["changedAgents", [OWNER, 1, 9, 5_001]],
-    ["changedEvents", [OWNER, 1, 9, 5_001]],
-    ["running", [OWNER, 200]],
-    ["costs", [OWNER, "2026-06-20"]],
-    ["month", [OWNER, "2026-06-01"]],
-    ["failed", [OWNER, "2026-06-01T00:00:00Z", 1_000]],
-    ["machines", [OWNER]],
-  ] as const)("has an index for %s", async (name, parameters) => {
-    const rows = await database.all<Record<string, string>>(`explain ${{ ...READER, ...OVERVIEW }[name]}`, parameters);
+    ...Object.entries(READING).map(
+      ([name, given]) => [name, { ...READER, ...OVERVIEW }[name as "seqs"], given] as const,
+    ),
+    ...Object.entries(WRITING).map(([name, given]) => [`ingest ${name}`, INGEST[name as "floors"], given] as const),
+  ])("has an index for %s", async (_, statement, parameters) => {
+    const rows = await database.all<Record<string, string>>(`explain ${statement}`, parameters);
     const plan = rows.map((row) => Object.values(row)[0]).join("\n");
     expect(plan).toMatch(/Index|Bitmap/);
     expect(plan.match(/Seq Scan on \w+/g) ?? []).toEqual([]);
   });
-});
 
-const OWNER = "o3";
+  it("is changed in transactions about one owner each", async () => {
+    const transactions: { statement: string; first: Parameter | undefined }[][] = [];
+    const recorded: Database = {
+      ...database,
+      transaction: (work) =>
+        database.transaction((queries) => {
+          const statements: (typeof transactions)[number] = [];
+          transactions.push(statements);
+          return work({
+            all: (statement, parameters = []) => {
+              statements.push({ statement, first: parameters[0] });
+              return queries.all(statement, parameters);
+            },
+          });
+        }),
+    };
+    const [thread, other] = ["claude://n1", "claude://n2"];
+    const ingest = ingester(recorded);
+    for (const owner of ["o1", "o2"])
+      await ingest(owner, HEAD, [
+        agentDocument(thread, thread, 2),
+        agentDocument(thread, `${thread}/a`, 2),
+        eventDocument(thread, thread, 0, 2),
+        { is: "events-from", thread, agent: thread, at: 1, revision: 3 },
+        { is: "detail", thread, agent: thread, what: "spent", revision: 2, value: [spentRow(thread, 1)] },
+        { is: "spans", thread, agent: thread, at: 0, revision: 2, items: [] },
+        { is: "removed", thread, uri: `${thread}/a`, revision: 4 },
+        { is: "removed", thread: other, uri: other, revision: 4 },
+      ]);
+    const tokens = new Tokens(recorded);
+    const { id } = await tokens.create({ owner: "o1", scope: "ship", teams: ["core"], expiresAt: null });
+    await tokens.revoke(id);
+    await new Budgets(recorded).set({ of: "owner", name: "o1", usd: 1 });
+    await dropEventsBefore(recorded, "2020-01-01");
+    const owners = transactions.map((statements) => {
+      const owned = statements.filter(({ statement }) => tablesIn(statement).some(({ table }) => isOwned(table)));
+      return new Set(owned.map(({ first }) => first));
+    });
+    expect(transactions.length).toBeGreaterThan(5);
+    expect(owners.filter((set) => set.size === 1)).toHaveLength(2);
+    expect(owners.filter((set) => set.size > 1)).toEqual([]);
+  });
+});
 
 /** Eight owners with 100 threads each, in which one event in a thousand contains a rare word. */
 async function fill(database: Database): Promise<void> {
   const BUCKETS = [UNDATED, "2026-05-01", "2026-06-01"];
   await createPartitions(database, BUCKETS.slice(1));
   const statements = [
-    `insert into retinue.owners (owner, seq) select 'o' || o, 9 from generate_series(1, 8) o`,
+    `insert into retinue.owners (owner, seq) select 'o' || o, 9 from generate_series(1, 3000) o`,
     `insert into retinue.machines (owner, machine, version, shipped_at)
      select 'o' || o, 'm' || m, '1', now() from generate_series(1, 400) o, generate_series(1, 10) m`,
     `insert into retinue.threads (owner, thread, seq, present, active_at, provider, project, status)
