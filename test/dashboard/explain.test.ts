@@ -52,6 +52,22 @@ describe("the Explain view", () => {
     expect(tab.complaints).toEqual([]);
   });
 
+  it("shows nothing of one thread while another one is read", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/explain/${FAILING}`);
+    await tab.page.locator(".findings > li").first().waitFor();
+    const held = Promise.withResolvers<void>();
+    await tab.page.route("**/explain", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await tab.goto(`#/explain/${CLEAN}`);
+    await tab.page.getByText("Reading the records of all agents…").waitFor();
+    expect(await tab.page.locator(".findings").count()).toBe(0);
+    held.resolve();
+    await tab.page.getByRole("heading", { name: "Nothing to report" }).waitFor();
+    await tab.page.unroute("**/explain");
+  });
+
   it("says so if there is nothing", { timeout: PATIENCE_MS }, async () => {
     await tab.goto(`#/explain/${CLEAN}`);
     await tab.page.getByRole("heading", { name: "Nothing to report" }).waitFor();

@@ -26,6 +26,8 @@ const MARKS: Readonly<Partial<Record<FindingKind, string>>> = {
 
 /** Pieces of evidence shown for one finding. */
 const SHOWN = 3;
+/** Findings of one kind and lines of a table that are shown without `--all`. */
+const MOST = 20;
 
 export function renderExplanation(found: Explanation, records: Records, all: boolean, look: Look): string {
   const { findings, agents, lost } = found;
@@ -37,11 +39,18 @@ export function renderExplanation(found: Explanation, records: Records, all: boo
       : `${look.colors.bold(found.uri)}\n${plural(findings.length, "finding")} · ${plural(agents, "agent")} · ${spent(found.cost.total)}${lost.calls === 0 ? "" : ` · spent without a result: ${spent(lost)}`}`;
   return [
     head,
-    ...findings.map((finding) => renderFinding(finding, look)),
-    timeOf(found, records, look),
-    costOf(found, records, look),
+    ...[...Map.groupBy(findings, ({ kind }) => kind)].flatMap(([kind, list]) => {
+      const shown = all ? list : list.slice(0, MOST);
+      const rest = moreOf(list.length - shown.length, `: ${FINDING_LABELS[kind]}`, look);
+      return [...shown.map((finding) => renderFinding(finding, look)), ...rest];
+    }),
+    timeOf(found, records, all, look),
+    costOf(found, records, all, look),
   ].join("\n\n");
 }
+
+const moreOf = (count: number, what: string, { colors }: Look) =>
+  count > 0 ? [colors.dim(`and ${count} more${what} (--all prints them)`)] : [];
 
 const spent = (usage: Usage) => `${count(totalTokens(usage))} tokens, ${money(usage.costUsd)}`;
 
@@ -62,36 +71,43 @@ function renderFinding({ kind, says, evidence, agents }: Finding, { colors }: Lo
 const placeOf = (ref: EventRef | null) =>
   ref === null ? null : "line" in ref ? `${ref.path}${ref.line === 0 ? "" : `:${ref.line}`}` : `${ref.path}:${ref.row}`;
 
-function timeOf({ time }: Explanation, records: Records, { colors, width }: Look): string {
-  const rows = time.path.map(({ uri, ms, share, waitedMs }) => [
-    { text: nameIn(records, uri) },
-    { text: duration(ms) },
-    { text: percent(share) },
-    { text: duration(waitedMs) },
-  ]);
+function timeOf({ time }: Explanation, records: Records, all: boolean, look: Look): string {
+  const rows = time.path
+    .slice(0, all ? undefined : MOST)
+    .map(({ uri, ms, share, waitedMs }) => [
+      { text: nameIn(records, uri) },
+      { text: duration(ms) },
+      { text: percent(share) },
+      { text: duration(waitedMs) },
+    ]);
   const columns = [
     { title: "CRITICAL PATH", flex: true as const },
     { title: "AT MOST SAVED", align: "right" as const },
     { title: "SHARE", align: "right" as const },
     { title: "WAITED FOR AGENTS", align: "right" as const, drop: 1 },
   ];
-  return [...table(columns, rows, width, colors.dim), `${duration(time.criticalMs)} in total`].join("\n");
+  const more = moreOf(time.path.length - rows.length, "", look);
+  const lines = table(columns, rows, look.width, look.colors.dim);
+  return [...lines, ...more, `${duration(time.criticalMs)} in total`].join("\n");
 }
 
-function costOf({ cost }: Explanation, records: Records, { colors, width }: Look): string {
-  const rows = cost.branches.map(({ uri, isOwn, usage }) => [
-    { text: isOwn ? `${nameIn(records, uri)} (itself)` : nameIn(records, uri) },
-    { text: count(totalTokens(usage)) },
-    { text: money(usage.costUsd) },
-    { text: percent(shareOf(usage, cost.total)) },
-  ]);
+function costOf({ cost }: Explanation, records: Records, all: boolean, look: Look): string {
+  const rows = cost.branches
+    .slice(0, all ? undefined : MOST)
+    .map(({ uri, isOwn, usage }) => [
+      { text: isOwn ? `${nameIn(records, uri)} (itself)` : nameIn(records, uri) },
+      { text: count(totalTokens(usage)) },
+      { text: money(usage.costUsd) },
+      { text: percent(shareOf(usage, cost.total)) },
+    ]);
   const columns = [
     { title: "COST BY BRANCH", flex: true as const },
     { title: "TOKENS", align: "right" as const },
     { title: "COST", align: "right" as const },
     { title: "SHARE", align: "right" as const },
   ];
-  return [...table(columns, rows, width, colors.dim), `${spent(cost.total)} in total`].join("\n");
+  const more = moreOf(cost.branches.length - rows.length, "", look);
+  return [...table(columns, rows, look.width, look.colors.dim), ...more, `${spent(cost.total)} in total`].join("\n");
 }
 
 function nameIn(records: Records, uri: string): string {

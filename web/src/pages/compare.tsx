@@ -1,7 +1,6 @@
 import "../styles/pictures.css";
 import "../styles/compare.css";
-import { createResource, For, Match, Show, Switch } from "solid-js";
-import type { ApiError } from "../data/api.ts";
+import { For, Match, Show, Switch } from "solid-js";
 import {
   type ComparedAgent,
   type ComparedThreads,
@@ -12,6 +11,7 @@ import {
 } from "../data/compare.ts";
 import { plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
+import { createFresh } from "../state/fresh.ts";
 import { hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
@@ -21,9 +21,9 @@ export default function Compare() {
   document.title = "Compare · retinue";
   const sides = () => {
     const { left = "", right = "" } = route().params;
-    return left === "" || right === "" ? null : { left, right };
+    return left === "" || right === "" ? null : `${left} ${right}`;
   };
-  const [found, { refetch }] = createResource(sides, ({ left, right }) => api.compare(left, right));
+  const found = createFresh(sides, () => api.compare(route().params.left ?? "", route().params.right ?? ""));
   return (
     <div class="page scroll compare">
       <div class="page-head">
@@ -52,16 +52,14 @@ export default function Compare() {
         </For>
         <button type="submit">Compare</button>
       </form>
-      <Switch>
-        <Match when={found.error as ApiError | undefined}>
-          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
-        </Match>
+      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
         <Match when={sides() === null}>
           <p class="muted">
             Enter two threads or agents. For groups, such as before and after a change, enter several URIs on each side.
           </p>
         </Match>
-        <Match when={found.latest}>{(compared) => <Compared compared={compared()} />}</Match>
+        <Match when={found.error()}>{(error) => <Failure error={error()} onRetry={found.refetch} />}</Match>
+        <Match when={found.value()}>{(compared) => <Compared compared={compared()} />}</Match>
       </Switch>
     </div>
   );

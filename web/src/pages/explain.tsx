@@ -1,10 +1,10 @@
 import "../styles/explain.css";
 import "../styles/pictures.css";
-import { createResource, For, Match, Show, Switch } from "solid-js";
-import type { ApiError } from "../data/api.ts";
+import { For, Match, Show, Switch } from "solid-js";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
+import { createFresh } from "../state/fresh.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
@@ -16,26 +16,24 @@ import { ThreadHead } from "../view/thread-head.tsx";
 /** What went wrong or was wasted in a thread, and where its time and cost went. */
 export default function ExplainPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const [found, { refetch }] = createResource(
+  const found = createFresh(
     () => props.uri,
     (uri) => api.explain(uri),
   );
-  useKeys({ r: () => void refetch(), u: () => go("tree", thread.root()) });
+  useKeys({ r: found.refetch, u: () => go("tree", thread.root()) });
   document.title = "Explain · retinue";
   return (
     <div class="page scroll explain">
       <ThreadHead thread={thread} />
       <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
-        <Match when={found.error as ApiError | undefined}>
-          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
-        </Match>
-        <Match when={found.latest}>
+        <Match when={found.error()}>{(error) => <Failure error={error()} onRetry={found.refetch} />}</Match>
+        <Match when={found.value()}>
           {(explained) => (
             <>
               <section>
                 <div class="page-head">
                   <h2>{headOf(explained())}</h2>
-                  <button type="button" onClick={() => void refetch()}>
+                  <button type="button" onClick={found.refetch}>
                     Check again
                   </button>
                 </div>

@@ -1,9 +1,9 @@
 import "../styles/explain.css";
-import { createMemo, createResource, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
-import type { ApiError } from "../data/api.ts";
+import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import { dateAndTime, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
 import type { FileUse, UsedFile } from "../data/types.ts";
+import { createFresh } from "../state/fresh.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
@@ -17,26 +17,24 @@ const Diff = lazy(() => import("../view/diff.tsx"));
 /** The files that the agents of a thread read and changed. */
 export default function FilesPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const [found, { refetch }] = createResource(
+  const found = createFresh(
     () => props.uri,
     (uri) => api.files(uri),
   );
   const onlyShared = () => route().params.shared === "1";
-  const all = createMemo(() => found.latest?.items ?? []);
+  const all = createMemo(() => found.value()?.items ?? []);
   const shown = createMemo(() => (onlyShared() ? all().filter(({ agents }) => agents.length > 1) : all()));
-  useKeys({ r: () => void refetch(), u: () => go("tree", thread.root()) });
+  useKeys({ r: found.refetch, u: () => go("tree", thread.root()) });
   document.title = "Files · retinue";
   return (
     <div class="page scroll files">
       <ThreadHead thread={thread} />
       <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
-        <Match when={found.error as ApiError | undefined}>
-          {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
-        </Match>
-        <Match when={found.latest !== undefined && all().length === 0}>
+        <Match when={found.error()}>{(error) => <Failure error={error()} onRetry={found.refetch} />}</Match>
+        <Match when={found.value() !== undefined && all().length === 0}>
           <p class="muted">No tool call names a file. Files that shell commands use are not known.</p>
         </Match>
-        <Match when={found.latest}>
+        <Match when={found.value()}>
           <div class="page-head">
             <h2>{plural(shown().length, "file")}</h2>
             <label class="check">

@@ -14,7 +14,7 @@ export function contended(parent: StoryCore): Finding[] {
     .map(([path, list]) => ({
       kind: "contended",
       agents: list.map(({ child }) => child.record.uri),
-      says: `${list.map(({ child }) => nameOf(child.record)).join(" and ")} changed the same file: ${path}`,
+      says: `${namesOf(list.map(({ child }) => child))} changed the same file: ${path}`,
       evidence: list.flatMap(({ file }) =>
         file.uses
           .filter(({ kind, isError }) => kind !== "read" && !isError)
@@ -29,4 +29,11 @@ export function contended(parent: StoryCore): Finding[] {
       ),
       durationMs: null,
     }));
+}
+
+const NAMED = 3;
+
+function namesOf(agents: readonly StoryCore[]): string {
+  const names = agents.slice(0, NAMED).map(({ record }) => nameOf(record));
+  return agents.length > NAMED ? `${agents.length} agents (${names.join(", ")}, …)` : names.join(" and ");
 }
