@@ -1,5 +1,5 @@
 import { Budgets } from "../../stores/postgres/budgets.ts";
-import { type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
+import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
 import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
@@ -27,6 +27,7 @@ export interface TeamStore {
   readonly migrated: Migrated;
   /** Statements that the primary and the replicas answered. */
   readonly reads: Readonly<ReadCounts>;
+  readonly counts: Readonly<DatabaseCounts>;
   /** Calls back for every shipment, on any server. `onListen`: some may have been missed. */
   listen(onShipment: (owner: string, seq: number) => void, onListen: () => void): Promise<void>;
   /** Rejects if the primary does not respond. */
@@ -69,6 +70,7 @@ export async function openTeamStore(
       budgets: new Budgets(database, sure),
       tokens: new Tokens(database, sure),
       reads: reads.counts,
+      counts: database.counts,
       ingest: async (owner, head, documents) => {
         await sure.reachable();
         return ingest(owner, head, documents);

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { openAPIRouteHandler } from "hono-openapi";
 import * as v from "valibot";
@@ -13,10 +13,19 @@ import { safeHeaders } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
-import { type Authority, authorise, COOKIE, isStillAllowed, type TeamEnv, type Viewer, viewerOf } from "./access.ts";
+import {
+  type Authority,
+  authorise,
+  COOKIE,
+  isStillAllowed,
+  ruleFor,
+  type TeamEnv,
+  type Viewer,
+  viewerOf,
+} from "./access.ts";
 import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
-import { Metrics } from "./metrics.ts";
+import { type Metric, Metrics } from "./metrics.ts";
 import { teamPages } from "./pages.ts";
 import { identifier, type TrustedProxy } from "./proxy-identity.ts";
 import { Receiver } from "./receive.ts";
@@ -64,6 +73,7 @@ export function teamApp(context: TeamContext) {
     identify: context.proxy === null ? null : identifier(context.proxy),
     onError: (error) => failed(`the audit log cannot be written: ${(error as Error).message}`),
   };
+  app.use(measured(metrics));
   app.use(authorise(authority));
 
   const catalogOf: CatalogOf = (c) => {
@@ -132,24 +142,13 @@ export function teamApp(context: TeamContext) {
   });
 
   app.route("/api/team", teamPages(store));
-  app.get("/metrics", (c) =>
-    c.text(
-      metrics.text([
-        ...(["primary", "replica"] as const).map((from) => ({
-          name: `retinue_reads_${from}_total`,
-          help: `Reading statements that the ${from} answered.`,
-          value: store.reads[from],
-        })),
-        { name: "retinue_live_clients", help: "Open live streams.", value: state.clients },
-        { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: receiver.waiting },
-        {
-          name: "retinue_listening",
-          help: "1 if notifications of the database arrive.",
-          value: feed.isListening ? 1 : 0,
-        },
-      ]),
-    ),
-  );
+  app.get("/metrics", async (c) => {
+    const isUp = await store.ping().then(
+      () => true,
+      () => false,
+    );
+    return c.text(metrics.text(gauges(context, receiver, isUp)));
+  });
   const documentation = {
     info: { title: "retinue", version, description: "The coding agents of a team. URIs in paths are percent-encoded." },
   };
@@ -165,4 +164,45 @@ export function teamApp(context: TeamContext) {
   app.all("/api/*", (c) => c.notFound());
   app.route("/", dashboard());
   return app;
+}
+
+/** Counts requests by route and status, and the time until their response begins. */
+function measured(metrics: Metrics): MiddlewareHandler {
+  return async (c, next) => {
+    const began = performance.now();
+    await next();
+    const route = ruleFor(c.req.method, c.req.path)?.path ?? "other";
+    const seconds = (performance.now() - began) / 1_000;
+    metrics.count("retinue_requests_total", "Requests.", { route, status: String(c.res.status) });
+    metrics.count("retinue_request_seconds_total", "Time until responses began.", { route }, seconds);
+  };
+}
+
+function gauges({ store, state, feed }: TeamContext, receiver: Receiver, isUp: boolean): Metric[] {
+  const { counts, reads } = store;
+  return [
+    { name: "retinue_primary_up", help: "1 if the primary database answers.", value: isUp ? 1 : 0 },
+    {
+      name: "retinue_listening",
+      help: "1 once notifications of the database arrive.",
+      value: feed.isListening ? 1 : 0,
+    },
+    { name: "retinue_live_clients", help: "Open live streams.", value: state.clients },
+    { name: "retinue_shipments_waiting", help: "Shipments that wait for their turn.", value: receiver.waiting },
+    {
+      name: "retinue_ingest_lag_seconds",
+      help: "Age of the newest event of the last shipment with events, when it was stored.",
+      value: receiver.lagSeconds,
+    },
+    { name: "retinue_database_statements_total", help: "Statements sent to the primary.", value: counts.statements },
+    { name: "retinue_database_seconds_total", help: "Time until they were answered.", value: counts.seconds },
+    { name: "retinue_database_errors_total", help: "Statements that failed.", value: counts.failed },
+    {
+      name: "retinue_reads_primary_total",
+      help: "Reading statements that the primary answered.",
+      value: reads.primary,
+    },
+    { name: "retinue_reads_replica_total", help: "Reading statements that a replica answered.", value: reads.replica },
+    { name: "retinue_memory_bytes", help: "Resident memory of the server.", value: process.memoryUsage.rss() },
+  ];
 }

@@ -1,3 +1,10 @@
+export interface Metric {
+  /** Names of counters end with `_total`. */
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+}
+
 /** Counters of a team server in the text format of Prometheus. */
 export class Metrics {
   readonly #counters = new Map<string, { readonly help: string; readonly values: Map<string, number> }>();
@@ -9,16 +16,16 @@ export class Metrics {
     counter.values.set(key, (counter.values.get(key) ?? 0) + by);
   }
 
-  /** `gauges`: current values. */
-  text(gauges: readonly { readonly name: string; readonly help: string; readonly value: number }[]): string {
+  /** `others`: values that are counted elsewhere. */
+  text(others: readonly Metric[]): string {
     const counters = [...this.#counters].flatMap(([name, { help, values }]) => [
       `# HELP ${name} ${help}`,
       `# TYPE ${name} counter`,
       ...[...values].map(([labels, value]) => `${name}${labels} ${value}`),
     ]);
-    const current = gauges.flatMap(({ name, help, value }) => [
+    const current = others.flatMap(({ name, help, value }) => [
       `# HELP ${name} ${help}`,
-      `# TYPE ${name} gauge`,
+      `# TYPE ${name} ${name.endsWith("_total") ? "counter" : "gauge"}`,
       `${name} ${value}`,
     ]);
     return `${[...counters, ...current].join("\n")}\n`;

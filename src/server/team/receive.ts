@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { TeamStore } from "../../app/team/store.ts";
+import type { ShipmentDocument } from "../../core/ports/shipment.ts";
 import { TooLarge } from "../../core/tools/limits.ts";
 import { refusal } from "../failures.ts";
 import { type TeamEnv, viewerOf } from "./access.ts";
@@ -29,6 +30,8 @@ export class Receiver {
   readonly #receiving = new Turns(RECEIVED_AT_ONCE, MAX_WAITING);
   readonly #storing = new Turns(STORED_AT_ONCE, RECEIVED_AT_ONCE);
 
+  #lagSeconds = 0;
+
   constructor(context: ReceiverContext) {
     this.#context = context;
   }
@@ -36,6 +39,11 @@ export class Receiver {
   /** Shipments that wait for their turn. */
   get waiting(): number {
     return this.#receiving.waiting + this.#storing.waiting;
+  }
+
+  /** How old the newest event of the last shipment was when it was stored. */
+  get lagSeconds(): number {
+    return this.#lagSeconds;
   }
 
   /** The response to `POST /api/ingest`. */
@@ -72,6 +80,9 @@ export class Receiver {
     metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);
     metrics.count("retinue_documents_ignored_total", "Documents that were not newer.", {}, receipt.ignored);
     metrics.count("retinue_shipment_bytes_total", "Bytes received in shipments.", {}, body.length);
+    const newest = newestTime(documents);
+    // A clock that is ahead is not negative lag.
+    if (newest > 0) this.#lagSeconds = Math.max(0, Date.now() - newest) / 1_000;
     const ms = Math.round(performance.now() - began);
     log("shipment", { owner, machine: head.machine, version: head.version, ...receipt, bytes: body.length, ms });
     return receipt;
@@ -91,6 +102,10 @@ export class Receiver {
     this.#context.metrics.count("retinue_shipments_failed_total", "Shipments that were not stored.", { reason });
   }
 }
+
+/** The time of the newest event; 0 without one. */
+const newestTime = (documents: readonly ShipmentDocument[]) =>
+  documents.reduce((last, one) => Math.max(last, (one.is === "event" && Date.parse(one.event.at ?? "")) || 0), 0);
 
 /** A body that is too large is read up to this factor, so that its sender gets the response and not a closed connection. */
 const DISCARDED = 4;

@@ -12,7 +12,16 @@ export interface Queries {
   all<Row extends object>(statement: string, parameters?: readonly Parameter[]): Promise<Row[]>;
 }
 
+/** What the database was asked, for its latency and errors. */
+export interface DatabaseCounts {
+  statements: number;
+  /** From the request to the answer, of all statements together. */
+  seconds: number;
+  failed: number;
+}
+
 export interface Database extends Queries {
+  readonly counts: Readonly<DatabaseCounts>;
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Runs a script of several statements, such as a migration. */
   script(text: string): Promise<void>;
@@ -55,10 +64,13 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     // Revisions and sizes are below 2^53.
     types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
   });
-  const guarded = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
+  const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
+  const faulty: Guard = (work) => measured(counts, work);
+  const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
     ...queriesOf(sql, guarded),
+    counts,
     script,
     transaction: (work) =>
       guarded(() => sql.begin((inner) => work(queriesOf(inner as unknown as Sql, faulty)))) as Promise<never>,
@@ -70,7 +82,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
 /** Several hosts without a wish: the one that is not a replica is meant, also after a failover. */
 const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
 
-const queriesOf = (sql: Sql, guarded: typeof faulty): Queries => ({
+const queriesOf = (sql: Sql, guarded: Guard): Queries => ({
   all: <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
     guarded(async () => {
       const given = [...parameters] as ParameterOrJSON<JSONValue>[];
@@ -78,12 +90,19 @@ const queriesOf = (sql: Sql, guarded: typeof faulty): Queries => ({
     }),
 });
 
-/** Errors of the database as `StoreFault`s. */
-async function faulty<T>(work: () => Promise<T>): Promise<T> {
+type Guard = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Counts the work. Errors of the database are `StoreFault`s. */
+async function measured<T>(counts: DatabaseCounts, work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  counts.statements += 1;
   try {
     return await work();
   } catch (error) {
+    counts.failed += 1;
     const kind = postgresFault(error);
     throw kind === null || error instanceof StoreFault ? error : new StoreFault(kind, error);
+  } finally {
+    counts.seconds += (performance.now() - began) / 1_000;
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from "./database.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { MIGRATIONS, type Migration } from "./schema.ts";
 
 /** Changes of the schema by several servers are made one after another. */
 export const LOCK = 4_747_028;
@@ -17,13 +17,12 @@ export interface Migrated {
   readonly to: number;
 }
 
-const LATEST = MIGRATIONS.at(-1)?.version ?? 0;
-
 /**
  * Brings the schema up to date. Each migration is one transaction. A newer schema is left alone, and refused unless it
  * says that this version may run on it.
  */
-export function migrate(database: Database): Promise<Migrated> {
+export function migrate(database: Database, migrations: readonly Migration[] = MIGRATIONS): Promise<Migrated> {
+  const latest = migrations.at(-1)?.version ?? 0;
   return database.transaction(async (queries) => {
     await queries.all("select pg_advisory_xact_lock($1::bigint)", [LOCK]);
     await queries.all("create schema if not exists retinue");
@@ -34,15 +33,15 @@ export function migrate(database: Database): Promise<Migrated> {
       "select max(version) as version, max(compatible_from) as compatible from retinue.schema",
     );
     const from = state?.version ?? 0;
-    if ((state?.compatible ?? 0) > LATEST) throw new NewerSchema(from, state?.compatible ?? 0);
-    for (const migration of MIGRATIONS.filter(({ version }) => version > from)) {
+    if ((state?.compatible ?? 0) > latest) throw new NewerSchema(from, state?.compatible ?? 0);
+    for (const migration of migrations.filter(({ version }) => version > from)) {
       for (const statement of statementsOf(migration.script)) await queries.all(statement);
       await queries.all("insert into retinue.schema (version, compatible_from) values ($1, $2)", [
         migration.version,
         migration.compatibleFrom,
       ]);
     }
-    return { from, to: Math.max(from, LATEST) };
+    return { from, to: Math.max(from, latest) };
   });
 }
 
