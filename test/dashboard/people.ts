@@ -80,12 +80,16 @@ export function documentsOf(n: number): ShipmentDocument[] {
   ] as ShipmentDocument[];
 }
 
+const AT_ONCE = 10;
+
 /** People in two teams, each with a ship token and one thread, and budgets. */
 export async function fillTeam(team: TestTeam, count: number): Promise<void> {
-  for (let n = 0; n < count; n += 1) {
+  const join = async (n: number) => {
     await team.token(nameOf(n), "ship", n % 2 === 0 ? "core" : "web");
     await team.store.ingest(nameOf(n), { ...HEAD, machine: `machine-${n}` }, documentsOf(n));
-  }
+  };
+  for (let n = 0; n < count; n += AT_ONCE)
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - n) }, (_, i) => join(n + i)));
   const { budgets } = team.store;
   for (const [of, name, usd] of [
     ["team", "core", 20 * count],

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { retinue } from "../support/cli.ts";
 import { startTeam } from "../team/server.ts";
-import { type Running, serve, temporaryData } from "./server.ts";
+import { cookieOf, type Running, serve, temporaryData } from "./server.ts";
 
 export const isTeam = process.env.RETINUE_TEST_DASHBOARD === "team";
 
@@ -51,16 +51,4 @@ async function serveTeam(home: string, isLive = false): Promise<Running> {
       for (const folder of [home, data]) rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** The cookie of a browser that was given access with this token. */
-export async function cookieOf(url: string, token: string): Promise<string> {
-  const response = await fetch(`${url}/api/session`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ token }),
-  });
-  const [, cookie] = /retinue_team=([^;]+)/.exec(response.headers.get("set-cookie") ?? "") ?? [];
-  if (cookie === undefined) throw new Error(`no session: ${response.status} ${await response.text()}`);
-  return cookie;
 }

@@ -92,3 +92,15 @@ function addressOf(child: ChildProcess): Promise<string> {
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${output}`)));
   });
 }
+
+/** The cookie of a browser that was given access with this token. */
+export async function cookieOf(url: string, token: string): Promise<string> {
+  const response = await fetch(`${url}/api/session`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  const [, cookie] = /retinue_team=([^;]+)/.exec(response.headers.get("set-cookie") ?? "") ?? [];
+  if (cookie === undefined) throw new Error(`no session: ${response.status} ${await response.text()}`);
+  return cookie;
+}

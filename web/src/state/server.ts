@@ -199,12 +199,17 @@ async function loadSession(): Promise<void> {
   setSession(await api.session());
 }
 
-/** Ends the session of this browser at the server, and asks for a token. */
-export async function signOut(): Promise<void> {
+/**
+ * Ends the session of this browser at the server, and asks for a token. Returns false if a reverse proxy signs the
+ * person in, which only the proxy can end.
+ */
+export async function signOut(): Promise<boolean> {
   await api.closeSession();
+  if ((await api.session().catch(() => null)) !== null) return false;
   stream.stop();
   setSession(null);
   setNeedsToken(true);
+  return true;
 }
 
 /** The report of `retinue doctor`, loaded once at the start. */

@@ -14,6 +14,14 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     ],
   ],
   [
+    "Team server",
+    [
+      ["N  C  F", "who runs what now, costs, failures"],
+      ["P  A", "people, audit (for admins)"],
+      ["r", "load again"],
+    ],
+  ],
+  [
     "Tree",
     [
       ["←  →", "fold, unfold; to the parent, to the first child"],

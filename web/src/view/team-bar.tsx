@@ -30,7 +30,13 @@ export default function TeamBar(props: { session: Session }) {
     [...new Set([...props.session.owners, ...(owner() === null ? [] : [owner() ?? ""])])]
       .sort()
       .map((name) => [name, name] as const);
-  const leave = () => signOut().catch((error: Error) => showToast(error.message, { isError: true }));
+  const leave = async () => {
+    try {
+      if (!(await signOut())) showToast("You are signed in by the proxy in front of this server; sign out there.");
+    } catch (error) {
+      showToast((error as Error).message, { isError: true });
+    }
+  };
   return (
     <div class="team-bar">
       <nav aria-label="Team">
