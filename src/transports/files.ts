@@ -245,6 +245,15 @@ export function stampOf(path: string): FileStamp {
 
 const TAIL_BYTES = 96;
 
+const tailOf = (bytes: Uint8Array) => hash("sha1", bytes, "base64").slice(0, 12);
+
+/** The same as `tailBefore` for the end of a line in memory; null if it is too short. */
+export function tailAfter(line: Uint8Array): string | null {
+  return line.length < TAIL_BYTES - 1 ? null : tailOf(Buffer.concat([line.subarray(1 - TAIL_BYTES), NEWLINE]));
+}
+
+const NEWLINE = Buffer.from("\n");
+
 /** Hash of the bytes just before `offset`: unchanged means that the file was only appended to. */
 export function tailBefore(path: string, offset: number, counts: ReadCounts): string {
   const length = Math.min(TAIL_BYTES, offset);
@@ -254,7 +263,7 @@ export function tailBefore(path: string, offset: number, counts: ReadCounts): st
     const buffer = Buffer.alloc(length);
     const read = readSync(file, buffer, 0, length, offset - length);
     counts.bytes += read;
-    return hash("sha1", buffer.subarray(0, read), "base64").slice(0, 12);
+    return tailOf(buffer.subarray(0, read));
   } finally {
     closeSync(file);
   }

@@ -256,8 +256,8 @@ describe("a file that takes several transactions", () => {
   it("is read to its end by the next process if the first one ends between two transactions", async () => {
     copyCase("a-single");
     const path = transcript();
-    const text = "x".repeat(4_000);
-    for (let i = 0; i < 1_200; i += 1)
+    const text = "x".repeat(40_000);
+    for (let i = 0; i < 500; i += 1)
       appendFileSync(path, LINE(text).replace("-000000000001", `-${String(i).padStart(12, "0")}`));
     const first = await openStore();
     let writes = 0;

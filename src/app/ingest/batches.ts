@@ -9,7 +9,7 @@ import { boundReading } from "../../stores/heap.ts";
 import type { Found } from "./discover.ts";
 
 /** Bytes read between two writes. Bounds memory for large files, and what a crash loses. */
-export const BATCH_BYTES = 4 << 20;
+export const BATCH_BYTES = 16 << 20;
 const BATCH_FILES = 600;
 /** Fewer bytes create too little garbage to bound the heap. */
 const MUCH_BYTES = 64 << 10;
@@ -30,9 +30,11 @@ export class Writer {
   readonly textsLeft = new Set<string>();
   readonly #onWritten: OnWritten;
 
-  constructor(store: Store, onWritten: OnWritten) {
+  /** `bytes`: approximately how much will be read. */
+  constructor(store: Store, bytes: number, onWritten: OnWritten) {
     this.#store = store;
     this.#onWritten = onWritten;
+    if (bytes >= MUCH_BYTES) boundReading();
   }
 
   add(batch: FileBatch): void {
@@ -102,14 +104,16 @@ export class NewFacts {
     this.#folded = goesOn ? undefined : new FileFacts(path);
   }
 
-  add({ observations, replaces = [] }: Findings): void {
+  add({ observations, replaces = [], place }: Findings): void {
     if (replaces.length > 0 && this.#folded !== undefined) this.#folded = null;
     this.#folded?.addRecord(observations);
     for (const row of replaces) this.#rows.set(row, []);
-    for (const o of observations) {
+    const isNumbered = place !== undefined && place.row === undefined && place.path === this.#path;
+    for (let i = 0; i < observations.length; i += 1) {
+      const o = observations[i] as Observation;
       const row = replaces.length === 0 ? undefined : this.#rows.get(this.#rowOf(o));
-      if (row === undefined) this.#facts.add(o);
-      else row.push(o);
+      if (row !== undefined) row.push(o);
+      else this.#facts.add(o, isNumbered && o.order === place.line ? i : undefined);
     }
   }
 

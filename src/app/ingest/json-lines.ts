@@ -33,6 +33,7 @@ export function findingsIn(parser: Parser, line: RecordLine): Findings {
   if (line.isBehind !== true) return found;
   return {
     ...found,
+    place: undefined,
     problems: found.problems,
     observations: found.observations.map((o) => ({ ...o, id: inRecordBehind(o.id, line.offset) })),
   };

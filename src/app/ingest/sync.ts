@@ -4,8 +4,8 @@ import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import type { Stream } from "../../core/ports/provider.ts";
 import type { FileBatch, FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { StoreFault } from "../../stores/fault.ts";
-import { type ReadCounts, readWhole, tailBefore } from "../../transports/files.ts";
-import { type LinePosition, positionAfter } from "../../transports/lines.ts";
+import { type ReadCounts, readWhole, tailAfter, tailBefore } from "../../transports/files.ts";
+import { type Line, type LinePosition, positionAfter } from "../../transports/lines.ts";
 import { inside, join } from "../../transports/system/paths.ts";
 import { BATCH_BYTES, fresh, NewFacts, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
@@ -50,9 +50,10 @@ export async function sync(
     .map(({ path }) => looked.files.get(path))
     .filter((found) => found != null);
   const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
-  const writer = new Writer(store, options.onWritten);
-  let [done, doneBytes] = [0, 0];
   const allBytes = changed.reduce((sum, { stamp }) => sum + stamp.size, 0);
+  const newBytes = changed.reduce((sum, { path, stamp }) => sum + stamp.size - (known.get(path)?.offset ?? 0), 0);
+  const writer = new Writer(store, newBytes, options.onWritten);
+  let [done, doneBytes] = [0, 0];
   for (const found of changed) {
     try {
       if (found.stream.shape === "database")
@@ -132,8 +133,9 @@ async function readTranscript(
   let texts: IndexedText[] | null = isLittle ? [] : null;
   let exchanges = new Map<string, Exchange>();
   let position: LinePosition = { offset: state.offset, lines: state.lines };
+  let tailInMemory: string | null = null;
   const hand = (isWhole: boolean) => {
-    const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
+    const tail = packed === undefined ? (tailInMemory ?? tailBefore(found.path, position.offset, counts)) : "";
     state = { ...state, ...(isWhole ? stampIn(found) : inPart(position)), ...position, parser: parser.save(), tail };
     writer.add({
       before: last,
@@ -149,6 +151,7 @@ async function readTranscript(
   };
   let handed = state.offset;
   for await (const lines of jsonLines(found.path, counts, { offset: state.offset, lines: state.lines }, packed)) {
+    let read: Line | null = null;
     for (const line of lines) {
       // It will be read when it is complete; until then `doctor` reports it.
       if (line.is === "unfinished" && packed === undefined) continue;
@@ -165,7 +168,9 @@ async function readTranscript(
           detail: `${line.length} bytes`,
         });
       position = positionAfter(line);
+      read = line;
     }
+    if (read !== null) tailInMemory = tailIn(read);
     if (position.offset - handed >= BATCH_BYTES) {
       handed = position.offset;
       hand(false);
@@ -173,6 +178,10 @@ async function readTranscript(
   }
   hand(true);
 }
+
+/** The hash of the bytes before the next line, if they are in memory. */
+const tailIn = (line: Line): string | null =>
+  line.is === "line" && line.ended && line.offset + line.bytes.length + 1 === line.end ? tailAfter(line.bytes) : null;
 
 /** The stamp of a partly read file. No file on disk has it, so the next sync continues reading, also after a crash. */
 const inPart = ({ offset }: LinePosition) => ({ size: offset, modifiedMs: 0 });

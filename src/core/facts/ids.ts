@@ -1,3 +1,5 @@
+import { hash } from "../tools/hash.ts";
+
 declare const brand: unique symbol;
 /** Branded types, so that one kind of id cannot be passed as another. */
 type Id<Kind extends string> = string & { readonly [brand]: Kind };
@@ -29,7 +31,10 @@ export function threadOf(key: AgentKey): AgentKey {
 
 export const callKey = (provider: string, call: string) => `${provider}:${call}` as CallKey;
 export const recordKey = (provider: string, record: string) => `${provider}:${record}` as RecordKey;
-export const matchKey = (provider: string, kind: string, value: string) => `${provider}:${kind}:${value}` as MatchKey;
+/** A long value, such as a prompt, is hashed: keys are only compared, and each would store the prompt again. */
+export const matchKey = (provider: string, kind: string, value: string) =>
+  `${provider}:${kind}:${value.length <= LONG_VALUE ? value : `#${hash(value)}`}` as MatchKey;
+const LONG_VALUE = 64;
 export const observationId = (place: string, number: number) => `${place}#${number}` as ObservationId;
 
 const OFFSET_DIGITS = 15;

@@ -32,8 +32,8 @@ export type NameMark = (typeof NAME)[keyof typeof NAME];
 /** Rows may arrive slightly out of order, so this many of the latest are kept, and more of the last response. */
 const LATEST_ROWS = 4;
 const ROWS_OF_RESPONSE = 64;
-const OPEN_RESPONSES = 4;
-const CLOSED_TOGETHER = 2;
+const OPEN_RESPONSES = 8;
+const CLOSED_TOGETHER = 6;
 const RECENT_RECORDS = 256;
 /** Maximum number of requests that one reader of new records may lag behind another. */
 const KEPT_REQUESTS = 4;

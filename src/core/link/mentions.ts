@@ -70,7 +70,7 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
  * The keys by which facts of one thread may concern another: copied records, shared names, agents of other threads.
  * Threads with a common key must be linked together.
  */
-export function crossKeys(o: Observation): readonly string[] {
+export function crossKeys(o: Observation, others: readonly AgentKey[] = otherThreads(o)): readonly string[] {
   switch (o.type) {
     case "record":
       return [recordIn(o), ...(o.text === null ? [] : lineageKeys(o))].filter((key) => key !== undefined);
@@ -82,21 +82,22 @@ export function crossKeys(o: Observation): readonly string[] {
     case "spawn-called":
       return o.offers;
     case "thread-titled":
-      return typeof o.of === "string" ? otherThreads(o) : [o.of.record];
+      return typeof o.of === "string" ? others : [o.of.record];
     case "agent-described":
     case "thread-began":
     case "shell-called":
     case "shell-returned":
-      return [...otherThreads(o), ...lineageKeys(o)];
+      return [...others, ...lineageKeys(o)];
     default:
-      return otherThreads(o);
+      return others;
   }
 }
 
 /** The thread whose records contain it, and those that it names. */
 export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
 
-function otherThreads(o: Observation): readonly AgentKey[] {
+/** The other threads that it names. */
+export function otherThreads(o: Observation): readonly AgentKey[] {
   // Nearly all facts are of these two kinds, which name no agent.
   if (o.type === "record" || o.type === "model-call") return [];
   const own = threadOf(o.speaker);

@@ -24,8 +24,8 @@ export interface RecordContext {
 export class FindingsOf implements Findings {
   readonly observations: Observation[];
   readonly problems: Problem[];
-  readonly #record: RecordContext;
-  readonly #place: string;
+  readonly place: RecordContext;
+  readonly #placeName: string;
 
   constructor(
     record: RecordContext,
@@ -34,13 +34,13 @@ export class FindingsOf implements Findings {
   ) {
     this.observations = whole?.observations ?? [];
     this.problems = whole?.problems ?? [];
-    this.#record = record;
-    this.#place = place;
+    this.place = record;
+    this.#placeName = place;
   }
 
   /** For a part of the record with its own time, ids or agent. Its findings are part of the whole. */
   part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
-    const { path, line, row, at, speaker, keys, order, origin } = this.#record;
+    const { path, line, row, at, speaker, keys, order, origin } = this.place;
     return new FindingsOf(
       {
         path,
@@ -53,17 +53,17 @@ export class FindingsOf implements Findings {
         origin,
       },
       this,
-      this.#place,
+      this.#placeName,
     );
   }
 
   add(fact: Fact): void {
-    this.#push(fact, this.#record.keys, this.#record.at);
+    this.#push(fact, this.place.keys, this.place.at);
   }
 
   /** For a fact with another time than the record. */
   addAt(at: number | null, fact: Fact): void {
-    this.#push(fact, this.#record.keys, at);
+    this.#push(fact, this.place.keys, at);
   }
 
   /** For a fact about the file that is true even if the record is a copy; without the copy's time. */
@@ -72,12 +72,12 @@ export class FindingsOf implements Findings {
   }
 
   problem(code: ProblemCode, detail: string): void {
-    this.problems.push({ code, where: this.#place, detail });
+    this.problems.push({ code, where: this.#placeName, detail });
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, origin } = this.#record;
-    const id = observationId(this.#place, this.observations.length);
+    const { speaker, line, order, origin } = this.place;
+    const id = observationId(this.#placeName, this.observations.length);
     const place = order ?? line;
     if (fact.type === "record" && origin === undefined && fact.turn === undefined && fact.error === undefined) {
       // Nearly half of all facts. Field by field, because copying an object of unknown fields takes several times as long.

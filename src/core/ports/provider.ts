@@ -376,6 +376,8 @@ export interface Findings {
   readonly replaces?: readonly string[];
   /** New or changed API exchanges. */
   readonly exchanges?: readonly Exchange[];
+  /** Their place, if each observation is numbered by its index in the list. */
+  readonly place?: { readonly path: string; readonly line: number; readonly row?: string | undefined } | undefined;
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

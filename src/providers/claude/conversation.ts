@@ -110,22 +110,28 @@ export class Conversation {
    */
   #readModelCall(out: FindingsOf, row: Row, response: RecordKey, session: string, askedAt?: number) {
     const request = asNonBlank(row.json.requestId);
+    const names = request === null ? { response } : { response, request: key.record(session, request) };
     const call = {
-      response,
-      ...(request === null ? {} : { request: key.record(session, request) }),
-      ...(askedAt === undefined ? {} : { askedAt }),
+      ...names,
+      type: "model-call" as const,
       model: asText(row.message?.model) ?? "",
       tokens: tokensOf(row),
-      ...(asObject(row.message?.usage)?.speed === "fast" ? ({ fast: true } as const) : {}),
       ended: hasEnded(row),
-      ...apiIdOf(row),
     };
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = call.tokens;
     const name = `${response} ${call.model} ${inputTokens} ${outputTokens} ${call.tokens.reasoningTokens} ${cacheReadTokens} ${cacheWriteTokens} ${cacheWrite1hTokens}`;
     if (call.ended && name === this.#ended) return;
     this.#ended = name;
     const isFinal = call.ended && isFinalCount(call.tokens.outputTokens);
-    out.add({ type: "model-call", ...call, chars: isFinal ? 0 : writtenChars(row) });
+    const fact = { ...call, chars: isFinal ? 0 : writtenChars(row) };
+    const isFast = asObject(row.message?.usage)?.speed === "fast";
+    const api = apiIdOf(row);
+    // Most calls have none of these; spreading them into every call takes as long as the rest of this function.
+    out.add(
+      askedAt === undefined && !isFast && api === null
+        ? fact
+        : { ...fact, ...(askedAt === undefined ? {} : { askedAt }), ...(isFast ? { fast: true } : {}), ...api },
+    );
   }
 }
 
@@ -133,10 +139,10 @@ export class Conversation {
  * Up to 2.1.42 a forked session gives copied records new ids and times, and only the API's id of a response stays. It
  * relates the copy to the original.
  */
-function apiIdOf(row: Row): { readonly fingerprints?: readonly RecordKey[] } {
+function apiIdOf(row: Row): { readonly fingerprints?: readonly RecordKey[] } | null {
   const id = asNonBlank(row.message?.id);
   return id === null || !givesNewIds(asText(row.json.version) ?? "")
-    ? {}
+    ? null
     : fingerprintsOf({ id, tokens: tokensOf(row), content: null });
 }
 

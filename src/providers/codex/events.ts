@@ -5,7 +5,7 @@ import * as key from "./keys.ts";
 import { mailIn, notificationsIn } from "./mail.ts";
 import { itemOf, type Row, textOf } from "./rows.ts";
 import { errorText, stateIn } from "./status.ts";
-import { toolUseIn } from "./tools.ts";
+import { shown, toolUseIn } from "./tools.ts";
 
 interface EventContext {
   readonly thread: string;
@@ -30,7 +30,12 @@ export function eventsOf(row: Row, { thread, keys, response }: EventContext): Ev
   const use = toolUseIn(row, thread);
   if (use !== null) {
     const { call, name, input, text, isError } = use;
-    const called: EventDraft = { ...base, kind: "toolCall", text: null, tool: { name, call, input, isError: false } };
+    const called: EventDraft = {
+      ...base,
+      kind: "toolCall",
+      text: null,
+      tool: { name, call, input: shown(input), isError: false },
+    };
     const gave: EventDraft = { ...base, kind: "toolResult", text, tool: { name, call, input: null, isError } };
     return use.is === "both" ? [called, gave] : [use.is === "call" ? called : gave];
   }

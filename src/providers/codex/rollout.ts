@@ -421,7 +421,8 @@ export class Rollout implements Parser {
     if (counted === null) return;
     this.#inResponse = false;
     this.#counted = this.#responses;
-    out.add({ type: "model-call", ...counted, rows: this.#responseKey(), model: this.#model, chars: 0, ended: true });
+    // A spread is fast only at the beginning.
+    out.add({ ...counted, type: "model-call", rows: this.#responseKey(), model: this.#model, chars: 0, ended: true });
   }
 }
 
@@ -458,8 +459,9 @@ const BETWEEN = new Set([
 
 function isResponseRow({ type, payload }: Row): boolean {
   return (
-    type === "response_item/reasoning" ||
-    (type === "response_item/message" && payload.role === "assistant") ||
-    /^response_item\/\w+_call$/.test(type)
+    type.startsWith("response_item/") &&
+    (type === "response_item/message"
+      ? payload.role === "assistant"
+      : type === "response_item/reasoning" || type.endsWith("_call"))
   );
 }

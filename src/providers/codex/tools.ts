@@ -19,6 +19,7 @@ export interface ToolUse {
   readonly is: "call" | "result" | "both";
   readonly call: CallKey;
   readonly name: string | null;
+  /** As recorded; see `shown`. */
   readonly input: unknown;
   readonly text: string | null;
   readonly isError: boolean;
@@ -30,7 +31,7 @@ export function toolUseIn(row: Row, thread: string): ToolUse | null {
   const called = (name: string | null, input: unknown): ToolUse | null =>
     id === null || name === null
       ? null
-      : { is: "call", call: key.call(thread, id), name, input: shown(input), text: null, isError: false };
+      : { is: "call", call: key.call(thread, id), name, input, text: null, isError: false };
   switch (row.type) {
     case "response_item/function_call":
       return called(asNonBlank(payload.name), argumentsOf(payload.arguments));
@@ -107,8 +108,8 @@ function commandIn(row: Row, thread: string): ToolUse | null {
   };
 }
 
-/** Replaces encrypted task texts by a note. */
-function shown(input: unknown): unknown {
+/** The input of a call with encrypted task texts replaced by a note. */
+export function shown(input: unknown): unknown {
   if (isTooDeep(input)) return null;
   const object = asObject(input);
   return object === null

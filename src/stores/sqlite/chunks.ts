@@ -17,9 +17,9 @@ const MANY_PLAIN = 8;
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 4 << 10;
 /** Number of files whose chunks are listed in memory. */
-const LISTED_FILES = 256;
+const LISTED_FILES = 1_024;
 /** Size of the cache for facts that were just read: they are linked next, and rarely needed afterwards. */
-const FEW_BYTES = 4 << 20;
+const FEW_BYTES = 12 << 20;
 /** The facts of a file, some of them folded. */
 export type SaidInFile = Pick<Facts, "observations" | "folds">;
 
@@ -67,7 +67,8 @@ export class Chunks {
       this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(file, places[0] ?? null, id)
         .lastInsertRowid,
     );
-    this.#listed.delete(file);
+    const place = places[0] ?? new Uint8Array();
+    this.#listed.set(file, { chunks: [{ id: chunk, pack: id, replaces: null, size: place.length, isPlain: false }] });
     if (folded == null) this.#unpacked.set(chunk, [...facts]);
     else this.#setFolded(file, facts.path, folded, [chunk]);
   }

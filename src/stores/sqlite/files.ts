@@ -11,6 +11,8 @@ const COLUMNS = "f.*, d.path AS folder_path, d.provider FROM file f JOIN folder 
 export class Files {
   readonly #sql: Statements;
   readonly #packs: Packs;
+  /** Files of one folder follow each other. */
+  #lastFolder: { readonly key: FolderKey; readonly id: number; readonly path: string } | null = null;
 
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
@@ -104,6 +106,8 @@ export class Files {
   }
 
   #folder(key: FolderKey): { readonly id: number; readonly path: string } {
+    const last = this.#lastFolder;
+    if (last?.key === key) return last;
     const [provider, path] = partsOf(key);
     const known = this.#sql("SELECT id FROM folder WHERE owner = ? AND path = ? AND provider = ?").get(
       OWNER,
@@ -114,7 +118,13 @@ export class Files {
       known ??
       this.#sql("INSERT INTO folder (owner, path, provider) VALUES (?, ?, ?)").run(OWNER, path, provider)
         .lastInsertRowid;
-    return { id: Number(id), path };
+    this.#lastFolder = { key, id: Number(id), path };
+    return this.#lastFolder;
+  }
+
+  /** Ids assigned in a transaction that failed are invalid. */
+  forget(): void {
+    this.#lastFolder = null;
   }
 
   seals(): Seals {

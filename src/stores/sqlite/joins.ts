@@ -1,7 +1,7 @@
 import type { FactColumns } from "../../core/facts/fact-columns.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import { lineageKeys, OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
-import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
+import { crossKeys, otherThreads } from "../../core/link/mentions.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { Bounded } from "./bounded.ts";
 import type { Statements } from "./statements.ts";
@@ -158,9 +158,10 @@ export function keysByThread(facts: FactColumns): ReadonlyMap<AgentKey, readonly
   facts.eachResponseName(add);
   for (const response of facts.finalTexts()) for (const key of lineageKeys(response)) add(key, response.speaker);
   for (const o of facts.rare) {
+    const others = otherThreads(o);
     // Also for threads that are only mentioned.
-    for (const thread of threadsIn(o)) keysOf(thread);
-    keysOf(threadOf(o.speaker)).push(...crossKeys(o));
+    for (const thread of others) keysOf(thread);
+    keysOf(threadOf(o.speaker)).push(...crossKeys(o, others));
   }
   return keys;
 }

@@ -30,6 +30,9 @@ interface Written {
   readonly problem: number;
 }
 
+/** Of records in a pack. */
+const NOT_COMPARED = { root: 0, agent: 0, spent: 0, problem: 0 } as const;
+
 /** How far the duration of a running agent in the statistics may be behind. */
 const COARSE_MS = 30_000;
 const withCoarseTime = (row: SpentRow) =>
@@ -86,14 +89,17 @@ export class Projections {
       Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0);
     const behind = [...versions].map(([key, version]) => version - projectedOf(key));
     if (behind.some((count) => count < 0)) return false;
-    const now: Written = {
-      threads: versions.size,
-      isPacked: roots.some((root) => packed.has(root)),
-      root: hash(JSON.stringify(roots.map((root) => ({ ...root, record: withoutRunningTime(root.record) })))),
-      agent: hash(JSON.stringify([roots.map(({ key }) => key), agents])),
-      spent: hash(JSON.stringify([...spent].map(([key, rows]) => [key, rows.map(withCoarseTime)]))),
-      problem: hash(JSON.stringify(problems)),
-    };
+    const isPacked = roots.some((root) => packed.has(root));
+    const now: Written = isPacked
+      ? { ...NOT_COMPARED, threads: versions.size, isPacked }
+      : {
+          threads: versions.size,
+          isPacked,
+          root: hash(JSON.stringify(roots.map((root) => ({ ...root, record: withoutRunningTime(root.record) })))),
+          agent: hash(JSON.stringify([roots.map(({ key }) => key), agents])),
+          spent: hash(JSON.stringify([...spent].map(([key, rows]) => [key, rows.map(withCoarseTime)]))),
+          problem: hash(JSON.stringify(problems)),
+        };
     const last = this.#lastOf([...versions.keys()]);
     const before = last?.isPacked === false && !now.isPacked ? last : null;
     const outdated = outdatedIn(before, now);

@@ -104,6 +104,7 @@ class SqliteStore implements Store {
       // SQLite itself rolls back if the disk is full.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       // Ids assigned in the transaction are invalid.
+      this.#files.forget();
       this.#texts.forget();
       this.#chunks.forget();
       this.#joins.forget();
