@@ -9,7 +9,7 @@ const READING = [
 ] as const;
 const LASTING = [{ above: 120 << 20, percent: 25 }] as const;
 /** Number of calls before V8's last compiler compiles a function: in a process that mostly reads, and V8's default. */
-const CALLS = 50_000;
+const CALLS = 200_000;
 const CALLS_OF_V8 = 3_000;
 let isYoungBounded = false;
 let oldGrowth = Number.POSITIVE_INFINITY;

@@ -30,11 +30,14 @@ export function mailIn({ type, payload }: Row): Mail | null {
     case "inter_agent_communication":
       return note(payload);
     case "response_item/message":
-      return payload.role === "assistant" ? note(parseJson(textOf(payload.content))?.value) : null;
+      return payload.role === "assistant" ? noteIn(textOf(payload.content)) : null;
     default:
       return null;
   }
 }
+
+/** Most texts are no JSON; an error of the parser takes longer than reading the whole record. */
+const noteIn = (text: string) => (text.trimStart().startsWith("{") ? note(parseJson(text)?.value) : null);
 
 function letter(from: unknown, to: unknown, content: unknown): Mail | null {
   const [author, recipient] = [asNonBlank(from), asNonBlank(to)];

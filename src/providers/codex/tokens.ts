@@ -5,13 +5,6 @@ import { ALL_MODELS } from "../../core/link/totals.ts";
 import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
-const FIELDS = [
-  "input_tokens",
-  "cached_input_tokens",
-  "cache_write_input_tokens",
-  "output_tokens",
-  "reasoning_output_tokens",
-] as const;
 /** Input including caches, cache reads, cache writes, output including reasoning, reasoning. */
 type Counts = readonly [number, number, number, number, number];
 
@@ -177,9 +170,15 @@ function growth(now: Counts, before: Counts, lastResponse: JsonObject | null): C
 }
 
 const isSame = (a: Tokens, b: Tokens) => COMPARED.every((kind) => a[kind] === b[kind]);
-const countsIn = (usage: JsonObject) => FIELDS.map((field) => asCount(usage[field])) as unknown as Counts;
-const plus = (a: Counts, b: Counts) => a.map((n, i) => n + (b[i] ?? 0)) as unknown as Counts;
-const minus = (a: Counts, b: Counts) => a.map((n, i) => n - (b[i] ?? 0)) as unknown as Counts;
+const countsIn = (usage: JsonObject): Counts => [
+  asCount(usage.input_tokens),
+  asCount(usage.cached_input_tokens),
+  asCount(usage.cache_write_input_tokens),
+  asCount(usage.output_tokens),
+  asCount(usage.reasoning_output_tokens),
+];
+const plus = (a: Counts, b: Counts): Counts => [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4]];
+const minus = (a: Counts, b: Counts): Counts => [a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4]];
 
 function tokensOf([input, cached, written, output, reasoning]: Counts): Tokens {
   return {
