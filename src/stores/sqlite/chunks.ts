@@ -182,7 +182,7 @@ export class Chunks {
       facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
       if (fresh.length > MANY_CHUNKS) boundHeap();
     }
-    this.#folded.set(file, { facts, chunks });
+    if (fresh.length > 0) this.#folded.set(file, { facts, chunks });
     return facts;
   }
 
