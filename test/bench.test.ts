@@ -166,6 +166,7 @@ describe("options of the benchmark", () => {
       rate: 40,
     });
     expect(readOptions(["--huge"])?.sizes).toEqual([100e6, 1e9, 10e9]);
+    expect([readOptions([])?.many, readOptions(["--many"])?.many]).toEqual([false, true]);
     expect(readOptions(["--quick", "--lengths", "700"])).toMatchObject({ sizes: [5e6], lengths: [700], runs: 1 });
     expect(() => readOptions(["--runs", "0"])).toThrow("--runs 0: not a whole number of at least 1");
   });

@@ -88,7 +88,7 @@ export function firstSection(found: readonly FirstRead[]): string {
   ];
   return `## First look
 
-\`retinue ls --wait\` without an index, beside ccusage (\`claude session\`, then \`codex session\`, \`--json --offline\`) on the same files: three quarters of the bytes are Claude Code's, the others Codex's.
+\`retinue ls --wait\` without an index, beside ccusage (\`claude session\`, then \`codex session\`, \`--json --offline\`) on the same files: three quarters of the bytes are Claude Code's, the others Codex's. A home of many small transcripts has only Claude Code's.
 
 ${markdownTable(head, rows)}`;
 }

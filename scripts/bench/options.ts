@@ -21,6 +21,8 @@ export interface BenchOptions {
   readonly sizes: readonly number[];
   /** Sessions of the home of `warm`, with three transcripts each. */
   readonly sessions: number;
+  /** Whether `first` and `newest` measure that home, too. */
+  readonly many: boolean;
   /** Records of the threads of `append`, and how many are appended to each. */
   readonly lengths: readonly number[];
   readonly appends: number;
@@ -72,6 +74,7 @@ export const HELP = `npm run bench -- [options]
   --size <sizes>       homes of first and newest (${USUAL.size})
   --huge               adds a home of ${HUGE}: takes 30 GB of disk and an hour
   --sessions <count>   home of warm, three transcripts each (${USUAL.sessions})
+  --many               first and newest measure the home of warm, too
   --lengths <counts>   threads of append, in records (${USUAL.lengths})
   --appends <count>    records appended to each (${USUAL.appends})
   --threads <count>, --rate <count>, --seconds <count>
@@ -105,7 +108,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
         seconds: text,
       },
       ...{ agents: text, operations: text, requests: text, runs: text, seed: text },
-      ...{ huge: flag, quick: flag, built: flag, write: flag, help: flag },
+      ...{ huge: flag, many: flag, quick: flag, built: flag, write: flag, help: flag },
     },
   });
   if (values.help) return null;
@@ -130,6 +133,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
       runs: count("runs", given.runs),
     },
     seed: count("seed", values.seed ?? "1"),
+    many: values.many,
     built: values.built,
     write: values.write,
   };

@@ -36,7 +36,10 @@ interface Table {
   readonly run: (context: Context, options: BenchOptions) => Promise<string>;
 }
 
-const bySize = ({ sizes, seed }: BenchOptions): HomeOptions[] => sizes.map((size) => ({ bytes: size, seed }));
+const bySize = (options: BenchOptions): HomeOptions[] => [
+  ...options.sizes.map((size) => ({ bytes: size, seed: options.seed })),
+  ...(options.many ? bySessions(options) : []),
+];
 const bySessions = ({ sessions, seed }: BenchOptions): HomeOptions[] => [
   { bytes: sessions * BYTES_A_SESSION, sessions, seed },
 ];

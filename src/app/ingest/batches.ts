@@ -9,7 +9,7 @@ import { boundReading } from "../../stores/heap.ts";
 import type { Found } from "./discover.ts";
 
 /** Bytes read between two writes. Bounds memory for large files, and what a crash loses. */
-export const BATCH_BYTES = 16 << 20;
+export const BATCH_BYTES = 8 << 20;
 const BATCH_FILES = 600;
 /** Fewer bytes create too little garbage to bound the heap. */
 const MUCH_BYTES = 64 << 10;

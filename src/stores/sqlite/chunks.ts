@@ -19,7 +19,7 @@ const SMALL_CHUNK = 4 << 10;
 /** Number of files whose chunks are listed in memory. */
 const LISTED_FILES = 1_024;
 /** Size of the cache for facts that were just read: they are linked next, and rarely needed afterwards. */
-const FEW_BYTES = 12 << 20;
+const FEW_BYTES = 8 << 20;
 /** The facts of a file, some of them folded. */
 export type SaidInFile = Pick<Facts, "observations" | "folds">;
 
