@@ -65,8 +65,8 @@ export class Joins {
     // Sorted, so that neighbouring keys of the table are written together.
     const hashes = this.#unwritten().sort((a, b) => a - b);
     let from = 0;
-    for (const size of TOGETHER)
-      for (; from + size <= hashes.length; from += size) this.#write(hashes.slice(from, from + size));
+    for (const [size, insert] of INSERTS)
+      for (; from + size <= hashes.length; from += size) this.#write(insert, hashes.slice(from, from + size));
     for (const [thread, offered] of this.#offered) this.#joinAll("seeker", listOf(offered), thread);
     for (const [thread, sought] of this.#sought) this.#seek(listOf(sought), thread);
     this.#clear();
@@ -80,15 +80,13 @@ export class Joins {
     return left;
   }
 
-  #write(hashes: readonly number[]) {
-    const rows = hashes.map(() => "(?, ?)").join(", ");
-    const { changes } = this.#sql(`INSERT INTO holder (hash, thread) VALUES ${rows} ON CONFLICT DO NOTHING`).run(
-      ...hashes.flatMap((hashed) => [hashed, this.#threadsOf(hashed)[0] ?? 0]),
-    );
-    const isNew = Number(changes) === hashes.length;
+  #write(insert: string, hashes: readonly number[]) {
+    const values: number[] = [];
+    for (const hashed of hashes) values.push(hashed, this.#threadsOf(hashed)[0] ?? 0);
+    const isNew = Number(this.#sql(insert).run(...values).changes) === hashes.length;
     for (const hashed of hashes) {
+      if (isNew && typeof this.#held.get(hashed) === "number") continue;
       const threads = this.#threadsOf(hashed);
-      if (isNew && threads.length === 1) continue;
       const first = Number(this.#sql("SELECT thread FROM holder WHERE hash = ?").get(hashed)?.thread);
       for (const thread of threads) if (thread !== first) this.#join(thread, first);
     }
@@ -129,8 +127,11 @@ export class Joins {
   }
 }
 
-/** The numbers of keys that are written by one statement: one statement per key takes twice as long. */
-const TOGETHER = [256, 16, 1] as const;
+/** Statements by the number of keys that they write: one statement per key takes twice as long. */
+const INSERTS = [256, 16, 1].map((size) => {
+  const rows = Array.from({ length: size }, () => "(?, ?)").join(", ");
+  return [size, `INSERT INTO holder (hash, thread) VALUES ${rows} ON CONFLICT DO NOTHING`] as const;
+});
 
 function addTo(sets: Map<number, Set<number>>, key: number, value: number) {
   const known = sets.get(key);
