@@ -25,7 +25,7 @@ export const Permission = v.pipe(
 export const PermissionList = v.object({ items: v.array(Permission), next: v.null() });
 export const PermissionReply = v.strictObject({
   reply: v.picklist(REPLIES),
-  text: v.optional(v.pipe(words, v.description("What the model is told if the call is rejected."))),
+  text: v.optional(v.pipe(words, v.description("Sent to the model if the call is rejected."))),
 });
 export const Answered = v.object({ id: v.string() });
 

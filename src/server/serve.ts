@@ -120,36 +120,13 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const isLocal = isLoopback(host);
   const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
   const codes = new OneTimeCodes();
-  const instance = randomBytes(8).toString("hex");
-  const journal = new Journal();
-  const troubles = new Troubles((all) =>
-    journal.append([
-      {
-        type: "troubles",
-        subject: "troubles",
-        isThread: false,
-        chain: [],
-        data: JSON.stringify({ troubles: reportedTroubles(all) }),
-      },
-    ]),
-  );
-  const state: ServerState = {
-    watching: false,
-    clients: 0,
-    troubles,
-    reportChanged: () => {},
-    stop: new AbortController(),
-  };
-  const library = await openLibrary({
-    env,
-    settings,
-    notify,
-    retries: true,
-    ...(isDemo ? { liveness: () => "alive" as const } : {}),
-  });
+  const { state, journal } = initialState();
+  const liveness = isDemo ? { liveness: () => "alive" as const } : {};
+  const library = await openLibrary({ env, settings, notify, retries: true, ...liveness });
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
   const hub = new Hub(library, journal, new Board(cards));
   const relays = new Relays(env, settings.values["relay.servers"]);
+  const demo = new DemoStage(options, host);
   let port = 0;
   const url = () => `http://${named(host)}:${port}/`;
   /**
@@ -157,37 +134,10 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
    * user's.
    */
   let needsNoToken = false;
-  let stage: Promise<Served> | undefined;
-  const demo = () => {
-    stage ??= serveDemo({
-      env,
-      notify,
-      host,
-      port: 0,
-      ...(options.clients === undefined ? {} : { clients: options.clients }),
-    });
-    // A failed start may be tried again.
-    stage.catch(() => {
-      stage = undefined;
-    });
-    return stage;
-  };
-  const context = {
-    library,
-    hub,
-    cards,
-    relays,
-    env,
-    settings,
-    version: productVersion(),
-    instance,
-    startedAt: new Date().toISOString(),
-    isDemo,
-    state,
-    notify,
-    demo,
-    address: () => (needsNoToken ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`),
-  };
+  const address = () => (needsNoToken ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`);
+  const [instance, startedAt] = [randomBytes(8).toString("hex"), new Date().toISOString()];
+  const about = { env, settings, version: productVersion(), instance, startedAt, isDemo };
+  const context = { library, hub, cards, relays, ...about, state, notify, demo: () => demo.open(), address };
   const app = serverApp(context, { host, port: () => port, access, codes });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -196,48 +146,79 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     library.close();
     throw error;
   }
-  const tracer = isDemo ? null : await openTracer(env, settings, library, notify);
-  const autoCards = settings.values["cards.from_threads"] ? cards : null;
-  const sentinel = isDemo ? null : new Sentinel({ env, settings, library, notify });
-  const shipping = isDemo ? null : await openShipping({ env, settings, library, notify });
-  const watched = watch(library, hub, { autoCards, tracer, sentinel, shipping }, state, notify);
-  await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
-  const endpoint = await shareRelays(env, () => relays.permissions).catch((error: Error) => {
-    notify(`permission requests of followed servers cannot be answered: ${error.message}`);
-    return null;
-  });
+  const listeners = await openListeners(options, library, cards);
+  const watched = watch(library, hub, listeners, state, notify);
+  const endpoint = await resumeRelays(relays, env, notify);
   needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
-  const own: Instance = {
-    instance,
-    pid: process.pid,
-    host,
-    port,
-    url: url(),
-    token: access.token,
-    traces: tracer?.formats ?? [],
-  };
+  const traces = listeners.tracer?.formats ?? [];
+  const own: Instance = { instance, pid: process.pid, host, port, url: url(), token: access.token, traces };
+  const stopping = once(async () => {
+    release(env, own);
+    state.stop.abort();
+    hub.journal.wake();
+    server.close();
+    endpoint?.close();
+    await relays.stop();
+    await demo.stop();
+    await watched;
+    for (const listener of [listeners.tracer, listeners.sentinel, listeners.shipping]) await listener?.stop();
+    server.closeAllConnections();
+    library.close();
+  });
+  return { served: { ...own, isOwn: true, address: address(), ...stopping }, state };
+}
+
+function initialState(): { readonly state: ServerState; readonly journal: Journal } {
+  const journal = new Journal();
+  const change = { type: "troubles", subject: "troubles", isThread: false, chain: [] } as const;
+  const troubles = new Troubles((all) =>
+    journal.append([{ ...change, data: JSON.stringify({ troubles: reportedTroubles(all) }) }]),
+  );
+  const state = { watching: false, clients: 0, troubles, reportChanged: () => {}, stop: new AbortController() };
+  return { state, journal };
+}
+
+/** `stop` runs the work at its first call; every call waits for its end. */
+function once(work: () => Promise<void>): Pick<Served, "stop" | "stopped"> {
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
-  const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {
-    stopping ??= (async () => {
-      release(env, own);
-      state.stop.abort();
-      hub.journal.wake();
-      server.close();
-      endpoint?.close();
-      await relays.stop();
-      await (await stage?.catch(() => undefined))?.stop();
-      await watched;
-      await tracer?.stop();
-      await sentinel?.stop();
-      await shipping?.stop();
-      server.closeAllConnections();
-      library.close();
-      hasStopped();
-    })();
+    stopping ??= work().then(resolve);
     return stopping;
   };
-  return { served: { ...own, isOwn: true, address: context.address(), stop, stopped }, state };
+  return { stop, stopped };
+}
+
+/** The server of the demo, started when the dashboard asks for it. */
+class DemoStage {
+  readonly #options: ServeOptions;
+  readonly #host: string;
+  #served: Promise<Served> | undefined;
+
+  constructor(options: ServeOptions, host: string) {
+    this.#options = options;
+    this.#host = host;
+  }
+
+  open(): Promise<Served> {
+    const { env, notify, clients } = this.#options;
+    this.#served ??= serveDemo({
+      env,
+      notify,
+      host: this.#host,
+      port: 0,
+      ...(clients === undefined ? {} : { clients }),
+    });
+    // A failed start may be tried again.
+    this.#served.catch(() => {
+      this.#served = undefined;
+    });
+    return this.#served;
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#served?.catch(() => undefined))?.stop();
+  }
 }
 
 /** Other recipients of changes. */
@@ -246,6 +227,28 @@ interface Listeners {
   readonly tracer: Tracer | null;
   readonly sentinel: Sentinel | null;
   readonly shipping: LiveShipping | null;
+}
+
+async function openListeners(
+  { env, settings, notify, isDemo = false }: ServeOptions,
+  library: Library,
+  cards: Cards,
+): Promise<Listeners> {
+  return {
+    autoCards: settings.values["cards.from_threads"] ? cards : null,
+    tracer: isDemo ? null : await openTracer(env, settings, library, notify),
+    sentinel: isDemo ? null : new Sentinel({ env, settings, library, notify }),
+    shipping: isDemo ? null : await openShipping({ env, settings, library, notify }),
+  };
+}
+
+/** Returns the endpoint at which other processes answer permission requests; null if it cannot be opened. */
+async function resumeRelays(relays: Relays, env: Env, notify: ServeOptions["notify"]) {
+  await relays.resume().catch((error: Error) => notify(`could not resume relays: ${error.message}`));
+  return shareRelays(env, () => relays.permissions).catch((error: Error) => {
+    notify(`permission requests of followed servers cannot be answered: ${error.message}`);
+    return null;
+  });
 }
 
 async function watch(

@@ -328,10 +328,10 @@ export function catalogContract(name: string, fill: FillCatalog): void {
       const known = new Set(before?.items.map(({ id }) => id));
       const fresh =
         after?.items.filter(({ id, kind }) => !known.has(id) && kind !== "status").map(({ id }) => id) ?? [];
-      const told = all.filter(({ type }) => type === "event").map(({ data }) => (JSON.parse(data) as AgentEvent).id);
+      const sent = all.filter(({ type }) => type === "event").map(({ data }) => (JSON.parse(data) as AgentEvent).id);
       expect(fresh.length).toBeGreaterThan(0);
-      if (!isReset) for (const id of fresh) expect(told).toContain(id);
-      expect(new Set(told).size).toBe(told.length);
+      if (!isReset) for (const id of fresh) expect(sent).toContain(id);
+      expect(new Set(sent).size).toBe(sent.length);
     });
 
     it("are continued after the last id, and reset for an id of another catalog", async () => {

@@ -89,21 +89,10 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
     begin: (head) => recorder.begin(head),
     refuses: (head) => budgets.refuses(head),
-    failure: (status, text) =>
-      JSON.stringify({
-        type: "error",
-        error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${text}` },
-      }),
+    failure: failureBody,
     onTrouble: (error) => notifyOfTrouble(error.message),
   }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EADDRINUSE")
-      throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
-    throw new Failure(
-      "failed",
-      `port ${run.port} is in use`,
-      ["next: retinue proxy --port 0, for any free port"],
-      error,
-    );
+    throw notListening(run, error);
   });
   port = Number(new URL(proxy.url).port);
   const isOpen = !requiresToken && (await access.identifies(run.host, port));
@@ -121,6 +110,18 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
       await recorder.close();
     },
   };
+}
+
+/** An error of the proxy itself, in the format of the API. */
+function failureBody(status: number, text: string): string {
+  const type = status === 504 ? "timeout_error" : "api_error";
+  return JSON.stringify({ type: "error", error: { type, message: `retinue proxy: ${text}` } });
+}
+
+function notListening({ host, port }: ProxyRun, error: NodeJS.ErrnoException): Failure {
+  if (error.code !== "EADDRINUSE")
+    return new Failure("failed", `cannot listen on ${host}:${port}: ${error.message}`, [], error);
+  return new Failure("failed", `port ${port} is in use`, ["next: retinue proxy --port 0, for any free port"], error);
 }
 
 /** Notes what was refused or warned about, for `retinue guard`. */

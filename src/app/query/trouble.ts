@@ -9,7 +9,7 @@ const SOURCES: ReadonlySet<Problem["code"]> = new Set([
   "database-unreadable",
   "database-unknown",
   "log-without-database",
-  "agent-file-not-sidechain",
+  "agent-file-unmarked",
   "agent-file-foreign",
   "decisions-unreadable",
 ]);

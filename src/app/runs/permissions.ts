@@ -8,7 +8,7 @@ export interface Permission extends Omit<AskedPermission, "sessionId" | "agentId
   readonly askedAt: string;
 }
 
-/** `text`: what the model is told if the call is rejected. */
+/** `text`: sent to the model if the call is rejected. */
 export interface PermissionAnswer {
   readonly reply: PermissionReply;
   readonly text?: string | undefined;

@@ -30,104 +30,140 @@ export async function watch(context: Context, uri: string | undefined): Promise<
       "use retinue tree <uri>, or retinue events <uri> --follow in scripts",
     ]);
   const { library, key } = await targetOf(context, uri);
-  const stop = new AbortController();
-  const screen = new Screen(context, stdout);
-  let view: View = FIRST_VIEW;
-  let [isSuspended, notice] = [false, ""];
-  let trees: readonly AgentTree[] = [];
-  const rows = () => rowsOf(trees, view.sort, (agent) => isFolded(view, agent));
-  const troubles = new Troubles();
-  const messages: string[] = [];
-  const draw = () => {
-    if (isSuspended) return;
-    screen.draw((size, colors) => {
-      const lines = screenOf(trees, rows(), view, size, colors, library.now());
-      if (notice !== "") return [...lines.slice(0, -1), colors.yellow(clip(oneLine(notice), size.columns))];
-      const [trouble] = troubles.list;
-      if (trouble !== undefined)
-        return [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
-      return library.reading === null
-        ? lines
-        : [...lines.slice(0, -1), colors.dim(clip(readingLine(library.reading), size.columns))];
+  await new Watching(context, library, key, new Screen(context, stdout)).run();
+}
+
+/** What is shown, until the user quits. */
+class Watching {
+  readonly #context: Context;
+  readonly #library: Library;
+  readonly #key: AgentKey | null;
+  readonly #screen: Screen;
+  readonly #stop = new AbortController();
+  readonly #troubles = new Troubles();
+  readonly #messages: string[] = [];
+  #view: View = FIRST_VIEW;
+  #trees: readonly AgentTree[] = [];
+  #notice = "";
+  /** The terminal belongs to a product. */
+  #isSuspended = false;
+  #leave = () => {};
+
+  constructor(context: Context, library: Library, key: AgentKey | null, screen: Screen) {
+    this.#context = context;
+    this.#library = library;
+    this.#key = key;
+    this.#screen = screen;
+  }
+
+  async run(): Promise<void> {
+    const [context, library] = [this.#context, this.#library];
+    const sentinel = await sentinelOf(context, library, (text) => {
+      this.#notice = text;
+      this.#screen.alert(text);
+    });
+    const tick = setInterval(this.#draw, TICK_MS);
+    this.#enter();
+    try {
+      const notify = (text: string) => this.#messages.push(text);
+      const retry = { signal: this.#stop.signal, notify, troubles: this.#troubles };
+      const read = () => library.ask(() => treesOf(context, library, this.#key));
+      for await (const { threads } of live(library, retry)) {
+        sentinel.changed(threads);
+        if (!this.#view.isHeld) this.#trees = (await persistently(read, retry)) ?? this.#trees;
+        this.#draw();
+      }
+    } finally {
+      clearInterval(tick);
+      if (!this.#isSuspended) this.#leave();
+      await sentinel.stop();
+      library.close();
+      // Printed after the screen is restored, so that messages do not overwrite it.
+      for (const text of this.#messages) context.terminal.notify(text);
+    }
+  }
+
+  #enter(): void {
+    this.#leave = this.#screen.enter(this.#onKeys, this.#draw, () => this.#stop.abort());
+  }
+
+  #rows() {
+    return rowsOf(this.#trees, this.#view.sort, (agent) => isFolded(this.#view, agent));
+  }
+
+  #draw = (): void => {
+    if (this.#isSuspended) return;
+    const library = this.#library;
+    this.#screen.draw((size, colors) => {
+      const lines = screenOf(this.#trees, this.#rows(), this.#view, size, colors, library.now());
+      const withLast = (text: string, paint: (text: string) => string) => [
+        ...lines.slice(0, -1),
+        paint(clip(text, size.columns)),
+      ];
+      const warning = this.#notice === "" ? this.#troubles.list[0]?.message : this.#notice;
+      if (warning !== undefined) return withLast(oneLine(warning), colors.yellow);
+      return library.reading === null ? lines : withLast(readingLine(library.reading), colors.dim);
     });
   };
-  const onKeys = (chunk: Buffer) => {
-    notice = "";
+
+  #onKeys = (chunk: Buffer) => {
+    this.#notice = "";
     for (const pressed of keysIn(chunk.toString("utf8"))) {
-      if (pressed === PERMISSION && view.permission === null && !view.isHelp && view.attaches === null) {
-        void showPermission();
+      const { permission, isHelp, attaches } = this.#view;
+      if (pressed === PERMISSION && permission === null && !isHelp && attaches === null) {
+        void this.#showPermission();
         continue;
       }
-      const next = press(view, pressed, rows(), pageOf(screen.size));
-      if (next === null) return stop.abort();
-      view = next;
-      if (view.attaches?.isConfirmed === true) return void continueAgent(view.attaches.uri);
-      if (view.permission?.reply != null) void answer(view.permission);
+      const next = press(this.#view, pressed, this.#rows(), pageOf(this.#screen.size));
+      if (next === null) return this.#stop.abort();
+      this.#view = next;
+      if (next.attaches?.isConfirmed === true) return void this.#continueAgent(next.attaches.uri);
+      if (next.permission?.reply != null) void this.#answer(next.permission);
     }
-    draw();
+    this.#draw();
   };
-  const end = () => stop.abort();
+
   /** The request of the agent under the cursor, or the oldest one. */
-  const showPermission = async () => {
+  async #showPermission(): Promise<void> {
     const { permissionsIn } = await import("../watch/permissions.ts");
-    const open = await permissionsIn(context.env, library);
-    const wanted = view.open ?? view.cursor ?? rows()[0]?.agent.uri;
+    const open = await permissionsIn(this.#context.env, this.#library);
+    const wanted = this.#view.open ?? this.#view.cursor ?? this.#rows()[0]?.agent.uri;
     const shown = open.find(({ uri }) => uri === wanted) ?? open[0];
-    if (shown === undefined) notice = "no agent that retinue controls waits for a permission";
-    else view = { ...view, permission: { shown, reply: null }, scroll: 0 };
-    draw();
-  };
-  const answer = async ({ shown, reply }: NonNullable<View["permission"]>) => {
+    if (shown === undefined) this.#notice = "no agent that retinue controls waits for a permission";
+    else this.#view = { ...this.#view, permission: { shown, reply: null }, scroll: 0 };
+    this.#draw();
+  }
+
+  async #answer({ shown, reply }: NonNullable<View["permission"]>): Promise<void> {
     if (reply === null) return;
     // A key that was pressed before the end was shown does not count.
-    const isSeen = isAllShown(shown, view.scroll, screen.size);
-    view = { ...view, permission: isSeen ? null : { shown, reply: null } };
+    const isSeen = isAllShown(shown, this.#view.scroll, this.#screen.size);
+    this.#view = { ...this.#view, permission: isSeen ? null : { shown, reply: null } };
     if (isSeen) {
       const { answerPermission } = await import("../../app/control/control.ts");
       const outcome = { once: "allowed", always: "allowed from now on", reject: "rejected" }[reply];
-      notice = await answerPermission(context.env, shown.id, { reply }).then(
+      this.#notice = await answerPermission(this.#context.env, shown.id, { reply }).then(
         () => outcome,
         (error: Error) => error.message,
       );
-    } else notice = "scroll down first: not all of the request was shown";
-    draw();
-  };
+    } else this.#notice = "scroll down first: not all of the request was shown";
+    this.#draw();
+  }
+
   /** Leaves the terminal to the product until it ends. */
-  const continueAgent = async (uri: string) => {
-    view = { ...view, attaches: null };
-    isSuspended = true;
-    leave();
+  async #continueAgent(uri: string): Promise<void> {
+    this.#view = { ...this.#view, attaches: null };
+    this.#isSuspended = true;
+    this.#leave();
     try {
-      await attachInTerminal(context, library, uri);
+      await attachInTerminal(this.#context, this.#library, uri);
     } catch (error) {
-      notice = (error as Error).message;
+      this.#notice = (error as Error).message;
     }
-    isSuspended = false;
-    if (stop.signal.aborted) return;
-    leave = screen.enter(onKeys, draw, end);
-    draw();
-  };
-  const sentinel = await sentinelOf(context, library, (text) => {
-    notice = text;
-    screen.alert(text);
-  });
-  const tick = setInterval(draw, TICK_MS);
-  let leave = screen.enter(onKeys, draw, end);
-  try {
-    const retry = { signal: stop.signal, notify: (text: string) => messages.push(text), troubles };
-    for await (const { threads } of live(library, retry)) {
-      sentinel.changed(threads);
-      if (!view.isHeld)
-        trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
-      draw();
-    }
-  } finally {
-    clearInterval(tick);
-    if (!isSuspended) leave();
-    await sentinel.stop();
-    library.close();
-    // Printed after the screen is restored, so that messages do not overwrite it.
-    for (const text of messages) context.terminal.notify(text);
+    this.#isSuspended = false;
+    if (this.#stop.signal.aborted) return;
+    this.#enter();
+    this.#draw();
   }
 }
 

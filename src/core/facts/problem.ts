@@ -39,7 +39,7 @@ export const PROBLEMS = {
   ],
   "record-unknown": ["info", "A record has a type that this version of retinue does not know; it was skipped."],
   "record-malformed": ["data-loss", "A record lacks a required field and was skipped."],
-  "agent-file-not-sidechain": [
+  "agent-file-unmarked": [
     "error",
     "A file is named like an agent's, but its records are not marked as an agent's; it is not shown as an agent.",
   ],

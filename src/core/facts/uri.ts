@@ -56,7 +56,7 @@ export function parseTarget(
       `unknown scheme ${provider === "" ? "(empty)" : quoted(provider).slice(1, -1)}`,
       `known schemes: ${schemes.map((s) => `${s.name}://`).join(", ")}, agents://<provider>/`,
     );
-  // The desktop app writes codex://threads/<id>; `threads` is not an id.
+  // A product may write its links as <provider>://threads/<id>.
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
   if (parts.length === 0 || parts.includes("")) return fault("empty part in URI");
   if (parts.some((part) => part === "." || part === "..")) return fault("a URI cannot contain . or ..");

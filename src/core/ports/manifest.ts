@@ -17,7 +17,7 @@ export interface Manifest extends Pick<Provider, "name" | "product" | "versions"
   shellHook?(): Promise<(payload: JsonObject) => JsonObject | null>;
   /** How agents of other products start it with shell commands; omitted if unknown. */
   readonly commandLine?: CommandLine;
-  /** What the environment of its shell commands tells; omitted if nothing. */
+  /** Variables of its shell commands that name the agent; omitted if there are none. */
   readonly shellVariables?: ShellVariables;
   load(): Promise<Provider>;
 }

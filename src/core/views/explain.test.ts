@@ -156,7 +156,7 @@ describe("findings", () => {
 
   it("do not report a result that the parent responded to, whatever the times say", () => {
     const child = story("a", { record: { endedAt: iso(60) }, events: [{ kind: "assistant", text: "42" }] });
-    const told = { kind: "toolResult", text: "42" } as const;
+    const received = { kind: "toolResult", text: "42" } as const;
     const root = (events: readonly Partial<AgentEvent>[]) => {
       const made = story("root", { events, calls: [{ at: T0 }], children: [child] });
       return {
@@ -164,8 +164,8 @@ describe("findings", () => {
         steps: made.steps.map((step, i) => (i === 0 ? { ...step, reports: [child.record.uri] } : step)),
       };
     };
-    expect(explained(root([told]))).toMatchObject([{ kind: "unused" }]);
-    expect(explained(root([told, { kind: "assistant", text: "It is 42." }]))).toEqual([]);
+    expect(explained(root([received]))).toMatchObject([{ kind: "unused" }]);
+    expect(explained(root([received, { kind: "assistant", text: "It is 42." }]))).toEqual([]);
   });
 
   it("do not report a copy of a session that was not continued", () => {

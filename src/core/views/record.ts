@@ -39,17 +39,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const startedAt = agent.firstAt ?? call?.at ?? null;
   const endedAt = endOf(agent);
   const isLive = agent.verdict.status === "running";
-  // If the thread has agents, their shares are unknown: the amount is in the sum only.
-  const isWholeItsOwn = children.length === 0;
-  const undivided = usageOf(agent.undivided, price, provider, 0);
-  const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
-  const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
-  const own = isWholeItsOwn ? withUndivided(called) : called;
-  const onItsBehalf = [...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed];
-  const hasInternal =
-    agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
-  const ofProduct = usageOf(onItsBehalf, price, provider);
-  const internal = hasInternal ? (isWholeItsOwn ? ofProduct : withUndivided(ofProduct)) : null;
+  const { own, internal, models, warnings } = spendingIn(agent, children.length > 0, price);
   return {
     schema: "retinue/agent@1",
     uri: agent.uri,
@@ -98,12 +88,26 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
         ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null)
         : null,
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
-    warnings: [
-      ...agent.warnings,
-      ...(hasAbsurd ? [ABSURD] : []),
-      ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []),
-      ...missingTranscript(agent),
-    ],
+    warnings: [...agent.warnings, ...warnings, ...missingTranscript(agent)],
+  };
+}
+
+/** What the agent itself used, and what the product used on its behalf. */
+function spendingIn(agent: LinkedAgent, hasChildren: boolean, price: Price) {
+  const { provider } = partsOf(agent.key);
+  const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
+  const hasUndivided = agent.undivided.length > 0;
+  const undivided = usageOf(agent.undivided, price, provider, 0);
+  const withUndivided = (usage: Usage) => (hasUndivided ? addUsage(usage, undivided) : usage);
+  const ofProduct = usageOf([...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed], price, provider);
+  const hasOfProduct = agent.ownBehalf.length > 0 || agent.revealed.length > 0;
+  // If the thread has agents, their shares are unknown: the amount is in the sum only.
+  const isShared = hasUndivided && hasChildren;
+  return {
+    own: hasChildren ? called : withUndivided(called),
+    internal: hasOfProduct || isShared ? (hasChildren ? withUndivided(ofProduct) : ofProduct) : null,
+    models,
+    warnings: [...(hasAbsurd ? [ABSURD] : []), ...(isShared ? [UNDIVIDED] : [])],
   };
 }
 

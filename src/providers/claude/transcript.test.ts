@@ -53,7 +53,7 @@ describe("an agent's file", () => {
       [THREAD_FILE]: [mainWriter().user("Begin.")],
       [agentFile("a9")]: [stray.user("Do it."), stray.assistant([text("Done.")])],
     };
-    expect(codes(files)).toEqual([`agent-file-not-sidechain ${agentFile("a9")}:1: agent a9`]);
+    expect(codes(files)).toEqual([`agent-file-unmarked ${agentFile("a9")}:1: agent a9`]);
     expect(treeFrom(files).children).toEqual([]);
   });
 

@@ -190,7 +190,7 @@ export class Transcript implements Parser {
       this.#introduction.damaged = true;
       return problemAt(this.#file.path, line, "record-malformed", "it does not name its agent");
     }
-    if (row.isSidechain !== true) return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+    if (row.isSidechain !== true) return this.#refuse(row, line, "agent-file-unmarked", `agent ${this.#of.agent}`);
     return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
   }
 

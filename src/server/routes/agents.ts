@@ -32,6 +32,18 @@ export type CatalogOf = (c: Context) => Catalog;
 /** Threads and agents. */
 export function agentRoutes(catalogOf: CatalogOf): Hono {
   return new Hono()
+    .route("/", recordRoutes(catalogOf))
+    .route("/", detailRoutes(catalogOf))
+    .get("/agents", describeRoute({ hide: true }), () => {
+      throw new Failure("usage", "missing agent URI", [
+        "write /api/agents/{uri}, percent-encoded; /api/threads lists threads",
+      ]);
+    });
+}
+
+/** Records and events. */
+function recordRoutes(catalogOf: CatalogOf): Hono {
+  return new Hono()
     .get(
       "/threads",
       describeResponse("Records of top-level threads, newest activity first", Threads, ["usage"]),
@@ -79,7 +91,12 @@ export function agentRoutes(catalogOf: CatalogOf): Hono {
         if (event === null) throw new Failure("not_found", "no such event", ["next: list the agent's events"]);
         return c.json(whole(event));
       },
-    )
+    );
+}
+
+/** What else is known about an agent. */
+function detailRoutes(catalogOf: CatalogOf): Hono {
+  return new Hono()
     .get(
       "/agents/:uri/spans",
       describeResponse("Spans of an agent and its subtree: model calls, tool calls and waiting", Spans, [
@@ -115,12 +132,7 @@ export function agentRoutes(catalogOf: CatalogOf): Hono {
         const items = await catalogOf(c).detail(c.req.param("uri"), "files");
         return c.json({ items: items.map(withShortChanges), next: null });
       },
-    )
-    .get("/agents", describeRoute({ hide: true }), () => {
-      throw new Failure("usage", "missing agent URI", [
-        "write /api/agents/{uri}, percent-encoded; /api/threads lists threads",
-      ]);
-    });
+    );
 }
 
 /** Characters of a change that a list contains. */

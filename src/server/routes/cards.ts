@@ -9,20 +9,21 @@ import { shortened } from "../cut.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { LIVE_HEADER } from "./agents.ts";
 
-export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
-  /** All agents of a card, parents first, and those assigned by a guess. */
-  const agentsIn = async (id: string) => {
-    const { threads, inferred } = await cards.get(id);
-    const roots = [...threads, ...inferred];
-    const forest = library.forestOf(roots);
-    const keys = roots.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key));
-    return {
-      forest,
-      roots,
-      keys,
-      guessed: new Set(inferred.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key))),
-    };
-  };
+export function cardRoutes(context: ServerContext): Hono {
+  return new Hono().route("/", editRoutes(context)).route("/", agentRoutes(context));
+}
+
+/** All agents of a card, parents first, and those assigned by a guess. */
+async function agentsIn({ cards, library }: ServerContext, id: string) {
+  const { threads, inferred } = await cards.get(id);
+  const roots = [...threads, ...inferred];
+  const forest = library.forestOf(roots);
+  const below = (keys: readonly AgentKey[]) =>
+    keys.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key));
+  return { forest, roots, keys: below(roots), guessed: new Set(below(inferred)) };
+}
+
+function editRoutes({ hub, cards }: ServerContext): Hono {
   return new Hono()
     .get("/cards", describeResponse("All cards, oldest first", CardList), async (c) => {
       const { seen, position } = await hub.followCards(() => cards.list());
@@ -57,13 +58,19 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
       await cards.remove(id);
       await hub.cardsChanged();
       return c.json({ id });
-    })
+    });
+}
+
+/** The agents of a card and their events. */
+function agentRoutes(context: ServerContext): Hono {
+  const { hub } = context;
+  return new Hono()
     .get(
       "/cards/:id/agent-activity",
       describeResponse("The activity of each agent of a card, and its sessions", Activity, ["not_found"]),
       async (c) => {
         const id = c.req.param("id");
-        const { forest, roots, keys, guessed } = await agentsIn(id);
+        const { forest, roots, keys, guessed } = await agentsIn(context, id);
         const spans = await hub.spansOfAll(roots);
         const agents = keys.flatMap((key) => {
           const span = spans.get(key);
@@ -83,7 +90,7 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
       async (c) => {
         const { after, limit } = c.req.valid("query");
         const id = c.req.param("id");
-        const { forest, roots, keys } = await agentsIn(id);
+        const { forest, roots, keys } = await agentsIn(context, id);
         const log = await hub.cardLog(id, roots);
         const { ids } = log;
         const at = after === undefined ? 0 : ids.indexOf(after) + 1;

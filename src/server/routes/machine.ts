@@ -16,8 +16,12 @@ import { Address, Doctor, Link, Linked, Woken } from "../schemas.ts";
 /** Refusals and warnings, each. */
 const MOST_EVENTS = 100;
 
+/** What only the machine of the agents can answer or do. */
 export function machineRoutes(context: ServerContext): Hono {
-  const { library, hub, env, settings, state } = context;
+  return new Hono().route("/", reportRoutes(context)).route("/", serverRoutes(context)).route("/", linkRoutes(context));
+}
+
+function reportRoutes({ library, env, settings, state }: ServerContext): Hono {
   return new Hono()
     .get(
       "/compare",
@@ -39,7 +43,12 @@ export function machineRoutes(context: ServerContext): Hono {
       "/guard",
       describeResponse("Limits in force, what running threads have used, and what was refused", Guard),
       (c) => c.json(guardReport(library, env, settings.values.limits, MOST_EVENTS)),
-    )
+    );
+}
+
+function serverRoutes(context: ServerContext): Hono {
+  const { state } = context;
+  return new Hono()
     .post(
       "/hooks",
       describeResponse("Notify the server that a recording has grown; the body may name it", Woken, ["too_large"]),
@@ -65,7 +74,11 @@ export function machineRoutes(context: ServerContext): Hono {
         if (context.isDemo) throw new Failure("failed", "this server is the demo");
         return c.json({ address: (await context.demo()).address });
       },
-    )
+    );
+}
+
+function linkRoutes({ library, hub, env }: ServerContext): Hono {
+  return new Hono()
     .post(
       "/links",
       describeResponse("Set an agent's parent manually", Linked, ["usage", "not_found", "failed", "too_large"]),

@@ -18,7 +18,11 @@ import {
 } from "../request-schemas.ts";
 
 /** Recorded API traffic. */
-export function requestRoutes({ library }: ServerContext): Hono {
+export function requestRoutes(context: ServerContext): Hono {
+  return new Hono().route("/", exchangeRoutes(context)).route("/", conversationRoutes(context));
+}
+
+function exchangeRoutes({ library }: ServerContext): Hono {
   // Created for each request, because the trees may have changed.
   const all = () => new AllRequests(library);
   return new Hono()
@@ -58,7 +62,11 @@ export function requestRoutes({ library }: ServerContext): Hono {
       "/requests/:id/pieces/:piece",
       describeResponse("One text of a request, in full", PieceText, ["not_found"]),
       async (c) => c.json({ json: await pieceOf(all().find(c.req.param("id")), c.req.param("piece")) }),
-    )
+    );
+}
+
+function conversationRoutes({ library }: ServerContext): Hono {
+  return new Hono()
     .get(
       "/conversations",
       describeResponse("Threads with recorded traffic, newest first", Conversations, ["usage"]),

@@ -105,10 +105,25 @@ export class Projections {
     const outdated = outdatedIn(before, now);
     // The status of running agents is checked repeatedly; mostly it is the same.
     if (before?.root === now.root && outdated.size === 0 && behind.every((count) => count === 0)) return true;
-    const ids = new Map<AgentKey, number>();
+    for (const key of versions.keys()) this.#written.set(key, now);
+    const ids = this.#replaced(versions, outdated, left);
     const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
+    this.#writeRoots(roots, packed, idOf);
+    if (outdated.has("agent")) this.#writeAgents(agents, idOf);
+    const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
+    if (outdated.has("spent")) this.#writeSpent(spent, places, idOf);
+    if (outdated.has("problem")) this.#writeProblems(problems, ids.values().next().value ?? null);
+    return true;
+  }
+
+  /** Sets the versions of threads and deletes their outdated rows. Returns the ids of the threads. */
+  #replaced(
+    versions: Projection["versions"],
+    outdated: ReturnType<typeof outdatedIn>,
+    left: Set<number>,
+  ): ReadonlyMap<AgentKey, number> {
+    const ids = new Map<AgentKey, number>();
     for (const [key, version] of versions) {
-      this.#written.set(key, now);
       const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(
         version,
         OWNER,
@@ -121,6 +136,10 @@ export class Projections {
           if (pack !== null) left.add(Number(pack));
       for (const table of outdated) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
     }
+    return ids;
+  }
+
+  #writeRoots(roots: Projection["roots"], packed: ReadonlyMap<RootRow, Packed>, idOf: (key: AgentKey) => number): void {
     for (const r of roots)
       this.#sql(
         "INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -135,41 +154,49 @@ export class Projections {
         packed.get(r)?.places[0] ?? packForNow(r.record),
         packed.get(r)?.pack ?? null,
       );
-    if (outdated.has("agent"))
-      for (const a of agents)
-        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
-          idOf(a.key),
-          a.key,
-          a.uri,
-          a.sessionId,
-          a.agentId,
-          a.path,
+  }
+
+  #writeAgents(agents: Projection["agents"], idOf: (key: AgentKey) => number): void {
+    for (const a of agents)
+      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
+        idOf(a.key),
+        a.key,
+        a.uri,
+        a.sessionId,
+        a.agentId,
+        a.path,
+      );
+  }
+
+  /** `places`: where the rows of a root are packed together with others. */
+  #writeSpent(
+    spent: Projection["spent"],
+    places: ReadonlyMap<AgentKey, Packed["places"][number] | undefined>,
+    idOf: (key: AgentKey) => number,
+  ): void {
+    for (const [root, rows] of spent) {
+      const last = rows.reduce<string | null>(
+        (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
+        null,
+      );
+      if (rows.length > 0)
+        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
+          idOf(root),
+          last,
+          places.get(root) ?? packForNow(rows),
         );
-    const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
-    if (outdated.has("spent"))
-      for (const [root, rows] of spent) {
-        const last = rows.reduce<string | null>(
-          (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
-          null,
-        );
-        if (rows.length > 0)
-          this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
-            idOf(root),
-            last,
-            places.get(root) ?? packForNow(rows),
-          );
-      }
-    const [first] = ids.values();
-    if (outdated.has("problem"))
-      for (const p of problems)
-        this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
-          first ?? null,
-          p.code,
-          p.where,
-          p.detail,
-          p.times ?? 1,
-        );
-    return true;
+    }
+  }
+
+  #writeProblems(problems: Projection["problems"], thread: number | null): void {
+    for (const p of problems)
+      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
+        thread,
+        p.code,
+        p.where,
+        p.detail,
+        p.times ?? 1,
+      );
   }
 
   /** What was last written, if it was about exactly these threads. */

@@ -36,9 +36,9 @@ export function unused({ story, parent }: Subject): Finding[] {
 
 /** Whether the parent responded after a record that contains the result, whatever the times of its records are. */
 function wentOn({ steps }: StoryCore, uri: string): boolean {
-  const told = steps.findIndex(({ event, reports }) => event.kind !== "status" && reports.includes(uri));
+  const reported = steps.findIndex(({ event, reports }) => event.kind !== "status" && reports.includes(uri));
   return (
-    told >= 0 && steps.slice(told + 1).some(({ event }) => event.kind === "assistant" || event.kind === "toolCall")
+    reported >= 0 && steps.slice(reported + 1).some(({ event }) => event.kind === "assistant" || event.kind === "toolCall")
   );
 }
 
