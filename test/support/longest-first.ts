@@ -15,11 +15,11 @@ const LONG = [
   "test/server/cards.test.ts",
   "test/ingest/newest-first.test.ts",
   "test/dashboard/log.test.ts",
-  "test/export/tracing-replay.test.ts",
+  "test/server/process.test.ts",
   "test/cli/run.test.ts",
   "test/proxy/products.test.ts",
   "test/ingest/kills.test.ts",
-  "test/export/timeline-spans.test.ts",
+  "test/products/providers.test.ts",
   "test/dashboard/pages.test.ts",
 ];
 

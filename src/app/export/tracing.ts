@@ -84,29 +84,18 @@ export interface CollectResult {
  * `lookedAt`: when the library's sync began.
  */
 export async function collect(
-  {
-    library,
-    outbox,
-    endings,
-    log,
-    old,
-    wholeTurns = false,
-    thread,
-    below,
-    since: from,
-    report = log,
-    seen: known,
-  }: Watched,
+  watched: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey>,
   isEverywhere: boolean,
   lookedAt: number,
 ): Promise<CollectResult> {
+  const { library, outbox, log, thread } = watched;
   const running: AgentKey[] = [];
   let isSettling = false;
   const state = stateOf(outbox, destination);
   if (state === undefined) return { hadRoom: true, isSettling, running };
-  const oldest = from ?? state.since ?? lookedAt;
+  const oldest = watched.since ?? state.since ?? lookedAt;
   const since = Math.max(oldest, state.lookedTo - SLACK_MS);
   const recent = isEverywhere ? recentThreads(library, since, changed) : changed;
   const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
@@ -123,38 +112,49 @@ export async function collect(
       outbox.setUnfinished(destination.name, root, false);
       continue;
     }
-    const look = endings.check(forest, root, lookedAt);
-    isSettling ||= look.isSettling;
-    const fingerprint = fingerprintOf(forest, root);
-    if (!look.isSettling && known?.get(`${destination.name} ${root}`) === fingerprint) {
-      if (look.isRunning) running.push(root);
-      continue;
-    }
-    const story = await storyFor(destination, library, forest, root, log, look.isOver);
-    const options = {
-      old,
-      since: oldest,
-      heardAt: heardAt(agentOf(forest, root)),
-      wholeTurns,
-      ...(below === undefined ? {} : { below }),
-    };
-    const { put, plan } = putInto(outbox, destination, { key: root, story }, options, log);
-    if (put === null) {
-      log(`${destination.name}: the outbox is full; the rest follows later`);
-      return { hadRoom: false, isSettling, running };
-    }
-    if (put > 0) log(`${story.record.uri}: added ${put} to the outbox of ${destination.name}`);
-    if (plan.tooOld > 0)
-      report(`${story.record.uri}: ${plan.tooOld} turns are too old for ${destination.name} and were skipped`);
-    if (look.isRunning && plan.isOpen) running.push(root);
-    if (look.isSettling) known?.delete(`${destination.name} ${root}`);
-    else known?.set(`${destination.name} ${root}`, fingerprint);
-    if (!plan.isOpen) endings.forget(root);
-    // Extend the lease: reading may take long.
-    hold(outbox, destination);
+    const one = await collectTree(watched, destination, forest, root, oldest, lookedAt);
+    isSettling ||= one.isSettling;
+    if (!one.hadRoom) return { hadRoom: false, isSettling, running };
+    if (one.isRunning) running.push(root);
   }
   if (isEverywhere) outbox.lookedTo(destination.name, lookedAt);
   return { hadRoom: true, isSettling, running };
+}
+
+/** `isRunning`: with unsent work. */
+async function collectTree(
+  { library, outbox, endings, log, old, wholeTurns = false, below, report = log, seen: known }: Watched,
+  destination: Destination,
+  forest: Forest,
+  root: AgentKey,
+  since: number,
+  lookedAt: number,
+): Promise<{ readonly hadRoom: boolean; readonly isSettling: boolean; readonly isRunning: boolean }> {
+  const { isSettling, isRunning, isOver } = endings.check(forest, root, lookedAt);
+  const [name, fingerprint] = [`${destination.name} ${root}`, fingerprintOf(forest, root)];
+  if (!isSettling && known?.get(name) === fingerprint) return { hadRoom: true, isSettling, isRunning };
+  const story = await storyFor(destination, library, forest, root, log, isOver);
+  const options = {
+    old,
+    since,
+    heardAt: heardAt(agentOf(forest, root)),
+    wholeTurns,
+    ...(below === undefined ? {} : { below }),
+  };
+  const { put, plan } = putInto(outbox, destination, { key: root, story }, options, log);
+  if (put === null) {
+    log(`${destination.name}: the outbox is full; the rest follows later`);
+    return { hadRoom: false, isSettling, isRunning };
+  }
+  if (put > 0) log(`${story.record.uri}: added ${put} to the outbox of ${destination.name}`);
+  if (plan.tooOld > 0)
+    report(`${story.record.uri}: ${plan.tooOld} turns are too old for ${destination.name} and were skipped`);
+  if (isSettling) known?.delete(name);
+  else known?.set(name, fingerprint);
+  if (!plan.isOpen) endings.forget(root);
+  // Extend the lease: reading may take long.
+  hold(outbox, destination);
+  return { hadRoom: true, isSettling, isRunning: isRunning && plan.isOpen };
 }
 
 /** When the thread was last mentioned, by its records or by a hook. */
