@@ -182,6 +182,7 @@ describe("scripts", () => {
     "npm run review",
     "bash review.sh",
     "python3 tool.py",
+    "python3 -c 'import subprocess; subprocess.run([\"./review.sh\"])'",
     "tmux new -d ./run.sh",
   ])("%s may start agents", (command) => {
     expect(launchesIn(command, CWD)).toMatchObject({ launches: [], wraps: true });
@@ -192,6 +193,9 @@ describe("scripts", () => {
     "cat a.txt | grep x",
     "sleep 2",
     "echo make",
+    "/bin/cat review.txt",
+    "python3 -c 'print(open(\"x.jsonl\").read())'",
+    "python3 - <<'EOF'\nimport json\nprint(json.dumps(1))\nEOF",
     "while [ ! -s x ]; do sleep 1; done; cat x",
   ])("%s does not", (command) => {
     expect(launchesIn(command, CWD)).toMatchObject({ launches: [], wraps: false });

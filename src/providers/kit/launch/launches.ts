@@ -89,6 +89,10 @@ const PACKAGE_MANAGERS = new Map<string, ReadonlySet<string>>([
 const TERMINALS = new Set(["tmux", "screen", "zellij"]);
 const INTERPRETERS = /^(?:node|deno|bun|tsx|ruby|perl|python[\d.]*)$/;
 const TASKS = new Set(["make", "gmake", "just", "task", "rake", "npm", "pnpm", "yarn", "bun", "uv", "source", "."]);
+/** Programs of the system, such as `/bin/cat`, are not scripts. */
+const SYSTEM_PROGRAM = /^(?:\/usr)?\/s?bin\//;
+/** How the code of an interpreter runs other programs. */
+const RUNS_OTHERS = /subprocess|child_process|\b(?:popen|spawn|exec|system|fork|pty|Command)\w*\s*\(|`|%x/i;
 /** They run commands as another user or on another machine, whose agents are not this agent's. */
 const ELSEWHERE = new Set(["ssh", "mosh", "docker", "podman", "kubectl", "sudo", "su", "doas", "chroot", "lxc"]);
 const MAX_LAUNCHES = 16;
@@ -130,7 +134,8 @@ class Found implements Launches {
     else if (product !== undefined) this.#launch(product, rest, command);
     else if (split >= 0) this.add({ ...command, words: args.slice(split) }, background, depth);
     else if (script != null) this.#inner(withoutHoles(script), background, depth);
-    else if (program.includes("/") || TASKS.has(name) || INTERPRETERS.test(name)) this.wraps = true;
+    else if (INTERPRETERS.test(name)) this.wraps ||= mayRunOthers(args, command.input);
+    else if (TASKS.has(name) || (program.includes("/") && !SYSTEM_PROGRAM.test(program))) this.wraps = true;
     if (name === "sleep" || name === "at") this.delayed = true;
   }
 
@@ -218,6 +223,14 @@ const RUNNERS = new Set(
     .map((name) => `${name} run`)
     .concat(["asdf", "bundle", "direnv", "fnm", "mise", "nvm", "rtx", "volta"].map((name) => `${name} exec`)),
 );
+
+/** Whether the program of an interpreter may run others: a file may, code in the command only if it shows it. */
+function mayRunOthers(args: readonly Word[], input: Word | null | undefined): boolean {
+  const option = args.findIndex((word) => /^(?:-[a-z]*[cep]|--eval|--print)$/.test(literal(word) ?? ""));
+  const isInput = args.every((word) => literal(word)?.startsWith("-") === true);
+  const code = option >= 0 ? args[option + 1] : isInput ? input : null;
+  return code == null || RUNS_OTHERS.test(code.join(" "));
+}
 
 function runsProduct([program, ...args]: readonly Word[]): boolean {
   const [product, rest] = productIn(baseName(literal(program) ?? ""), args);
