@@ -8,7 +8,7 @@ import { CHAT_PRODUCTS, type ChatProduct } from "./chat-products.ts";
 import { type AgentRecord, threads, tree } from "./retinue.ts";
 
 const INSTALL_MS = 600_000;
-const SCENARIO_MS = 120_000;
+const SCENARIO_MS = 400_000;
 
 const commands = new Map<string, string[]>();
 beforeAll(async () => {

@@ -16,7 +16,7 @@ import type { Scripts } from "./script.ts";
 import { sum } from "./usage.ts";
 
 const INSTALL_MS = 600_000;
-const SCENARIO_MS = 120_000;
+const SCENARIO_MS = 400_000;
 
 /** The parent of each agent, by script, and how it ended; `main` is the thread. */
 type Expected = Record<string, { under: string | null; status: string }>;

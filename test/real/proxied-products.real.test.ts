@@ -17,7 +17,7 @@ import { type AgentRecord, threads, tree } from "./retinue.ts";
 import { sum, usageOfCall } from "./usage.ts";
 
 const INSTALL_MS = 600_000;
-const SCENARIO_MS = 180_000;
+const SCENARIO_MS = 400_000;
 const commands = new Map<string, string[]>();
 beforeAll(async () => {
   commands.set("opencode", await installOpenCode("1.18.33"));

@@ -140,8 +140,11 @@ export class PiConversation extends Conversation {
         },
       );
     else if (isError) {
-      const end: End = { state: "errored", says: `its call failed: ${message.text.split("\n")[0]}`, result: null };
-      if (count === 1) ended({ call }, end);
+      const why = message.text.split("\n")[0] ?? "";
+      const end: End = { state: "errored", says: `its call failed: ${why}`, result: null };
+      // The agent has no such tool.
+      if (count === 1 && /^Tool \S+ not found/.test(why)) out.add({ type: "call-refused", call, says: why });
+      else if (count === 1) ended({ call }, end);
       else for (let i = 0; i < count; i += 1) ended(this.#childOf(id, i), end);
     }
   }
