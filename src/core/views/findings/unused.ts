@@ -38,7 +38,8 @@ export function unused({ story, parent }: Subject): Finding[] {
 function wentOn({ steps }: StoryCore, uri: string): boolean {
   const reported = steps.findIndex(({ event, reports }) => event.kind !== "status" && reports.includes(uri));
   return (
-    reported >= 0 && steps.slice(reported + 1).some(({ event }) => event.kind === "assistant" || event.kind === "toolCall")
+    reported >= 0 &&
+    steps.slice(reported + 1).some(({ event }) => event.kind === "assistant" || event.kind === "toolCall")
   );
 }
 
