@@ -97,7 +97,7 @@ export async function openTeamStore(
         await createPartitions(database, ahead);
       },
       prune: (ageMs) => dropEventsBefore(database, new Date(Date.now() - ageMs).toISOString().slice(0, 10)),
-      distribute: () => distribute(database).catch(explained),
+      distribute: () => distribute(database).catch((error: unknown) => explained(refusedByCitus(error))),
       close,
     };
   } catch (error) {
@@ -114,6 +114,13 @@ function explained(error: unknown): never {
       "run `create extension citus` in it, and citus_add_node for each node; see docs/team.md",
     ]);
   throw asFailure(error, "the database cannot be used") ?? refused(error);
+}
+
+/** Citus' own words, for example about missing nodes. */
+function refusedByCitus(error: unknown): unknown {
+  if (!(error instanceof Error && "severity" in error)) return error;
+  const next = "what was distributed stays so; run it again when the cause is gone";
+  return new Failure("failed", `Citus refuses: ${error.message}`, [next], error);
 }
 
 /** PostgreSQL's own words about a wrong name, password or permission. */
