@@ -131,11 +131,8 @@ export class ProductDatabase {
   /** One at a time, because an object may not fit into memory. */
   *records(query: Query): Generator<RecordRow> {
     const { sql, values } = query;
-    // With OFFSET, SQLite makes each record once; otherwise once for every mention of it.
-    const once = `SELECT * FROM (${sql}) LIMIT -1 OFFSET 0`;
-    const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${once})`;
     this.#counts.queries += 1;
-    const rows = querying(this.#path, () => this.#prepared(limited).iterate(...values));
+    const rows = querying(this.#path, () => this.#prepared(limited(sql)).iterate(...values));
     for (
       let next = querying(this.#path, () => rows.next());
       next.done !== true;
@@ -180,6 +177,13 @@ export class ProductDatabase {
     return parts.map((stats) => (stats === null ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`)).join(" ");
   }
 }
+
+/**
+ * The records of a query as bytes, without those that are too large. With OFFSET, SQLite makes each record once;
+ * otherwise once for every mention of it.
+ */
+export const limited = (sql: string): string =>
+  `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (SELECT * FROM (${sql}) LIMIT -1 OFFSET 0)`;
 
 const BUSY = 5;
 const LOCKED = 6;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Fact, Observation } from "../../../core/facts/observation.ts";
 import { keysOf } from "./keys.ts";
 import { messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
@@ -35,6 +35,22 @@ const assistant = (more: object, parts: readonly object[] = []): MessageParts =>
   parts,
 });
 const DONE = { time: { created: 1_000, completed: 2_000 } };
+
+it("a row is parsed once for its facts and its events", () => {
+  const record = message(assistant({ finish: "stop", ...DONE }, [{ type: "text", text: "It is done." }]));
+  const reader = new SessionRows(KEY, FILE);
+  const parse = vi.spyOn(JSON, "parse");
+  try {
+    reader.push(record, 1, "msg_1");
+    expect(reader.events(record).map(({ text }) => text)).toEqual(["It is done."]);
+    expect(parse).toHaveBeenCalledTimes(1);
+    // Another row, without its facts.
+    expect(reader.events(new Uint8Array(record)).map(({ text }) => text)).toEqual(["It is done."]);
+    expect(parse).toHaveBeenCalledTimes(2);
+  } finally {
+    parse.mockRestore();
+  }
+});
 
 describe("a session", () => {
   it("is a thread of its own, or an agent below its parent", () => {
