@@ -14,7 +14,7 @@ import type { EventDraft } from "../../../core/views/event.ts";
 import { eventsOf, eventsOfPart } from "./events.ts";
 import type { Keys } from "./keys.ts";
 import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf } from "./message.ts";
-import { type Cursor, cursorIn, type Extent, extentIn } from "./plan.ts";
+import { type Cursor, cursorIn, extentIn } from "./plan.ts";
 import { LAST, readSession } from "./session.ts";
 import { type Message, messageOf, partOf, type SessionInfo, sessionOf } from "./shapes.ts";
 
@@ -32,7 +32,8 @@ export class SessionRows implements Parser {
   readonly #database: string | null;
   #updated: number;
   #edge: { readonly row: string; readonly size: number };
-  #extent: Extent;
+  /** As in the last record. */
+  #extent: unknown;
   #open: boolean;
   /** Time of the newest message read. */
   #newest = 0;
@@ -46,7 +47,7 @@ export class SessionRows implements Parser {
     this.#database = file.isForeign === true ? null : file.path.slice(0, file.path.lastIndexOf("#"));
     this.#updated = cursor?.updated ?? 0;
     this.#edge = { row: cursor?.edge ?? "", size: cursor?.edgeSize ?? 0 };
-    this.#extent = cursor?.extent ?? extentIn(null);
+    this.#extent = cursor?.extent;
     this.#open = cursor?.open ?? false;
   }
 
@@ -55,7 +56,7 @@ export class SessionRows implements Parser {
       updated: this.#updated,
       edge: this.#edge.row,
       edgeSize: this.#edge.size,
-      extent: this.#extent,
+      extent: extentIn(this.#extent),
       open: this.#open,
     };
   }
@@ -67,7 +68,7 @@ export class SessionRows implements Parser {
     if (json === null) return problemAt(this.#file.path, line, "record-malformed", `${record.length} bytes`, row);
     this.#note(json, row ?? "");
     if (json.session !== undefined) return sessionFindings(this.#key, place, sessionOf(json.session), this.#database);
-    this.#extent = extentIn(json.extent);
+    this.#extent = json.extent;
     const message = messageIn(json);
     this.#last = { record, message };
     if (message === null) return problemAt(this.#file.path, line, "record-malformed", "not a message", row);
@@ -102,11 +103,12 @@ export class SessionRows implements Parser {
 
 /** A record of the database: ids are separate fields. */
 function messageIn(json: JsonObject): Message | null {
-  const parts = asList(json.parts).map((part) => {
-    const [id, data] = [asObject(part)?.id, asObject(asObject(part)?.data)];
-    return data === null ? null : { ...data, id };
+  const ids = { id: json.id, session: json.sessionID };
+  return messageOf(json.info, asList(json.parts), ids, (item) => {
+    const part = asObject(item);
+    const id = asNonBlank(part?.id);
+    return id === null ? null : partOf(part?.data, id);
   });
-  return messageOf(json.info, parts, { id: json.id, session: json.sessionID });
 }
 
 function readObject(record: Uint8Array): JsonObject | null {

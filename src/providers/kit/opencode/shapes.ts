@@ -72,6 +72,7 @@ export function messageOf(
   value: unknown,
   parts: readonly unknown[],
   ids: { readonly id?: unknown; readonly session?: unknown } = {},
+  readPart: (part: unknown) => Part | null = partOf,
 ): Message | null {
   const info = asObject(value);
   const [id, session] = [
@@ -88,13 +89,13 @@ export function messageOf(
     info,
     created: asTime(time?.created),
     completed: asTime(time?.completed),
-    parts: parts.flatMap((part) => partOf(part) ?? []),
+    parts: parts.map((part) => readPart(part)).filter((part) => part !== null),
   };
 }
 
-export function partOf(value: unknown): Part | null {
+export function partOf(value: unknown, knownAs?: unknown): Part | null {
   const json = asObject(value);
-  const [id, type] = [asNonBlank(json?.id), asNonBlank(json?.type)];
+  const [id, type] = [asNonBlank(knownAs ?? json?.id), asNonBlank(json?.type)];
   if (json === null || id === null || type === null) return null;
   const time = asObject(json.time) ?? asObject(asObject(json.state)?.time);
   return { id, type, json, start: asTime(time?.start), end: asTime(time?.end) };
