@@ -48,11 +48,14 @@ const IDLE_SECONDS = 300;
 const STATEMENT_MS = 60_000;
 /** With several hosts, the client looks for the primary without end. */
 const SEARCH_MS = 30_000;
+const POLL_MS = 1_000;
 const INT8 = 20;
 
 /** The client is loaded on demand: only team servers need it. */
-export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
+export async function openDatabase(address: string, options: DatabaseOptions = {}): Promise<Database> {
   const { default: postgres } = await import("postgres");
+  const { url, isPooled } = pooling(address);
+  const timeout = { statement_timeout: options.statementMs ?? STATEMENT_MS };
   const sql = postgres(url, {
     max: options.connections ?? CONNECTIONS,
     connect_timeout: CONNECT_SECONDS,
@@ -60,33 +63,60 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     backoff: () => RECONNECT_SECONDS,
     onnotice: () => {},
     ...(isOfSeveral(url) ? { target_session_attrs: "primary" as const } : {}),
-    connection: { application_name: "retinue", statement_timeout: options.statementMs ?? STATEMENT_MS },
+    // A pooler refuses parameters of a session that it does not know.
+    connection: { application_name: "retinue", ...(isPooled ? {} : timeout) },
+    prepare: !isPooled,
     // Revisions and sizes are below 2^53.
     types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
   });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
   const faulty: Guard = (work) => measured(counts, work);
   const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
+  const ended = new AbortController();
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
-    ...queriesOf(sql, guarded),
+    ...queriesOf(sql, guarded, !isPooled),
     counts,
     script,
     transaction: (work) =>
-      guarded(() => sql.begin((inner) => work(queriesOf(inner as unknown as Sql, faulty)))) as Promise<never>,
-    listen: async (channel, onNotify, onListen) => void (await faulty(() => sql.listen(channel, onNotify, onListen))),
-    close: () => sql.end({ timeout: 5 }),
+      guarded(() =>
+        sql.begin((inner) => work(queriesOf(inner as unknown as Sql, faulty, !isPooled))),
+      ) as Promise<never>,
+    listen: async (channel, onNotify, onListen) => {
+      if (isPooled) poll(onListen, ended.signal);
+      else await faulty(() => sql.listen(channel, onNotify, onListen));
+    },
+    close: () => {
+      ended.abort();
+      return sql.end({ timeout: 5 });
+    },
   };
+}
+
+/**
+ * `?pgbouncer=transaction`: connections change between transactions, so nothing may depend on a session: no prepared
+ * statements, and no notifications.
+ */
+function pooling(address: string): { readonly url: string; readonly isPooled: boolean } {
+  const url = address.replace(/([?&])pgbouncer=transaction(?:&|$)/, "$1").replace(/[?&]$/, "");
+  return { url, isPooled: url !== address };
+}
+
+/** Without notifications: looks for news from time to time. */
+function poll(onListen: () => void, until: AbortSignal): void {
+  onListen();
+  const timer = setInterval(onListen, POLL_MS);
+  until.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
 /** Several hosts without a wish: the one that is not a replica is meant, also after a failover. */
 const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
 
-const queriesOf = (sql: Sql, guarded: Guard): Queries => ({
+const queriesOf = (sql: Sql, guarded: Guard, prepare: boolean): Queries => ({
   all: <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
     guarded(async () => {
       const given = [...parameters] as ParameterOrJSON<JSONValue>[];
-      return [...(await sql.unsafe(statement, given as never, { prepare: true }))] as unknown as Row[];
+      return [...(await sql.unsafe(statement, given as never, { prepare }))] as unknown as Row[];
     }),
 });
 

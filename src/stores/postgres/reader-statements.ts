@@ -6,9 +6,7 @@ export const READER = {
   seqs: `select o.owner, o.seq from retinue.owners o where o.owner = any($1::text[])`,
 
   /** From a position in the order on; `$4` excludes the position itself. */
-  threads: `select t.thread, t.active_at, a.record
-    from retinue.threads t
-    join retinue.agents a on a.owner = $1 and a.thread = t.thread and a.uri = t.thread
+  threads: `select t.thread, t.active_at from retinue.threads t
     where t.owner = $1 and t.present
       and (t.active_at, t.thread) <= ($2::timestamptz, $3::text)
       and not ($4::boolean and (t.active_at, t.thread) = ($2::timestamptz, $3::text))

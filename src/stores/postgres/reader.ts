@@ -79,7 +79,7 @@ export class Reader {
   ): Promise<ThreadRow[]> {
     const { since, provider = null, project = null, status, running, cwd, limit } = query;
     if (running === true && status !== undefined && status !== "running") return [];
-    const rows = await eachOwner<{ thread: string; active_at: Date; record: string }>(
+    const rows = await eachOwner<{ thread: string; active_at: Date }>(
       this.#queries,
       owners,
       READER.threads,
@@ -95,15 +95,24 @@ export class Reader {
         limit,
       ],
     );
-    return rows
-      .map(({ owner, row }) => ({
-        owner,
-        thread: row.thread,
-        activeAt: row.active_at.toISOString(),
-        record: parsed<AgentRecord>(row.record),
-      }))
+    const found = rows
+      .map(({ owner, row }) => ({ owner, thread: row.thread, activeAt: row.active_at.toISOString() }))
       .sort((a, b) => order(b.activeAt, a.activeAt) || order(b.thread, a.thread) || order(a.owner, b.owner))
       .slice(0, limit);
+    // Records are large: only those that are shown are read.
+    const uris = Map.groupBy(found, ({ owner }) => owner);
+    const records = await eachOwner<{ uri: string; record: string }>(
+      this.#queries,
+      [...uris.keys()],
+      READER.threadRecords,
+      (owner) => [(uris.get(owner) ?? []).map(({ thread }) => thread)],
+    );
+    const byName = new Map(records.map(({ owner, row }) => [`${owner} ${row.uri}`, row.record]));
+    return found.flatMap((one) => {
+      const record = byName.get(`${one.owner} ${one.thread}`);
+      // It was removed in the meantime.
+      return record === undefined ? [] : [{ ...one, record: parsed<AgentRecord>(record) }];
+    });
   }
 
   /** Records of top-level agents by owner and URI. */
