@@ -12,6 +12,7 @@ export const TABLE_NAMES = [
   "dashboard",
   "tracing",
   "proxy",
+  "team",
 ] as const;
 export type TableName = (typeof TABLE_NAMES)[number];
 
@@ -33,6 +34,8 @@ export interface BenchOptions {
   readonly agents: number;
   readonly operations: number;
   readonly requests: number;
+  /** Numbers of events of `team`. */
+  readonly events: readonly number[];
   readonly runs: number;
   readonly seed: number;
   readonly built: boolean;
@@ -50,6 +53,7 @@ const USUAL = {
   agents: "1000",
   operations: "400",
   requests: "100000",
+  events: "1000000,10000000",
   runs: "3",
 };
 /** The smallest size of every table, to check that it works. */
@@ -64,11 +68,12 @@ const QUICK: typeof USUAL = {
   agents: "60",
   operations: "20",
   requests: "500",
+  events: "20000",
   runs: "1",
 };
 const HUGE = "10GB";
 
-export const HELP = `npm run bench -- [options]
+export const HELP = `npm run bench -- [table…] [options]
 
   --only <tables>      of ${TABLE_NAMES.join(", ")}; all by default
   --size <sizes>       homes of first and newest (${USUAL.size})
@@ -82,20 +87,22 @@ export const HELP = `npm run bench -- [options]
   --agents <count>     of dashboard, in a real browser (${USUAL.agents})
   --operations <count> of tracing (${USUAL.operations})
   --requests <count>   of proxy (${USUAL.requests})
+  --events <counts>    stored by the server of team (${USUAL.events})
   --runs <count>       of each command; the median counts (${USUAL.runs})
   --seed <number>      of the generated homes (1)
   --quick              the smallest size of every table, to check that it works
   --built              measures the existing dist without building it
   --write              replaces these tables in docs/benchmarks.md
 
-append, busy and proxy read /proc and run on Linux only.`;
+append, busy, proxy and team read /proc and run on Linux only.`;
 
 /** Null for `--help`. */
 export function readOptions(args: readonly string[]): BenchOptions | null {
   const text = { type: "string" } as const;
   const flag = { type: "boolean", default: false } as const;
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
       ...{
         only: text,
@@ -107,14 +114,15 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
         rate: text,
         seconds: text,
       },
-      ...{ agents: text, operations: text, requests: text, runs: text, seed: text },
+      ...{ agents: text, operations: text, requests: text, events: text, runs: text, seed: text },
       ...{ huge: flag, many: flag, quick: flag, built: flag, write: flag, help: flag },
     },
   });
   if (values.help) return null;
+  const named = [...positionals, ...listOf(values.only ?? "")];
   const given = { ...(values.quick ? QUICK : USUAL), ...values };
   return {
-    only: values.only === undefined ? TABLE_NAMES : listOf(values.only).map(tableName),
+    only: named.length === 0 ? TABLE_NAMES : named.map(tableName),
     sizes: [...listOf(given.size), ...(values.huge ? [HUGE] : [])].map(parseBytes),
     lengths: listOf(given.lengths).map((text) => count("lengths", text)),
     ...{
@@ -132,6 +140,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
       requests: count("requests", given.requests),
       runs: count("runs", given.runs),
     },
+    events: listOf(given.events).map((text) => count("events", text)),
     seed: count("seed", values.seed ?? "1"),
     many: values.many,
     built: values.built,

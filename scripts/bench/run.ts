@@ -77,6 +77,7 @@ const TABLES: Readonly<Record<TableName, Table>> = {
   },
   dashboard: { title: "Dashboard", homes: none, run: async (_, { agents }) => printedBy("dashboard", agents) },
   tracing: { title: "Tracing", homes: none, run: async (_, { operations }) => printedBy("tracing", operations) },
+  team: { title: "Team server", homes: none, run: async (_, { events }) => printedBy("team", events.join()) },
   proxy: { title: "The API proxy", homes: none, run: async (_, { requests }) => printedBy("proxy", requests) },
 };
 
@@ -129,7 +130,7 @@ async function eachOf<T, Found>(all: readonly T[], work: (one: T) => Promise<Fou
 }
 
 /** The output of a benchmark that runs as its own process. */
-function printedBy(bench: string, size: number): string {
+function printedBy(bench: string, size: number | string): string {
   return execFileSync(process.execPath, [join(ROOT, "scripts/bench", bench, "run.ts"), String(size)], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],

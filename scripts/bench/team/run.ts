@@ -12,7 +12,7 @@ const OWNERS = Math.min(1_000, Math.ceil(Math.max(...sizes) / 1_000));
 const AGENTS = 5;
 const EVENTS = 40;
 const LARGE: Work = { threads: 1, agents: 1_000, events: 5 };
-const REQUESTS = sizes.every((size) => size < 100_000) ? 5 : 60;
+const REQUESTS = sizes.every((size) => size < 100_000) ? 5 : 40;
 const CLIENTS = 4;
 const SHIPMENT_SIZE = 2_000;
 const notify = (text: string) => process.stderr.write(`${text}\n`);
@@ -36,13 +36,17 @@ async function measured<T>(work: () => Promise<T>): Promise<{ readonly cpu: Cpu;
 
 async function ship(owner: number, work: Work): Promise<{ documents: number; events: number; bytes: number }> {
   const token = await site.token(`dev${owner}`, "ship");
-  const sum = { documents: 0, events: work.threads * work.agents * work.events, bytes: 0 };
-  for (const { body, count } of shipmentsOf(documentsOf(owner, work, now), SHIPMENT_SIZE)) {
-    const headers = { Authorization: `Bearer ${token}`, "Content-Encoding": "gzip" };
+  const sent = await post(token, shipmentsOf(documentsOf(owner, work, now), SHIPMENT_SIZE));
+  return { ...sent, events: work.threads * work.agents * work.events };
+}
+
+async function post(token: string, shipments: Iterable<{ body: Buffer; count: number }>) {
+  const sum = { documents: 0, bytes: 0 };
+  for (const { body, count } of shipments) {
     const response = await fetch(new URL("/api/ingest", site.url), {
       method: "POST",
       body: new Uint8Array(body),
-      headers,
+      headers: { Authorization: `Bearer ${token}`, "Content-Encoding": "gzip" },
     });
     if (response.status !== 200) throw new Error(`a shipment was refused: ${await response.text()}`);
     sum.documents += count;
@@ -103,6 +107,13 @@ const ingested = await measured(async () => {
     bytes: a.bytes + b.bytes,
   }));
 });
+notify("shipping a few documents at a time");
+const SMALL = 300;
+const small = await measured(async () => {
+  const token = await site.token("dev10005", "ship");
+  const documents = [...documentsOf(10_005, { threads: 1, agents: 1, events: SMALL * 2 }, now)];
+  for (let n = 0; n < SMALL; n += 1) await post(token, [...shipmentsOf(documents.slice(2 * n, 2 * n + 2), 2)]);
+});
 await ship(1, LARGE);
 const rows = new Map(PAGES.map(({ name }) => [name, [name]]));
 const memory: string[] = [];
@@ -139,7 +150,7 @@ console.log(`## Team server
 
 \`retinue serve --store\` on PostgreSQL with the work of ${thousands(OWNERS)} developers, over HTTP on loopback. fsync is on. CPU is that of the server and of all processes of PostgreSQL together.
 
-Shipping: ${thousands(result.documents)} documents (${thousands(result.events)} events, ${bytes(result.bytes)} compressed) of four machines at once took ${core.toFixed(1)} s of CPU (${cpu.server.toFixed(1)} s in the server): ${rate(result.documents)} documents or ${rate(result.events)} events a second per core.
+Shipping: ${thousands(result.documents)} documents (${thousands(result.events)} events, ${bytes(result.bytes)} compressed) of four machines at once took ${core.toFixed(1)} s of CPU (${cpu.server.toFixed(1)} s in the server): ${rate(result.documents)} documents or ${rate(result.events)} events a second per core. A shipment of two documents takes ${milliseconds(small.cpu.server / SMALL)} in the server and ${milliseconds(small.cpu.database / SMALL)} in PostgreSQL.
 
 ${CLIENTS} clients at once, ${REQUESTS} requests each page. For ${sizes.map(thousands).join(" and ")} events: median, 95th percentile, and CPU of one request in the server and in PostgreSQL.
 

@@ -43,6 +43,10 @@ export const INGEST = {
     on conflict (owner, thread) do update set seq = excluded.seq, machine = excluded.machine, present = excluded.present, active_at = excluded.active_at,
       provider = excluded.provider, project = excluded.project, cwd = excluded.cwd, status = excluded.status`,
 
+  ownerActive: `update retinue.owners o set active_at = greatest(o.active_at,
+      (select max(t.active_at) from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])))
+    where o.owner = $1`,
+
   /** Tombstones: an agent of a removed thread comes back with a revision that is not lower. */
   removeAgentsOfThread: `update retinue.agents a set present = false, record = '', revision = $3::bigint - 1, seq = $4
     where a.owner = $1 and a.thread = $2 and a.revision < $3::bigint`,

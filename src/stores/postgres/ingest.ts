@@ -122,7 +122,10 @@ class Shipment {
     await this.#lists(documents.filter((one): one is ListDocument => one.is === "spans" || one.is === "calls"));
     await this.#details(documents.filter((one) => one.is === "detail"));
     await this.#saveLogs();
-    if (this.#touched.size > 0) await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
+    if (this.#touched.size > 0) {
+      await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
+      await this.#all(INGEST.ownerActive, [...this.#touched]);
+    }
     await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
     const ignored = documents.length - this.#accepted;
     const newest = ignored === 0 ? 0 : await this.#newest(documents);

@@ -1,9 +1,11 @@
 /**
- * Statements that answer requests. `$1` is the owner, except in `seqs`, which is the only statement about several
+ * Statements that answer requests. `$1` is the owner, except in `seqs` and `activity`, which are about several
  * owners. A list of several owners is merged from one query for each of them.
  */
 export const READER = {
   seqs: `select o.owner, o.seq from retinue.owners o where o.owner = any($1::text[])`,
+  /** When each owner was last active, the latest first. */
+  activity: `select o.owner, o.active_at from retinue.owners o where o.owner = any($1::text[]) order by o.active_at desc, o.owner`,
 
   /** From a position in the order on; `$4` excludes the position itself. */
   threads: `select t.thread, t.active_at from retinue.threads t
@@ -53,10 +55,14 @@ export const READER = {
     where l.owner = $1 and l.thread = $2 and l.agent = any($3::text[]) and l.what = $4 order by l.agent, l.at`,
 
   /** A very common word is looked up in part of its texts only. */
-  search: `select f.event, f.size, f.at from (
-      select e.event, e.at, length(e.words) as size from retinue.events e
-      where e.owner = $1 and e.words @@ $2::tsquery limit 5000) f
+  search: `select f.thread, f.agent, f.position, f.size, f.at from (
+      select e.thread, e.agent, e.position, e.at, length(e.words) as size from retinue.events e
+      where e.owner = $1 and e.words @@ $2::tsquery limit $4) f
     order by f.size, f.at desc nulls last limit $3`,
+  foundEvents: `select e.thread, e.agent, e.position, e.event from retinue.events e
+    join unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
+      on e.thread = d.thread and e.agent = d.agent and e.position = d.position
+    where e.owner = $1`,
   spent: `select s.row from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date)`,
 
   changedAgents: `select a.thread, a.uri, a.present, a.record from retinue.agents a

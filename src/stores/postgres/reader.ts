@@ -4,7 +4,7 @@ import type { AgentRecord } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { SharedAgent } from "../../core/views/shared-tree.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import type { Queries } from "./database.ts";
+import type { Parameter, Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
 import type { Position } from "./replicas.ts";
@@ -47,6 +47,19 @@ export interface OwnerChanges {
   readonly parents: ReadonlyMap<string, string | null>;
 }
 
+/** Matching texts that a search compares, of all owners together and of each. */
+const LOOKED_AT = 20_000;
+const MIN_LOOKED_AT = 20;
+const MAX_LOOKED_AT = 5_000;
+
+interface FoundPlace {
+  readonly thread: string;
+  readonly agent: string;
+  readonly position: number;
+}
+
+/** Owners whose threads are listed together. */
+const ASKED_AT_ONCE = 64;
 /** Later than any time of an event. */
 const LATEST = "9999-12-31T00:00:00.000Z";
 
@@ -79,26 +92,18 @@ export class Reader {
   ): Promise<ThreadRow[]> {
     const { since, provider = null, project = null, status, running, cwd, limit } = query;
     if (running === true && status !== undefined && status !== "running") return [];
-    const rows = await eachOwner<{ thread: string; active_at: Date }>(
-      this.#queries,
-      owners,
-      READER.threads,
-      (owner) => [
-        after?.activeAt ?? LATEST,
-        after?.thread ?? "",
-        after !== null && owner <= after.owner,
-        since === undefined ? null : new Date(since).toISOString(),
-        provider,
-        project,
-        running === true ? "running" : (status ?? null),
-        cwd === undefined ? null : cwd.replace(/(?<=.)[\\/]+$/, ""),
-        limit,
-      ],
-    );
-    const found = rows
-      .map(({ owner, row }) => ({ owner, thread: row.thread, activeAt: row.active_at.toISOString() }))
-      .sort((a, b) => order(b.activeAt, a.activeAt) || order(b.thread, a.thread) || order(a.owner, b.owner))
-      .slice(0, limit);
+    const parametersOf = (owner: string) => [
+      after?.activeAt ?? LATEST,
+      after?.thread ?? "",
+      after !== null && owner <= after.owner,
+      since === undefined ? null : new Date(since).toISOString(),
+      provider,
+      project,
+      running === true ? "running" : (status ?? null),
+      cwd === undefined ? null : cwd.replace(/(?<=.)[\\/]+$/, ""),
+      limit,
+    ];
+    const found = await this.#newestThreads(owners, limit, parametersOf);
     // Records are large: only those that are shown are read.
     const uris = Map.groupBy(found, ({ owner }) => owner);
     const records = await eachOwner<{ uri: string; record: string }>(
@@ -113,6 +118,34 @@ export class Reader {
       // It was removed in the meantime.
       return record === undefined ? [] : [{ ...one, record: parsed<AgentRecord>(record) }];
     });
+  }
+
+  /** Asks the owners who were active last, until no other one can have a newer thread. */
+  async #newestThreads(
+    owners: readonly string[],
+    limit: number,
+    parametersOf: (owner: string) => readonly Parameter[],
+  ): Promise<ThreadPosition[]> {
+    const left = await this.#queries.all<{ owner: string; active_at: Date }>(READER.activity, [[...owners]]);
+    let found: ThreadPosition[] = [];
+    while (left.length > 0) {
+      const last = found.length < limit ? undefined : found.at(-1);
+      if (last !== undefined && last.activeAt > (left[0]?.active_at.toISOString() ?? "")) break;
+      const asked = left.splice(0, ASKED_AT_ONCE).map(({ owner }) => owner);
+      const rows = await eachOwner<{ thread: string; active_at: Date }>(
+        this.#queries,
+        asked,
+        READER.threads,
+        parametersOf,
+      );
+      found = [
+        ...found,
+        ...rows.map(({ owner, row }) => ({ owner, thread: row.thread, activeAt: row.active_at.toISOString() })),
+      ]
+        .sort((a, b) => order(b.activeAt, a.activeAt) || order(b.thread, a.thread) || order(a.owner, b.owner))
+        .slice(0, limit);
+    }
+    return found;
   }
 
   /** Records of top-level agents by owner and URI. */
@@ -271,16 +304,33 @@ export class Reader {
     limit: number,
   ): Promise<readonly { readonly owner: string; readonly event: AgentEvent }[]> {
     if (searchFor("", words) === null) return [];
-    const rows = await eachOwner<{ event: string; size: number; at: Date | null }>(
+    const most = Math.min(MAX_LOOKED_AT, Math.max(MIN_LOOKED_AT, Math.ceil(LOOKED_AT / owners.length)));
+    const rows = await eachOwner<FoundPlace & { readonly size: number; readonly at: Date | null }>(
       this.#queries,
       owners,
       READER.search,
-      (owner) => [searchFor(owner, words), limit],
+      (owner) => [searchFor(owner, words), limit, most],
     );
-    const best = rows.sort(
-      (a, b) => a.row.size - b.row.size || (b.row.at?.getTime() ?? 0) - (a.row.at?.getTime() ?? 0),
+    const best = rows
+      .sort((a, b) => a.row.size - b.row.size || (b.row.at?.getTime() ?? 0) - (a.row.at?.getTime() ?? 0))
+      .slice(0, limit);
+    // Events are large: only those that are shown are read.
+    const places = Map.groupBy(best, ({ owner }) => owner);
+    const column = <K extends keyof FoundPlace>(owner: string, name: K) =>
+      (places.get(owner) ?? []).map(({ row }) => row[name]);
+    const events = await eachOwner<FoundPlace & { readonly event: string }>(
+      this.#queries,
+      [...places.keys()],
+      READER.foundEvents,
+      (owner) => [column(owner, "thread"), column(owner, "agent"), column(owner, "position")],
     );
-    return best.slice(0, limit).map(({ owner, row }) => ({ owner, event: parsed<AgentEvent>(row.event) }));
+    const nameOf = (owner: string, { thread, agent, position }: FoundPlace) =>
+      `${owner} ${position} ${thread} ${agent}`;
+    const found = new Map(events.map(({ owner, row }) => [nameOf(owner, row), row.event]));
+    return best.flatMap(({ owner, row }) => {
+      const event = found.get(nameOf(owner, row));
+      return event === undefined ? [] : [{ owner, event: parsed<AgentEvent>(event) }];
+    });
   }
 
   /** Usage from this day (UTC) on. */

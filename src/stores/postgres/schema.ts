@@ -36,7 +36,9 @@ create table retinue.owners (
   -- Counts the shipments of this owner; rows have the number of the shipment that changed them last.
   seq bigint not null default 0,
   joined_at timestamptz not null default now(),
-  shipped_at timestamptz
+  shipped_at timestamptz,
+  -- No thread of this owner has a later activity.
+  active_at timestamptz not null default 'epoch'
 );
 create table retinue.machines (
   owner text not null,
