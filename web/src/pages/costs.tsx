@@ -11,12 +11,12 @@ import { useRefreshed } from "../state/refreshed.ts";
 import { api } from "../state/server.ts";
 import { BudgetBar } from "../view/budget-bar.tsx";
 import { Choice } from "../view/choice.tsx";
+import { DayColumns } from "../view/day-columns.tsx";
 import { Loaded } from "../view/loaded.tsx";
 import { sized } from "../view/sized.ts";
 
 const AGAIN_MS = 5_000;
 const FIRST = 8;
-const WIDEST_DAY_PX = 90;
 const ALL = "all";
 const PERIODS = [
   ["7d", "7 days"],
@@ -207,42 +207,17 @@ function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLi
 }
 
 function Days(props: { lines: readonly CostLine[]; since: string | undefined }) {
-  const columns = createMemo(() => dayBars(props.lines));
-  const label = (day: string, line: CostLine) => `${day}: ${costText(line)}, ${plural(line.threads, "thread")}`;
+  const columns = createMemo(() =>
+    dayBars(props.lines).map(({ day, bar }) => {
+      if (bar === null) return { day, bar };
+      const label = `${day}: ${costText(bar.line)}, ${plural(bar.line.threads, "thread")}`;
+      return { day, bar: { part: bar.part, failed: 0, href: behind("day", day, props.since), label, title: label } };
+    }),
+  );
   return (
     <section class="chart full" data-chart="day">
       <h2>By day</h2>
-      <div
-        class="days-box"
-        ref={(element) =>
-          createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))
-        }
-      >
-        <div class="days" role="list">
-          <For each={columns()}>
-            {({ day, bar }) => (
-              <div class="day" role="listitem">
-                <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
-                  {(found) => (
-                    <a
-                      href={behind("day", day, props.since)}
-                      data-key={day}
-                      aria-label={label(day, found().line)}
-                      title={label(day, found().line)}
-                    >
-                      <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)} />
-                    </a>
-                  )}
-                </Show>
-              </div>
-            )}
-          </For>
-        </div>
-        <p class="days-axis muted">
-          <span>{columns()[0]?.day}</span>
-          <span>{columns().length > 1 ? columns().at(-1)?.day : ""}</span>
-        </p>
-      </div>
+      <DayColumns columns={columns()} />
     </section>
   );
 }

@@ -15,6 +15,7 @@ import {
 import { oneLine } from "../data/text.ts";
 import { hrefTo, route } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
+import { DayColumns } from "./day-columns.tsx";
 import { sized } from "./sized.ts";
 import { StatusCounts } from "./status-counts.tsx";
 
@@ -25,7 +26,6 @@ export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = {
   agents: "Agents",
 };
 const FIRST = 8;
-const WIDEST_DAY_PX = 90;
 
 /** The URL parameter of a bar's thread list. */
 const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
@@ -118,6 +118,14 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
       (max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max),
       null,
     );
+  const shown = createMemo(() =>
+    columns().map(({ day, bar }) => {
+      if (bar === null) return { day, bar };
+      const label = `${day}: ${valueText(bar.line, props.measure)}, ${plural(bar.line.agents, "agent")}`;
+      const title = `${label}, ${bar.line.byStatus.errored ?? 0} failed`;
+      return { day, bar: { part: bar.part, failed: bar.failed, href: behindHref("day", day), label, title } };
+    }),
+  );
   return (
     <section class="chart full" data-chart="day">
       <h2>
@@ -131,44 +139,7 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
           )}
         </Show>
       </h2>
-      <div
-        class="days-box"
-        ref={(element) =>
-          createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))
-        }
-      >
-        <div class="days" role="list">
-          <For each={columns()}>
-            {({ day, bar }) => (
-              <div class="day" role="listitem">
-                <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
-                  {(found) => (
-                    <a
-                      href={behindHref("day", day)}
-                      data-key={day}
-                      aria-label={`${day}: ${valueText(found().line, props.measure)}, ${plural(found().line.agents, "agent")}`}
-                      title={`${day}: ${valueText(found().line, props.measure)}, ${plural(found().line.agents, "agent")}, ${found().line.byStatus.errored ?? 0} failed`}
-                    >
-                      <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>
-                        <span
-                          class="bar-failed"
-                          ref={(element) =>
-                            sized(element, "height", () => (found().part === 0 ? 0 : found().failed / found().part))
-                          }
-                        />
-                      </span>
-                    </a>
-                  )}
-                </Show>
-              </div>
-            )}
-          </For>
-        </div>
-        <p class="days-axis muted">
-          <span>{columns()[0]?.day}</span>
-          <span>{columns().length > 1 ? columns().at(-1)?.day : ""}</span>
-        </p>
-      </div>
+      <DayColumns columns={shown()} />
       <details>
         <summary>Table</summary>
         <div class="scroll-x">
