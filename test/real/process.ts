@@ -15,7 +15,7 @@ export interface Run {
   signalGroup(signal: NodeJS.Signals): void;
 }
 
-const RUN_TIMEOUT_MS = 120_000;
+const RUN_TIMEOUT_MS = 300_000;
 
 /** The processes of one sandbox. */
 export class Group {
