@@ -69,7 +69,7 @@ const PAGES: readonly Page[] = [
     path: () => `/api/agents/${encodeURIComponent("claude://00000001-0000-4000-8000-000000000000")}?owner=dev1`,
   },
   { name: `search, a rare word, ${thousands(OWNERS)} people`, path: () => `/api/search?q=${RARE_WORD}` },
-  { name: `search, a common word, ${thousands(OWNERS)} people`, path: () => `/api/search?q=${COMMON_WORD}` },
+  { name: "search, a common word, one person", path: () => `/api/search?q=${COMMON_WORD}&owner=${owner()}` },
   { name: `costs, ${thousands(OWNERS)} people`, path: () => "/api/team/costs" },
   { name: `statistics, ${thousands(OWNERS)} people`, path: () => "/api/stats" },
   { name: "who runs what now", path: () => "/api/team/now" },

@@ -72,19 +72,19 @@ export class BenchSite {
   /** CPU seconds so far of the team server and of all processes of PostgreSQL. */
   get cpu(): { readonly server: number; readonly database: number } {
     const [postmaster = "0"] = readFileSync(join(this.#folder, "data/postmaster.pid"), "utf8").split("\n");
-    const isOurs = (pid: string) => {
+    const cpuOfOurs = (pid: string) => {
       try {
         const parent = readFileSync(`/proc/${pid}/stat`, "utf8")
           .replace(/^.*\) /s, "")
           .split(" ")[1];
-        return pid === postmaster || parent === postmaster;
+        return pid === postmaster || parent === postmaster ? cpuOf(Number(pid)) : 0;
       } catch {
         // It has ended.
-        return false;
+        return 0;
       }
     };
-    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name));
-    return { server: cpuOf(this.#pid), database: pids.reduce((sum, pid) => sum + cpuOf(Number(pid)), 0) };
+    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return { server: cpuOf(this.#pid), database: pids.reduce((sum, pid) => sum + cpuOfOurs(pid), 0) };
   }
 
   async token(owner: string, scope: "ship" | "read" | "admin"): Promise<string> {
