@@ -21,6 +21,8 @@ export interface ChaosOptions {
   /** It ends after this many kills or this time, whichever comes first. */
   readonly kills: number;
   readonly ms: number;
+  /** Shippers, servers and PostgreSQL live this many times shorter. */
+  readonly haste: number;
   readonly notify: (text: string) => void;
 }
 
@@ -69,7 +71,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosOutcome> {
 }
 
 async function disturb(options: ChaosOptions, site: Site, machines: readonly Machine[], outcome: ChaosOutcome) {
-  const { random, alive, kills: most, ms } = options;
+  const { random, alive, kills: most, ms, haste } = options;
   const { tally, kills } = outcome;
   const end = Date.now() + ms;
   const isOver = () => tally.faults >= most || Date.now() >= end;
@@ -80,7 +82,7 @@ async function disturb(options: ChaosOptions, site: Site, machines: readonly Mac
     kills[what] += 1;
     return true;
   };
-  const pause = (least: number, longest: number) => wait(least + random.next() * (longest - least));
+  const pause = (least: number, longest: number) => wait((least + random.next() * (longest - least)) / haste);
   const until = async (work: () => Promise<unknown>) => {
     while (!isOver()) await work();
   };

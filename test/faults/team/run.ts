@@ -28,6 +28,7 @@ try {
     alive: Number(values.alive),
     kills: Number.POSITIVE_INFINITY,
     ms: Number(values.minutes) * 60_000,
+    haste: 1,
     notify: (text) => process.stderr.write(`${seconds()} s: ${text}\n`),
   });
   const row = (cells: readonly (string | number)[]) => console.log(`| ${cells.join(" | ")} |`);
