@@ -55,7 +55,8 @@ export class ReplicatedReads implements Queries {
     if (statement === READER.seqs) return (await this.#positions(owner as readonly string[])) as Row[];
     for (const replica of this.#awake()) {
       try {
-        if (!(await this.#isCurrent(replica, String(owner)))) continue;
+        const current = await Promise.all([owner].flat().map((one) => this.#isCurrent(replica, String(one))));
+        if (current.includes(false)) continue;
         const rows = await within(PATIENCE_MS, replica.queries.all<Row>(statement, parameters));
         this.counts.replica += 1;
         return rows;
