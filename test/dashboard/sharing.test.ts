@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/views/agent.ts";
+import { until } from "../support/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -16,7 +17,10 @@ const home = () => homeWith(["claude/e-fail", "claude/a-single"]);
 
 beforeAll(async () => {
   [browser, alone] = await Promise.all([sharedBrowser(), serve(home())]);
-  threads = (await alone.json<{ items: AgentRecord[] }>("/api/threads")).items;
+  await until(async () => {
+    threads = (await alone.json<{ items: AgentRecord[] }>("/api/threads")).items;
+    return threads.length === 2;
+  });
   const settings = `team:\n  url: ${NOWHERE}\n  share:\n    projects: [${threads[0]?.cwd}]\n    level: no-tool-output\n`;
   sharing = await serve(home(), { settings, env: { RETINUE_TEAM_TOKEN: "rtn_test" } });
   tab = await visit(browser, sharing);

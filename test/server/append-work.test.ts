@@ -111,7 +111,10 @@ describe("an appended record", { timeout: 60_000 }, () => {
     expect(large.statements).toBeLessThanOrEqual(small.statements + 1);
     expect(large.rows).toBeLessThanOrEqual(small.rows + 1);
     expect(large.bytes).toBeLessThan(1.1 * small.bytes);
-    expect({ ...large, statements: 0, rows: 0, bytes: 0 }).toEqual({ ...small, statements: 0, rows: 0, bytes: 0 });
+    // Responses are closed several at a time, so it depends on where in the thread the appends are.
+    expect(large.spansComputed).toBeLessThanOrEqual(small.spansComputed + 1);
+    const roughly = { statements: 0, rows: 0, bytes: 0, spansComputed: 0 };
+    expect({ ...large, ...roughly }).toEqual({ ...small, ...roughly });
   });
 
   it("changes the waterfall of a client by the stream alone", async () => {

@@ -24,7 +24,7 @@ export interface RecordContext {
 export class FindingsOf implements Findings {
   readonly observations: Observation[];
   readonly problems: Problem[];
-  readonly place: RecordContext;
+  readonly #record: RecordContext;
   readonly #placeName: string;
 
   constructor(
@@ -34,13 +34,17 @@ export class FindingsOf implements Findings {
   ) {
     this.observations = whole?.observations ?? [];
     this.problems = whole?.problems ?? [];
-    this.place = record;
+    this.#record = record;
     this.#placeName = place;
+  }
+
+  get place(): RecordContext {
+    return this.#record;
   }
 
   /** For a part of the record with its own time, ids or agent. Its findings are part of the whole. */
   part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
-    const { path, line, row, at, speaker, keys, order, origin } = this.place;
+    const { path, line, row, at, speaker, keys, order, origin } = this.#record;
     return new FindingsOf(
       {
         path,
@@ -58,12 +62,12 @@ export class FindingsOf implements Findings {
   }
 
   add(fact: Fact): void {
-    this.#push(fact, this.place.keys, this.place.at);
+    this.#push(fact, this.#record.keys, this.#record.at);
   }
 
   /** For a fact with another time than the record. */
   addAt(at: number | null, fact: Fact): void {
-    this.#push(fact, this.place.keys, at);
+    this.#push(fact, this.#record.keys, at);
   }
 
   /** For a fact about the file that is true even if the record is a copy; without the copy's time. */
@@ -76,7 +80,7 @@ export class FindingsOf implements Findings {
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, origin } = this.place;
+    const { speaker, line, order, origin } = this.#record;
     const id = observationId(this.#placeName, this.observations.length);
     const place = order ?? line;
     if (fact.type === "record" && origin === undefined && fact.turn === undefined && fact.error === undefined) {
