@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../support/server.ts";
-import { startProxied } from "./proxied.ts";
+import { ownThread, startProxied } from "./proxied.ts";
 import { type Asked, startUpstream } from "./upstream.ts";
 
 interface Received {
@@ -48,7 +48,7 @@ function receive(response: IncomingMessage): Promise<Received> {
 async function between(respond: (asked: Asked) => void, options: Parameters<typeof startProxied>[1] = {}) {
   const upstream = await startUpstream(respond);
   onTestFinished(() => upstream.close());
-  const proxied = await startProxied(`${upstream.url}/gateway/base`, options);
+  const proxied = await startProxied(`${upstream.url}/gateway/base`, { recorder: ownThread, ...options });
   onTestFinished(() => proxied.dispose());
   return { upstream, proxied };
 }

@@ -1,9 +1,12 @@
 /** A proxy in front of an upstream, and the content of its recording. */
+import { EventEmitter } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Machine, readMachine } from "../../src/app/machine.ts";
+import { recorderWork } from "../../src/app/proxy/recorder-work.ts";
 import { type ProxyRun, runProxy } from "../../src/app/proxy/run.ts";
+import { type StartRecorder, type ToRecorder, threadOf } from "../../src/app/proxy/traffic-recorder.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 
 export interface Proxied {
@@ -22,7 +25,22 @@ export interface Proxied {
  * The built file. From source, every thread would load the WebAssembly module by which Node.js strips types, and V8
  * crashes (`ThreadIsolation::UnregisterWasmAllocation`) when one process starts and ends hundreds of such threads.
  */
-const RECORDER = new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url);
+export const ownThread = threadOf(new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url));
+
+/** Records in this thread: a new one costs as much as the rest of most tests. */
+export const inThisThread: StartRecorder = (start) => {
+  const thread = new EventEmitter();
+  const work = recorderWork(
+    start,
+    (message) => setImmediate(() => thread.emit("message", message)),
+    () => setImmediate(() => thread.emit("exit")),
+  );
+  return Object.assign(thread, {
+    postMessage: (message: ToRecorder) => void setImmediate(() => work(message)),
+    ref: () => {},
+    unref: () => {},
+  });
+};
 
 /** Far in the future, so that every agent counts as ended. */
 export const readLater = (env: Proxied["env"]): Promise<Machine> =>
@@ -44,7 +62,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
     silenceMs: 60_000,
     redaction: null,
     notify: (text) => messages.push(text),
-    recorder: RECORDER,
+    recorder: inThisThread,
     ...options,
   });
   let isStopped = false;

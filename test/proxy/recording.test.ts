@@ -12,7 +12,7 @@ import { MAX_RECORD } from "../../src/core/tools/limits.ts";
 import { COMPILED, MAIN } from "../support/cli.ts";
 import { needsPosix } from "../support/needs.ts";
 import { until } from "../support/server.ts";
-import { type Proxied, startProxied } from "./proxied.ts";
+import { ownThread, type Proxied, startProxied } from "./proxied.ts";
 import { type Asked, startUpstream } from "./upstream.ts";
 import { replay, wireOf } from "./wires.ts";
 
@@ -63,7 +63,7 @@ const END =
 async function started(respond: (asked: Asked) => void, options: Parameters<typeof startProxied>[1] = {}) {
   const upstream = await startUpstream(respond);
   onTestFinished(() => upstream.close());
-  const proxied = await startProxied(upstream.url, options);
+  const proxied = await startProxied(upstream.url, { recorder: ownThread, ...options });
   onTestFinished(() => proxied.dispose());
   return proxied;
 }

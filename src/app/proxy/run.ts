@@ -13,7 +13,7 @@ import type { SettingsFile } from "../settings/settings.ts";
 import { admission, withToken } from "./admission.ts";
 import { Budgets, type ExceededLimit } from "./budgets.ts";
 import { type Kept, keepWithin } from "./retention.ts";
-import { TrafficRecorder } from "./traffic-recorder.ts";
+import { type StartRecorder, TrafficRecorder } from "./traffic-recorder.ts";
 
 export interface ProxyRun {
   readonly env: Env;
@@ -33,8 +33,8 @@ export interface ProxyRun {
   readonly notify: (text: string) => void;
   /** Replaces the lookup of client processes in the operating system. */
   readonly clients?: Clients;
-  /** The file that the recorder thread runs; without it, the source or built file of this program. */
-  readonly recorder?: string | URL;
+  /** Replaces the thread that records. */
+  readonly recorder?: StartRecorder;
   /** Called when large bodies pass, faster than a model sends them, and when they have passed. */
   readonly onLargeBodies?: (isLarge: boolean) => void;
 }

@@ -43,9 +43,23 @@ export type RecorderMessage =
   | { readonly is: "trouble"; readonly text: string }
   | { readonly is: "closed" };
 
+/** What the recorder receives. */
+export type ToRecorder = readonly Passed[] | "reopen" | "close";
+
+/** A worker thread, or what replaces it. */
+export interface RecorderThread {
+  postMessage(message: ToRecorder): void;
+  ref(): void;
+  unref(): void;
+  on(event: "message", listener: (message: RecorderMessage) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "exit", listener: () => void): unknown;
+}
+export type StartRecorder = (start: RecorderStart) => RecorderThread;
+
 export interface TrafficRecorderOptions extends RecorderJob {
-  /** The file that the recorder thread runs; without it, the source or built file of this program. */
-  readonly recorder?: string | URL;
+  /** Starts the recorder; without it, a thread that runs the source or built file of this program. */
+  readonly recorder?: StartRecorder;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
   onTrouble(text: string): void;
   /** Called when a bulk with a large body passes, and when it has passed. */
@@ -71,7 +85,7 @@ const LONGEST_WAIT_MS = 1_000;
 /** Copies the proxy's traffic to the recorder thread, in batches. */
 export class TrafficRecorder {
   readonly #options: TrafficRecorderOptions;
-  #thread: Worker | null = null;
+  #thread: RecorderThread | null = null;
   readonly #ring = new Ring(MAX_WAITING);
   #batch: Passed[] = [];
   /** Entries that the recorder has not read yet, including the current batch. */
@@ -201,11 +215,9 @@ export class TrafficRecorder {
     this.#thread.postMessage(batch);
   }
 
-  #start(): Worker {
-    const { folder, redaction, window, reportsRows } = this.#options;
-    const thread = new Worker(this.#options.recorder ?? ownModule("app/proxy/recorder-thread"), {
-      workerData: { folder, redaction, window, reportsRows, memory: this.#ring.memory } satisfies RecorderStart,
-    });
+  #start(): RecorderThread {
+    const { folder, redaction, window, reportsRows, recorder = ownThread } = this.#options;
+    const thread = recorder({ folder, redaction, window, reportsRows, memory: this.#ring.memory });
     // The thread alone must not keep the process alive.
     thread.unref();
     thread.on("message", (message: RecorderMessage) => this.#receive(message));
@@ -228,6 +240,12 @@ export class TrafficRecorder {
     else this.#onClosed?.();
   }
 }
+
+export const threadOf =
+  (file: string | URL): StartRecorder =>
+  (start) =>
+    new Worker(file, { workerData: start });
+const ownThread: StartRecorder = (start) => threadOf(ownModule("app/proxy/recorder-thread"))(start);
 
 const UNRECORDED: ExchangeObserver = {
   requestChunk() {},
