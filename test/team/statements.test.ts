@@ -10,7 +10,7 @@ import { READER } from "../../src/stores/postgres/reader-statements.ts";
 import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { TOKENS } from "../../src/stores/postgres/token-statements.ts";
 import { Tokens } from "../../src/stores/postgres/tokens.ts";
-import { searchFor, UNDATED, wordsFor } from "../../src/stores/postgres/values.ts";
+import { ownerPrefix, searchFor, UNDATED, wordsFor } from "../../src/stores/postgres/values.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { isTest, sourceFiles, withoutComments } from "../support/source-files.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
@@ -258,6 +258,7 @@ describe("the schema", () => {
 async function fill(database: Database): Promise<void> {
   const BUCKETS = [UNDATED, "2026-05-01", "2026-06-01"];
   await createPartitions(database, BUCKETS.slice(1));
+  const prefixes = Array.from({ length: 8 }, (_, i) => `('o${i + 1}', '${ownerPrefix(`o${i + 1}`)}')`);
   const statements = [
     `insert into retinue.owners (owner, seq) select 'o' || o, 9 from generate_series(1, 3000) o`,
     `insert into retinue.machines (owner, machine, version, shipped_at)
@@ -274,8 +275,8 @@ async function fill(database: Database): Promise<void> {
      select a.owner, a.thread, a.uri, 10, '[]', 0 from retinue.agents a`,
     `insert into retinue.events (owner, thread, agent, position, bucket, revision, seq, id, at, kind, event, words)
      select a.owner, a.thread, a.uri, n, (array['${BUCKETS.join("','")}']::date[])[1 + n % 3], 1, 0, 'e' || n, timestamptz '2026-06-01' + n * interval '1 second', 'assistant', repeat('x', 300),
-       array_to_tsvector(string_to_array('@' || a.owner || ' hay ' || case when n = 7 and a.thread like '%9' then 'needle' else 'straw' end, ' '))
-     from retinue.agents a, generate_series(0, 9) n`,
+       array_to_tsvector(array[p.prefix || 'hay', p.prefix || case when n = 7 and a.thread like '%9' then 'needle' else 'straw' end])
+     from retinue.agents a join (values ${prefixes.join(", ")}) p (owner, prefix) on p.owner = a.owner, generate_series(0, 9) n`,
     `insert into retinue.lists (owner, thread, agent, what, at, revision, seq, items)
      select a.owner, a.thread, a.uri, 'spans', 0, 1, 0, '[]' from retinue.agents a`,
     `insert into retinue.details (owner, thread, agent, what, revision, value)
@@ -285,5 +286,5 @@ async function fill(database: Database): Promise<void> {
     `analyze`,
   ];
   for (const statement of statements) await database.all(statement);
-  expect(wordsFor(OWNER, "Hay")).toBe(`@${OWNER} hay`);
+  expect(wordsFor(OWNER, "Hay")).toBe(`${ownerPrefix(OWNER)}hay`);
 }

@@ -125,7 +125,7 @@ create table retinue.events (
   at timestamptz,
   kind text not null,
   event text not null,
-  -- The words of its text, and the owner as a word of its own, so that a search reads only the owner's postings.
+  -- The words of its text. Each begins with a hash of the owner, so that a search reads only the owner's words.
   words tsvector not null,
   primary key (owner, thread, agent, position, bucket)
 ) partition by range (bucket);

@@ -1,3 +1,4 @@
+import { hash } from "../../core/tools/hash.ts";
 import { wordsOf } from "../consistency.ts";
 
 /** Values as PostgreSQL can store them. */
@@ -29,15 +30,21 @@ export const plain = <T extends string | null>(text: T): T => (text === null ? t
 /** Longer words are found by their beginning; PostgreSQL's own limit is 2,046 bytes. */
 const MAX_WORD = 100;
 
-/** The owner as a word: no word of a text contains this character. */
-export const ownerWord = (owner: string) => `@${owner}`;
+/**
+ * Begins every stored word, so that a search reads only the words of its owner, also if many begin with the searched
+ * one. Owners may share it: the statement compares the owner, too.
+ */
+export const ownerPrefix = (owner: string) => (hash(owner) % 36 ** 3).toString(36).padStart(3, "0");
 
 /** The words of a text of this owner, separated by spaces. */
-export const wordsFor = (owner: string, text: string): string =>
-  [ownerWord(owner), ...new Set(wordsOf(text).map((word) => word.slice(0, MAX_WORD)))].join(" ");
+export function wordsFor(owner: string, text: string): string {
+  const prefix = ownerPrefix(owner);
+  return [...new Set(wordsOf(text))].map((word) => prefix + word.slice(0, MAX_WORD)).join(" ");
+}
 
 /** A query for texts of this owner with all of these words; the last one may be incomplete. Null without a word. */
 export function searchFor(owner: string, words: readonly string[]): string | null {
-  const terms = words.flatMap((word) => wordsOf(word)).map((word) => `'${word.slice(0, MAX_WORD)}'`);
-  return terms.length === 0 ? null : `'${ownerWord(owner)}' & ${terms.join(" & ")}:*`;
+  const prefix = ownerPrefix(owner);
+  const terms = words.flatMap((word) => wordsOf(word)).map((word) => `'${prefix}${word.slice(0, MAX_WORD)}'`);
+  return terms.length === 0 ? null : `${terms.join(" & ")}:*`;
 }
