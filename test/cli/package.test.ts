@@ -59,6 +59,13 @@ describe("the packed tarball in an empty folder", () => {
     }
   });
 
+  it("contains every module that the command starts directly", () => {
+    const program = readFileSync(join(scratch, "node_modules/retinue/bin/retinue.js"), "utf8");
+    const started = [...program.matchAll(/import\("\.\.\/(dist\/[^"]+)"\)/g)].map(([, path]) => path ?? "");
+    expect(started.length).toBeGreaterThanOrEqual(4);
+    expect(started.filter((path) => !existsSync(join(scratch, "node_modules/retinue", path)))).toEqual([]);
+  });
+
   it("stores manual links without warnings about experimental features", async () => {
     const home = { ...env, CLAUDE_CONFIG_DIR: join(scratch, "node_modules/retinue/examples/claude") };
     const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], {
