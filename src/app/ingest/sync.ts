@@ -167,10 +167,9 @@ async function readTranscript(
           where: `${found.path}:${line.number}`,
           detail: `${line.length} bytes`,
         });
-      position = positionAfter(line);
       read = line;
     }
-    if (read !== null) tailInMemory = tailIn(read);
+    if (read !== null) [position, tailInMemory] = [positionAfter(read), tailIn(read)];
     if (position.offset - handed >= BATCH_BYTES) {
       handed = position.offset;
       hand(false);

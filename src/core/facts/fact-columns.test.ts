@@ -50,6 +50,27 @@ describe("facts in columns", () => {
     expect(sorted(saved(columns))).toEqual(sorted(facts));
   });
 
+  it("name the keys of a record and of a call only once", () => {
+    const book = notebook();
+    const by = thread("t");
+    for (const [i, key] of ["r1", "r2", "r3"].entries()) {
+      book.see({ by, at: 3 * i, keys: [key, "m"] }, record({ calls: [{ call: call(key), name: "Ask" }] }));
+      if (i !== 1) book.see({ by, at: 3 * i + 1, keys: [key, "m"] }, answer("m", i));
+    }
+    const results = ["r3", "r1", "unknown"].map((key) => ({ call: call(key), isError: false }));
+    book.see({ by, at: 9, keys: ["r4"] }, record({ results }));
+    book.see({ by, at: 9, keys: ["r5"] }, answer("other", 1));
+    const facts = inFile(book.observations, "f");
+    // Parsers give all facts of a record the same list of keys.
+    const shared = facts.map((fact, i) =>
+      fact.type === "model-call" && i < 6 ? { ...fact, keys: facts[i - 1]?.keys ?? [] } : fact,
+    );
+    const columns = FactColumns.of("f", shared);
+    expect(sorted(saved(columns))).toEqual(sorted(facts));
+    expect(columns.save()?.calls.own).toEqual([0, 0, "toy:r5"]);
+    expect(columns.save()?.records.resultKeys).toEqual([1, 3, "toy:unknown"]);
+  });
+
   it("are objects if they do not fit: odd ids, times, keys or origins", () => {
     const book = notebook();
     book.see({ by: thread("t"), at: 1, keys: ["r"] }, record({}));

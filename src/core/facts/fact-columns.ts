@@ -21,7 +21,7 @@ export class FactColumns implements Iterable<Observation> {
     this.path = path;
     this.#places = new Places(path, saved?.speakers);
     this.#records = new RecordColumns(this.#places, saved?.records);
-    this.#calls = new CallColumns(this.#places, saved?.calls);
+    this.#calls = new CallColumns(this.#places, this.#records, saved?.calls);
   }
 
   static of(path: string, facts: Iterable<Observation>): FactColumns {
@@ -160,12 +160,12 @@ class PlaceColumns {
     return this.#values.numbers.length;
   }
 
-  /** False if it does not fit. */
-  add(fact: Observation, known: number | undefined): boolean {
-    const { at, order, keys, speaker } = fact;
+  /** False if it does not fit. `keys`: those to store. */
+  add(fact: Observation, known: number | undefined, keys = fact.keys): boolean {
+    const { at, order, speaker } = fact;
     // Comparing ids takes longer than the rest.
     const number = known ?? this.#places.numberIn(fact);
-    if (number < 0 || fact.origin !== undefined || keys.length > 2) return false;
+    if (number < 0 || fact.origin !== undefined || fact.keys.length > 2) return false;
     if (!isExact(order) || (at !== null && !isExact(at))) return false;
     const values = this.#values;
     values.numbers.push(number);
@@ -181,7 +181,7 @@ class PlaceColumns {
 
   /** All rows in order. */
   *rows(): Generator<PlacedRow> {
-    const { numbers, orders, times, speakers, own, shared } = this.#values;
+    const { numbers, orders, times, speakers } = this.#values;
     let [order, time] = [0, 0];
     for (let row = 0; row < numbers.length; row += 1) {
       order += orders[row] ?? 0;
@@ -191,10 +191,15 @@ class PlaceColumns {
         id: observationId(placeName(this.#places.path, order), numbers[row] ?? 0),
         at: step === null ? null : time,
         speaker: this.speakerOf(speakers[row]),
-        keys: [own[row], shared[row]].filter((key) => typeof key === "string") as RecordKey[],
+        keys: this.keysAt(row),
         order,
       };
     }
+  }
+
+  keysAt(row: number): RecordKey[] {
+    const { own, shared } = this.#values;
+    return [own[row], shared[row]].filter((key) => typeof key === "string") as RecordKey[];
   }
 
   eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
@@ -233,7 +238,8 @@ interface RecordValues extends PlaceValues {
   readonly callNames: string[];
   readonly callMore: Few<Omit<ToolCalled, "call" | "name">>;
   readonly resultRows: number[];
-  readonly resultKeys: string[];
+  /** The key of the call; if it is in `callKeys`, its distance from the last call before the result, plus 1. */
+  readonly resultKeys: (string | number)[];
   readonly errors: Few<1>;
   readonly resultMore: Few<Omit<ToolResult, "call" | "isError">>;
   readonly texts: Few<string>;
@@ -248,7 +254,10 @@ const noRecords = (): RecordValues => ({
 
 class RecordColumns implements Iterable<Read> {
   readonly columns: RecordValues;
+  /** The keys of the last record that was added. */
+  lastKeys: readonly RecordKey[] | null = null;
   readonly #places: PlaceColumns;
+  readonly #callNumbers = new Map<string, number>();
 
   constructor(places: Places, columns: RecordValues = noRecords()) {
     this.columns = columns;
@@ -262,6 +271,7 @@ class RecordColumns implements Iterable<Read> {
   add(fact: Read, number?: number): boolean {
     const row = this.length;
     if (!this.#places.add(fact, number)) return false;
+    this.lastKeys = fact.keys;
     const { role, state, certain, message, calls, results, text, turn, error } = fact;
     const { columns } = this;
     columns.flags.push(
@@ -271,12 +281,14 @@ class RecordColumns implements Iterable<Read> {
       columns.callRows.push(row);
       columns.callNames.push(name);
       const number = columns.callKeys.push(call) - 1;
+      this.#callNumbers.set(call, number);
       if (at !== undefined || waitsFor !== undefined || awaitsAgents !== undefined)
         columns.callMore.push([number, given({ at, waitsFor, awaitsAgents })]);
     }
     for (const { call, isError, at } of results) {
       columns.resultRows.push(row);
-      const number = columns.resultKeys.push(call) - 1;
+      const called = this.#callNumbers.get(call);
+      const number = columns.resultKeys.push(called === undefined ? call : columns.callKeys.length - called) - 1;
       if (isError) columns.errors.push([number, 1]);
       if (at !== undefined) columns.resultMore.push([number, { at }]);
     }
@@ -287,6 +299,16 @@ class RecordColumns implements Iterable<Read> {
 
   eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
     this.#places.eachKey(visit);
+  }
+
+  keysAt(row: number): RecordKey[] {
+    return this.#places.keysAt(row);
+  }
+
+  /** `calls`: the number of calls up to the result. */
+  #keyOfResult(result: number, calls: number): ToolResult["call"] {
+    const key = this.columns.resultKeys[result];
+    return (typeof key === "number" ? this.columns.callKeys[calls - key] : key) as ToolResult["call"];
   }
 
   *finalTexts(): Generator<FinalText> {
@@ -314,7 +336,7 @@ class RecordColumns implements Iterable<Read> {
         });
       for (; columns.resultRows[result] === row; result += 1)
         results.push({
-          call: columns.resultKeys[result] as ToolResult["call"],
+          call: this.#keyOfResult(result, call),
           isError: errors.has(result),
           ...resultMore.get(result),
         });
@@ -369,6 +391,8 @@ type Stored = Rest &
   >;
 
 interface CallValues extends PlaceValues {
+  /** The record with the same keys, as its distance from the record before it in this column, plus 1; 0 for none. */
+  readonly records: number[];
   /** 0 if it is the last key of the row. */
   readonly responses: (string | 0)[];
   readonly requests: (string | 0)[];
@@ -385,6 +409,7 @@ interface CallValues extends PlaceValues {
 const noCalls = (): CallValues => ({
   ...noPlaces(),
   ...{
+    records: [],
     responses: [],
     requests: [],
     rows: [],
@@ -398,11 +423,15 @@ const noCalls = (): CallValues => ({
 
 class CallColumns implements Iterable<Called> {
   readonly columns: CallValues;
+  readonly #records: RecordColumns;
   readonly #places: PlaceColumns;
   #last: Called | null = null;
+  /** The last record in the column `records`. */
+  #lastRecord = 0;
 
-  constructor(places: Places, columns: CallValues = noCalls()) {
+  constructor(places: Places, records: RecordColumns, columns: CallValues = noCalls()) {
     this.columns = columns;
+    this.#records = records;
     this.#places = new PlaceColumns(places, columns);
   }
 
@@ -412,7 +441,12 @@ class CallColumns implements Iterable<Called> {
 
   add(fact: Called, number?: number): boolean {
     const row = this.length;
-    if (!this.#places.add(fact, number)) return false;
+    // The facts of one record share the list of its keys.
+    const isOfRecord = fact.keys === this.#records.lastKeys;
+    if (!this.#places.add(fact, number, isOfRecord ? [] : fact.keys)) return false;
+    const record = this.#records.length - 1;
+    this.columns.records.push(isOfRecord ? record - this.#lastRecord + 1 : 0);
+    if (isOfRecord) this.#lastRecord = record;
     const { keys, response, request, rows, askedAt, tokens, chars, ended } = fact;
     const { columns } = this;
     columns.responses.push(response === keys.at(-1) ? 0 : response);
@@ -448,8 +482,8 @@ class CallColumns implements Iterable<Called> {
   }
 
   *[Symbol.iterator](): Generator<Called & Stored> {
-    const { responses, requests, rows, askedAt, tokens, chars, ended, rest } = this.columns;
-    let [row, change] = [0, 0];
+    const { records, responses, requests, rows, askedAt, tokens, chars, ended, rest } = this.columns;
+    let [row, change, record] = [0, 0, 0];
     let shared: Rest = { model: "" };
     for (const placed of this.#places.rows()) {
       const changed = rest[change];
@@ -457,11 +491,14 @@ class CallColumns implements Iterable<Called> {
         shared = changed[1];
         change += 1;
       }
+      const distance = records[row] ?? 0;
+      record += Math.max(0, distance - 1);
+      const keys = distance === 0 ? placed.keys : this.#records.keysAt(record);
       const asked = askedAt[row] ?? null;
       const amount = (kind: 0 | 1 | 2 | 3 | 4 | 5) => tokens[kind][row] ?? 0;
       yield {
         type: "model-call",
-        response: (responses[row] === 0 ? placed.keys.at(-1) : responses[row]) as RecordKey,
+        response: (responses[row] === 0 ? keys.at(-1) : responses[row]) as RecordKey,
         ...(requests[row] === 0 ? {} : { request: requests[row] as RecordKey }),
         ...(rows[row] === 0 ? {} : { rows: rows[row] as RecordKey }),
         ...(asked === null ? {} : { askedAt: asked }),
@@ -477,6 +514,7 @@ class CallColumns implements Iterable<Called> {
         chars: chars[row] ?? 0,
         ended: ended[row] === 1,
         ...placed,
+        keys,
       };
       row += 1;
     }

@@ -3,7 +3,7 @@ import { SortedHashes } from "./sorted-hashes.ts";
 
 const FIRST_SIZE = 16;
 /** Number of names in the hash table before they are moved to a sorted list: this many, or a share of all names. */
-const RECENT = 1_024;
+const RECENT = 2_048;
 const RECENT_SHARE = 1 / 16;
 /** Maximum load factor. */
 const FULL = 0.7;

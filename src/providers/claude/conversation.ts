@@ -1,20 +1,30 @@
-import type { RecordKey } from "../../core/facts/ids.ts";
-import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation.ts";
+import { messageIn, type RecordKey } from "../../core/facts/ids.ts";
+import type {
+  ModelCalled,
+  ModelCallMissing,
+  RecordRead,
+  SpawnCalled,
+  ToolCalled,
+  ToolResult,
+} from "../../core/facts/observation.ts";
 import { fingerprintsOf, isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
-import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
+import { hasEnded, isModelResponse, isSynthetic, type Row, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readToolResult, spawnCalled } from "./spawns.ts";
 import { stateAfter } from "./state-after.ts";
 import { COMPACTION, MODEL_TOOLS } from "./totals.ts";
 
+/** What distinguishes two reports of a model call. */
+type ReportedCall = Pick<ModelCalled, "response" | "model" | "tokens">;
+
 export interface ConversationMemory {
   readonly spawns: readonly (readonly [string, SpawnCalled["makes"]])[];
   readonly modelTools: readonly (readonly [string, ModelCallMissing])[];
-  readonly ended: string;
+  readonly reported: ReportedCall | null;
   readonly shells: ShellMemory;
 }
 
@@ -23,14 +33,14 @@ export class Conversation {
   readonly #spawns: Map<string, SpawnCalled["makes"]>;
   /** Open calls of tools that call a model themselves. */
   readonly #modelTools: Map<string, ModelCallMissing>;
-  /** The last model call reported. */
-  #ended: string;
+  /** The last model call that was reported. */
+  #reported: ReportedCall | null;
   readonly #shells: ShellCalls;
 
   constructor(memory?: ConversationMemory) {
     this.#spawns = new Map(memory?.spawns);
     this.#modelTools = new Map(memory?.modelTools);
-    this.#ended = memory?.ended ?? "";
+    this.#reported = memory?.reported ?? null;
     this.#shells = new ShellCalls(memory?.shells);
   }
 
@@ -38,7 +48,7 @@ export class Conversation {
     return {
       spawns: [...this.#spawns],
       modelTools: [...this.#modelTools],
-      ended: this.#ended,
+      reported: this.#reported,
       shells: this.#shells.save(),
     };
   }
@@ -47,26 +57,23 @@ export class Conversation {
   read(out: FindingsOf, row: Row, session: string, askedAt?: number): void {
     // Without a session the conversation cannot be assigned.
     const after = session === key.NO_SESSION ? null : stateAfter(row);
-    const response = responseOf(row, session);
-    const isResponse = row.type === "assistant" && response !== null;
+    const isResponse = isModelResponse(row);
+    const response = isResponse ? (messageIn(out.place) ?? null) : null;
     const text = isResponse ? textOf(row) : "";
+    const { calls, results } = toolUseIn(row, session);
     out.add({
       type: "record",
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       state: after?.state ?? null,
       certain: after?.certain ?? true,
-      calls: row.blocks
-        .filter((b) => b.is === "tool-use")
-        .map(({ id, name }) => ({ call: key.call(session, id), name, ...awaits(name) })),
-      results: row.blocks
-        .filter((b) => b.is === "tool-result")
-        .map(({ id, isError }) => ({ call: key.call(session, id), isError })),
+      calls,
+      results,
       // Only a final response can be the agent's result; texts between tool calls are read from the transcript on
       // demand.
       text: text === "" || after?.state !== "answered" ? null : text,
-      message: isResponse || (row.type === "user" && after !== null),
+      message: response !== null || (row.type === "user" && after !== null),
     });
-    if (isResponse) this.#readModelCall(out, row, response, session, askedAt);
+    if (response !== null) this.#readModelCall(out, row, response, session, askedAt);
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
@@ -94,12 +101,13 @@ export class Conversation {
         readToolResult(out, block, row, session, this.#spawns.get(block.id) ?? null);
         const missing = this.#modelTools.get(block.id);
         if (missing !== undefined && !block.isError) out.add(missing);
-        this.#shells.returned(out, key.call(session, block.id), {
-          text: block.text,
-          at: row.at,
-          continues:
-            asNonBlank(asObject(row.json.toolUseResult)?.backgroundTaskId) !== null || IN_BACKGROUND.test(block.text),
-        });
+        if (this.#shells.hasOpen)
+          this.#shells.returned(out, key.call(session, block.id), {
+            text: block.text,
+            at: row.at,
+            continues:
+              asNonBlank(asObject(row.json.toolUseResult)?.backgroundTaskId) !== null || IN_BACKGROUND.test(block.text),
+          });
       }
     }
   }
@@ -118,10 +126,8 @@ export class Conversation {
       tokens: tokensOf(row),
       ended: hasEnded(row),
     };
-    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = call.tokens;
-    const name = `${response} ${call.model} ${inputTokens} ${outputTokens} ${call.tokens.reasoningTokens} ${cacheReadTokens} ${cacheWriteTokens} ${cacheWrite1hTokens}`;
-    if (call.ended && name === this.#ended) return;
-    this.#ended = name;
+    if (call.ended && this.#reported !== null && isSameCall(call, this.#reported)) return;
+    this.#reported = { response, model: call.model, tokens: call.tokens };
     const isFinal = call.ended && isFinalCount(call.tokens.outputTokens);
     const fact = { ...call, chars: isFinal ? 0 : writtenChars(row) };
     const isFast = asObject(row.message?.usage)?.speed === "fast";
@@ -133,6 +139,28 @@ export class Conversation {
         : { ...fact, ...(askedAt === undefined ? {} : { askedAt }), ...(isFast ? { fast: true } : {}), ...api },
     );
   }
+}
+
+const isSameCall = (a: ReportedCall, b: ReportedCall) =>
+  a.response === b.response &&
+  a.model === b.model &&
+  a.tokens.inputTokens === b.tokens.inputTokens &&
+  a.tokens.outputTokens === b.tokens.outputTokens &&
+  a.tokens.reasoningTokens === b.tokens.reasoningTokens &&
+  a.tokens.cacheReadTokens === b.tokens.cacheReadTokens &&
+  a.tokens.cacheWriteTokens === b.tokens.cacheWriteTokens &&
+  a.tokens.cacheWrite1hTokens === b.tokens.cacheWrite1hTokens;
+
+/** The tool calls and the results in a row. */
+function toolUseIn({ blocks }: Row, session: string): Pick<RecordRead, "calls" | "results"> {
+  const [calls, results]: [ToolCalled[], ToolResult[]] = [[], []];
+  for (const block of blocks) {
+    if (block.is === "tool-result") results.push({ call: key.call(session, block.id), isError: block.isError });
+    if (block.is !== "tool-use") continue;
+    const call = { call: key.call(session, block.id), name: block.name };
+    calls.push(AWAITS_AGENTS.has(block.name) ? { ...call, awaitsAgents: true } : call);
+  }
+  return { calls, results };
 }
 
 /**
@@ -164,6 +192,5 @@ const IN_BACKGROUND = /^Command (?:running in background|was manually background
 /** Names that team members use for the thread they work for. */
 const LEADS = new Set(["main", "team-lead"]);
 
-/** The tool waits for a background agent; 2.0.60 has a separate tool for this. */
-const awaits = (tool: string): { readonly awaitsAgents?: true } =>
-  tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {};
+/** Tools that wait for a background agent; 2.0.60 has a separate one for this. */
+const AWAITS_AGENTS = new Set(["TaskOutput", "AgentOutputTool"]);

@@ -19,8 +19,20 @@ export const NO_SESSION = "";
 /** The thread of agents whose records name no thread. */
 export const UNASSIGNED = threadKey("unassigned", NAME);
 export const unassignedAgent = (id: string) => agentKey("unassigned", NAME, id);
-export const thread = (session: string) => (session === NO_SESSION ? UNASSIGNED : threadKey(NAME, session));
-export const agent = (session: string, id: string) =>
+/** Nearly all rows are of the same agent as the row before, and equal keys are compared faster if they are the same. */
+let last = { session: NO_SESSION, thread: UNASSIGNED, id: "", agent: UNASSIGNED };
+export function thread(session: string): AgentKey {
+  if (session === NO_SESSION) return UNASSIGNED;
+  if (session !== last.session) last = { session, thread: threadKey(NAME, session), id: "", agent: UNASSIGNED };
+  return last.thread;
+}
+export function agent(session: string, id: string): AgentKey {
+  if (session === NO_SESSION || id === "") return agentOf(session, id);
+  if (session !== last.session || id !== last.id)
+    last = { session, thread: thread(session), id, agent: agentOf(session, id) };
+  return last.agent;
+}
+const agentOf = (session: string, id: string) =>
   session === NO_SESSION ? unassignedAgent(id) : agentKey(NAME, session, id);
 export const sessionOf = (of: AgentKey) => (threadOf(of) === UNASSIGNED ? NO_SESSION : partsOf(of).thread);
 /** Up to 2.0.24 agents have no id: an agent is the chain of records that begins with this one. */

@@ -221,7 +221,8 @@ export class Transcript implements Parser {
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
     const session = this.#session ?? "unknown";
-    this.#conversation.read(out, row, session, this.#requests.get(asText(row.json.requestRef) ?? ""));
+    const asked = this.#requests.size === 0 ? undefined : this.#requests.get(asText(row.json.requestRef) ?? "");
+    this.#conversation.read(out, row, session, asked);
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
     if (row.type === "progress") this.#readProgress(out, row, session);

@@ -1,8 +1,13 @@
-import { callKey, matchKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { type AgentKey, callKey, matchKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 import { NAME } from "./manifest.ts";
 
 /** Builds keys from Codex's ids. Every agent is a thread with its own file; the files name the parents. */
-export const thread = (id: string) => threadKey(NAME, id.toLowerCase());
+export function thread(id: string): AgentKey {
+  // Nearly all lines are of the same thread as the line before, and equal keys are compared faster if they are the same.
+  if (id !== lastId) [lastId, lastThread] = [id, threadKey(NAME, id.toLowerCase())];
+  return lastThread;
+}
+let [lastId, lastThread] = ["", threadKey(NAME, "")];
 /** Call ids are assigned by the model's service or by gateways that count from one: unique only in their thread. */
 export const call = (threadId: string, id: string) => callKey(NAME, `${threadId}/${id}`);
 /** A line of a rollout. The file may be moved or packed; its lines do not change. */

@@ -22,8 +22,22 @@ export interface Row {
 export function readRow(json: JsonObject): Row | null {
   const [type, payload] = [asNonBlank(json.type), asObject(json.payload)];
   if (type === null || payload === null) return null;
-  const kind = type === "response_item" || type === "event_msg" ? `${type}/${asText(payload.type) ?? ""}` : type;
+  const names = NAMES.get(type);
+  const kind = names === undefined ? type : nameOf(names, type, asText(payload.type) ?? "");
   return { type: kind, at: asTime(json.timestamp), ordinal: asNumber(json.ordinal), payload };
+}
+
+/** The names of lines whose payload has a type: they are compared with many others, faster if not created again. */
+const NAMES = new Map(["response_item", "event_msg"].map((type) => [type, new Map<string, string>()]));
+/** Files may contain any text as a type. */
+const MAX_NAMES = 200;
+
+function nameOf(names: Map<string, string>, type: string, payload: string): string {
+  const known = names.get(payload);
+  if (known !== undefined) return known;
+  const name = `${type}/${payload}`;
+  if (names.size < MAX_NAMES) names.set(payload, name);
+  return name;
 }
 
 /** The item of an `item_completed`, which replaces many event types in paginated files. */

@@ -47,6 +47,11 @@ export class ShellCalls {
     return [...this.#open];
   }
 
+  /** Whether a call may still return. */
+  get hasOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
   /** `background`: the tool itself returns before the command ends. */
   called(
     out: FindingsOf,
