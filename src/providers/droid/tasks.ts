@@ -1,6 +1,7 @@
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
 import { addSpawnResult } from "../kit/spawn-result.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 /** The spawn tool. */
@@ -107,5 +108,3 @@ export function taskIn(
   const head = text.slice(0, begin);
   return { prompt, type: field(head, "Subagent type"), description: field(head, "Task description") };
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -2,6 +2,7 @@ import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
 import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { type FunctionResponse, outputText, partText, responsesIn } from "../kit/gemini-parts.ts";
+import { firstLine } from "../kit/text.ts";
 
 /** One message; it is written again when its tool calls have ended. */
 export interface Message {
@@ -143,5 +144,3 @@ function endOf(display: JsonObject | null, status: string, text: string): Spawn[
   // Still displayed as running when the call ended: the end is unknown.
   return state === "running" ? null : end("completed", "its call has returned");
 }
-
-const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -3,8 +3,9 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { HookReader } from "../kit/hook-reader.ts";
 import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
-import { firstLine, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
+import { readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
 
 /**
  * Hook payloads of Grok. Those of a child have its own session, except `SubagentStart`, which names the root.

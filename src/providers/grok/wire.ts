@@ -3,9 +3,10 @@ import { leadingTexts, type RequestRow, type TailPart } from "../../core/facts/t
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 import { NAME } from "./manifest.ts";
-import { firstLine, isRefusal, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
+import { isRefusal, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
 
 /**
  * Grok's API requests: docs/formats/grok.md, "API traffic". Every agent names its own session, and a group that all

@@ -1,6 +1,7 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 const ONE = "Agent";
@@ -130,5 +131,3 @@ export function asSentence(text: string): string | null {
     .trim();
   return [title, words].filter((part) => part !== undefined && part !== "").join(": ") || null;
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   parseJson,
 } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import { key } from "./keys.ts";
 
 /** The spawn tool, the tool for background agents and messages, and the tool with which an agent ends. */
@@ -221,5 +222,3 @@ const resultIn = (output: string | null) =>
 const WRAPPED = /^Complete assignment thoroughly:\n\n([\s\S]*)$/;
 /** The task in the first prompt of an agent, which the product wraps. */
 export const assignmentIn = (text: string) => WRAPPED.exec(text)?.[1] ?? text;
-
-export const firstLine = (text: string) => (text.trim().split("\n")[0] ?? "").slice(0, 200);

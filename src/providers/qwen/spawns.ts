@@ -1,6 +1,7 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 /** The spawn tool. `task` up to 0.12. */
@@ -130,5 +131,3 @@ export function asSentence(text: string): string | null {
   );
   return sentences.length === 0 ? null : sentences.join("\n");
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);
