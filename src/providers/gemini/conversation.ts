@@ -6,6 +6,7 @@ import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import type { GeminiFile } from "./locate.ts";
 import { MESSAGE_TYPES, type Message, readMessage, type ToolCall } from "./message.ts";
@@ -307,16 +308,7 @@ export class Conversation {
   rewind(out: FindingsOf, line: number): void {
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
     this.#introduce(part);
-    part.add({
-      type: "record",
-      role: "other",
-      state: "answered",
-      certain: false,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    part.add({ ...RECORD, state: "answered", certain: false });
     this.#draft("note", "The conversation was rewound to an earlier message.", line);
   }
 

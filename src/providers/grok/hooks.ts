@@ -23,17 +23,8 @@ export class GrokHooks extends HookReader {
     const call = asNonBlank(payload.toolUseId);
     const isSpawn = payload.toolName === SPAWN && call !== null;
     switch (payload.hook_event_name) {
-      case "UserPromptSubmit": {
-        const [prompt, cwd] = [asNonBlank(payload.prompt), asNonBlank(payload.cwd)];
-        this.isPrompted = true;
-        out.add({
-          type: "agent-described",
-          agent: thread,
-          ...(prompt === null ? {} : { prompt }),
-          ...(cwd === null ? {} : { cwd }),
-        });
-        return out.add(AT_WORK);
-      }
+      case "UserPromptSubmit":
+        return this.prompted(out, payload, thread);
       case "PreToolUse":
         if (isSpawn) readSpawn(out, session, call, asObject(payload.toolInput) ?? {}, asNonBlank(payload.promptId));
         return;

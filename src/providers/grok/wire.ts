@@ -3,6 +3,7 @@ import { leadingTexts, type RequestRow, type TailPart } from "../../core/facts/t
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText } from "../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../kit/caller.ts";
 import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 import { NAME } from "./manifest.ts";
@@ -24,16 +25,10 @@ export const wire: Dialect = {
     const thread = key.session(own ?? group);
     const tag = tagOf(asked, own);
     return {
+      ...UNKNOWN_CALLER,
       session: group,
       thread,
       agent: tag === null ? thread : null,
-      parent: null,
-      rule: null,
-      kind: null,
-      name: null,
-      path: null,
-      agentType: null,
-      isAgent: false,
       isChildMaybe: true,
       version,
       cwd: asked.cwd,

@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
-import type { Waits } from "../../core/facts/observation.ts";
+import type { RecordRead, Waits } from "../../core/facts/observation.ts";
 import type { Origin } from "../../core/facts/origin.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import {
@@ -15,6 +15,7 @@ import { type RefusalNote, refusalIn } from "../../core/ports/refusal-note.ts";
 import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { RECORD } from "./record.ts";
 
 /** Interprets the lines of one product's live source. `liveStream` contains the part that all products share. */
 export interface LiveReader {
@@ -198,17 +199,8 @@ class LiveStream implements Parser {
   }
 }
 
-/** Activity without a message: it began, or continues. */
-export const AT_WORK = {
-  type: "record",
-  role: "other",
-  state: "open",
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-} as const;
+/** A record that shows activity without a message: the agent began, or continues. */
+export const AT_WORK: RecordRead = { ...RECORD, state: "open" };
 
 /** The end of a turn according to the stream. Records take precedence: an interruption ends a turn, too. */
 export const turnEnded = (

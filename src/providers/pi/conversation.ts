@@ -3,6 +3,7 @@ import { NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { AT_WORK } from "../kit/live-stream.ts";
 import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
 import { partOf } from "../kit/pi/keys.ts";
 import type { Message, NestedCall, ToolCall, ToolResult, Used } from "../kit/pi/message.ts";
@@ -204,16 +205,7 @@ export class PiConversation extends Conversation {
       const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
       const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
       part.add({ type: "agent-described", agent: child, file: { path, bytes, bornMs } });
-      part.add({
-        type: "record",
-        role: "other",
-        state: "open",
-        certain: true,
-        calls: [],
-        results: [],
-        text: null,
-        message: false,
-      });
+      part.add(AT_WORK);
       for (const [i, { json, at }] of read.entries())
         if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
     }

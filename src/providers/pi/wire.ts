@@ -3,6 +3,7 @@ import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../kit/caller.ts";
 import { key } from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 
@@ -17,16 +18,10 @@ export const wire: Dialect = {
     const thread = key.thread(session);
     const isOwnWork = asked.offered === 0;
     return {
+      ...UNKNOWN_CALLER,
       session,
       thread,
       agent: isOwnWork ? null : thread,
-      parent: null,
-      rule: null,
-      kind: null,
-      name: null,
-      path: null,
-      agentType: null,
-      isAgent: false,
       isChildMaybe: true,
       version: /^pi\/([\w.-]+)/.exec(asked.headers["user-agent"] ?? "")?.[1] ?? null,
       cwd: asked.cwd,

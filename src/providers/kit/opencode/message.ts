@@ -4,6 +4,7 @@ import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
 import { commandIn, ShellCalls } from "../launch/shell-calls.ts";
 import { statePlan } from "../plan.ts";
+import { RECORD } from "../record.ts";
 import type { Keys } from "./keys.ts";
 import {
   errorText,
@@ -77,16 +78,7 @@ function readUser(key: Keys, out: FindingsOf, message: Message) {
   });
   // A request to compact is not a prompt.
   const state = message.parts.some((part) => part.type === "compaction") ? null : "open";
-  out.add({
-    type: "record",
-    role: "user",
-    state,
-    certain: true,
-    calls: [],
-    results: [],
-    text: null,
-    message: prompt.trim() !== "",
-  });
+  out.add({ ...RECORD, role: "user", state, message: prompt.trim() !== "" });
 }
 
 function readAssistant(key: Keys, out: FindingsOf, message: Message) {
@@ -110,13 +102,11 @@ function readAssistant(key: Keys, out: FindingsOf, message: Message) {
     .map(textIn)
     .join("\n");
   const record: RecordRead = {
-    type: "record",
+    ...RECORD,
     role: "assistant",
     state: "open",
-    certain: true,
     calls: tools.map(({ part, tool }) => calledIn(key, part, tool, message.session)),
     results: tools.flatMap(({ part, tool }) => resultsIn(key, part, tool, message.session)),
-    text: null,
     message: true,
   };
   out.add(record);
@@ -235,16 +225,7 @@ export function readLonePart(
   const agent = key.session(session);
   if (tool !== null) {
     const [calls, results] = [[calledIn(key, part, tool, session)], resultsIn(key, part, tool, session)];
-    out.addAt(part.end ?? part.start, {
-      type: "record",
-      role: "assistant",
-      state: null,
-      certain: true,
-      calls,
-      results,
-      text: null,
-      message: false,
-    });
+    out.addAt(part.end ?? part.start, { ...RECORD, role: "assistant", calls, results });
     if (isSpawn(tool)) readTask(key, out, part, tool, session);
     return;
   }
@@ -252,16 +233,7 @@ export function readLonePart(
   const text = textIn(part);
   // Only parts of a model have times.
   if (part.start !== null || by === "model")
-    out.add({
-      type: "record",
-      role: "assistant",
-      state: null,
-      certain: true,
-      calls: [],
-      results: [],
-      text: text.trim() === "" ? null : text,
-      message: false,
-    });
+    out.add({ ...RECORD, role: "assistant", text: text.trim() === "" ? null : text });
   else if (isSynthetic(part)) readNotices(key, out, text);
   else if (text.trim() !== "") out.add({ type: "agent-described", agent, prompt: text });
 }

@@ -14,6 +14,8 @@ import {
   type JsonObject,
 } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
+import { AT_WORK } from "../live-stream.ts";
+import { RECORD } from "../record.ts";
 import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
 import { isResponse, type Request, type Update, updateIn } from "./frame.ts";
@@ -317,16 +319,7 @@ export class ServerEvents implements Parser {
     if (!hadFailed && !this.#fold.isOpen(session)) return;
     const time = hadFailed ? Math.max(asked ?? at, this.#fold.lastTime(session)) : (asked ?? at);
     const out = rows.of(`state ${session}`, { at: time, speaker: this.#key.session(session), keys: [] });
-    out.add({
-      type: "record",
-      role: "other",
-      state: hadFailed ? "open" : null,
-      certain: true,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    out.add(hadFailed ? AT_WORK : RECORD);
     if (status.type !== "retry") return;
     const text = asNonBlank(status.message);
     const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${text === null ? "" : `: ${text}`})`;
@@ -347,16 +340,7 @@ export class ServerEvents implements Parser {
       speaker: this.#key.session(session),
       keys: [],
     });
-    out.add({
-      type: "record",
-      role: "other",
-      ...stateAfter(error),
-      certain: true,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    out.add({ ...RECORD, ...stateAfter(error) });
   }
 
   #recovered(rows: Rows, session: string) {
