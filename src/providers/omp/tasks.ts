@@ -24,7 +24,7 @@ interface Task {
 }
 
 /** The tasks of a call, one per agent. */
-export function tasksIn(args: JsonObject): readonly Task[] {
+function tasksIn(args: JsonObject): readonly Task[] {
   const many = asList(args.tasks)
     .map(asObject)
     .filter((task) => task !== null);

@@ -33,7 +33,7 @@ export function locate(path: string): PiFile | null {
 }
 
 /** The run that a path names, and the run that contains it. */
-export function runIn(session: string, parts: readonly string[], stem: string): PiFile {
+function runIn(session: string, parts: readonly string[], stem: string): PiFile {
   const runs: { id: string; run: string }[] = [];
   parts.forEach((part, i) => {
     const [, number] = /^run-(\d+)$/.exec(part) ?? [];
