@@ -6,8 +6,6 @@ import { partOf } from "./blocks.ts";
 interface Context {
   readonly at: number;
   readonly speaker: AgentKey;
-  readonly isFirst: boolean;
-  readonly prompt: string | null;
   readonly response: RecordKey | null;
   key(id: string): CallKey;
 }

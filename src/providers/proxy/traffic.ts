@@ -119,8 +119,6 @@ export class Traffic implements Parser {
     return eventsIn(row, {
       at,
       speaker,
-      isFirst: of?.who?.isFirst === true,
-      prompt: of?.who?.prompt ?? null,
       key: (id) => this.#interpreterOf(of, speaker).key(id),
       response: of?.response ?? null,
     });
