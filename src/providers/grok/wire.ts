@@ -38,6 +38,7 @@ export const wire: Dialect = {
       hasNoResponseIds: true,
     };
   },
+  isInternal: isSummary,
   prompt: (asked) =>
     asNonBlank(
       leadingTexts(asked)
@@ -51,10 +52,15 @@ export const wire: Dialect = {
   matches: ({ session }, prompt) => (prompt === null ? [] : [key.wirePromptMatch(session, prompt)]),
 };
 
-/** Titles name no session. Summaries of turns are asked for in the conversation itself. */
-function tagOf({ headers, offered }: RequestRow, session: string | null): Caller["tag"] {
+/** Requests for a title name no session. */
+function tagOf(request: RequestRow, session: string | null): Caller["tag"] {
   if (session === null) return "title";
-  return /^xai-/.test(headers["x-grok-req-id"] ?? "") || offered === 0 ? "auxiliary" : null;
+  return isSummary(request) || request.offered === 0 ? "auxiliary" : null;
+}
+
+/** Grok has every turn summarised, in the conversation itself. */
+function isSummary({ headers }: RequestRow): boolean {
+  return /^xai-/.test(headers["x-grok-req-id"] ?? "");
 }
 
 const withoutTag = (text: string) => /^\s*<user_query>\s*([\s\S]*?)\s*<\/user_query>\s*$/.exec(text)?.[1] ?? text;

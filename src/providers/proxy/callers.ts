@@ -253,7 +253,8 @@ export class Callers {
    * there is only one such session.
    */
   #nameless(request: RequestRow, at: number): CallerInfo {
-    const aside = asideIn(request);
+    const isInternal = [...this.#dialects.values()].some((dialect) => dialect.isInternal?.(request) === true);
+    const aside = isInternal ? "auxiliary" : asideIn(request);
     if (aside !== null) return this.#beside(request, aside);
     const position = this.#position(this.#scope(ANONYMOUS, null), request);
     const { conversation } = position;

@@ -1,14 +1,18 @@
+import type { Manifest } from "../../core/ports/manifest.ts";
 import type { Redactor } from "../../core/redaction/redaction.ts";
 import { isSecretName } from "../../core/redaction/secrets.ts";
+import * as products from "../index.ts";
 
-/** Makes head and body of a request safe to store. */
+const MANIFESTS: readonly Manifest[] = Object.values(products);
+
+/** Removes secrets from the head and the body of a request before they are stored. */
 export interface Keeping {
   readonly redactor: Redactor;
   /** A short keyed hash, which only shows whether two values are equal. */
   seal(value: string): string;
 }
 
-/** Headers without credentials. Must include those that the dialects in `wire.ts` read. */
+/** Headers without credentials: of HTTP, of APIs and their clients, and those that products declare. */
 const HEADERS = new Set(
   [
     "accept accept-encoding accept-language cache-control connection content-encoding content-length content-type date host server transfer-encoding user-agent vary",
@@ -16,13 +20,13 @@ const HEADERS = new Set(
     "request-id x-request-id x-client-request-id x-correlation-id x-amzn-requestid x-ms-request-id apim-request-id cf-ray x-envoy-upstream-service-time x-should-retry",
     "anthropic-beta anthropic-version anthropic-dangerous-direct-browser-access anthropic-organization-id x-app",
     "openai-beta openai-model openai-organization openai-processing-ms openai-project openai-version x-openai-subagent x-openai-internal-codex-responses-lite",
-    "originator version session-id session_id thread-id conversation_id conversation-id x-session-id x-parent-session-id x-session-affinity x-opencode-session",
-    "x-opencode-client x-opencode-project x-opencode-request x-codex-beta-features x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-codex-installation-id",
-    "x-grok-agent-id x-grok-client-identifier x-grok-client-mode x-grok-client-version x-grok-conv-group-id x-grok-conv-id x-grok-model-override",
-    "x-grok-req-id x-grok-session-id x-grok-turn-idx http-referer x-title x-initiator copilot-integration-id editor-version editor-plugin-version",
+    "originator version session-id session_id thread-id conversation_id conversation-id x-session-id x-parent-session-id x-session-affinity",
+    "http-referer x-title x-initiator x-codex-beta-features x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-codex-installation-id",
+    ...MANIFESTS.flatMap(({ apiHeaders }) => apiHeaders ?? []),
   ].flatMap((line) => line.split(" ")),
 );
-const FAMILIES = /^(?:x-claude-code-|x-claude-1p-|x-stainless-|anthropic-ratelimit-|x-ratelimit-)[a-z0-9-]+$/;
+/** Prefixes of such headers. */
+const PREFIXES = /^(?:x-claude-code-|x-claude-1p-|x-stainless-|anthropic-ratelimit-|x-ratelimit-)[a-z0-9-]+$/;
 /** Query parameters without credentials. */
 const QUERY = new Set(
   "beta alt stream limit order after before after_id before_id page page_size purpose model version api-version api_version client_version format include timeout prettyprint x-id x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders".split(
@@ -30,21 +34,21 @@ const QUERY = new Set(
   ),
 );
 
-const isHarmless = (name: string) => HEADERS.has(name) || (FAMILIES.test(name) && !isSecretName(name));
+const isPermitted = (name: string) => HEADERS.has(name) || (PREFIXES.test(name) && !isSecretName(name));
 
-/** Headers by lower-case name. Null: unchanged, if nothing is stored. */
+/** Headers by lower-case name. With `keeping` null they are unchanged, because nothing is stored. */
 export function keptHeaders(headers: readonly string[], keeping: Keeping | null): Record<string, string> {
   const kept: Record<string, string> = {};
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = (headers[i] ?? "").toLowerCase();
     const raw = headers[i + 1] ?? "";
-    const value = keeping === null ? raw : isHarmless(name) ? keeping.redactor.text(raw) : keeping.seal(raw);
+    const value = keeping === null ? raw : isPermitted(name) ? keeping.redactor.text(raw) : keeping.seal(raw);
     kept[name] = name in kept ? `${kept[name]}, ${value}` : value;
   }
   return kept;
 }
 
-/** A path with its query; parameter names are kept. */
+/** A path with its query. The values of unknown parameters are sealed, their names are kept. */
 export function keptPath(path: string, { redactor, seal }: Keeping): string {
   const at = path.indexOf("?");
   if (at < 0) return redactor.text(path);
@@ -66,7 +70,7 @@ export function keptUpstream(upstream: string, redactor: Redactor): string {
   return redactor.text(`${origin}${pathname}`);
 }
 
-/** The storable part of a body: fields of a form, values of JSON, else its text. */
+/** A body without secrets: redacted JSON, the field names of a form with sealed values, or redacted text. */
 export function keptBody(text: string, json: unknown, keeping: Keeping | null): unknown {
   if (keeping === null) return json ?? text;
   if (json !== undefined) return keeping.redactor.value(json);

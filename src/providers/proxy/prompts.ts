@@ -115,9 +115,7 @@ export function cwdIn(texts: readonly string[]): string | null {
 }
 
 /** Recognises internal requests without a marker: by the system prompt of a request that offers no choice of tools. */
-export function asideIn({ headers, opening, offered, rest }: RequestRow): "title" | "auxiliary" | null {
-  // Grok summarises every turn, in the conversation itself.
-  if (/^xai-/.test(headers["x-grok-req-id"] ?? "")) return "auxiliary";
+export function asideIn({ opening, offered, rest }: RequestRow): "title" | "auxiliary" | null {
   const isForced = offered === 1 && asObject(rest.tool_choice) !== null;
   if (offered > 0 && !isForced) return null;
   const begins = opening.slice(0, 300);
