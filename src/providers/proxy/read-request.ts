@@ -73,7 +73,7 @@ export function readRequest(
 
   const pieces: PieceRow[] = [];
   const piece = (json: unknown): string => {
-    const name = nameOf(jsonText(undecorated(json)) ?? "");
+    const name = nameOf(jsonText(withoutCacheMarks(json)) ?? "");
     pieces.push({ is: "piece", piece: name, json });
     return name;
   };
@@ -93,12 +93,7 @@ export function readRequest(
       tools: tools == null ? null : piece(tools),
       messages: messages.map(piece),
       chain: messages.flatMap((message) => unitOf(message) ?? []),
-      offered:
-        asList(tools).length +
-        messages.reduce(
-          (sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0),
-          0,
-        ),
+      offered: countTools(tools, messages),
       first: first === undefined ? [] : textsIn(first).map(cut),
       opening: openingOf(preface),
       cwd: cwdIn([prefaceText(preface), ...leading.flatMap(textsIn)]),
@@ -109,13 +104,18 @@ export function readRequest(
   };
 }
 
-/** Removes cache markers, which move with every request and do not change the content. */
-function undecorated(value: unknown, depth = 0): unknown {
+/** Tools in the list of the request, and those that a message adds. */
+const countTools = (tools: unknown, messages: readonly JsonObject[]) =>
+  asList(tools).length +
+  messages.reduce((sum, { type, tools: added }) => sum + (type === "additional_tools" ? asList(added).length : 0), 0);
+
+/** Removes cache marks, which move with every request and do not change the content. */
+function withoutCacheMarks(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
-  if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => withoutCacheMarks(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) =>
-      key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]],
+      key === "cache_control" ? [] : [[key, withoutCacheMarks(item, depth + 1)]],
     ),
   );
 }
