@@ -4,7 +4,7 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { AT_WORK } from "../kit/live-stream.ts";
-import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
+import { type Context, Conversation, modelCall } from "../kit/pi/conversation.ts";
 import { partOf } from "../kit/pi/keys.ts";
 import type { Message, NestedCall, ToolCall, ToolResult, Used } from "../kit/pi/message.ts";
 import { key } from "./keys.ts";
@@ -79,7 +79,7 @@ export class PiConversation extends Conversation {
       const child = this.#childOf(id, i);
       const part = out.part({ speaker: child, at, keys: [partOf(record, `${id}.${i}`)], order });
       part.add(describeTask(child, task));
-      part.add(namedBy(agent, child, "subagent.tasks", "its parent asks for it, among others"));
+      part.add(namedBy(agent, child, "subagent.tasks", "its parent's call spawns it, among others"));
       part.add(spawnedByTask(call, child, i, "parent_rollout"));
     }
   }
@@ -196,7 +196,7 @@ export class PiConversation extends Conversation {
     const part = out.part({ speaker: agent, at, keys: [record], order });
     for (let i = 0; i < Math.min(MAX_TURNS, used.turns); i += 1) {
       const one: Used = i === 0 ? used : { tokens: NO_TOKENS, costUsd: used.costUsd === null ? null : 0 };
-      part.add(calledBy(one, partOf(record, `${i}`), "", used.model));
+      part.add(modelCall(one, partOf(record, `${i}`), "", used.model));
     }
   }
 }
