@@ -1,5 +1,6 @@
 import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
 import type { RecordRead, RecordState, ToolCalled, ToolResult } from "../../../core/facts/observation.ts";
+import { totalTokens } from "../../../core/facts/usage.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
 import { commandIn, ShellCalls } from "../launch/shell-calls.ts";
@@ -18,9 +19,9 @@ import {
   toolOf,
 } from "./shapes.ts";
 import { isSpawn, readNotices, readTask, TASK } from "./task.ts";
-import { isAnything, tokensOf } from "./tokens.ts";
+import { tokensOf } from "./tokens.ts";
 
-/** Written while the product compacts a conversation. If that fails, the session itself is stuck. */
+/** A summary that the product requests to compact a conversation. A failed one counts as a message of the session. */
 export const isCompaction = ({ role, info }: Message) =>
   role === "assistant" && (info.summary === true || info.mode === "compaction") && asObject(info.error) === null;
 
@@ -42,7 +43,7 @@ export function copyKey(key: Keys, { role, info, created, completed, parts }: Me
   return key.record([created, completed, role, asText(info.agent) ?? "", model, content].join(" "));
 }
 
-/** The id of the response in a message, for displaying its tokens. */
+/** The key of a response: a message contains one for each step. */
 export const responseOf = (key: Keys, message: Message, step = 0) => key.record(`${message.id} ${step}`);
 
 export function readMessage(key: Keys, out: FindingsOf, message: Message): void {
@@ -95,7 +96,7 @@ function readAssistant(key: Keys, out: FindingsOf, message: Message) {
     out.add({
       type: "agent-described",
       agent: speakerOf(key, message),
-      internal: { why: "it shortens the conversation", unlessSpawned: false },
+      internal: { why: "it compacts the conversation", unlessSpawned: false },
     });
   const text = message.parts
     .filter((part) => part.type === "text" && !isSynthetic(part))
@@ -198,7 +199,7 @@ function* modelCalls(key: Keys, message: Message) {
   for (const [step, source] of sources.entries()) {
     const tokens = tokensOf(source.tokens);
     // The message of a subtask contains no response, nor does a failed one.
-    if (steps.length === 0 && !isAnything(tokens)) continue;
+    if (steps.length === 0 && totalTokens(tokens) === 0) continue;
     // 0 if the price is unknown. Kilo adds the cost of children to that of the message whose call spawned them.
     const costUsd = (steps.length > 0 || !spawns ? asAmount(source.cost) : 0) || null;
     const call = {

@@ -67,9 +67,9 @@ function readParent(key: Keys, out: FindingsOf, { id, title }: SessionInfo, pare
 /** Rules about patterns do not restrict the tool as a whole. */
 function limitsIn(rules: readonly PermissionRule[]): ToolLimits | null {
   const whole = new Map(rules.filter((rule) => rule.pattern === "*").map((rule) => [rule.permission, rule.action]));
-  const having = (action: string) =>
-    [...whole].filter(([name, its]) => its === action && name !== "*").map(([name]) => name);
-  const denied = having("deny");
-  const allowed = whole.get("*") === "deny" ? having("allow") : null;
+  const toolsWith = (action: string) =>
+    [...whole].filter(([name, of]) => of === action && name !== "*").map(([name]) => name);
+  const denied = toolsWith("deny");
+  const allowed = whole.get("*") === "deny" ? toolsWith("allow") : null;
   return denied.length === 0 && allowed === null ? null : { allowed, denied: denied.length === 0 ? null : denied };
 }

@@ -186,7 +186,7 @@ export function readNotices(key: Keys, out: FindingsOf, text: string): void {
   }
 }
 
-/** Such notices as readable sentences; null for a text without one. */
+/** Notices as readable sentences; null for a text without one. */
 export function asSentence(text: string): string | null {
   const sentences = [...text.matchAll(NOTICE)].map(([, , state = "", summary, rest = ""]) => {
     const summaryText = (summary ?? `Background task ${state}`)
