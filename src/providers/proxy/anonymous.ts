@@ -20,7 +20,7 @@ import { nameOf } from "./units.ts";
 
 export const NAME = "proxy";
 
-/** Tools that spawn exactly one agent each, by product-specific names; any other tool may spawn one. */
+/** Names of tools that spawn exactly one agent each. Any other tool with a prompt may spawn one. */
 const MAKES_ONE = new Set(
   "Agent Task Subagent AgentSwarm agent task subagent spawn_agent spawn_subagent invoke_agent delegate new_task".split(
     " ",
@@ -49,7 +49,7 @@ export function anonymous(root: string): Dialect {
   };
 }
 
-/** Contains the root, so that the keys of sessions differ. */
+/** Contains the root conversation, so that equal prompts of two sessions have different keys. */
 const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({

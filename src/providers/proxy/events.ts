@@ -10,6 +10,7 @@ interface Context {
   key(id: string): CallKey;
 }
 
+/** A text that consists of context which clients add. */
 const CONTEXT = /^\s*<(system-reminder|environment_context|user_instructions)>[\s\S]*<\/\1>\s*$/;
 
 /** The events of a row. The product's own records may contain the same ones. */

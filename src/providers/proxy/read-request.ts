@@ -8,8 +8,8 @@ import {
   jsonText,
   parseFiniteJson,
 } from "../../core/tools/json.ts";
-import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
+import { type Sanitizer, safeBody, safeHeaders, safePath, safeUpstream } from "./sanitize.ts";
 import { conversationIn, nameOf, resultsIn, sideOf, textsIn, unitOf } from "./units.ts";
 
 /** A request before its body is parsed. */
@@ -47,24 +47,24 @@ export interface ReadRequest {
 
 /**
  * The row of a request, from its head and the text of its body (null if unreadable). Everything in it, including the
- * names of pieces, is derived from what may be stored. `keeping` is null if nothing is stored.
+ * names of pieces, is derived from what may be stored. `sanitizer` is null if nothing is stored.
  */
 export function readRequest(
   head: RequestHead,
   text: string | null,
   bytes: number,
-  keeping: Keeping | null,
+  sanitizer: Sanitizer | null,
 ): ReadRequest {
   const api = apiOf(head.method, head.path);
-  const given = text === null || text === "" ? {} : keptBody(text, parseFiniteJson(text)?.value, keeping);
+  const given = text === null || text === "" ? {} : safeBody(text, parseFiniteJson(text)?.value, sanitizer);
   const body = asObject(given);
   const base = {
     ...head,
-    ...(keeping === null
+    ...(sanitizer === null
       ? {}
-      : { path: keptPath(head.path, keeping), upstream: keptUpstream(head.upstream, keeping.redactor) }),
+      : { path: safePath(head.path, sanitizer), upstream: safeUpstream(head.upstream, sanitizer.redactor) }),
     is: "asked" as const,
-    headers: keptHeaders(head.headers, keeping),
+    headers: safeHeaders(head.headers, sanitizer),
     bytes,
     api,
   };

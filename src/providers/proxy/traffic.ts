@@ -389,7 +389,7 @@ export class Traffic implements Parser {
     return known;
   }
 
-  /** For events, which may be read alone. */
+  /** For events: their row may be read without the request before it. */
   #interpreterOf(open: Open | null, agent: AgentKey): Pick<Interpreter, "key"> {
     return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#interpreter(open.who, agent);
   }
@@ -408,6 +408,7 @@ export class Traffic implements Parser {
     });
   }
 
+  /** The findings of a row, with the new state of its exchange. */
   #with(out: FindingsOf | null, { exchange }: Open): Findings {
     return { observations: out?.observations ?? [], problems: out?.problems ?? [], exchanges: [exchange] };
   }

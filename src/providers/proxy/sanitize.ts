@@ -6,7 +6,7 @@ import * as products from "../index.ts";
 const MANIFESTS: readonly Manifest[] = Object.values(products);
 
 /** Removes secrets from the head and the body of a request before they are stored. */
-export interface Keeping {
+export interface Sanitizer {
   readonly redactor: Redactor;
   /** A short keyed hash, which only shows whether two values are equal. */
   seal(value: string): string;
@@ -36,27 +36,27 @@ const QUERY = new Set(
 
 const isPermitted = (name: string) => HEADERS.has(name) || (PREFIXES.test(name) && !isSecretName(name));
 
-/** Headers by lower-case name. With `keeping` null they are unchanged, because nothing is stored. */
-export function keptHeaders(headers: readonly string[], keeping: Keeping | null): Record<string, string> {
-  const kept: Record<string, string> = {};
+/** Headers by lower-case name. With `sanitizer` null they are unchanged, because nothing is stored. */
+export function safeHeaders(headers: readonly string[], sanitizer: Sanitizer | null): Record<string, string> {
+  const safe: Record<string, string> = {};
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = (headers[i] ?? "").toLowerCase();
     const raw = headers[i + 1] ?? "";
-    const value = keeping === null ? raw : isPermitted(name) ? keeping.redactor.text(raw) : keeping.seal(raw);
-    kept[name] = name in kept ? `${kept[name]}, ${value}` : value;
+    const value = sanitizer === null ? raw : isPermitted(name) ? sanitizer.redactor.text(raw) : sanitizer.seal(raw);
+    safe[name] = name in safe ? `${safe[name]}, ${value}` : value;
   }
-  return kept;
+  return safe;
 }
 
 /** A path with its query. The values of unknown parameters are sealed, their names are kept. */
-export function keptPath(path: string, { redactor, seal }: Keeping): string {
+export function safePath(path: string, { redactor, seal }: Sanitizer): string {
   const at = path.indexOf("?");
   if (at < 0) return redactor.text(path);
   const query = path.slice(at + 1).split("&");
-  return `${redactor.text(path.slice(0, at))}?${query.map((part) => keptParameter(part, redactor, seal)).join("&")}`;
+  return `${redactor.text(path.slice(0, at))}?${query.map((part) => safeParameter(part, redactor, seal)).join("&")}`;
 }
 
-function keptParameter(part: string, redactor: Redactor, seal: Keeping["seal"]): string {
+function safeParameter(part: string, redactor: Redactor, seal: Sanitizer["seal"]): string {
   const [name = "", ...value] = part.split("=");
   // A parameter without a name may be a key.
   if (value.length === 0) return name === "" || QUERY.has(name.toLowerCase()) ? name : seal(name);
@@ -64,19 +64,19 @@ function keptParameter(part: string, redactor: Redactor, seal: Keeping["seal"]):
 }
 
 /** A URL without user, password and query. */
-export function keptUpstream(upstream: string, redactor: Redactor): string {
+export function safeUpstream(upstream: string, redactor: Redactor): string {
   if (!URL.canParse(upstream)) return "";
   const { origin, pathname } = new URL(upstream);
   return redactor.text(`${origin}${pathname}`);
 }
 
 /** A body without secrets: redacted JSON, the field names of a form with sealed values, or redacted text. */
-export function keptBody(text: string, json: unknown, keeping: Keeping | null): unknown {
-  if (keeping === null) return json ?? text;
-  if (json !== undefined) return keeping.redactor.value(json);
+export function safeBody(text: string, json: unknown, sanitizer: Sanitizer | null): unknown {
+  if (sanitizer === null) return json ?? text;
+  if (json !== undefined) return sanitizer.redactor.value(json);
   const isForm = /^[\w.[\]%+-]+=[^\s&]*(?:&[\w.[\]%+-]+=[^\s&]*)*$/.test(text.slice(0, 4_000));
-  if (!isForm) return keeping.redactor.text(text);
+  if (!isForm) return sanitizer.redactor.text(text);
   return Object.fromEntries(
-    [...new URLSearchParams(text)].map(([name, value]) => [keeping.redactor.text(name), keeping.seal(value)]),
+    [...new URLSearchParams(text)].map(([name, value]) => [sanitizer.redactor.text(name), sanitizer.seal(value)]),
   );
 }
