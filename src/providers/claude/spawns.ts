@@ -76,7 +76,7 @@ export function readToolResult(
       of: key.agent(session, revived),
       state: "revived",
       source: "parent_rollout",
-      says: "a message from its parent set it to work again",
+      says: "a message from its parent revived it",
       result: null,
     });
     return;
@@ -165,7 +165,7 @@ function reportedIn(details: JsonObject | null): ReportedUsage | null {
   return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
 }
 
-/** The same from `task_notification`. */
+/** The same usage in a `task_notification`. */
 export function reportedUsage(value: unknown): ReportedUsage | null {
   const usage = asObject(value);
   const totalTokens = asAmount(usage?.total_tokens);

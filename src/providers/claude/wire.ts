@@ -129,7 +129,7 @@ class ClaudeInterpreter implements Interpreter {
         of: key.agent(this.#session, to),
         state: "revived",
         source: "parent_rollout",
-        says: "a message from its parent set it to work again",
+        says: "a message from its parent revived it",
         result: null,
       });
   }

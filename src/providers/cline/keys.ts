@@ -20,5 +20,5 @@ export const record = (id: string, ts: number | null): RecordKey => recordKey(NA
 /** No record names the call of an agent: parent and prompt are all that they have in common. */
 export const task = (session: string, parent: string | null, prompt: string): MatchKey =>
   matchKey(NAME, "task", `${session}/${parent ?? ""}:${prompt.trim()}`);
-/** A team mate has the name that the call gave it. */
+/** A teammate has the name that the call gave it. */
 export const mate = (session: string, name: string): MatchKey => matchKey(NAME, "mate", `${session}/${name}`);

@@ -24,6 +24,7 @@ import * as key from "./keys.ts";
 import { type OpenSpawn, readSpawn, readSpawnResult, type Speaker } from "./spawns.ts";
 
 const UNWRITTEN = "its messages and usage are unknown: Cline records them when a sub-agent ends";
+/** Never matches: the file is one document. */
 const NO_RECORD = /(?!)/g;
 const SHELL = "run_commands";
 
@@ -101,9 +102,9 @@ export class Transcript implements Parser {
     const blocks = (typeof message.content === "string" ? [message.content] : asList(message.content)).map((block) =>
       typeof block === "string" ? { type: "text", text: block } : (asObject(block) ?? {}),
     );
-    const shownAs = asText(asObject(message.metadata)?.displayRole);
-    if (shownAs === "error") return this.#readError(out, blockText(blocks), at, record);
-    if (shownAs === "status" || shownAs === "system") return this.#draft("note", blockText(blocks), at, record);
+    const displayRole = asText(asObject(message.metadata)?.displayRole);
+    if (displayRole === "error") return this.#readError(out, blockText(blocks), at, record);
+    if (displayRole === "status" || displayRole === "system") return this.#draft("note", blockText(blocks), at, record);
     if (message.role === "assistant") return this.#readResponse(out, message, blocks, at, record);
     if (message.role === "user") return this.#readUser(out, blocks, at, record);
     out.problem("record-malformed", "a message without a role");

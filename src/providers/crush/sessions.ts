@@ -173,7 +173,7 @@ function stateAfter(reason: string | null): ReadMessage["state"] {
   return FAILED.has(reason ?? "") ? "failed" : "open";
 }
 
-/** The schema says milliseconds, but the program writes seconds. */
+/** Epoch milliseconds. The schema says milliseconds, but the program writes seconds. */
 function secondsIn(value: unknown): number | null {
   return typeof value === "number" && value > 0 ? (value < 1e11 ? 1_000 * value : value) : null;
 }

@@ -59,7 +59,7 @@ export function readTaskResult(out: FindingsOf, session: string, id: string, tex
 const NOTICE = /^Background task (completed|error|\w+)\.\ntask_id: ([0-9a-f-]{36})\n/;
 const field = (text: string, name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1] ?? null;
 
-/** A notice to the session about the end of a child in the background. */
+/** Reads a notice to the session about the end of a child in the background; false if the text is not one. */
 export function readNotice(out: FindingsOf, text: string): boolean {
   const [, how, child] = NOTICE.exec(text) ?? [];
   if (how === undefined || child === undefined) return false;
@@ -86,7 +86,7 @@ export const stateOf = (reason: string) =>
       ? ("interrupted" as const)
       : ("failed" as const);
 
-/** Such a notice as a readable sentence; null for other texts. */
+/** A notice as a readable sentence; null for other texts. */
 export function asSentence(text: string): string | null {
   const how = NOTICE.exec(text)?.[1];
   if (how === undefined) return null;

@@ -30,7 +30,7 @@ export class Transcript extends TranscriptFile {
   readonly #session: string;
   /** Calls that spawn a child and have no result yet. */
   readonly #tasks: Set<string>;
-  /** Outcomes have no time. */
+  /** The time of the last record that has one; outcomes of turns have none. */
   #lastAt: number | null;
   /** The last error that was shown to the user. */
   #error: string | null;

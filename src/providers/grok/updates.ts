@@ -60,7 +60,7 @@ export class Updates extends TranscriptFile {
     const params = asObject(json.params);
     const [update, meta] = [asObject(params?.update), asObject(params?._meta)];
     if (update === null) {
-      // A line that is damaged as well was reported already.
+      // A damaged line is reported once.
       if (out.problems.length === 0) out.problem("record-malformed", "a record without an update");
       return [];
     }

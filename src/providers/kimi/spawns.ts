@@ -125,9 +125,9 @@ export function asSentence(text: string): string | null {
   const body = NOTICE.exec(text)?.[2];
   if (body === undefined) return null;
   const title = /^Title: (.*)$/m.exec(body)?.[1];
-  const words = body
+  const rest = body
     .replace(/^(?:Title|Severity|Wall time): .*\n?/gm, "")
     .replace(/<output-file\b[\s\S]*$/, "")
     .trim();
-  return [title, words].filter((part) => part !== undefined && part !== "").join(": ") || null;
+  return [title, rest].filter((part) => part !== undefined && part !== "").join(": ") || null;
 }

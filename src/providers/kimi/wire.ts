@@ -31,7 +31,7 @@ interface Memory {
   readonly responses: number;
   readonly prompt: string | null;
   readonly known: readonly string[];
-  readonly asked: readonly string[];
+  readonly openSpawns: readonly string[];
   readonly cwd: string | null;
   readonly shells: ShellMemory;
   readonly tokens: Tokens | null;
@@ -55,7 +55,7 @@ export class Wire extends TranscriptFile {
   /** Agents spawned so far. */
   readonly #known: Set<string>;
   /** Spawn calls that have not spawned yet. */
-  readonly #asked: Set<string>;
+  readonly #openSpawns: Set<string>;
   #cwd: string | null;
   readonly #shells: ShellCalls;
   /** The usage, texts and calls of the current response. */
@@ -75,7 +75,7 @@ export class Wire extends TranscriptFile {
     this.#responses = memory?.responses ?? 0;
     this.#prompt = memory?.prompt ?? null;
     this.#known = new Set(memory?.known);
-    this.#asked = new Set(memory?.asked);
+    this.#openSpawns = new Set(memory?.openSpawns);
     this.#cwd = memory?.cwd ?? null;
     this.#shells = new ShellCalls(memory?.shells);
     this.#tokens = memory?.tokens ?? null;
@@ -92,7 +92,7 @@ export class Wire extends TranscriptFile {
       responses: this.#responses,
       prompt: this.#prompt,
       known: [...this.#known],
-      asked: [...this.#asked],
+      openSpawns: [...this.#openSpawns],
       cwd: this.#cwd,
       shells: this.#shells.save(),
       tokens: this.#tokens,
@@ -162,7 +162,7 @@ export class Wire extends TranscriptFile {
         return this.#readStep(out, asObject(json.event) ?? {}, at, line);
       case "subagent.spawned": {
         const call = readSpawned(out, this.#session, json, this.#known);
-        if (call !== null) this.#asked.delete(call);
+        if (call !== null) this.#openSpawns.delete(call);
         return [];
       }
       case "subagent.completed":
@@ -261,7 +261,10 @@ export class Wire extends TranscriptFile {
     if (usage !== null && id !== null) this.#identify(out, { id, tokens: tokensOf(usage), content: null });
   }
 
-  /** Another observer may have seen the response. The step ends with the results of its calls, so they identify it. */
+  /**
+   * States fingerprints, because the proxy may have seen the same response. The API's id is known only when the step has
+   * ended, after the results of its calls; until then its texts and calls identify it.
+   */
   #identify(out: FindingsOf, known: KnownResponse) {
     const { tokens } = known;
     if (tokens === null) return;
@@ -301,7 +304,7 @@ export class Wire extends TranscriptFile {
         args.run_in_background === true,
       );
     if (isSpawn(name)) {
-      this.#asked.add(id);
+      this.#openSpawns.add(id);
       readSpawn(out, this.#session, id, name, args);
     }
     this.#content = [...this.#content, id];
@@ -321,7 +324,7 @@ export class Wire extends TranscriptFile {
     // Agents have no tool to spawn others, but models call it anyway. Of equal calls in one response, Kimi runs one and
     // gives its result to all.
     const isRepeated = this.#known.has(/^agent_id: (\S+)/m.exec(text)?.[1] ?? "");
-    if (this.#asked.delete(id) && (isError || isRepeated)) out.add({ type: "call-refused", call, says: text });
+    if (this.#openSpawns.delete(id) && (isError || isRepeated)) out.add({ type: "call-refused", call, says: text });
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];
   }
 

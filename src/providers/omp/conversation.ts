@@ -9,7 +9,7 @@ import { HUB, readDelivery, readDetails, readJobs, readTask, TASK, YIELD, yielde
 /** Reads the spawn calls in messages, and what their results and those of the hub say about agents. */
 export class OmpConversation extends Conversation {
   readonly #agent: string | null;
-  /** It has something to respond to. */
+  /** The agent has not responded to its last prompt yet. */
   #isOpen: boolean;
 
   /** `agent` is null for the main agent. */

@@ -50,11 +50,11 @@ export class Transcript extends SessionFile<PiConversation> {
       this.#of.is === "run"
         ? "its file lies in the folder of its parent's"
         : `its file lies among the tasks of session ${this.#of.session}`;
-    const sure =
+    const certainty =
       this.#of.is === "run"
         ? ({ source: "protocol", confidence: 1 } as const)
         : ({ source: "inferred", confidence: 0.5 } as const);
-    out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...sure });
+    out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...certainty });
   }
 
   /** A session name set by the user; for agents it contains the type. */

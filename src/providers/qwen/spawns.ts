@@ -38,7 +38,7 @@ export function readSpawn(out: FindingsOf, session: string, id: string, tool: st
 
 const LAUNCHED = /^(?:Background|Fork)[^\n]*\blaunched\b[^\n]*\n(?:[^\n]*\n)*?task_id: (\S+)/i;
 
-/** A failed call whose agent did run. Otherwise its type does not exist, or agents may not spawn such agents. */
+/** The result of a failed call whose agent did run. Other failed calls spawned nothing: the product refused them. */
 const RAN = /^(?:Failed to run subagent|Subagent execution failed|\[Operation Cancelled\])/;
 export const isRefusal = (text: string) => !RAN.test(text);
 
@@ -122,7 +122,7 @@ export function readNotices(out: FindingsOf, session: string, text: string): voi
   }
 }
 
-/** Such notices as readable sentences; null for a text without one. */
+/** Notices as readable sentences; null for a text without one. */
 export function asSentence(text: string): string | null {
   const sentences = [...noticesIn(text)].map(({ summary, result }) =>
     result === null
