@@ -8,7 +8,7 @@ import { key } from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 
 /**
- * Pi's API requests: docs/formats/pi.md, "On the wire". Every process names its own session, none names its parent's.
+ * Pi's API requests: docs/formats/pi.md, "API traffic". Every process names its own session, none names its parent's.
  */
 export const wire: Dialect = {
   vendor: "",

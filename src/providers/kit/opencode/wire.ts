@@ -8,7 +8,7 @@ import { UNKNOWN_CALLER } from "../caller.ts";
 import { isSessionId, type Keys } from "./keys.ts";
 import { readNotices, refusalIn, resultIn, TASK } from "./task.ts";
 
-/** The API requests of a product of the family: docs/formats/opencode.md, "On the wire". */
+/** The API requests of a product of the family: docs/formats/opencode.md, "API traffic". */
 export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
   vendor: "",
   identify(asked): Caller | null {
