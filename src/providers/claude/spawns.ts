@@ -127,7 +127,7 @@ export function readToolResult(
     lifecycle("completed", "its call has returned", finalReport(details, result));
 }
 
-/** What Claude Code writes before the reason of a hook (2.1.325). */
+/** The text before the reason of a hook that refused a call (2.1.325). */
 const BY_HOOK = /^PreToolUse:\w+ hook error: /;
 
 /** A hook or a permission rule refused the call: no agent was started. */

@@ -257,7 +257,7 @@ const isMessage = (line: JsonObject) => asObject(line.message)?.content !== unde
 const spawnsIn = (line: JsonObject) =>
   readRow(line).blocks.some((block) => block.is === "tool-use" && AGENT_TOOLS.has(block.name));
 
-/** The same record as in the transcript. */
+/** The record of a line, as the transcript has it. */
 function rowOf(line: JsonObject, session: string, at: number | null): Row {
   const { session_id: _, tool_use_result: toolUseResult, request_id: requestId, ...rest } = line;
   return readRow({ ...rest, sessionId: session, timestamp: line.timestamp ?? at, toolUseResult, requestId });

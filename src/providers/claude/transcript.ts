@@ -294,7 +294,8 @@ export class Transcript implements Parser {
           kind: "fork",
         });
       case "queue-operation": {
-        // Not a conversation record, but it shows activity and may report the end of a background agent first.
+        // A queue record is not part of the conversation, but it shows activity, and may be the first record of the
+        // end of a background agent.
         out.add({
           type: "record",
           role: "other",

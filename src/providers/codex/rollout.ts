@@ -64,7 +64,7 @@ export class Rollout implements Parser {
    * A fork that keeps its history in another file continues that file's total. True also if the first line is missing.
    */
   #goesOn: boolean;
-  /** Its path, by which its parent names it. */
+  /** The path of the agent, by which its parent names it. */
   #path: string | null;
   /** The parent, until the first task shows which call spawned it. */
   #parent: string | null;

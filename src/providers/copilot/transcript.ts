@@ -6,7 +6,15 @@ import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.t
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
-import { type CopilotEvent, isKnown, readEvent, requestsIn, resultText, stateAfter } from "./event.ts";
+import {
+  type CopilotEvent,
+  isKnown,
+  readEvent,
+  requestsIn,
+  resultText,
+  stateAfter,
+  type ToolRequest,
+} from "./event.ts";
 import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
 
@@ -387,31 +395,17 @@ export class Transcript implements Parser {
         return [
           ...textEvent("reasoning", data.reasoningText),
           ...textEvent("assistant", data.content),
-          ...requestsIn(event).map(({ id, name, args }): EventDraft => {
-            const tool = {
-              name,
-              call: key.call(this.#session, id),
-              input: isTooDeep(args) ? null : args,
-              isError: false,
-            };
-            return { ...base, kind: "toolCall", text: null, tool };
+          ...requestsIn(event).map((request): EventDraft => {
+            return { ...base, kind: "toolCall", text: null, tool: this.#toolOf(request) };
           }),
         ];
       case "assistant.reasoning":
         return textEvent("reasoning", data.content);
       case "tool.execution_complete": {
-        const call = asNonBlank(data.toolCallId);
-        const isError = data.success === false;
-        return call === null
-          ? []
-          : [
-              {
-                ...base,
-                kind: "toolResult",
-                text: resultText(event),
-                tool: { name: null, call: key.call(this.#session, call), input: null, isError },
-              },
-            ];
+        const id = asNonBlank(data.toolCallId);
+        if (id === null) return [];
+        const tool = { name: null, call: key.call(this.#session, id), input: null, isError: data.success === false };
+        return [{ ...base, kind: "toolResult", text: resultText(event), tool }];
       }
       case "session.error":
         return textEvent("error", data.message);
@@ -429,6 +423,11 @@ export class Transcript implements Parser {
     }
   }
 
+  #toolOf({ id, name, args }: ToolRequest): NonNullable<EventDraft["tool"]> {
+    return { name, call: key.call(this.#session, id), input: isTooDeep(args) ? null : args, isError: false };
+  }
+
+  /** True at the first call for this name. */
   #once(what: string): boolean {
     const isNew = !this.#stated.has(what);
     this.#stated.add(what);

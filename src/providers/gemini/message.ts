@@ -14,7 +14,7 @@ export interface Message {
   readonly model: string;
   readonly tokens: Tokens | null;
   readonly calls: readonly ToolCall[];
-  /** It requests tools, although the calls are not recorded yet. */
+  /** The message requests tools whose calls are not recorded yet. */
   readonly requestsTools: boolean;
   /** Tool results, as sent to the model. */
   readonly results: readonly FunctionResponse[];

@@ -21,7 +21,7 @@ export const response = (sessionId: string, at: string, loop: number): RecordKey
   recordKey(NAME, `response/${sessionId}/${at}/${loop}`);
 /** A proxy knows the API's id. */
 export const wireResponse = (sessionId: string, id: string): RecordKey => recordKey(NAME, `answer/${sessionId}/${id}`);
-/** What the root's record of a spawn and the call have in common: the prompt that the parent worked on. */
+/** The root's record of a spawn and the spawn call share the id of the prompt that the parent worked on. */
 export const spawnMatch = (promptId: string, description: string): MatchKey =>
   matchKey(NAME, "spawn", `${promptId}:${description.trim()}`);
 /** In API traffic: all sessions of a tree name the same group. */

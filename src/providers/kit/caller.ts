@@ -1,6 +1,6 @@
 import type { Caller } from "../../core/ports/dialect.ts";
 
-/** What is unknown of a caller whose requests name only its session. */
+/** Default fields of a caller whose requests name only its session. */
 export const UNKNOWN_CALLER = {
   parent: null,
   rule: null,

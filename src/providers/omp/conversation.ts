@@ -33,7 +33,7 @@ export class OmpConversation extends Conversation {
     if (tool === HUB) return readJobs(out, this.session, details, "parent_rollout");
     if (tool !== TASK) return;
     const isNamed = readDetails(out, this.session, call, details, "parent_rollout");
-    // Such as an unknown type of agent.
+    // No agent was spawned, for example because its type is unknown.
     if (!isNamed && (isError || details !== null)) out.add({ type: "call-refused", call });
   }
 

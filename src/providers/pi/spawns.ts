@@ -116,16 +116,16 @@ export interface End {
 
 /** An agent in the result of a call. */
 export interface Outcome {
-  /** Its index among the agents of the call. */
+  /** The index of the agent among those of the call. */
   readonly index: number;
   readonly agentType: string | null;
   readonly prompt: string | null;
   readonly end: End | null;
   /** All its messages, if it has no file of its own. */
   readonly messages: readonly JsonObject[];
-  /** Its id, if it has its own file. */
+  /** The id of the agent, if it has its own file. */
   readonly run: { readonly session: string; readonly agent: string } | null;
-  /** Its total usage, if nothing else states it. */
+  /** The total usage of the agent, if neither messages nor a file have it. */
   readonly used: (Used & { readonly turns: number; readonly model: string }) | null;
 }
 

@@ -146,7 +146,7 @@ const prefaceText = (preface: unknown): string =>
         .join("\n");
 const openingOf = (preface: unknown) => prefaceText(preface).slice(0, MAX_OPENING);
 
-/** The messages since the model's last response. Texts of one message are kept apart: the last one is the prompt. */
+/** The messages since the model's last response. Texts of one message stay separate: the last one is the prompt. */
 function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
   const last = messages.findLastIndex((message) => sideOf(message) === "model");
   return messages.slice(last + 1).flatMap((message) => {

@@ -10,7 +10,7 @@ export type ResponsePart =
     }
   | { readonly is: "block"; readonly block: JsonObject };
 
-/** What is known of a response so far. */
+/** The state of a response so far. */
 export interface ResponseState {
   readonly stop: string | null;
   readonly usage: JsonObject | null;

@@ -18,7 +18,7 @@ export class QwenHooks extends HookReader {
     const speaker = id === null ? thread : key.agent(session, id);
     switch (payload.hook_event_name) {
       case "UserPromptSubmit":
-        // Also sent with the results of tools, without a prompt.
+        // The hook also runs for the results of tools; then it has no prompt.
         return asNonBlank(payload.prompt) === null ? undefined : this.prompted(out, payload, thread);
       case "PreToolUse": {
         const [call, tool] = [asNonBlank(payload.tool_call_id), asNonBlank(payload.tool_name)];

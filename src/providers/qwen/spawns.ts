@@ -14,7 +14,7 @@ const ENDS: Readonly<Record<string, LifecycleState>> = {
   completed: "completed",
   failed: "errored",
   cancelled: "shutdown",
-  // It was interrupted and can be resumed.
+  // The agent was interrupted and can be resumed.
   paused: "shutdown",
 };
 export const endOf = (status: unknown): LifecycleState | null => {

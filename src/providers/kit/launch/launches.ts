@@ -20,16 +20,16 @@ export interface LaunchedProduct {
   readonly headless: boolean;
 }
 
-/** What a shell command may have started. */
+/** The products that a shell command may start. */
 export interface Launches {
   readonly launches: readonly LaunchedProduct[];
   /** The folders in which it may have started them, absolute; null if unknown. */
   readonly folders: readonly string[] | null;
-  /** It runs a script or a task whose content is unknown, which may start agents. */
+  /** The command runs a script or a task whose content is unknown, and which may start agents. */
   readonly wraps: boolean;
-  /** A part of it runs in the background. */
+  /** A part of the command runs in the background. */
   readonly background: boolean;
-  /** It may start them long after it returned. */
+  /** The command may start products long after it returned. */
   readonly delayed: boolean;
 }
 
@@ -74,7 +74,7 @@ const PREFIXES = new Map<string, number>(
     gtimeout: 1,
   }),
 );
-/** Their options that take a value. */
+/** Options of these programs that take a value. */
 const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
 const DETACHES = new Set(["coproc", "setsid", "systemd-run"]);
 /** `script` runs its command in a terminal of its own. */

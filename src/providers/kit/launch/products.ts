@@ -72,7 +72,7 @@ export function startIn(product: ProductCommand, args: readonly Word[]): { reado
   return { id: at < 0 ? null : (texts[at + 1] ?? null) };
 }
 
-/** Whether it runs without a terminal. */
+/** Whether the product runs without a terminal. */
 export function isHeadless({ runs, prints, continues }: ProductCommand, args: readonly Word[]): boolean {
   const texts = args.flatMap((word) => flagsIn({ prints, continues }, literal(word)));
   return texts.some((text) => text !== null && (runs?.has(text) === true || prints.has(text.split("=", 1)[0] ?? "")));

@@ -7,13 +7,13 @@ export type Word = readonly string[];
 /** A simple command of a script: a program with its arguments. */
 export interface SimpleCommand {
   readonly words: readonly Word[];
-  /** Its standard input, if the script contains the text; null for another input, undefined for none. */
+  /** The command's standard input, if the script contains the text; null for another input, undefined for none. */
   readonly input: Word | null | undefined;
-  /** The script does not wait for it. */
+  /** The script does not wait for the command. */
   readonly background: boolean;
   /** How often a loop runs it; null if unknown. */
   readonly times: number | null;
-  /** The file that it writes. */
+  /** The file that its output is redirected to. */
   readonly writes: { readonly path: string; readonly isAppended: boolean } | null;
 }
 

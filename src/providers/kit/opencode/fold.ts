@@ -185,7 +185,7 @@ function infoRank(info: JsonObject): number {
   return (completed ? 2 : 0) + (info.finish != null || info.error != null ? 1 : 0);
 }
 
-/** The same for a part. */
+/** How advanced the state of a part is. */
 function partRank(json: JsonObject): number {
   const part = partOf(json);
   const tool = part === null ? null : toolOf(part);

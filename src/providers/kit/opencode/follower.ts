@@ -10,7 +10,7 @@ const MAX_DIRECTORIES = 20;
 /** On the first catch-up, sessions older than the newest by this much are skipped: the database contains them. */
 const RECENT_MS = 24 * 3_600_000;
 
-/** What is unknown if a server lacks a route, as servers of older versions and of forks do. */
+/** The consequences of a missing route, for users. Servers of older versions and of forks lack some. */
 const LIMITS = {
   "/session":
     "it does not list its sessions (GET /session): activity before the connection or during an interruption is unknown",
@@ -34,18 +34,18 @@ interface KnownSession {
   /** The value of `updated` when its messages were fetched; null if they never were. */
   fetched: number | null;
   isDeleted: boolean;
-  /** It waits for a permission or an answer. */
+  /** The session waits for a permission or an answer. */
   isWaiting: boolean;
-  /** It was last reported as running. */
+  /** The session was last reported as running. */
   isBusy: boolean;
 }
 
 /** The sessions that the server lists. */
 interface SessionList {
   readonly all: ReadonlySet<string>;
-  /** Those in the server's own directory. */
+  /** The sessions in the server's own directory. */
   readonly ownDirectory: ReadonlySet<string>;
-  /** Those that changed without an event. */
+  /** The sessions that changed without an event. */
   readonly missed: ReadonlySet<string>;
 }
 

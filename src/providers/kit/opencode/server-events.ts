@@ -125,7 +125,7 @@ export class ServerEvents implements Parser {
       : eventsOfPart(this.#key, part, update.session, this.#key.record(`${update.message} 0`));
   }
 
-  /** The same failure is reported for the session and for its message; the first one is returned. */
+  /** The server reports a failure for the session and for its message. Only the first report becomes an event. */
   #failureEvent({ session, error, id }: Extract<Update, { is: "error" }>, at: number): EventDraft[] {
     const text = errorText(error);
     const newest = this.#fold.newest(session);
@@ -283,7 +283,7 @@ export class ServerEvents implements Parser {
   #part(rows: Rows, { session, message, id, part: json }: Extract<Update, { is: "part" }>) {
     const folded = this.#fold.part(message, session, id, json, rows.line);
     if (folded !== null && folded.info !== null) return this.#message(rows, message, folded);
-    // Its message is unknown, or too old to be in memory.
+    // The message of the part is unknown, or no longer in memory.
     const part = partOf({ ...json, id });
     if (part === null) return;
     readLonePart(

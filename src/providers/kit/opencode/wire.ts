@@ -31,7 +31,7 @@ export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
       version,
       cwd: asked.cwd,
       tag,
-      // Its records do not name responses.
+      // The database has no response ids.
       hasNoResponseIds: true,
     };
   },
