@@ -1,19 +1,10 @@
-import {
-  type AgentKey,
-  type CallKey,
-  callKey,
-  type MatchKey,
-  matchKey,
-  type RecordKey,
-  recordKey,
-  threadKey,
-} from "../../core/facts/ids.ts";
+import { type AgentKey, type MatchKey, matchKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { callKeysOf } from "../kit/keys.ts";
 import { NAME } from "./manifest.ts";
 
 /** Every session is a thread here; those that a call of another one spawned become its children when linked. */
 export const session = (id: string): AgentKey => threadKey(NAME, id);
-/** Call ids are made by models and unique only in their session. */
-export const call = (sessionId: string, id: string): CallKey => callKey(NAME, `${sessionId}/${id}`);
+export const call = callKeysOf(NAME);
 /** Forked and resumed sessions copy records with ids and times. Ids alone repeat after a restart. */
 export const record = (id: string, at: number | null): RecordKey => recordKey(NAME, `${id}@${at ?? ""}`);
 /** The log names responses only by their session and time. */

@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey, RecordKey } from "../../core/facts/ids.ts";
-import { callKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { recordKey, threadKey } from "../../core/facts/ids.ts";
 import type { LifecycleState, RecordRead } from "../../core/facts/observation.ts";
 import { NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
@@ -14,6 +14,7 @@ import {
   parseJson,
 } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { callKeysOf } from "./keys.ts";
 import { RECORD } from "./record.ts";
 
 /** A database with the tables `sessions` and `messages`. A message names its session in `session_id`. */
@@ -129,7 +130,7 @@ export interface StatedUsage {
 /** Every session is a thread here; the linker makes spawned ones children. */
 const keysOf = (name: string) => ({
   session: (id: string): AgentKey => threadKey(name, id),
-  call: (session: string, id: string): CallKey => callKey(name, `${session}/${id}`),
+  call: callKeysOf(name),
   record: (session: string, id: string): RecordKey => recordKey(name, `${session}/${id}`),
 });
 
