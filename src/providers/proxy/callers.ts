@@ -9,6 +9,7 @@ import { nameOf } from "./units.ts";
 
 /** The agent that made a request, as far as it is known before the response. */
 export interface CallerInfo {
+  /** The product that the client names, else the root conversation (`Callers.dialect`). */
   readonly dialect: string;
   readonly caller: Caller;
   /** Null if it is named only by its response. */
@@ -76,6 +77,7 @@ interface Memory {
 
 /** Tags of internal requests. A compaction is internal, too, although it is part of a conversation. */
 const INTERNAL: ReadonlySet<RequestTag> = new Set(["title", "quota", "warmup", "auxiliary", "compaction"]);
+/** The scope of clients without ids. */
 const ANONYMOUS = "";
 const MAX_OFFERS = 500;
 const MAX_ASIDES = 50;
@@ -84,11 +86,17 @@ const MAX_BEGINNINGS = 200;
 /** Assigns each request to an agent: by the ids that clients send, else by content. */
 export class Callers {
   readonly #dialects: ReadonlyMap<string, Dialect>;
+  /** Conversations, by the agent or thread that the client names. Clients without ids share one scope. */
   readonly #scopes: Map<string, Conversations>;
+  /** By conversation. */
   readonly #known: Map<string, KnownConversation>;
+  /** Spawn calls without an agent, by thread. Clients without ids share one list. */
   readonly #offers: Map<string, readonly Offer[]>;
+  /** By thread. */
   readonly #unnamed: Map<string, readonly Unnamed[]>;
+  /** Agents that a result named before their first request, by thread and prompt. */
   readonly #expected: Map<string, readonly AgentKey[]>;
+  /** Agents with a request, and agents that a result named. */
   readonly #knownAgents: Set<string>;
   #asides: readonly Aside[];
   /** By conversation. */
@@ -188,8 +196,8 @@ export class Callers {
     if (known !== undefined) return known.agent ?? thread;
     const wanted = prompt === null ? "" : nameOf(prompt.trim());
     const expected = this.#expected.get(`${thread} ${wanted}`) ?? [];
-    const isCalledFor = (this.#offers.get(thread) ?? []).some((offer) => offer.prompt === prompt?.trim());
-    if (!position.isNew || (!isAgent && !isCalledFor)) {
+    const isSpawned = (this.#offers.get(thread) ?? []).some((offer) => offer.prompt === prompt?.trim());
+    if (!position.isNew || (!isAgent && !isSpawned)) {
       this.#known.set(position.conversation, { agent: null, root: thread });
       return thread;
     }
