@@ -56,8 +56,11 @@ const PRODUCTS = new Set([
 /** The list of products, and the file that loads them. */
 const LISTS = new Set(["src/providers/index.ts", "src/providers/loaded.ts"]);
 
-/** They read what all manifests declare about shell commands: a command of one product may start any other. */
-const READ_MANIFESTS = /^src\/providers\/kit\/launch\/(?:products|environment)\.ts$/;
+/**
+ * They read what all manifests declare: about shell commands, because a command of one product may start any other, and
+ * about headers, because the proxy decides before it knows the product whether to record a value.
+ */
+const READ_MANIFESTS = /^src\/providers\/(?:kit\/launch\/(?:products|environment)|proxy\/sanitize)\.ts$/;
 
 const MAX_LINES = 500;
 

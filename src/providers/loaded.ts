@@ -11,5 +11,5 @@ export const PRODUCTS: readonly Provider[] = [
   ...loaded.filter(({ forkOf }) => forkOf !== undefined),
 ];
 
-/** The products, and the providers for what retinue itself records of unknown ones. */
+/** The products, and the providers of retinue's own recordings of unknown ones: wrapped commands and API traffic. */
 export const PROVIDERS: readonly Provider[] = [...PRODUCTS, run, proxyOf(PRODUCTS)];

@@ -16,6 +16,7 @@ import { readSettings } from "../../src/app/settings/settings.ts";
 import { type Entry, readYaml } from "../../src/app/settings/yaml.ts";
 import { threadKey } from "../../src/core/facts/ids.ts";
 import { recordedNote } from "../../src/core/ports/recording.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { PrintedBy } from "../../src/providers/kit/printed.ts";
@@ -148,7 +149,8 @@ function exchange(request: string, headers: Readonly<Record<string, string>>): s
       windowMs: null,
       process: null,
     },
-    null,
+    // As the proxy records it: values of headers that no product declares are withheld.
+    { redactor: new Redactor(DEFAULT_REDACTION), seal: () => "[withheld]" },
   );
   const body = { model: "example-1", messages: [{ role: "user", content: `Do ${request}.` }] };
   const response = {

@@ -94,7 +94,7 @@ async function outputIn(
       read(found.parser, line);
       continue;
     }
-    if (printedBy.isHopeless) return null;
+    if (printedBy.isUndecidable) return null;
     // The buffer of a line is reused for the next one.
     before.push(Buffer.from(line));
     const { text } = decodeText(line);

@@ -7,8 +7,8 @@ import type { JsonObject } from "../../core/tools/json.ts";
 import { isWithin } from "../../core/tools/recorded-path.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { ExchangeReader } from "../../providers/proxy/exchange.ts";
-import type { Keeping } from "../../providers/proxy/kept.ts";
-import { filedUnder } from "../../providers/proxy/naming.ts";
+import { recordingOf } from "../../providers/proxy/recording-name.ts";
+import type { Sanitizer } from "../../providers/proxy/sanitize.ts";
 import { Recorder } from "../../transports/recorder.ts";
 import type { MatchWindow } from "../settings/settings-table.ts";
 import { redactedRow, withoutSecretsIn } from "./redacted.ts";
@@ -44,7 +44,7 @@ export type ExchangeEvent =
  * The key exists only in memory, because a plain hash of a short password can be found by trial. So hashes are
  * comparable only within one run of the proxy.
  */
-function sealer(): Keeping["seal"] {
+function sealer(): Sanitizer["seal"] {
   const key = randomBytes(32);
   return (value) => `[withheld:${createHmac("sha256", key).update(value).digest("hex").slice(0, 8)}]`;
 }
@@ -89,14 +89,14 @@ export class TrafficRecording {
   readonly #options: RecordingOptions;
   readonly #running = new Map<string, Running>();
   readonly #files = new Map<string, RecordingFile>();
-  readonly #keeping: Keeping;
+  readonly #sanitizer: Sanitizer;
   /** Responses that have ended and are still being decompressed. */
   #unpacking = 0;
   #onWritten: (() => void) | null = null;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
-    this.#keeping = { redactor: new Redactor(options.redaction ?? DEFAULT_REDACTION), seal: sealer() };
+    this.#sanitizer = { redactor: new Redactor(options.redaction ?? DEFAULT_REDACTION), seal: sealer() };
   }
 
   get running(): number {
@@ -148,7 +148,7 @@ export class TrafficRecording {
 
   #begin({ id, at, head }: Extract<ExchangeEvent, { is: "began" }>) {
     this.#running.set(id, {
-      reader: new ExchangeReader({ ...head, request: id }, this.#keeping),
+      reader: new ExchangeReader({ ...head, request: id }, this.#sanitizer),
       began: at,
       day: new Date(at).toISOString().slice(0, 10),
       head,
@@ -168,7 +168,7 @@ export class TrafficRecording {
     const text = isWhole ? bodyText(running.asked, headerIn(running.head.headers, "content-encoding")) : null;
     running.asked = [];
     const { row, pieces } = running.reader.asked(text, running.askedBytes);
-    const { name, cwd } = filedUnder(PROVIDERS, row, running.day);
+    const { name, cwd } = recordingOf(PROVIDERS, row, running.day);
     running.file = this.#file(name);
     for (const piece of pieces) this.#write(running, piece, at);
     this.#write(running, { ...row, windowMs: windowFor(this.#options.window, row.upstream, cwd) }, running.began);
@@ -197,7 +197,7 @@ export class TrafficRecording {
   }
 
   #write(running: Running, row: TrafficRow, at: number) {
-    const { redactor } = this.#keeping;
+    const { redactor } = this.#sanitizer;
     const kept = this.#options.redaction === null ? withoutSecretsIn(row, redactor) : redactedRow(row, redactor);
     running.file?.write(kept, at);
     if (row.is !== "piece") this.#options.onRow?.(row);

@@ -3,7 +3,7 @@ import type { Redactor } from "../../core/redaction/redaction.ts";
 import { asList, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /**
- * A row without secrets. Requests are parsed without them (`providers/proxy/kept.ts`); responses are redacted by block.
+ * A row without secrets. Requests are parsed without them (`providers/proxy/sanitize.ts`); responses are redacted by block.
  */
 export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {
   if (row.is === "block") return { ...row, block: asObject(redactor.value(row.block)) ?? {} };

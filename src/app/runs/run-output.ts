@@ -102,7 +102,7 @@ export class RunOutput {
       if ((wasNull ? this.#held : this.#held.slice(-1)).some((line) => this.#names(line))) this.#settle(this.#provider);
     }
     if (this.#isDecided) return;
-    if (this.#printedBy.isHopeless || this.#heldBytes > MAX_HELD) this.#settle(this.#fallback);
+    if (this.#printedBy.isUndecidable || this.#heldBytes > MAX_HELD) this.#settle(this.#fallback);
   }
 
   /** Null: it has ended, and its exit code is unknown. */

@@ -3,6 +3,7 @@ import type { AgentKind } from "../facts/observation.ts";
 import type { RequestRow, RequestTag, TailPart } from "../facts/traffic.ts";
 import type { JsonObject } from "../tools/json.ts";
 import type { FindingsOf } from "./findings.ts";
+
 /** The agent that made a request, according to the request itself. */
 export interface Caller {
   /** The product's id of the run that all its agents share. */
@@ -40,6 +41,8 @@ export interface Dialect {
   readonly hasAsides?: true;
   /** Null for requests of other clients. */
   identify(request: RequestRow): Caller | null;
+  /** Whether a request is internal work of the product, for requests that `identify` does not recognise. */
+  isInternal?(request: RequestRow): boolean;
   /** The prompt of the agent, without the text that the product wraps around it. */
   prompt(request: RequestRow): string | null;
   /** Interprets what one agent's requests and responses state about others. */

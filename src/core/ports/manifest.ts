@@ -19,6 +19,11 @@ export interface Manifest extends Pick<Provider, "name" | "product" | "versions"
   readonly commandLine?: CommandLine;
   /** Variables of its shell commands that name the agent; omitted if there are none. */
   readonly shellVariables?: ShellVariables;
+  /**
+   * Headers of its API requests that contain no credentials, in lower case, separated by spaces. The proxy records only
+   * the values of known headers: what the product's `Dialect` reads must be listed, unless several products use it.
+   */
+  readonly apiHeaders?: string;
   load(): Promise<Provider>;
 }
 

@@ -137,7 +137,7 @@ function chainTo(records: readonly JsonObject[], last: string | null): JsonObjec
   return chain.reverse();
 }
 
-/** The same conversation as that of a thread. */
+/** The conversation as that of a thread: without the marks of a sub-agent, under the new session. */
 function promoted(history: readonly JsonObject[], session: string): JsonObject[] {
   // Records that are not kept may be part of the chain (`progress`, 2.1.42 to 2.1.80).
   const parents = new Map(history.map(({ uuid, parentUuid }) => [uuid, parentUuid]));

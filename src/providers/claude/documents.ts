@@ -124,7 +124,7 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
           of: agent,
           state: "completed",
           source: "protocol",
-          says: "the workflow's journal holds its result",
+          says: "the workflow's journal contains its result",
           result,
         });
       }

@@ -1,4 +1,4 @@
-/** What Claude Code's hooks state about spawns. Imports little, because the hook must return at once. */
+/** Reads spawns from Claude Code's hook payloads. Imports little, because the hook must return at once. */
 import type { GuardNotice, HookGuard } from "../../core/ports/manifest.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import { hookOutput } from "../kit/hook-output.ts";

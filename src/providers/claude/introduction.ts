@@ -18,7 +18,7 @@ export interface TranscriptOf {
   readonly run: string | null;
 }
 
-/** Internal work has files like agents; they are recognised by name. */
+/** Internal work has files like those of agents; they are recognised by their names. */
 const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)[-_]/;
 
 /**
@@ -56,7 +56,7 @@ export class Introduction {
   #last: Surroundings | null;
   /** The first conversation record was read. */
   begun: boolean;
-  /** A record before that could not be read. */
+  /** A record before the first conversation record could not be read. */
   damaged: boolean;
   #lacksBeginning: boolean;
   #isBeginStated: boolean;
@@ -257,13 +257,13 @@ export class Introduction {
           rule: "order",
           source: "inferred",
           exclusive: true,
-          says: "it began after the call, and its file holds no prompt",
+          says: "it began after the call, and its file contains no prompt",
         });
       else if (row.parentUuid === null && !this.damaged)
         out.add({
           type: "agent-described",
           agent: speaker,
-          internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true },
+          internal: { why: "it contains no prompt, and no call spawned it: a warm-up", unlessSpawned: true },
         });
     }
   }

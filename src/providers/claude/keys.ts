@@ -13,7 +13,6 @@ import {
 } from "../../core/facts/ids.ts";
 import { NAME } from "./manifest.ts";
 
-/** Builds keys from Claude Code's ids. */
 /** The session of records that name none: their agents are unassigned. */
 export const NO_SESSION = "";
 /** The thread of agents whose records name no thread. */

@@ -15,7 +15,7 @@ import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
-/** Live readers by the folder of their recordings. */
+/** The reader of the output stream. */
 const STREAM = { open: (saved?: unknown) => new ClaudeStream(saved), promptIn };
 const LIVE = {
   run: liveStream("stream", STREAM),

@@ -76,7 +76,7 @@ export function readToolResult(
       of: key.agent(session, revived),
       state: "revived",
       source: "parent_rollout",
-      says: "a message from its parent set it to work again",
+      says: "a message from its parent revived it",
       result: null,
     });
     return;
@@ -127,7 +127,7 @@ export function readToolResult(
     lifecycle("completed", "its call has returned", finalReport(details, result));
 }
 
-/** What Claude Code writes before the reason of a hook (2.1.325). */
+/** The text before the reason of a hook that refused a call (2.1.325). */
 const BY_HOOK = /^PreToolUse:\w+ hook error: /;
 
 /** A hook or a permission rule refused the call: no agent was started. */
@@ -165,7 +165,7 @@ function reportedIn(details: JsonObject | null): ReportedUsage | null {
   return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
 }
 
-/** The same from `task_notification`. */
+/** The same usage in a `task_notification`. */
 export function reportedUsage(value: unknown): ReportedUsage | null {
   const usage = asObject(value);
   const totalTokens = asAmount(usage?.total_tokens);

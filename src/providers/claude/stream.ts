@@ -168,7 +168,7 @@ export class ClaudeStream implements LiveReader {
     const agent = key.agent(session, task);
     const isKnown = this.#agents.has(task);
     this.#agents.add(task);
-    // Reports a state, not an event: repeats what runs, and omits parents that have ended.
+    // Such a line reports a state: it repeats the running tasks, and omits parents that have ended.
     if (line.subtype !== "task_started" && isKnown) return;
     const background = typeof line.is_backgrounded === "boolean" ? { background: line.is_backgrounded } : {};
     const prompt = asNonBlank(line.prompt);
@@ -193,7 +193,7 @@ export class ClaudeStream implements LiveReader {
       named(key.thread(session), "task_started.spawn_depth", "the product reports depth 1 and names no parent agent");
     if (call === null) return;
     if (this.#messages.has(call) || (isKnown && this.#tasks.get(call) !== task))
-      return out.add(lifecycle(agent, "revived", "a message set it to work again"));
+      return out.add(lifecycle(agent, "revived", "a message revived it"));
     this.#tasks.set(call, task);
     out.add(spawnedBy(call, task, session, "task_started.tool_use_id"));
   }
@@ -257,7 +257,7 @@ const isMessage = (line: JsonObject) => asObject(line.message)?.content !== unde
 const spawnsIn = (line: JsonObject) =>
   readRow(line).blocks.some((block) => block.is === "tool-use" && AGENT_TOOLS.has(block.name));
 
-/** The same record as in the transcript. */
+/** The record of a line, as the transcript has it. */
 function rowOf(line: JsonObject, session: string, at: number | null): Row {
   const { session_id: _, tool_use_result: toolUseResult, request_id: requestId, ...rest } = line;
   return readRow({ ...rest, sessionId: session, timestamp: line.timestamp ?? at, toolUseResult, requestId });

@@ -30,7 +30,7 @@ function amountsOf(usage: JsonObject): Amounts {
     outputTokens: asCount(usage.outputTokens),
     cacheReadTokens: asCount(usage.cacheReadInputTokens),
     cacheWriteTokens: asCount(usage.cacheCreationInputTokens),
-    // Not distinguished before 2.1.325.
+    // The lifetime of cache writes is not reported before 2.1.325.
     cacheWrite1hTokens: asAmount(usage.cacheCreationEphemeral1hInputTokens),
   };
 }

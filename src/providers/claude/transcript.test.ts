@@ -402,7 +402,7 @@ describe("an agent that a message revived", () => {
       ]);
     expect(status(message({ success: true }))).toEqual([["completed", expect.any(String)]]);
     expect(status(message({ success: true, [field]: "a0b1" }))).toEqual([
-      ["shutdown", expect.stringContaining("set it to work again")],
+      ["shutdown", expect.stringContaining("revived it")],
     ]);
   });
 });

@@ -14,7 +14,10 @@ import { CONVERSATION, keysOf, type Row, readRow, textOf } from "./rows.ts";
 import { readNotifications } from "./spawns.ts";
 import { TITLE, totalStated } from "./totals.ts";
 
-/** Records that are not needed. Since 2.1.300 these are 97 % of the bytes, so they are skipped before parsing. */
+/**
+ * How much of a request record is decoded. Since 2.1.300 such records are 97 % of the bytes, and they are not needed, so
+ * they are skipped before parsing.
+ */
 const REQUEST_HEAD_BYTES = 400;
 const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"]+)"/;
 /** Number of requests remembered; a response follows soon after its request. */
@@ -50,7 +53,7 @@ export class Transcript implements Parser {
   readonly #file: SourceFile;
   readonly #introduction: Introduction;
   #session: string | null;
-  /** The content of the file contradicts its path: reported once, then skipped. */
+  /** The content of the file contradicts its path. This is reported once, and the other records are skipped. */
   #refused: boolean;
   /** Number of the last line read. */
   #read: number;
@@ -292,7 +295,8 @@ export class Transcript implements Parser {
           kind: "fork",
         });
       case "queue-operation": {
-        // Not a conversation record, but it shows activity and may report the end of a background agent first.
+        // A queue record is not part of the conversation, but it shows activity, and may be the first record of the
+        // end of a background agent.
         out.add({
           type: "record",
           role: "other",

@@ -8,7 +8,7 @@ import { readUserText } from "./prompt.ts";
 import { readRow } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 
-/** Claude Code's API requests: docs/formats/claude.md, "On the wire". */
+/** Claude Code's API requests: docs/formats/claude.md, "API traffic". */
 export const wire: Dialect = {
   vendor: "anthropic",
   identify(request): Caller | null {
@@ -129,7 +129,7 @@ class ClaudeInterpreter implements Interpreter {
         of: key.agent(this.#session, to),
         state: "revived",
         source: "parent_rollout",
-        says: "a message from its parent set it to work again",
+        says: "a message from its parent revived it",
         result: null,
       });
   }

@@ -15,13 +15,13 @@ export function locate(path: string): ClineFile | null {
 }
 
 const SUB_AGENT = /^agent_\d+_\w+$/;
-/** The files of a team mate: one for each task. */
+/** The files of a teammate: one for each task. */
 const MATE = /^(.+)__.{6}$/;
 const TASK = "teamtask__";
 
 /**
- * The ids in the id of a row: `<session>`, `<session>__<agent>`, or `<session>__teamtask__<team mate>__<6 characters>`
- * for each task of a team mate.
+ * The ids in the id of a row: `<session>`, `<session>__<agent>`, or `<session>__teamtask__<teammate>__<6 characters>`
+ * for each task of a teammate.
  */
 export function idsIn(row: string): {
   readonly session: string;

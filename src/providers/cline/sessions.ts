@@ -14,23 +14,23 @@ import { AT_WORK } from "../kit/live-stream.ts";
 import * as key from "./keys.ts";
 import { idsIn } from "./locate.ts";
 
-const NEEDED = ["session_id", "pid", "started_at", "status", "parent_session_id", "parent_agent_id", "updated_at"];
-const READ = [
-  ...NEEDED,
+const REQUIRED = ["session_id", "pid", "started_at", "status", "parent_session_id", "parent_agent_id", "updated_at"];
+const COLUMNS = [
+  ...REQUIRED,
   ...["ended_at", "exit_code", "cwd", "agent_id", "team_name", "is_subagent", "prompt", "metadata_json"],
 ];
 
 /** `db/sessions.db`: one row per session and agent, changed in place. Each is an object of its own. */
 export function planFor({ tables }: DatabaseSchema): DatabasePlan | { readonly unknown: string } {
   const columns = tables.get("sessions") ?? [];
-  const missing = NEEDED.filter((name) => !columns.includes(name));
+  const missing = REQUIRED.filter((name) => !columns.includes(name));
   if (missing.length > 0)
     return { unknown: tables.size === 0 ? "it is empty" : `its table sessions has no ${missing.join(", no ")}` };
-  const fields = READ.filter((name) => columns.includes(name)).map((name) => `'${name}', s.${name}`);
+  const fields = COLUMNS.filter((name) => columns.includes(name)).map((name) => `'${name}', s.${name}`);
   // The id of the session's own agent is in no row.
-  const isAgent =
+  const hasAgentParent =
     "EXISTS (SELECT 1 FROM sessions p WHERE p.session_id = s.parent_session_id || '__' || s.parent_agent_id)";
-  const record = `SELECT s.session_id AS row, 1 AS position, json_object(${fields.join(", ")}, 'is_parent_agent', ${isAgent}) AS record FROM sessions s WHERE s.session_id = ?1`;
+  const record = `SELECT s.session_id AS row, 1 AS position, json_object(${fields.join(", ")}, 'is_parent_agent', ${hasAgentParent}) AS record FROM sessions s WHERE s.session_id = ?1`;
   return {
     objects: {
       sql: "SELECT session_id AS object, concat_ws(' ', status, updated_at) AS revision FROM sessions",
@@ -73,7 +73,7 @@ export class SessionRow implements Parser {
         of: speaker,
         source: "protocol",
         result: null,
-        // A failed agent is `completed`, too.
+        // The agent's own messages take precedence: the row of a failed agent says `completed`, too.
         yields: true,
         ...end,
       });
@@ -133,7 +133,7 @@ function readParent(out: FindingsOf, json: JsonObject, session: string, id: stri
       match: key.mate(session, id),
       rule: "sessions.agent_id",
       exclusive: false,
-      says: `its row names team mate ${id}, which its parent's call spawned`,
+      says: `its row names teammate ${id}, which its parent's call spawned`,
     });
   else if (prompt !== null)
     out.add({
@@ -163,12 +163,12 @@ function endOf(
   const code = asNumber(json.exit_code);
   const state = Object.hasOwn(STATES, status) ? STATES[status] : undefined;
   if (state === undefined) return null;
-  const gone = asNonBlank(metadataIn(json)?.terminal_marker);
-  const isCut = gone !== null || (isSubAgent && state !== "completed");
-  const why = gone ?? (code === null ? null : `exit code ${code}`);
+  const marker = asNonBlank(metadataIn(json)?.terminal_marker);
+  const isCut = marker !== null || (isSubAgent && state !== "completed");
+  const why = marker ?? (code === null ? null : `exit code ${code}`);
   return { state: isCut ? "shutdown" : state, says: `its row has status ${status}${why === null ? "" : `, ${why}`}` };
 }
 
-/** A document in the file of a session, a text in its row. */
+/** An object in the file of a session, and JSON in a column of its row. */
 const metadataIn = (json: JsonObject) =>
   asObject(json.metadata) ?? asObject(parseJson(asNonBlank(json.metadata_json) ?? "")?.value);

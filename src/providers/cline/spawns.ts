@@ -44,7 +44,7 @@ export function readSpawnResult(out: FindingsOf, of: OpenSpawn, text: string, is
     if (typeof of !== "string") out.add({ type: "call-refused", call: of.call, says: text });
     return;
   }
-  // A team mate that has no task yet, or whose task is in the background.
+  // A teammate that has no task yet, or whose task is in the background.
   if (json?.status === "spawned" || json?.status === "queued" || asNonBlank(json?.runId) !== null) return;
   const reason = asNonBlank(json?.finishReason);
   const state = stateOf(reason, isError);

@@ -17,12 +17,14 @@ import {
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
+import { blockText, thoughtsIn, toolResultsIn, toolUsesIn } from "../kit/message-blocks.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { type OpenSpawn, readSpawn, readSpawnResult, type Speaker } from "./spawns.ts";
 
 const UNWRITTEN = "its messages and usage are unknown: Cline records them when a sub-agent ends";
+/** Never matches: the file is one document. */
 const NO_RECORD = /(?!)/g;
 const SHELL = "run_commands";
 
@@ -100,9 +102,9 @@ export class Transcript implements Parser {
     const blocks = (typeof message.content === "string" ? [message.content] : asList(message.content)).map((block) =>
       typeof block === "string" ? { type: "text", text: block } : (asObject(block) ?? {}),
     );
-    const shownAs = asText(asObject(message.metadata)?.displayRole);
-    if (shownAs === "error") return this.#readError(out, textIn(blocks), at, record);
-    if (shownAs === "status" || shownAs === "system") return this.#draft("note", textIn(blocks), at, record);
+    const displayRole = asText(asObject(message.metadata)?.displayRole);
+    if (displayRole === "error") return this.#readError(out, blockText(blocks), at, record);
+    if (displayRole === "status" || displayRole === "system") return this.#draft("note", blockText(blocks), at, record);
     if (message.role === "assistant") return this.#readResponse(out, message, blocks, at, record);
     if (message.role === "user") return this.#readUser(out, blocks, at, record);
     out.problem("record-malformed", "a message without a role");
@@ -116,12 +118,8 @@ export class Transcript implements Parser {
 
   #readUser(out: FindingsOf, blocks: readonly JsonObject[], at: number | null, record: RecordKey) {
     const { session } = this.#of;
-    const results = blocks.flatMap((block) => {
-      const call = asNonBlank(block.tool_use_id);
-      if (block.type !== "tool_result" || call === null) return [];
-      return [{ id: call, isError: block.is_error === true, text: resultText(block.content) }];
-    });
-    const text = withoutFrame(textIn(blocks));
+    const results = toolResultsIn(blocks).map((one) => ({ ...one, text: resultText(one.content) }));
+    const text = withoutFrame(blockText(blocks));
     const isMessage = text.trim() !== "";
     out.add({
       ...RECORD,
@@ -130,11 +128,11 @@ export class Transcript implements Parser {
       results: results.map(({ id, isError }) => ({ call: key.call(session, id), isError })),
       message: isMessage && results.length === 0,
     });
-    for (const { id, text: words, isError } of results) {
+    for (const { id, text: result, isError } of results) {
       const spawn = this.#spawns.get(id);
-      if (spawn !== undefined) readSpawnResult(out, spawn, words, isError);
-      this.#shells.returned(out, key.call(session, id), { text: words, at });
-      this.#draft("toolResult", words, at, record, { name: null, id, input: null, isError });
+      if (spawn !== undefined) readSpawnResult(out, spawn, result, isError);
+      this.#shells.returned(out, key.call(session, id), { text: result, at });
+      this.#draft("toolResult", result, at, record, { name: null, id, input: null, isError });
     }
     // The first one of its own counts: a restored session begins with copies.
     if (isMessage && results.length === 0) out.add({ type: "agent-described", agent: this.#agent, prompt: text });
@@ -149,13 +147,8 @@ export class Transcript implements Parser {
     record: RecordKey,
   ) {
     const { session } = this.#of;
-    const calls = blocks.flatMap((block) => {
-      const [id, name] = [asNonBlank(block.id), asNonBlank(block.name)];
-      return block.type !== "tool_use" || id === null || name === null
-        ? []
-        : [{ id, name, input: asObject(block.input) ?? {} }];
-    });
-    const text = textIn(blocks);
+    const calls = toolUsesIn(blocks);
+    const text = blockText(blocks);
     const isFinal = calls.length === 0;
     out.add({
       ...RECORD,
@@ -168,8 +161,7 @@ export class Transcript implements Parser {
     const metrics = asObject(message.metrics);
     if (metrics !== null)
       readUsage(out, metrics, asObject(message.modelInfo), record, [text, ...calls.map((call) => call.id)]);
-    const thoughts = blocks.flatMap((block) => (block.type === "thinking" ? (asNonBlank(block.thinking) ?? []) : []));
-    for (const thought of thoughts) this.#draft("reasoning", thought, at, record, null, record);
+    for (const thought of thoughtsIn(blocks)) this.#draft("reasoning", thought, at, record, null, record);
     this.#draft("assistant", text, at, record, null, record);
     for (const { id, name, input } of calls) {
       statePlan(out, input);
@@ -239,9 +231,6 @@ const commandsIn = (input: JsonObject) =>
     .flatMap((command) => asNonBlank(command) ?? commandIn(command, "command") ?? [])
     .join("\n");
 
-const textIn = (blocks: readonly JsonObject[]) =>
-  blocks.flatMap((block) => (block.type === "text" ? (asText(block.text) ?? []) : [])).join("\n");
-
 /** A text, blocks with texts, or whatever the tool returned. */
 function resultText(content: unknown): string {
   if (typeof content === "string") return content;
@@ -253,5 +242,5 @@ function resultText(content: unknown): string {
 
 const FRAME = /^<user_input(?: [^>]*)?>([\s\S]*)<\/user_input>\s*$/;
 
-/** What the user typed. */
+/** The text that the user typed, without the tag around it. */
 const withoutFrame = (text: string) => FRAME.exec(text)?.[1] ?? text;

@@ -56,7 +56,7 @@ interface Noted {
   readonly prompt: string | null;
 }
 
-/** What Codex 0.166 writes around the reason of a hook. */
+/** The result of a call that a hook blocked, with the hook's reason (0.166). */
 const BY_HOOK = /^Tool call blocked by PreToolUse hook: ([\s\S]*?)\.? Tool: \S+$/;
 
 /** Reads what a thread's records state about its children: spawn calls, ids, ends. */

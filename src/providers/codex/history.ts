@@ -65,7 +65,7 @@ export class History {
     return !this.#inherited;
   }
 
-  /** The turn belongs to an ancestor. */
+  /** Whether the turn belongs to an ancestor. */
   isForeignTurn(turn: string | null): boolean {
     const at = timeInId(turn);
     return at !== null && this.#bornAt !== null && at < this.#bornAt;

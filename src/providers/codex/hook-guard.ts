@@ -1,4 +1,4 @@
-/** What Codex's hooks state about spawns. Imports little, because the hook must return at once. */
+/** Reads spawns from Codex's hook payloads. Imports little, because the hook must return at once. */
 import type { GuardNotice, HookGuard } from "../../core/ports/manifest.ts";
 import { asNonBlank, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import { hookOutput } from "../kit/hook-output.ts";

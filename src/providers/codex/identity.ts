@@ -4,7 +4,7 @@ import type { SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
-/** Internal work that Codex does in threads like those of agents. */
+/** Sources of threads in which Codex does internal work. They look like those of agents. */
 const OWN_WORK = new Set(["compact", "memory_consolidation"]);
 /** Since 0.146 the process that writes a paginated thread locks it. */
 const LOCKS_SINCE = [0, 146];

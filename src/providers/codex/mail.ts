@@ -63,7 +63,7 @@ export function note(value: unknown): Mail | null {
 
 const isUnreadable = (secret: readonly string[]) => secret.some(isCiphertext);
 
-/** Also in a user message, as in v1. */
+/** The notifications in a text: a message between agents, or with v1 a user message. */
 export function notificationsIn(text: string): Notification[] {
   return [...text.matchAll(NOTIFICATION)].flatMap(([, body = ""]) => {
     const json = asObject(parseJson(body)?.value);

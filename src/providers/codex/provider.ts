@@ -13,7 +13,7 @@ import { STATE_STREAM } from "./state.ts";
 import { CodexStream, isPrinted, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
 
-/** Live readers by the folder of their recordings. */
+/** The reader of the output stream. */
 const STREAM = { open: () => new CodexStream(), promptIn: () => null };
 const LIVE = {
   run: liveStream("stream", STREAM),

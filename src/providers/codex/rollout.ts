@@ -64,7 +64,7 @@ export class Rollout implements Parser {
    * A fork that keeps its history in another file continues that file's total. True also if the first line is missing.
    */
   #goesOn: boolean;
-  /** Its path, by which its parent names it. */
+  /** The path of the agent, by which its parent names it. */
   #path: string | null;
   /** The parent, until the first task shows which call spawned it. */
   #parent: string | null;
@@ -421,7 +421,7 @@ export class Rollout implements Parser {
     if (counted === null) return;
     this.#inResponse = false;
     this.#counted = this.#responses;
-    // A spread is fast only at the beginning.
+    // In V8 a spread is fast only as the first property of a literal.
     out.add({ ...counted, type: "model-call", rows: this.#responseKey(), model: this.#model, chars: 0, ended: true });
   }
 }

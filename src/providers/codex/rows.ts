@@ -14,7 +14,7 @@ export interface Row {
   /** `response_item`, `event_msg`, `session_meta`, …; for the first two followed by a slash and the payload's type. */
   readonly type: string;
   readonly at: number | null;
-  /** Its number in a paginated file; null in a legacy one. */
+  /** The number of the line in a paginated file; null in a legacy one. */
   readonly ordinal: number | null;
   readonly payload: JsonObject;
 }

@@ -4,7 +4,7 @@ import { decodeText } from "../../core/tools/json.ts";
 import { startersIn } from "../kit/launch/environment.ts";
 import * as key from "./keys.ts";
 
-/** All that is searched for in a snapshot. */
+/** The variables that are searched for in a snapshot. */
 const READ = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"];
 
 /**
@@ -18,7 +18,7 @@ export function shellSnapshot(thread: string, startedAt: number, file: SourceFil
       const out = new FindingsOf({ path: file.path, line: 0, at: startedAt, speaker, keys: [] });
       const { text } = decodeText(record);
       const starters = startersIn(Object.fromEntries(READ.map((name) => [name, variableIn(text, name)])));
-      // Products without such a variable start agents, too: none proves nothing.
+      // Nothing follows from missing variables: some products that start agents set none.
       if (starters.length > 0) out.add({ type: "starter-seen", thread: speaker, starters });
       return out;
     },

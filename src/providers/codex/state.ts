@@ -104,8 +104,8 @@ function readThread(out: FindingsOf, json: JsonObject, id: string) {
     const child = asNonBlank(other)?.toLowerCase();
     if (child !== undefined && child !== id) named(out, child, id, "thread_spawn_edges");
   }
-  // `open` means nothing: it stays open whatever happens to the agent. Only with v1 a user or the parent closes an
-  // agent for good.
+  // `open` has no meaning: it stays, whatever happens to the agent. With v1 a user or the parent closes an agent for
+  // good.
   if (json.edge === "closed")
     out.add({
       type: "lifecycle",

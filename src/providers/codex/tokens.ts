@@ -27,7 +27,7 @@ interface Stated {
   /** The last written total of each kind; null before the first record. */
   readonly count: Counts;
   readonly record: Counts | null;
-  /** What the thread used according to `token_count`s, plus the growth of the totals in records since the last one. */
+  /** The thread's usage by the last `token_count`, plus the growth of the totals in records since then. */
   readonly used: Tokens;
   readonly pending: Tokens;
 }

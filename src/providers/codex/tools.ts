@@ -19,7 +19,7 @@ export interface ToolUse {
   readonly is: "call" | "result" | "both";
   readonly call: CallKey;
   readonly name: string | null;
-  /** As recorded; see `shown`. */
+  /** As recorded. `shown` replaces encrypted texts. */
   readonly input: unknown;
   readonly text: string | null;
   readonly isError: boolean;

@@ -8,7 +8,7 @@ import * as key from "./keys.ts";
 import { type Mail, note } from "./mail.ts";
 import { readable } from "./rows.ts";
 
-/** Codex's requests to the Responses API: docs/formats/codex.md, "On the wire". */
+/** Codex's requests to the Responses API: docs/formats/codex.md, "API traffic". */
 export const wire: Dialect = {
   vendor: "openai",
   identify(request): Caller | null {

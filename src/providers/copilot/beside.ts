@@ -5,7 +5,7 @@ import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 
 /** A small file next to the events, read as a whole. */
-class Beside implements Parser {
+class SideFile implements Parser {
   readonly #session: string;
   readonly #file: SourceFile;
   readonly #read: (text: string, out: FindingsOf) => void;
@@ -33,9 +33,9 @@ class Beside implements Parser {
   }
 }
 
-/** `workspace.yaml`: a few plain lines. Its name is the first prompt until the user sets one. */
+/** `workspace.yaml`: a few plain lines. The name of the session is its first prompt until the user sets one. */
 export function workspace(session: string, file: SourceFile): Parser {
-  return new Beside(session, file, (text, out) => {
+  return new SideFile(session, file, (text, out) => {
     const value = (name: string) => {
       const [, written] = new RegExp(`^${name}: +(.+?) *$`, "m").exec(text) ?? [];
       if (written === undefined || /^[|>]/.test(written)) return null;
@@ -55,7 +55,7 @@ export function workspace(session: string, file: SourceFile): Parser {
  * distinguishes a reused pid.
  */
 export function processMark(session: string, pid: number, file: SourceFile): Parser {
-  return new Beside(session, file, (_, out) => {
+  return new SideFile(session, file, (_, out) => {
     const process = { pid, birth: null, domain: null, startedAt: file.bornMs ?? null };
     if (file.isForeign !== true)
       out.add({ type: "process-seen", thread: key.thread(session), process, waitingFor: null });

@@ -27,10 +27,10 @@ export function readEvent(json: JsonObject): CopilotEvent | null {
 
 /** Up to 1.0.40 events name no agent: the id of the spawn call is used, as 1.0.64 does itself. */
 function agentByCall(type: string, data: JsonObject): string | null {
-  return asNonBlank(LIFE_OF_AGENT.has(type) ? data.toolCallId : data.parentToolCallId);
+  return asNonBlank(AGENT_EVENTS.has(type) ? data.toolCallId : data.parentToolCallId);
 }
 
-const LIFE_OF_AGENT = new Set(["subagent.started", "subagent.completed", "subagent.failed"]);
+const AGENT_EVENTS = new Set(["subagent.started", "subagent.completed", "subagent.failed"]);
 
 /** Events that are not part of the conversation. */
 const BOOKKEEPING = new Set(

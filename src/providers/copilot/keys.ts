@@ -13,7 +13,7 @@ import { NAME } from "./manifest.ts";
 export const thread = (session: string) => threadKey(NAME, session);
 export const agent = (session: string, id: string) => agentKey(NAME, session, id);
 /** The pseudo-agent of internal model calls. */
-export const itself = (session: string) => agentKey(NAME, session, `${ANONYMOUS}itself`);
+export const internal = (session: string) => agentKey(NAME, session, `${ANONYMOUS}itself`);
 /** Ids of events and of vendors' APIs are globally unique; short ones only in their session. */
 const scoped = (session: string, id: string) => (id.length >= 16 ? id : `${session}/${id}`);
 export const call = (session: string, id: string): CallKey => callKey(NAME, scoped(session, id));

@@ -16,5 +16,6 @@ export const copilot: Manifest = {
     id: "--session-id",
   },
   shellVariables: { thread: "COPILOT_AGENT_SESSION_ID", marks: "COPILOT_CLI" },
+  apiHeaders: "copilot-integration-id editor-version editor-plugin-version",
   load: async () => (await import("./provider.ts")).provider,
 };

@@ -1,4 +1,5 @@
 import type { Provider, Stream } from "../../core/ports/provider.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { processMark, workspace } from "./beside.ts";
 import { copilot } from "./manifest.ts";
@@ -11,8 +12,7 @@ export const provider: Provider = {
   idForm: "a session id is a UUID such as 96f34f9f-1eba-4f08-84b0-7facbacca19a",
   rootsForm: "`COPILOT_HOME`, else `~/.copilot`",
   roots(env, home) {
-    const given = (env.COPILOT_HOME ?? "").split(",").map((dir) => dir.trim());
-    const dirs = given.filter((dir) => dir !== "");
+    const dirs = listIn(env.COPILOT_HOME);
     return dirs.length > 0 ? dirs : [`${home}/.copilot`];
   },
   stream(path): Stream | null {

@@ -6,7 +6,15 @@ import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.t
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
-import { type CopilotEvent, isKnown, readEvent, requestsIn, resultText, stateAfter } from "./event.ts";
+import {
+  type CopilotEvent,
+  isKnown,
+  readEvent,
+  requestsIn,
+  resultText,
+  stateAfter,
+  type ToolRequest,
+} from "./event.ts";
 import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
 
@@ -85,7 +93,7 @@ export class Transcript implements Parser {
     return agent === null ? key.thread(this.#session) : key.agent(this.#session, agent);
   }
 
-  /** The last key is shared by all records of one response. */
+  /** All records of one response share the last key. */
   #keysOf({ id, data }: CopilotEvent): readonly RecordKey[] {
     const response = asNonBlank(data.apiCallId);
     return [
@@ -96,12 +104,12 @@ export class Transcript implements Parser {
 
   #read(out: FindingsOf, event: CopilotEvent, speaker: AgentKey) {
     this.#introduce(out, event, speaker);
-    this.#noteModel(event, speaker);
+    this.#rememberModel(event, speaker);
     this.#readRecord(out, event);
     switch (event.type) {
       case "session.start":
       case "session.resume":
-        return this.#surroundings(out, event, speaker);
+        return this.#readContext(out, event, speaker);
       case "session.title_changed": {
         const title = asNonBlank(event.data.title);
         return title === null
@@ -120,7 +128,7 @@ export class Transcript implements Parser {
         this.#readOutput(out, event, speaker);
         return this.#readSpawns(out, event);
       case "session.compaction_complete":
-        for (const call of compactionIn(event, this.#session)) this.#onOwnBehalf(out, call);
+        for (const call of compactionIn(event, this.#session)) this.#addInternalCall(out, call);
         return;
       case "tool.execution_complete":
         this.#readShellResult(out, event);
@@ -151,12 +159,12 @@ export class Transcript implements Parser {
   }
 
   /** Responses of old versions do not name their model; surrounding records do. */
-  #noteModel({ data }: CopilotEvent, speaker: AgentKey) {
+  #rememberModel({ data }: CopilotEvent, speaker: AgentKey) {
     const model = asNonBlank(data.newModel) ?? asNonBlank(data.selectedModel) ?? asNonBlank(data.model);
     if (model !== null) this.#models.set(speaker, model);
   }
 
-  #surroundings(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
+  #readContext(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
     const context = asObject(data.context);
     const [cwd, branch, productVersion] = [
       asNonBlank(context?.cwd),
@@ -208,22 +216,23 @@ export class Transcript implements Parser {
     const usage = readUsage(event, this.#session);
     if (usage === null) return out.problem("record-malformed", "no usage");
     this.#once("usage");
-    if (usage.isOwnBehalf) this.#onOwnBehalf(out, usage.call);
+    if (usage.isInternal) this.#addInternalCall(out, usage.call);
     else out.add(usage.call);
   }
 
-  #onOwnBehalf(out: FindingsOf, call: ModelCalled) {
-    const agent = key.itself(this.#session);
+  #addInternalCall(out: FindingsOf, call: ModelCalled) {
+    const agent = key.internal(this.#session);
     const part = out.part({ speaker: agent, keys: [] });
     part.add({
       type: "agent-described",
       agent,
-      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
+      internal: { why: "a request of the product itself", unlessSpawned: false },
     });
     part.add(call);
   }
 
   #readOutput(out: FindingsOf, event: CopilotEvent, agent: AgentKey) {
+    // Versions that record usage separately do so for every response.
     const isAll = !this.#stated.has("usage");
     const call = outputIn(
       event,
@@ -372,62 +381,53 @@ export class Transcript implements Parser {
       tool: null,
       response: response === null ? null : key.response(this.#session, response),
     };
-    const say = (kind: EventDraft["kind"], text: unknown): EventDraft[] => {
+    const textEvent = (kind: EventDraft["kind"], text: unknown): EventDraft[] => {
       const trimmed = asNonBlank(text);
       return trimmed === null ? [] : [{ ...base, kind, text: trimmed }];
     };
     switch (type) {
       case "user.message":
-        return say(
+        return textEvent(
           data.source === undefined || /^(agent-|user)/.test(asText(data.source) ?? "") ? "user" : "note",
           data.content,
         );
       case "assistant.message":
         return [
-          ...say("reasoning", data.reasoningText),
-          ...say("assistant", data.content),
-          ...requestsIn(event).map(({ id, name, args }): EventDraft => {
-            const tool = {
-              name,
-              call: key.call(this.#session, id),
-              input: isTooDeep(args) ? null : args,
-              isError: false,
-            };
-            return { ...base, kind: "toolCall", text: null, tool };
+          ...textEvent("reasoning", data.reasoningText),
+          ...textEvent("assistant", data.content),
+          ...requestsIn(event).map((request): EventDraft => {
+            return { ...base, kind: "toolCall", text: null, tool: this.#toolOf(request) };
           }),
         ];
       case "assistant.reasoning":
-        return say("reasoning", data.content);
+        return textEvent("reasoning", data.content);
       case "tool.execution_complete": {
-        const call = asNonBlank(data.toolCallId);
-        const isError = data.success === false;
-        return call === null
-          ? []
-          : [
-              {
-                ...base,
-                kind: "toolResult",
-                text: resultText(event),
-                tool: { name: null, call: key.call(this.#session, call), input: null, isError },
-              },
-            ];
+        const id = asNonBlank(data.toolCallId);
+        if (id === null) return [];
+        const tool = { name: null, call: key.call(this.#session, id), input: null, isError: data.success === false };
+        return [{ ...base, kind: "toolResult", text: resultText(event), tool }];
       }
       case "session.error":
-        return say("error", data.message);
+        return textEvent("error", data.message);
       case "session.compaction_complete":
-        return say("compaction", asNonBlank(data.summaryContent) ?? "Conversation compacted");
+        return textEvent("compaction", asNonBlank(data.summaryContent) ?? "Conversation compacted");
       case "abort":
-        return say("note", `Interrupted: ${asText(data.reason) ?? "no reason given"}`);
+        return textEvent("note", `Interrupted: ${asText(data.reason) ?? "no reason given"}`);
       case "session.warning":
       case "session.info":
-        return say("note", data.message);
+        return textEvent("note", data.message);
       case "system.notification":
-        return say("note", data.content);
+        return textEvent("note", data.content);
       default:
         return [];
     }
   }
 
+  #toolOf({ id, name, args }: ToolRequest): NonNullable<EventDraft["tool"]> {
+    return { name, call: key.call(this.#session, id), input: isTooDeep(args) ? null : args, isError: false };
+  }
+
+  /** True at the first call for this name. */
   #once(what: string): boolean {
     const isNew = !this.#stated.has(what);
     this.#stated.add(what);

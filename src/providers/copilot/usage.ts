@@ -14,11 +14,11 @@ import type { CopilotEvent } from "./event.ts";
 import * as key from "./keys.ts";
 
 /** Initiators of agents' model calls; all others are internal, such as the summary of a compaction. */
-const ASKED_BY_AGENTS = new Set(["conversation-agent", "conversation-subagent"]);
+const AGENT_INITIATORS = new Set(["conversation-agent", "conversation-subagent"]);
 
 export interface UsageRecord {
   readonly call: ModelCalled;
-  readonly isOwnBehalf: boolean;
+  readonly isInternal: boolean;
 }
 
 /** `session.usage_record`: one complete model response. Its input includes cached tokens. */
@@ -38,7 +38,7 @@ export function readUsage({ data, id }: CopilotEvent, session: string): UsageRec
     chars: 0,
     ended: true,
   };
-  return { call, isOwnBehalf: kind !== null && !ASKED_BY_AGENTS.has(kind) };
+  return { call, isInternal: kind !== null && !AGENT_INITIATORS.has(kind) };
 }
 
 /** `session.compaction_complete`: the summary that replaces a conversation. The product does not count it. */
@@ -85,7 +85,7 @@ export function outputIn(event: CopilotEvent, session: string, isAll: boolean, m
   };
 }
 
-/** The response id. If other records contain the usage, it must be the id that they use. */
+/** The id of the response. If other records contain its usage, it must be the id that they use. */
 function responseIn({ data, id }: CopilotEvent, isAll: boolean): string | null {
   return asNonBlank(data.apiCallId) ?? (isAll ? (asNonBlank(data.messageId) ?? id) : null);
 }

@@ -16,7 +16,7 @@ import { NAME } from "./manifest.ts";
 
 const TABLES: SessionTables = {
   sessions: {
-    needed: [
+    required: [
       "id",
       "parent_session_id",
       "title",
@@ -26,13 +26,13 @@ const TABLES: SessionTables = {
       "created_at",
       "updated_at",
     ],
-    read: [],
+    optional: [],
   },
   messages: {
-    needed: ["id", "session_id", "role", "created_at", "updated_at"],
-    read: ["model", "provider", "is_summary_message"],
+    required: ["id", "session_id", "role", "created_at", "updated_at"],
+    optional: ["model", "provider", "is_summary_message"],
   },
-  // A session in which the product asks for the title of another one.
+  // The product asks for the title of a session in a session of its own.
   isRead: "s.id NOT LIKE 'title-%'",
   computed: {
     model:
@@ -61,19 +61,17 @@ export class CrushSession extends SessionRows {
   protected session(out: FindingsOf, id: string, json: JsonObject): StatedUsage {
     const agent = this.key.session(id);
     const [parent, title] = [asNonBlank(json.parent_session_id), asNonBlank(json.title)];
-    const cwd = /^(.*)\/\.crush\/[^/]+$/.exec(this.file.path)?.[1];
+    const cwd = /^(.*)\/\.crush\/[^/]+$/.exec(this.file.path)?.[1] ?? null;
     const created = secondsIn(json.created_at);
     out.addAt(created, {
       type: "agent-described",
       agent,
       kind: parent === null ? "main" : "subagent",
-      ...(cwd === undefined ? {} : { cwd }),
+      ...(cwd === null ? {} : { cwd }),
       ...(asCount(json.calls) > 1 ? { warning: MORE_CALLS } : {}),
     });
-    if (parent === null) {
-      if (title !== null) out.add({ type: "thread-titled", of: agent, title, rank: 0 });
-      if (cwd !== undefined && created !== null) out.addAt(created, { type: "thread-began", thread: agent, cwd });
-    } else this.#parent(out, id, parent);
+    if (parent === null) this.began(out, agent, created, title, cwd);
+    else this.#parent(out, id, parent);
     // The cost of a session includes that of its children.
     const cost = (asAmount(json.cost) ?? 0) - (asAmount(json.children_cost) ?? 0);
     return {
@@ -158,15 +156,11 @@ export class CrushSession extends SessionRows {
         unseen: { id: `${id}$$${call.id}`, kind: "subagent" },
       });
     for (const { call, name, isError, text } of results)
-      if (SPAWN_TOOLS.has(name ?? ""))
-        out.add({
-          type: "lifecycle",
-          of: { call: this.key.call(session, call) },
-          state: isError ? "errored" : "completed",
-          source: "parent_rollout",
-          says: isError ? `its call failed: ${text.split("\n")[0]}` : "its call returned its result",
-          result: isError ? null : text,
-        });
+      if (SPAWN_TOOLS.has(name ?? "")) {
+        const of = { call: this.key.call(session, call) };
+        if (isError) this.ended(out, of, "errored", `its call failed: ${text.split("\n")[0]}`, null);
+        else this.ended(out, of, "completed", "its call returned its result", text);
+      }
   }
 }
 
@@ -179,7 +173,7 @@ function stateAfter(reason: string | null): ReadMessage["state"] {
   return FAILED.has(reason ?? "") ? "failed" : "open";
 }
 
-/** The schema says milliseconds, but the program writes seconds. */
+/** Epoch milliseconds. The schema says milliseconds, but the program writes seconds. */
 function secondsIn(value: unknown): number | null {
   return typeof value === "number" && value > 0 ? (value < 1e11 ? 1_000 * value : value) : null;
 }

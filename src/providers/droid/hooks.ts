@@ -36,16 +36,8 @@ export class DroidHooks extends HookReader {
         return out.add(AT_WORK);
       }
       case "UserPromptSubmit": {
-        const [text, cwd] = [asNonBlank(payload.prompt), asNonBlank(payload.cwd)];
-        const prompt = text === null ? null : (taskIn(text)?.prompt ?? text);
-        this.isPrompted = true;
-        out.add({
-          type: "agent-described",
-          agent: thread,
-          ...(prompt === null ? {} : { prompt }),
-          ...(cwd === null ? {} : { cwd }),
-        });
-        return out.add(AT_WORK);
+        const text = asNonBlank(payload.prompt);
+        return this.prompted(out, payload, thread, text === null ? null : (taskIn(text)?.prompt ?? text));
       }
       case "Stop":
         return this.stopped(out, payload, thread);

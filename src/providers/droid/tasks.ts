@@ -1,6 +1,7 @@
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
 import { addSpawnResult } from "../kit/spawn-result.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 /** The spawn tool. */
@@ -58,7 +59,7 @@ export function readTaskResult(out: FindingsOf, session: string, id: string, tex
 const NOTICE = /^Background task (completed|error|\w+)\.\ntask_id: ([0-9a-f-]{36})\n/;
 const field = (text: string, name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1] ?? null;
 
-/** A notice to the session about the end of a child in the background. */
+/** Reads a notice to the session about the end of a child in the background; false if the text is not one. */
 export function readNotice(out: FindingsOf, text: string): boolean {
   const [, how, child] = NOTICE.exec(text) ?? [];
   if (how === undefined || child === undefined) return false;
@@ -85,7 +86,7 @@ export const stateOf = (reason: string) =>
       ? ("interrupted" as const)
       : ("failed" as const);
 
-/** Such a notice as a readable sentence; null for other texts. */
+/** A notice as a readable sentence; null for other texts. */
 export function asSentence(text: string): string | null {
   const how = NOTICE.exec(text)?.[1];
   if (how === undefined) return null;
@@ -107,5 +108,3 @@ export function taskIn(
   const head = text.slice(0, begin);
   return { prompt, type: field(head, "Subagent type"), description: field(head, "Task description") };
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -1,15 +1,16 @@
-import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import { fingerprintsOf } from "../../core/facts/usage.ts";
-import { FindingsOf } from "../../core/ports/findings.ts";
-import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
-import { readJsonLine } from "../kit/lines.ts";
+import { blockText, type ToolUse, thoughtsIn, toolResultsIn, toolUsesIn } from "../kit/message-blocks.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
+import { firstLine } from "../kit/text.ts";
+import { type RecordHead, TranscriptFile } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
-import { firstLine, readNotice, readTask, readTaskResult, resumedIn, stateOf, TASK, taskIn } from "./tasks.ts";
+import { readNotice, readTask, readTaskResult, resumedIn, stateOf, TASK, taskIn } from "./tasks.ts";
 
 const RECORD_START = /\{"type":"/g;
 const SHELL = "Execute";
@@ -25,30 +26,24 @@ interface Memory {
 }
 
 /** `<session>.jsonl`: a session, which may be a child of another one. */
-export class Transcript implements Parser {
+export class Transcript extends TranscriptFile {
   readonly #session: string;
-  readonly #agent: AgentKey;
-  readonly #file: SourceFile;
-  #isIntroduced: boolean;
   /** Calls that spawn a child and have no result yet. */
   readonly #tasks: Set<string>;
-  /** Outcomes have no time. */
+  /** The time of the last record that has one; outcomes of turns have none. */
   #lastAt: number | null;
   /** The last error that was shown to the user. */
   #error: string | null;
   #cwd: string | null;
-  /** When and where it began was stated; true for children. */
+  /** The beginning of the thread was stated; true for children. */
   #isBegun: boolean;
   readonly #shells: ShellCalls;
-  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, file: SourceFile, saved?: unknown) {
     // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
+    super(key.session(session), file, RECORD_START, memory?.isIntroduced);
     this.#session = session;
-    this.#agent = key.session(session);
-    this.#file = file;
-    this.#isIntroduced = memory?.isIntroduced ?? false;
     this.#tasks = new Set(memory?.tasks);
     this.#lastAt = memory?.lastAt ?? null;
     this.#error = memory?.error ?? null;
@@ -59,7 +54,7 @@ export class Transcript implements Parser {
 
   save(): Memory {
     return {
-      isIntroduced: this.#isIntroduced,
+      isIntroduced: this.isIntroduced,
       tasks: [...this.#tasks],
       lastAt: this.#lastAt,
       error: this.#error,
@@ -69,55 +64,25 @@ export class Transcript implements Parser {
     };
   }
 
-  events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
-  }
-
-  push(record: Uint8Array, line: number): Findings {
-    this.#last = { line, drafts: [] };
-    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
-    const json = asObject(value);
-    const at = asTime(json?.timestamp) ?? this.#lastAt;
-    this.#lastAt = at;
+  protected headOf(json: JsonObject | null): RecordHead {
+    this.#lastAt = asTime(json?.timestamp) ?? this.#lastAt;
     const id = asNonBlank(json?.id);
-    const keys = json?.type === "message" && id !== null ? [key.record(id)] : [];
-    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys });
-    out.problems.push(...problems);
-    if (json === null) {
-      if (isRead && problems.length === 0) out.problem("record-malformed", "not an object");
-      return out;
-    }
-    this.#introduce(out);
-    this.#last = { line, drafts: this.#read(out, json, keys, at, line) };
-    return out;
+    return { at: this.#lastAt, keys: json?.type === "message" && id !== null ? [key.record(id)] : [] };
   }
 
-  #introduce(out: FindingsOf) {
-    if (this.#isIntroduced) return;
-    this.#isIntroduced = true;
-    const { path, bytes, bornMs = null } = this.#file;
-    out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
-  }
-
-  #read(
-    out: FindingsOf,
-    json: JsonObject,
-    keys: readonly RecordKey[],
-    at: number | null,
-    line: number,
-  ): readonly EventDraft[] {
+  protected read(out: FindingsOf, json: JsonObject): readonly EventDraft[] {
+    this.introduce(out);
     switch (json.type) {
       case "session_start":
         this.#begin(out, json);
         return [];
       case "message":
-        return this.#readMessage(out, json, keys, at, line);
+        return this.#readMessage(out, json);
       case "agent_turn_outcome":
         this.#readOutcome(out, json);
         return [];
       case "compaction_state":
-        return [{ ...this.#base(keys, at), kind: "compaction", text: "The conversation was compacted." }];
+        return [{ ...this.#base(out), kind: "compaction", text: "The conversation was compacted." }];
       default:
         if (asNonBlank(json.type) === null) out.problem("record-malformed", "a record without a type");
         // To-do lists and other states of the display.
@@ -131,25 +96,25 @@ export class Transcript implements Parser {
     const isFork = asNonBlank(json.parent) !== null;
     const parent = isFork ? null : asNonBlank(json.callingSessionId);
     const call = asNonBlank(json.callingToolUseId);
-    if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.#agent, cwd });
+    if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.agent, cwd });
     this.#cwd = cwd;
     this.#isBegun = parent !== null;
     if (parent === null) {
       if (title !== null)
         out.addOfFile({
           type: "thread-titled",
-          of: this.#agent,
+          of: this.agent,
           title,
           rank: json.isSessionTitleManuallySet === true ? 0 : 1,
         });
       return;
     }
     // A child has been given a task.
-    out.addOfFile({ type: "agent-described", agent: this.#agent, kind: "subagent", vouched: true });
+    out.addOfFile({ type: "agent-described", agent: this.agent, kind: "subagent", vouched: true });
     out.add({ ...RECORD, state: "open" });
     out.addOfFile({
       type: "parent-named",
-      child: this.#agent,
+      child: this.agent,
       parent: key.session(parent),
       rule: "session_start.callingSessionId",
       source: "protocol",
@@ -160,98 +125,74 @@ export class Transcript implements Parser {
       out.addOfFile({
         type: "call-spawned",
         call: key.call(parent, call),
-        child: this.#agent,
+        child: this.agent,
         rule: "session_start.callingToolUseId",
         source: "protocol",
         says: `its session names call ${call}`,
       });
   }
 
-  #readMessage(out: FindingsOf, json: JsonObject, keys: readonly RecordKey[], at: number | null, line: number) {
-    if (!this.#isBegun && this.#cwd !== null && at !== null) {
+  #readMessage(out: FindingsOf, json: JsonObject) {
+    if (!this.#isBegun && this.#cwd !== null && out.place.at !== null) {
       this.#isBegun = true;
-      out.add({ type: "thread-began", thread: this.#agent, cwd: this.#cwd });
+      out.add({ type: "thread-began", thread: this.agent, cwd: this.#cwd });
     }
     const message = asObject(json.message) ?? {};
     const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
     const blocks = asList(content)
       .map(asObject)
       .filter((block) => block !== null);
-    if (message.role === "assistant") return this.#readResponse(out, message, blocks, keys, at, line);
-    return this.#readUser(out, asText(json.id) ?? "", message, blocks, keys, at);
+    return message.role === "assistant"
+      ? this.#readResponse(out, message, blocks)
+      : this.#readUser(out, asText(json.id) ?? "", message, blocks);
   }
 
-  #readUser(
-    out: FindingsOf,
-    id: string,
-    message: JsonObject,
-    blocks: readonly JsonObject[],
-    keys: readonly RecordKey[],
-    at: number | null,
-  ): readonly EventDraft[] {
-    const results = blocks.flatMap((block) => {
-      const call = asNonBlank(block.tool_use_id);
-      return block.type !== "tool_result" || call === null
-        ? []
-        : [{ id: call, isError: block.is_error === true, text: textIn(block.content) }];
-    });
-    const text = textIn(blocks);
+  #readUser(out: FindingsOf, id: string, message: JsonObject, blocks: readonly JsonObject[]): readonly EventDraft[] {
+    const results = toolResultsIn(blocks).map((one) => ({ ...one, text: blockText(one.content) }));
+    const text = blockText(blocks);
     // Reminders that precede the first prompt.
     const isContext = id.startsWith("context-");
     const isShown = message.visibility === "user_only";
     const isNotice = readNotice(out, text);
+    const isPrompt = !isContext && !isShown && !isNotice && results.length === 0 && text.trim() !== "";
     out.add({
       ...RECORD,
       role: "user",
       state: isContext || isShown ? null : "open",
       results: results.map((one) => ({ call: key.call(this.#session, one.id), isError: one.isError })),
-      message: results.length === 0 && !isContext && !isShown && !isNotice && text.trim() !== "",
+      message: isPrompt,
     });
     for (const one of results) {
       if (this.#tasks.delete(one.id)) readTaskResult(out, this.#session, one.id, one.text, one.isError);
-      this.#shells.returned(out, key.call(this.#session, one.id), { text: one.text, at });
+      this.#shells.returned(out, key.call(this.#session, one.id), { text: one.text, at: out.place.at });
     }
     if (isShown) this.#error = asNonBlank(firstLine(text));
-    const isPrompt = !isContext && !isShown && !isNotice && results.length === 0 && text.trim() !== "";
     const task = taskIn(text);
     // The first one of its own counts: a forked session begins with copies.
     if (isPrompt)
       out.add({
         type: "agent-described",
-        agent: this.#agent,
+        agent: this.agent,
         prompt: task?.prompt ?? text,
         ...(task?.type == null ? {} : { agentType: task.type }),
         ...(task?.description == null ? {} : { description: task.description }),
       });
+    const base = this.#base(out);
     const kind = isShown ? "error" : isPrompt ? "user" : "note";
     return [
       ...results.map((one) => ({
-        ...this.#base(keys, at),
+        ...base,
         kind: "toolResult" as const,
         text: one.text,
         tool: { name: null, call: key.call(this.#session, one.id), input: null, isError: one.isError },
       })),
-      ...(text.trim() === "" || isContext
-        ? []
-        : [{ ...this.#base(keys, at), kind, text: task?.prompt ?? text } as const]),
+      ...(text.trim() === "" || isContext ? [] : [{ ...base, kind, text: task?.prompt ?? text } as const]),
     ];
   }
 
-  #readResponse(
-    out: FindingsOf,
-    message: JsonObject,
-    blocks: readonly JsonObject[],
-    keys: readonly RecordKey[],
-    at: number | null,
-    line: number,
-  ): readonly EventDraft[] {
-    const calls = blocks.flatMap((block) => {
-      const [id, name] = [asNonBlank(block.id), asNonBlank(block.name)];
-      return block.type !== "tool_use" || id === null || name === null
-        ? []
-        : [{ id, name, input: asObject(block.input) ?? {} }];
-    });
-    const text = textIn(blocks);
+  #readResponse(out: FindingsOf, message: JsonObject, blocks: readonly JsonObject[]): readonly EventDraft[] {
+    const calls = toolUsesIn(blocks);
+    const text = blockText(blocks);
     const isFinal = calls.length === 0 && text.trim() !== "";
     out.add({
       ...RECORD,
@@ -262,50 +203,47 @@ export class Transcript implements Parser {
       text: isFinal ? text : null,
       message: true,
     });
-    // The usage of all responses is in another file, as one sum.
+    this.#addModelCall(out, message, [text, ...calls.map((call) => call.id)]);
+    for (const call of calls) this.#readCall(out, call);
+    const base = this.#base(out);
+    return [
+      ...thoughtsIn(blocks).map((thought) => ({ ...base, kind: "reasoning" as const, text: thought })),
+      ...(text.trim() === "" ? [] : [{ ...base, kind: "assistant" as const, text }]),
+      ...calls.map(({ id, name, input }) => ({
+        ...base,
+        kind: "toolCall" as const,
+        text: null,
+        tool: { name, call: key.call(this.#session, id), input: isTooDeep(input) ? null : input, isError: false },
+      })),
+    ];
+  }
+
+  /** The usage of all responses is in another file, as one sum. */
+  #addModelCall(out: FindingsOf, message: JsonObject, content: readonly string[]) {
+    const { keys, line } = out.place;
     out.add({
       type: "model-call",
       response: keys[0] ?? key.record(`${this.#session} line ${line}`),
       alias: key.usage(this.#session),
-      ...fingerprintsOf({
-        id: asNonBlank(message.openaiMessageId),
-        tokens: null,
-        content: [text, ...calls.map((call) => call.id)],
-      }),
+      ...fingerprintsOf({ id: asNonBlank(message.openaiMessageId), tokens: null, content }),
       model: asText(message.modelId) ?? "",
       tokens: NO_TOKENS,
       chars: 0,
       ended: true,
       fromTotals: true,
     });
-    for (const { id, name, input } of calls) {
-      statePlan(out, input);
-      if (name === SHELL) {
-        const isBackground = input.fireAndForget === true;
-        const call = key.call(this.#session, id);
-        this.#shells.called(out, call, commandIn(input, "command"), this.#cwd, at, isBackground);
-      }
-      if (name !== TASK) continue;
-      if (resumedIn(input) === null) this.#tasks.add(id);
-      readTask(out, this.#session, id, input);
+  }
+
+  #readCall(out: FindingsOf, { id, name, input }: ToolUse) {
+    statePlan(out, input);
+    if (name === SHELL) {
+      const isBackground = input.fireAndForget === true;
+      const call = key.call(this.#session, id);
+      this.#shells.called(out, call, commandIn(input, "command"), this.#cwd, out.place.at, isBackground);
     }
-    const thoughts = blocks.flatMap((block) => (block.type === "thinking" ? (asNonBlank(block.thinking) ?? []) : []));
-    const base = this.#base(keys, at);
-    return [
-      ...thoughts.map((thought) => ({ ...base, kind: "reasoning" as const, text: thought })),
-      ...(text.trim() === "" ? [] : [{ ...base, kind: "assistant" as const, text }]),
-      ...calls.map(({ id, name, input }) => ({
-        ...base,
-        kind: "toolCall" as const,
-        text: null,
-        tool: {
-          name,
-          call: key.call(this.#session, id),
-          input: isTooDeep(input) ? null : input,
-          isError: false,
-        },
-      })),
-    ];
+    if (name !== TASK) return;
+    if (resumedIn(input) === null) this.#tasks.add(id);
+    readTask(out, this.#session, id, input);
   }
 
   #readOutcome(out: FindingsOf, json: JsonObject) {
@@ -323,28 +261,5 @@ export class Transcript implements Parser {
     this.#error = null;
   }
 
-  #base = (keys: readonly RecordKey[], at: number | null) => ({
-    speaker: this.#agent,
-    keys,
-    at,
-    tool: null,
-    response: null,
-  });
+  #base = ({ place: { keys, at } }: FindingsOf) => ({ speaker: this.agent, keys, at, tool: null, response: null });
 }
-
-/** All texts of blocks; the content of a result is a text or blocks. */
-const textIn = (content: unknown): string =>
-  typeof content === "string"
-    ? content
-    : asList(content)
-        .flatMap((block) => (asObject(block)?.type === "text" ? (asText(asObject(block)?.text) ?? []) : []))
-        .join("\n");
-
-const NO_TOKENS = {
-  inputTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cacheWrite1hTokens: 0,
-};

@@ -37,11 +37,12 @@ export const attach: Attach = {
 const jsonIn = (records: readonly TranscriptRecord[]) =>
   records.map(({ bytes }) => asObject(parseJson(decoder.decode(bytes))?.value)).filter((json) => json !== null);
 
+/** The records as those of a main session. */
 function mainSession(records: readonly JsonObject[]): JsonObject[] {
   return records.flatMap((record) => {
     const set = asObject(record.$set);
-    // A failed agent's messages are removed by a last record, and a completed one gets a summary.
-    if (set !== null && (asList(set.messages).length === 0 ? "messages" in set : false)) return [];
+    // The last record of a failed agent removes its messages, that of a completed one adds a summary.
+    if (set !== null && "messages" in set && asList(set.messages).length === 0) return [];
     if (set !== null && "summary" in set) return [];
     return [asNonBlank(record.sessionId) === null ? record : { ...record, kind: "main" }];
   });

@@ -6,6 +6,7 @@ import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import type { GeminiFile } from "./locate.ts";
 import { MESSAGE_TYPES, type Message, readMessage, type ToolCall } from "./message.ts";
@@ -19,7 +20,7 @@ interface Memory {
   readonly introduced: readonly AgentKey[];
   readonly stated: readonly string[];
   readonly lastAt: number | null;
-  readonly held: readonly (readonly [string, string])[];
+  readonly pending: readonly (readonly [string, string])[];
   readonly cwd: string | null;
 }
 
@@ -34,8 +35,8 @@ export class Conversation {
   readonly #introduced: Set<AgentKey>;
   readonly #stated: Set<string>;
   #lastAt: number | null;
-  /** Pairs of call and agent, held until the session, and so the agent's full id, is known. */
-  #held: (readonly [string, string])[];
+  /** Pairs of call and agent, until the session is known, which is part of the agent's key. */
+  #pending: (readonly [string, string])[];
   #cwd: string | null;
   drafts: EventDraft[] = [];
 
@@ -50,7 +51,7 @@ export class Conversation {
     this.#introduced = new Set(memory?.introduced);
     this.#stated = new Set(memory?.stated);
     this.#lastAt = memory?.lastAt ?? null;
-    this.#held = [...(memory?.held ?? [])];
+    this.#pending = [...(memory?.pending ?? [])];
     this.#cwd = memory?.cwd ?? null;
   }
 
@@ -62,7 +63,7 @@ export class Conversation {
       introduced: [...this.#introduced],
       stated: [...this.#stated],
       lastAt: this.#lastAt,
-      held: this.#held,
+      pending: this.#pending,
       cwd: this.#cwd,
     };
   }
@@ -86,15 +87,16 @@ export class Conversation {
       const before = this.speaker;
       this.#session = session;
       this.#isAgent = head.kind === "subagent";
-      // The head follows messages: the file was reordered.
-      if (this.#introduced.has(before)) this.#adopt(out, before);
+      // Messages precede the head, because the file was reordered.
+      if (this.#introduced.has(before)) this.#nameParent(out, before);
     }
-    this.#surroundings(out, head);
+    this.#readFolder(out, head);
     if (!this.#isAgent || this.#of.is === "agent") this.#introduce(out.part({ speaker: this.speaker }));
-    for (const [call, child] of this.#held.splice(0)) this.#spawned(out.part({ speaker: this.speaker }), call, child);
+    for (const [call, child] of this.#pending.splice(0))
+      this.#spawned(out.part({ speaker: this.speaker }), call, child);
   }
 
-  #adopt(out: FindingsOf, before: AgentKey) {
+  #nameParent(out: FindingsOf, before: AgentKey) {
     const says = "its messages are in the file of this session, before its head";
     out.part({ speaker: before }).add({
       type: "parent-named",
@@ -107,14 +109,14 @@ export class Conversation {
     });
   }
 
-  #surroundings(out: FindingsOf, head: JsonObject) {
+  #readFolder(out: FindingsOf, head: JsonObject) {
     const cwd =
       asList(head.directories)
         .map(asNonBlank)
         .find((dir) => dir !== null) ?? null;
     this.#cwd = cwd ?? this.#cwd;
     if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
-    // Agents work in their session's folder, which only they name.
+    // Only the head of an agent's file names the folder, which is also that of its thread.
     const part = out.part({ speaker: this.speaker });
     for (const agent of new Set([this.speaker, key.thread(this.#session)]))
       part.addOfFile({ type: "agent-described", agent, cwd });
@@ -145,8 +147,8 @@ export class Conversation {
   }
 
   /**
-   * `order` distinguishes messages with the same time. `isWhole`: part of a complete list, most of which was read
-   * before.
+   * Reads a message; false if it is not one. `order` distinguishes messages with the same time. `isWhole`: part of a
+   * complete list, most of which was read before.
    */
   message(out: FindingsOf, json: JsonObject, order: number, isWhole: boolean): boolean {
     const message = readMessage(json);
@@ -202,7 +204,7 @@ export class Conversation {
       if (one.spawn !== null) this.#spawn(out, one, one.spawn);
       if (one.name === SHELL && one.isDone && this.#once(`shell ${one.id}`)) this.#shell(out, one, message.at);
     }
-    if (message.type === "user") this.#prompt(out, message);
+    if (message.type === "user") this.#readPrompt(out, message);
   }
 
   /** The call and its result are in one record, which is written when the command has ended. */
@@ -237,7 +239,7 @@ export class Conversation {
       });
     }
     if (agent !== null && this.#once(`made ${id} ${agent}`)) {
-      if (this.#session === null) this.#held.push([id, agent]);
+      if (this.#session === null) this.#pending.push([id, agent]);
       else this.#spawned(out, id, agent);
     }
     if (end !== null && this.#once(`end ${id} ${end.state}`))
@@ -251,7 +253,7 @@ export class Conversation {
   }
 
   /** The first prompt, and the keys to match a spawn call. */
-  #prompt(out: FindingsOf, message: Message) {
+  #readPrompt(out: FindingsOf, message: Message) {
     const agent = this.speaker;
     const cwd = message.isContext ? (/Workspace Directories:\**\s*\n\s*- (.+)/.exec(message.text)?.[1] ?? null) : null;
     if (cwd !== null) this.#cwd = cwd;
@@ -275,7 +277,7 @@ export class Conversation {
       out.add({ ...spawnMatch, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
   }
 
-  /** `$set`, or the fields of a document besides messages. */
+  /** Reads `$set`, or the fields of a document. */
   set(out: FindingsOf, set: JsonObject, line: number): void {
     const messages = set.messages;
     if (Array.isArray(messages)) {
@@ -287,7 +289,7 @@ export class Conversation {
       });
     }
     if (asNonBlank(set.sessionId) !== null) this.begin(out, set);
-    else this.#surroundings(out, set);
+    else this.#readFolder(out, set);
     const summary = asNonBlank(set.summary);
     if (summary === null || !this.#once(`summary ${summary}`)) return;
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
@@ -298,25 +300,16 @@ export class Conversation {
         of: this.speaker,
         state: "completed",
         source: "protocol",
-        says: "its file holds the result that it handed in",
+        says: "its file contains the result that it submitted",
         result: summary,
       });
   }
 
-  /** All messages from this one on were removed; their usage still counts. */
+  /** Reads `$rewindTo`: the messages from there on were removed; their usage still counts. */
   rewind(out: FindingsOf, line: number): void {
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
     this.#introduce(part);
-    part.add({
-      type: "record",
-      role: "other",
-      state: "answered",
-      certain: false,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    part.add({ ...RECORD, state: "answered", certain: false });
     this.#draft("note", "The conversation was rewound to an earlier message.", line);
   }
 
@@ -342,12 +335,12 @@ export class Conversation {
       tool: null,
       response,
     };
-    const say = (kind: EventDraft["kind"], text: string) => {
-      if (text.trim() !== "" && this.#once(`said ${message.id} ${kind} ${text.length}`))
+    const addText = (kind: EventDraft["kind"], text: string) => {
+      if (text.trim() !== "" && this.#once(`text ${message.id} ${kind} ${text.length}`))
         this.drafts.push({ ...base, kind, text });
     };
-    for (const thought of message.thoughts) say("reasoning", thought);
-    say(KINDS.get(message.isContext ? "info" : message.type) ?? "note", message.text);
+    for (const thought of message.thoughts) addText("reasoning", thought);
+    addText(KINDS.get(message.isContext ? "info" : message.type) ?? "note", message.text);
     for (const { id, name, args } of message.calls) {
       const tool = { name, call: key.call(this.#scope, id), input: isTooDeep(args) ? null : args, isError: false };
       if (this.#once(`call ${id}`)) this.drafts.push({ ...base, kind: "toolCall", text: null, tool });
@@ -362,6 +355,7 @@ export class Conversation {
     }
   }
 
+  /** True at the first call for this name. */
   #once(what: string): boolean {
     const isNew = !this.#stated.has(what);
     this.#stated.add(what);
@@ -369,7 +363,7 @@ export class Conversation {
   }
 }
 
-/** A command runs in a folder below that of the session, if it names one. */
+/** The folder of a shell command; a relative one is below the session's. */
 function folderOf(cwd: string | null, args: JsonObject): string | null {
   const folder = asNonBlank(args.dir_path) ?? asNonBlank(args.directory);
   if (folder === null || folder === "." || folder.startsWith("/")) return folder === "." ? cwd : (folder ?? cwd);
@@ -386,7 +380,7 @@ const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
 ]);
 
 /** The tool with which agents submit their result. */
-const HANDS_IN = "complete_task";
+const SUBMIT_TOOL = "complete_task";
 
 /** A message is written without its calls, and again when they have ended, so a response may still turn into a call. */
 function stateAfter(
@@ -397,7 +391,7 @@ function stateAfter(
     case "user":
       return message.isContext ? null : { state: "open", certain: true };
     case "gemini":
-      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError))
+      if (isAgent && message.calls.some((c) => c.name === SUBMIT_TOOL && c.isDone && !c.isError))
         return { state: "answered", certain: true };
       if (isAgent || message.calls.length > 0 || message.requestsTools || message.text.trim() === "")
         return { state: "open", certain: true };

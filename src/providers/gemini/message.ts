@@ -2,6 +2,7 @@ import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
 import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { type FunctionResponse, outputText, partText, responsesIn } from "../kit/gemini-parts.ts";
+import { firstLine } from "../kit/text.ts";
 
 /** One message; it is written again when its tool calls have ended. */
 export interface Message {
@@ -13,7 +14,7 @@ export interface Message {
   readonly model: string;
   readonly tokens: Tokens | null;
   readonly calls: readonly ToolCall[];
-  /** It requests tools, although the calls are not recorded yet. */
+  /** The message requests tools whose calls are not recorded yet. */
   readonly requestsTools: boolean;
   /** Tool results, as sent to the model. */
   readonly results: readonly FunctionResponse[];
@@ -143,5 +144,3 @@ function endOf(display: JsonObject | null, status: string, text: string): Spawn[
   // Still displayed as running when the call ended: the end is unknown.
   return state === "running" ? null : end("completed", "its call has returned");
 }
-
-const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

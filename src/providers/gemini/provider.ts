@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { gemini } from "./manifest.ts";
@@ -17,8 +18,7 @@ export const provider: Provider = {
   idForm: "a session id is a UUID such as e0b94bd8-9c3a-484c-8379-36af4166605b",
   rootsForm: "`GEMINI_CLI_HOME` + `/.gemini`, else `~/.gemini`",
   roots(env, home) {
-    const given = (env.GEMINI_CLI_HOME ?? "").split(",").map((dir) => dir.trim());
-    const dirs = given.filter((dir) => dir !== "");
+    const dirs = listIn(env.GEMINI_CLI_HOME);
     return (dirs.length > 0 ? dirs : [home]).map((dir) => `${dir}/.gemini`);
   },
   stream(path) {

@@ -43,7 +43,8 @@ export class GeminiStream implements LiveReader {
     if (line.type === "init") out.add(AT_WORK);
     const prompt = line.type === "message" && line.role === "user" ? asNonBlank(line.content) : null;
     if (prompt !== null) out.add({ type: "agent-described", agent: thread, prompt });
-    if (line.type === "tool_use" && line.tool_name === SPAWN_TOOL && id !== null) this.#ask(out, line, session, id);
+    if (line.type === "tool_use" && line.tool_name === SPAWN_TOOL && id !== null)
+      this.#spawnCalled(out, line, session, id);
     if (line.type === "tool_result" && id !== null && this.#spawns.has(id)) {
       const state = line.status === "error" ? "errored" : "completed";
       const of = { call: key.call(session, id) };
@@ -67,7 +68,7 @@ export class GeminiStream implements LiveReader {
     }
   }
 
-  #ask(out: FindingsOf, line: JsonObject, session: string, id: string) {
+  #spawnCalled(out: FindingsOf, line: JsonObject, session: string, id: string) {
     this.#spawns.add(id);
     const args = asObject(line.parameters);
     const prompt = asNonBlank(args?.prompt);

@@ -1,16 +1,16 @@
-import { type Attach, asArgument, nameIn } from "../../core/ports/attach.ts";
+import { type Attach, asArgument } from "../../core/ports/attach.ts";
 import type { Provider } from "../../core/ports/provider.ts";
+import { cannotFork } from "../kit/fork.ts";
 import { goose } from "./manifest.ts";
 import { GooseSession, planFor } from "./sessions.ts";
 
 const attach: Attach = {
-  resume({ thread, files }, { isInteractive, until, args }) {
-    if (!files.some(({ isOwn }) => isOwn)) return { unable: "its session is not in Goose's own database" };
-    if (nameIn(thread) === null) return { unable: "its id cannot be an argument" };
-    if (until !== null) return { unable: "Goose can only fork a session at its end" };
-    if (!isInteractive) return { unable: "Goose can only fork a session in a terminal" };
+  resume(agent, ask) {
+    const unable = cannotFork("Goose", "database", agent, ask);
+    if (unable !== null) return unable;
+    if (!ask.isInteractive) return { unable: "Goose can only fork a session in a terminal" };
     return {
-      command: ["goose", "session", "--resume", "--fork", "--session-id", thread, ...args],
+      command: ["goose", "session", "--resume", "--fork", "--session-id", agent.thread, ...ask.args],
       copies: [],
       limits: [],
     };

@@ -14,14 +14,14 @@ import { NAME } from "./manifest.ts";
 
 const TABLES: SessionTables = {
   sessions: {
-    needed: ["id", "session_type", "working_dir", "created_at", "updated_at"],
-    read: [
+    required: ["id", "session_type", "working_dir", "created_at", "updated_at"],
+    optional: [
       ...["name", "description", "provider_name", "model_config_json"],
       ...["accumulated_input_tokens", "accumulated_output_tokens", "accumulated_cost"],
     ],
   },
-  messages: { needed: ["id", "session_id", "role", "created_timestamp"], read: ["message_id"] },
-  // Work of the product on its own behalf.
+  messages: { required: ["id", "session_id", "role", "created_timestamp"], optional: ["message_id"] },
+  // Internal work of the product.
   isRead: "s.session_type <> 'hidden'",
   computed: {},
   content: "content_json",
@@ -31,7 +31,7 @@ const TABLES: SessionTables = {
 
 export const planFor = (schema: DatabaseSchema) => planOf(TABLES, schema);
 
-/** Tools have the name of their extension in front. */
+/** The spawn tool; the name of its extension may precede it, as in `subagent__delegate`. */
 const DELEGATE = /(?:^|__)delegate$/;
 
 /** A session of `sessions.db`, from the sources of Goose: docs/formats/goose.md. */
@@ -52,8 +52,7 @@ export class GooseSession extends SessionRows {
       ...(cwd === null ? {} : { cwd }),
     });
     const title = asNonBlank(json.name) ?? asNonBlank(json.description);
-    if (!isChild && title !== null) out.add({ type: "thread-titled", of: agent, title, rank: 0 });
-    if (!isChild && cwd !== null && created !== null) out.addAt(created, { type: "thread-began", thread: agent, cwd });
+    if (!isChild) this.began(out, agent, created, title, cwd);
     return {
       at: timeIn(json.updated_at),
       tokens: {
@@ -77,14 +76,14 @@ export class GooseSession extends SessionRows {
       const name = asNonBlank(call?.name);
       return id === null || name === null ? [] : [{ id, name, input: asObject(call?.arguments) ?? {} }];
     });
-    const isAnswer = role === "assistant" && calls.length === 0;
+    const isFinal = role === "assistant" && calls.length === 0;
     return {
       id: String(json.id),
       at: typeof json.created_timestamp === "number" ? 1_000 * json.created_timestamp : null,
       role: role === "assistant" || role === "user" ? role : "other",
-      state: isAnswer ? "answered" : "open",
+      state: isFinal ? "answered" : "open",
       // How a response ended is not recorded.
-      isCertain: !isAnswer,
+      isCertain: !isFinal,
       text: of("text")
         .flatMap((item) => asText(item.text) ?? [])
         .join("\n"),
@@ -135,7 +134,7 @@ export class GooseSession extends SessionRows {
         source: "parent_rollout",
         says: `the result of its call names session ${id}`,
       });
-      // The result of a call in the background says so; how the agent ended is in its own session.
+      // A successful result may only report a launch in the background; the agent's own session has its end.
       if (isError) this.ended(out, child, "errored", `its call failed: ${text.split("\n")[0]}`, null);
     }
   }

@@ -1,12 +1,12 @@
-import { type Attach, type AttachRequest, nameIn } from "../../core/ports/attach.ts";
+import type { Attach, AttachRequest } from "../../core/ports/attach.ts";
+import { cannotFork } from "../kit/fork.ts";
 
 /** Every agent is a session, and any session can be forked by its id; its files are only read. Tried with 1.0.41. */
 export const attach: Attach = {
-  resume({ thread, files }, ask) {
-    if (!files.some(({ isOwn }) => isOwn)) return { unable: "its session is not in Grok's own folder" };
-    if (nameIn(thread) === null) return { unable: "its id cannot be an argument" };
-    if (ask.until !== null) return { unable: "Grok can only fork a session at its end" };
-    return { command: commandOf(["--resume", thread, "--fork-session"], ask), copies: [], limits: [] };
+  resume(agent, ask) {
+    const unable = cannotFork("Grok", "folder", agent, ask);
+    if (unable !== null) return unable;
+    return { command: commandOf(["--resume", agent.thread, "--fork-session"], ask), copies: [], limits: [] };
   },
   begin: (message, _, ask) => commandOf([], { ...ask, message }),
 };

@@ -5,12 +5,12 @@ import { JsonRecords } from "../kit/json-records.ts";
 import * as key from "./keys.ts";
 import { readEnd } from "./spawns.ts";
 
-const about = (session: string, file: SourceFile, read: (json: JsonObject, out: FindingsOf) => void) =>
+const documentOf = (session: string, file: SourceFile, read: (json: JsonObject, out: FindingsOf) => void) =>
   new JsonRecords(file, { speaker: () => key.session(session), read });
 
 /** `summary.json`: folder and title. A forked session names its original as parent; that is not a spawn. */
 export const summary = (session: string, file: SourceFile) =>
-  about(session, file, (json, out) => {
+  documentOf(session, file, (json, out) => {
     const agent = key.session(session);
     const cwd = asNonBlank(asObject(json.info)?.cwd);
     const isChild = json.session_kind === "subagent";
@@ -27,7 +27,7 @@ export const summary = (session: string, file: SourceFile) =>
 
 /** `subagents/<agent>/meta.json` of the root, for agents of any depth. */
 export const meta = (root: string, id: string, file: SourceFile) =>
-  about(root, file, (json, out) => {
+  documentOf(root, file, (json, out) => {
     const agent = key.session(id);
     const [prompt, description, agentType] = [json.prompt, json.description, json.subagent_type].map(asNonBlank);
     out.add({

@@ -3,8 +3,9 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
 import { HookReader } from "../kit/hook-reader.ts";
 import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
-import { firstLine, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
+import { readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
 
 /**
  * Hook payloads of Grok. Those of a child have its own session, except `SubagentStart`, which names the root.
@@ -22,17 +23,8 @@ export class GrokHooks extends HookReader {
     const call = asNonBlank(payload.toolUseId);
     const isSpawn = payload.toolName === SPAWN && call !== null;
     switch (payload.hook_event_name) {
-      case "UserPromptSubmit": {
-        const [prompt, cwd] = [asNonBlank(payload.prompt), asNonBlank(payload.cwd)];
-        this.isPrompted = true;
-        out.add({
-          type: "agent-described",
-          agent: thread,
-          ...(prompt === null ? {} : { prompt }),
-          ...(cwd === null ? {} : { cwd }),
-        });
-        return out.add(AT_WORK);
-      }
+      case "UserPromptSubmit":
+        return this.prompted(out, payload, thread);
       case "PreToolUse":
         if (isSpawn) readSpawn(out, session, call, asObject(payload.toolInput) ?? {}, asNonBlank(payload.promptId));
         return;

@@ -16,7 +16,7 @@ import * as key from "./keys.ts";
 /** Lines that are needed; all others are not parsed. */
 const NEEDED =
   /"msg":"(?:shell\.turn\.inference_done|startup complete|subagent spawn credentials|backend_search: model switch|prompt received|shell\.handle_prompt\.start)"/;
-/** Sessions and processes that are remembered. */
+/** Maximum number of sessions and of processes in the saved state. */
 const MAX_KNOWN = 500;
 
 interface Memory {
@@ -28,8 +28,9 @@ interface Memory {
 /** `logs/unified.jsonl`, one log for all sessions: the only place with the usage of every response, and with pids. */
 export class Log implements Parser {
   readonly #file: SourceFile;
-  /** The model of each session, and when each process started. */
+  /** The model of each session. */
   readonly #models: Map<string, string>;
+  /** The start time of each process. */
   readonly #starts: Map<number, number>;
   /** Sessions whose process was stated. */
   readonly #seen: Set<string>;
@@ -58,8 +59,8 @@ export class Log implements Parser {
     const ctx = asObject(json.ctx) ?? {};
     const [at, sid, pid] = [asTime(json.ts), asNonBlank(json.sid), asNumber(json.pid)];
     const model = asNonBlank(ctx.effective_model_raw) ?? asNonBlank(ctx.new_model);
-    const about = asNonBlank(ctx.subagent_id) ?? sid;
-    if (model !== null && about !== null) this.#models.set(about, model);
+    const session = asNonBlank(ctx.subagent_id) ?? sid;
+    if (model !== null && session !== null) this.#models.set(session, model);
     if (json.msg === "startup complete" && pid !== null && at !== null)
       this.#starts.set(pid, at - asCount(ctx.total_ms));
     if (sid === null) return NOTHING;

@@ -18,5 +18,7 @@ export const grok: Manifest = {
     folder: "--cwd",
   },
   shellVariables: { thread: "GROK_SESSION_ID", isAgent: true },
+  apiHeaders:
+    "x-grok-agent-id x-grok-client-identifier x-grok-client-mode x-grok-client-version x-grok-conv-group-id x-grok-conv-id x-grok-model-override x-grok-req-id x-grok-session-id x-grok-turn-idx",
   load: async () => (await import("./provider.ts")).provider,
 };

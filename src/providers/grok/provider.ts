@@ -2,6 +2,7 @@ import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { hookEvents, jsonHookSettings } from "../kit/json-hook-settings.ts";
 import { lateSession, wrapLate } from "../kit/late-session.ts";
 import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { meta, summary } from "./documents.ts";
 import { GrokHooks } from "./hooks.ts";
@@ -28,8 +29,7 @@ export const provider: Provider = {
   idForm: "a session id is a UUID such as 01a1e498-197d-7343-99bf-c7428910c978",
   rootsForm: "`GROK_HOME`, else `~/.grok`",
   roots(env, home) {
-    const given = (env.GROK_HOME ?? "").split(",").map((dir) => dir.trim());
-    const dirs = given.filter((dir) => dir !== "");
+    const dirs = listIn(env.GROK_HOME);
     return dirs.length > 0 ? dirs : [`${home}/.grok`];
   },
   stream(path): Stream | null {

@@ -3,6 +3,7 @@ import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
 import { addSpawnResult } from "../kit/spawn-result.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 export const SPAWN = "spawn_subagent";
@@ -111,5 +112,3 @@ export function readSpawnResult(out: FindingsOf, session: string, id: string, ou
 const NOTICE = /^<system-reminder>\s*While you were idle/;
 /** A message to the session about the end of agents in the background. */
 export const isNotice = (text: string) => NOTICE.test(text);
-
-export const firstLine = (text: string) => (text.trim().split("\n")[0] ?? "").slice(0, 200);

@@ -1,14 +1,16 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
-import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
-import { FindingsOf } from "../../core/ports/findings.ts";
-import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
-import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
+import { RECORD } from "../kit/record.ts";
+import { firstLine } from "../kit/text.ts";
+import { type RecordHead, TranscriptFile } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
-import { firstLine, isNotice, readEnd, readSpawn, readSpawned, readSpawnResult, SPAWN } from "./spawns.ts";
+import { isNotice, readEnd, readSpawn, readSpawned, readSpawnResult, SPAWN } from "./spawns.ts";
 
 const RECORD_START = /\{"timestamp":/g;
 const SHELL = "run_terminal_command";
@@ -21,25 +23,19 @@ interface Memory {
 }
 
 /** `updates.jsonl`: the messages and tool calls of a session, with their times. */
-export class Updates implements Parser {
+export class Updates extends TranscriptFile {
   readonly #session: string;
-  readonly #agent: AgentKey;
-  readonly #file: SourceFile;
-  #isIntroduced: boolean;
   /** The text of the current response. */
   #response: string;
   /** Calls that spawn an agent and have no result yet. */
   readonly #spawns: Set<string>;
   readonly #shells: ShellCalls;
-  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, file: SourceFile, saved?: unknown) {
     // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
+    super(key.session(session), file, RECORD_START, memory?.isIntroduced);
     this.#session = session;
-    this.#agent = key.session(session);
-    this.#file = file;
-    this.#isIntroduced = memory?.isIntroduced ?? false;
     this.#response = memory?.response ?? "";
     this.#spawns = new Set(memory?.spawns);
     this.#shells = new ShellCalls(memory?.shells);
@@ -47,40 +43,31 @@ export class Updates implements Parser {
 
   save(): Memory {
     return {
-      isIntroduced: this.#isIntroduced,
+      isIntroduced: this.isIntroduced,
       response: this.#response,
       spawns: [...this.#spawns],
       shells: this.#shells.save(),
     };
   }
 
-  events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
+  protected headOf(json: JsonObject | null, line: number): RecordHead {
+    const meta = asObject(asObject(json?.params)?._meta);
+    const at = asTime(meta?.agentTimestampMs);
+    return { at, keys: [key.record(asNonBlank(meta?.eventId) ?? `${this.#session} line ${line}`, at)] };
   }
 
-  push(record: Uint8Array, line: number): Findings {
-    this.#last = { line, drafts: [] };
-    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
-    const params = asObject(asObject(value)?.params);
+  protected read(out: FindingsOf, json: JsonObject): readonly EventDraft[] {
+    const params = asObject(json.params);
     const [update, meta] = [asObject(params?.update), asObject(params?._meta)];
-    const at = asTime(meta?.agentTimestampMs);
-    const id = asNonBlank(meta?.eventId);
-    const keys = [key.record(id ?? `${this.#session} line ${line}`, at)];
-    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys });
-    out.problems.push(...problems);
     if (update === null) {
-      if (isRead && problems.length === 0) out.problem("record-malformed", "a record without an update");
-      return out;
+      // A damaged line is reported once.
+      if (out.problems.length === 0) out.problem("record-malformed", "a record without an update");
+      return [];
     }
-    if (!this.#isIntroduced) {
-      this.#isIntroduced = true;
-      const { path, bytes, bornMs = null } = this.#file;
-      out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
-    }
-    const base = { speaker: this.#agent, keys, at, tool: null, response: null };
-    this.#last = { line, drafts: this.#read(out, update, asNonBlank(meta?.promptId), base) };
-    return out;
+    this.introduce(out);
+    const { keys, at } = out.place;
+    const base = { speaker: this.agent, keys, at, tool: null, response: null };
+    return this.#read(out, update, asNonBlank(meta?.promptId), base);
   }
 
   #read(out: FindingsOf, update: JsonObject, promptId: string | null, base: Base): readonly EventDraft[] {
@@ -125,7 +112,7 @@ export class Updates implements Parser {
     }
     this.#response = "";
     // All prompts are stated, because the first may be copied from the original of a fork.
-    if (text.trim() !== "") out.add({ type: "agent-described", agent: this.#agent, prompt: text });
+    if (text.trim() !== "") out.add({ type: "agent-described", agent: this.agent, prompt: text });
     out.add({ ...RECORD, role: "user", state: "open", turn: "its turn has begun", message: true });
     return text.trim() === "" ? [] : [{ ...base, kind: "user", text }];
   }
@@ -143,7 +130,7 @@ export class Updates implements Parser {
     }
     if (name === SHELL) {
       const isBackground = input.background === true || input.is_background === true;
-      this.#shells.called(out, call, commandIn(input, "command"), cwdIn(this.#file.path), base.at, isBackground);
+      this.#shells.called(out, call, commandIn(input, "command"), cwdIn(this.file.path), base.at, isBackground);
     }
     const tool = { name, call, input: isTooDeep(input) ? null : input, isError: false };
     return [{ ...base, kind: "toolCall", text: null, tool }];
@@ -155,11 +142,11 @@ export class Updates implements Parser {
     if (id === null || (status !== "completed" && status !== "failed")) return [];
     const [call, isError] = [key.call(this.#session, id), status === "failed"];
     const output = asObject(update.rawOutput) ?? {};
-    const words = text !== "" ? text : (asText(output.text) ?? asText(output.output) ?? asText(output.message) ?? "");
+    const result = text !== "" ? text : (asText(output.text) ?? asText(output.output) ?? asText(output.message) ?? "");
     out.add({ ...RECORD, role: "user", state: "open", results: [{ call, isError }] });
-    if (this.#spawns.delete(id)) readSpawnResult(out, this.#session, id, output, words);
-    this.#shells.returned(out, call, { text: words, at: base.at });
-    return [{ ...base, kind: "toolResult", text: words, tool: { name: null, call, input: null, isError } }];
+    if (this.#spawns.delete(id)) readSpawnResult(out, this.#session, id, output, result);
+    this.#shells.returned(out, call, { text: result, at: base.at });
+    return [{ ...base, kind: "toolResult", text: result, tool: { name: null, call, input: null, isError } }];
   }
 
   #readTurnEnd(out: FindingsOf, update: JsonObject, base: Base): readonly EventDraft[] {
@@ -203,14 +190,3 @@ function textOf(content: unknown): string {
   const block = asObject(content);
   return asText(block?.text) ?? asText(asObject(block?.content)?.text) ?? "";
 }
-
-const RECORD: RecordRead = {
-  type: "record",
-  role: "other",
-  state: null,
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-};

@@ -3,9 +3,11 @@ import { leadingTexts, type RequestRow, type TailPart } from "../../core/facts/t
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText } from "../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../kit/caller.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 import { NAME } from "./manifest.ts";
-import { firstLine, isRefusal, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
+import { isRefusal, readSpawn, readSpawnResult, SPAWN } from "./spawns.ts";
 
 /**
  * Grok's API requests: docs/formats/grok.md, "API traffic". Every agent names its own session, and a group that all
@@ -23,16 +25,10 @@ export const wire: Dialect = {
     const thread = key.session(own ?? group);
     const tag = tagOf(asked, own);
     return {
+      ...UNKNOWN_CALLER,
       session: group,
       thread,
       agent: tag === null ? thread : null,
-      parent: null,
-      rule: null,
-      kind: null,
-      name: null,
-      path: null,
-      agentType: null,
-      isAgent: false,
       isChildMaybe: true,
       version,
       cwd: asked.cwd,
@@ -42,6 +38,7 @@ export const wire: Dialect = {
       hasNoResponseIds: true,
     };
   },
+  isInternal: isSummary,
   prompt: (asked) =>
     asNonBlank(
       leadingTexts(asked)
@@ -55,10 +52,15 @@ export const wire: Dialect = {
   matches: ({ session }, prompt) => (prompt === null ? [] : [key.wirePromptMatch(session, prompt)]),
 };
 
-/** Titles name no session. Summaries of turns are asked for in the conversation itself. */
-function tagOf({ headers, offered }: RequestRow, session: string | null): Caller["tag"] {
+/** Requests for a title name no session. */
+function tagOf(request: RequestRow, session: string | null): Caller["tag"] {
   if (session === null) return "title";
-  return /^xai-/.test(headers["x-grok-req-id"] ?? "") || offered === 0 ? "auxiliary" : null;
+  return isSummary(request) || request.offered === 0 ? "auxiliary" : null;
+}
+
+/** Grok has every turn summarised, in the conversation itself. */
+function isSummary({ headers }: RequestRow): boolean {
+  return /^xai-/.test(headers["x-grok-req-id"] ?? "");
 }
 
 const withoutTag = (text: string) => /^\s*<user_query>\s*([\s\S]*?)\s*<\/user_query>\s*$/.exec(text)?.[1] ?? text;

@@ -1,7 +1,7 @@
 /** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
 import type { HookPayload } from "../../core/ports/manifest.ts";
 
-/** They name no transcript. */
+/** The payloads name no transcript. */
 export const hookPayload: HookPayload = {
   isHook: (field) => field("hook_event_name") !== null && /^kimi/.test(field("client_type") ?? ""),
   rootOf: () => null,

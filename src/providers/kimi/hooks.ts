@@ -1,8 +1,8 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
-import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { HookReader } from "../kit/hook-reader.ts";
-import { AT_WORK } from "../kit/live-stream.ts";
+import { textOf } from "../kit/text.ts";
 import * as key from "./keys.ts";
 import { isSpawn, readSpawn } from "./spawns.ts";
 
@@ -15,22 +15,8 @@ export class KimiHooks extends HookReader {
 
   read(out: FindingsOf, payload: JsonObject, thread: AgentKey) {
     const session = asNonBlank(payload.session_id) ?? "";
-    if (payload.hook_event_name === "UserPromptSubmit") {
-      const prompt = asNonBlank(
-        asText(payload.prompt) ??
-          asList(payload.prompt)
-            .map((part) => asText(asObject(part)?.text) ?? "")
-            .join(""),
-      );
-      const cwd = asNonBlank(payload.cwd);
-      out.add({
-        type: "agent-described",
-        agent: thread,
-        ...(prompt === null ? {} : { prompt }),
-        ...(cwd === null ? {} : { cwd }),
-      });
-      out.add(AT_WORK);
-    }
+    if (payload.hook_event_name === "UserPromptSubmit")
+      this.prompted(out, payload, thread, asNonBlank(textOf(payload.prompt, "")));
     const [call, tool] = [asNonBlank(payload.tool_call_id), asNonBlank(payload.tool_name)];
     // Agents cannot spawn agents, so the call is the session's own.
     if (payload.hook_event_name === "PreToolUse" && call !== null && tool !== null && isSpawn(tool))

@@ -1,22 +1,14 @@
 /** The older Kimi CLI (Python, `~/.kimi`), from its sources: docs/formats/kimi.md. */
 import { type AgentKey, ANONYMOUS } from "../../core/facts/ids.ts";
-import { FindingsOf } from "../../core/ports/findings.ts";
-import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
-import {
-  asList,
-  asNonBlank,
-  asNumber,
-  asObject,
-  asText,
-  asTime,
-  type JsonObject,
-  parseJson,
-} from "../../core/tools/json.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asNumber, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { JsonRecords } from "../kit/json-records.ts";
-import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
+import { textOf } from "../kit/text.ts";
+import { type RecordHead, TranscriptFile } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
 import { endOf } from "./spawns.ts";
 import { tokensOf } from "./tokens.ts";
@@ -39,60 +31,41 @@ interface Place {
 }
 
 /** `wire.jsonl` of a session or of one of its agents: `{timestamp, message: {type, payload}}`. */
-export class OldWire implements Parser {
+export class OldWire extends TranscriptFile {
   readonly #session: string;
   readonly #id: string;
-  readonly #agent: AgentKey;
-  readonly #file: SourceFile;
-  #isIntroduced: boolean;
   readonly #prompted: Set<string>;
   readonly #linked: Set<string>;
-  #last: { readonly line: number; readonly drafts: EventDraft[] } | null = null;
+  #drafts: EventDraft[] = [];
 
   constructor(session: string, id: string, file: SourceFile, saved?: unknown) {
     // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
+    super(key.agent(session, id), file, RECORD_START, memory?.isIntroduced);
     this.#session = session;
     this.#id = id;
-    this.#agent = key.agent(session, id);
-    this.#file = file;
-    this.#isIntroduced = memory?.isIntroduced ?? false;
     this.#prompted = new Set(memory?.prompted);
     this.#linked = new Set(memory?.linked);
   }
 
   save(): Memory {
-    return { isIntroduced: this.#isIntroduced, prompted: [...this.#prompted], linked: [...this.#linked] };
+    return { isIntroduced: this.isIntroduced, prompted: [...this.#prompted], linked: [...this.#linked] };
   }
 
-  events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
+  protected headOf(json: JsonObject | null): RecordHead {
+    return { at: secondsIn(json?.timestamp), keys: [] };
   }
 
-  push(record: Uint8Array, line: number): Findings {
-    this.#last = { line, drafts: [] };
-    const { value, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
-    const json = asObject(value);
-    const at = secondsIn(json?.timestamp);
-    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys: [] });
-    out.problems.push(...problems);
-    const message = asObject(json?.message);
+  protected read(out: FindingsOf, json: JsonObject, line: number): readonly EventDraft[] {
+    this.#drafts = [];
+    const message = asObject(json.message);
     if (message === null) {
-      if (problems.length === 0 && json?.type !== "metadata") out.problem("record-malformed", "not a message");
-      return out;
+      if (out.problems.length === 0 && json.type !== "metadata") out.problem("record-malformed", "not a message");
+      return [];
     }
-    this.#introduce(out);
-    this.#read(out, message, { id: this.#id, agent: this.#agent, line, at });
-    return out;
-  }
-
-  #introduce(out: FindingsOf) {
-    if (this.#isIntroduced) return;
-    this.#isIntroduced = true;
-    const { path, bytes, bornMs = null } = this.#file;
-    out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
-    if (this.#id !== key.MAIN) out.addOfFile(below(this.#session, this.#agent));
+    if (this.introduce(out) && this.#id !== key.MAIN) out.addOfFile(below(this.#session, this.agent));
+    this.#read(out, message, { id: this.#id, agent: this.agent, line, at: out.place.at });
+    return this.#drafts;
   }
 
   #read(out: FindingsOf, { type, payload: value }: JsonObject, place: Place) {
@@ -143,7 +116,7 @@ export class OldWire implements Parser {
   }
 
   #readPrompt(out: FindingsOf, payload: JsonObject, place: Place) {
-    const text = textOf(payload.user_input);
+    const text = textOf(payload.user_input, "");
     if (!this.#prompted.has(place.id) && text.trim() !== "") {
       this.#prompted.add(place.id);
       out.add({ type: "agent-described", agent: place.agent, prompt: text });
@@ -195,7 +168,7 @@ export class OldWire implements Parser {
     const [call, value] = [key.call(this.#session, id), asObject(payload.return_value)];
     const isError = value?.is_error === true;
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
-    this.#draft(place, "toolResult", textOf(value?.output), { name: null, call, input: null, isError });
+    this.#draft(place, "toolResult", textOf(value?.output, ""), { name: null, call, input: null, isError });
   }
 
   #draft(
@@ -206,7 +179,7 @@ export class OldWire implements Parser {
   ) {
     if (tool === null && (text ?? "").trim() === "") return;
     const keys = [key.record(this.#session, id, `line ${line}`)];
-    this.#last?.drafts.push({ speaker: agent, keys, at, kind, text, tool, response: null });
+    this.#drafts.push({ speaker: agent, keys, at, kind, text, tool, response: null });
   }
 }
 
@@ -256,10 +229,3 @@ const secondsIn = (value: unknown) => {
   const seconds = asNumber(value);
   return seconds === null ? null : asTime(Math.round(seconds * 1000));
 };
-
-const textOf = (value: unknown): string =>
-  typeof value === "string"
-    ? value
-    : asList(value)
-        .map((part) => asText(asObject(part)?.text) ?? "")
-        .join("");

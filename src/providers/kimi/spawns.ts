@@ -1,6 +1,7 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 const ONE = "Agent";
@@ -124,11 +125,9 @@ export function asSentence(text: string): string | null {
   const body = NOTICE.exec(text)?.[2];
   if (body === undefined) return null;
   const title = /^Title: (.*)$/m.exec(body)?.[1];
-  const words = body
+  const rest = body
     .replace(/^(?:Title|Severity|Wall time): .*\n?/gm, "")
     .replace(/<output-file\b[\s\S]*$/, "")
     .trim();
-  return [title, words].filter((part) => part !== undefined && part !== "").join(": ") || null;
+  return [title, rest].filter((part) => part !== undefined && part !== "").join(": ") || null;
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -7,7 +7,7 @@ export const OUTPUT = {
   format: "stream-json",
   sessionIn(line: JsonObject) {
     const id = line.type === "session.resume_hint" ? asNonBlank(line.session_id) : null;
-    return id === null ? null : key.agent(id, "main");
+    return id === null ? null : key.agent(id, key.MAIN);
   },
 };
 

@@ -1,17 +1,18 @@
-import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
+import { agentKey, type RecordKey } from "../../core/facts/ids.ts";
 import type { RecordState } from "../../core/facts/observation.ts";
 import { fingerprintsOf, type KnownResponse, type Tokens } from "../../core/facts/usage.ts";
-import { FindingsOf } from "../../core/ports/findings.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
-import { asList, asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
-import { readJsonLine } from "../kit/lines.ts";
 import { statePlan } from "../kit/plan.ts";
 import { RECORD } from "../kit/record.ts";
+import { firstLine, textOf } from "../kit/text.ts";
+import { type RecordHead, TranscriptFile } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
 import { NAME } from "./manifest.ts";
-import { firstLine, isSpawn, readEnd, readSpawn, readSpawned, readTask } from "./spawns.ts";
+import { isSpawn, readEnd, readSpawn, readSpawned, readTask } from "./spawns.ts";
 import { tokensOf } from "./tokens.ts";
 
 const RECORD_START = /\{"type":"/g;
@@ -30,7 +31,7 @@ interface Memory {
   readonly responses: number;
   readonly prompt: string | null;
   readonly known: readonly string[];
-  readonly asked: readonly string[];
+  readonly openSpawns: readonly string[];
   readonly cwd: string | null;
   readonly shells: ShellMemory;
   readonly tokens: Tokens | null;
@@ -38,17 +39,15 @@ interface Memory {
 }
 
 /** `agents/<agent>/wire.jsonl` of Kimi Code: one record per line, with its time. */
-export class Wire implements Parser {
+export class Wire extends TranscriptFile {
   readonly #session: string;
   readonly #id: string;
-  readonly #agent: AgentKey;
-  readonly #file: SourceFile;
-  #isIntroduced: boolean;
   #isPrompted: boolean;
   /** The model of the last request; usage records name only an alias. */
   #model: string;
+  /** The kind of the last request: `loop`, or internal work such as a compaction. */
   #kind: string;
-  /** The current step, which is one response, and the usage records so far. */
+  /** The current step, which is one response, and the number of its usage records. */
   #step: string;
   #responses: number;
   /** The id of the last prompt. */
@@ -56,22 +55,19 @@ export class Wire implements Parser {
   /** Agents spawned so far. */
   readonly #known: Set<string>;
   /** Spawn calls that have not spawned yet. */
-  readonly #asked: Set<string>;
+  readonly #openSpawns: Set<string>;
   #cwd: string | null;
   readonly #shells: ShellCalls;
   /** The usage, texts and calls of the current response. */
   #tokens: Tokens | null;
   #content: readonly string[];
-  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(session: string, id: string, file: SourceFile, saved?: unknown) {
     // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
+    super(key.agent(session, id), file, RECORD_START, memory?.isIntroduced);
     this.#session = session;
     this.#id = id;
-    this.#agent = key.agent(session, id);
-    this.#file = file;
-    this.#isIntroduced = memory?.isIntroduced ?? false;
     this.#isPrompted = memory?.isPrompted ?? false;
     this.#model = memory?.model ?? "";
     this.#kind = memory?.kind ?? "loop";
@@ -79,7 +75,7 @@ export class Wire implements Parser {
     this.#responses = memory?.responses ?? 0;
     this.#prompt = memory?.prompt ?? null;
     this.#known = new Set(memory?.known);
-    this.#asked = new Set(memory?.asked);
+    this.#openSpawns = new Set(memory?.openSpawns);
     this.#cwd = memory?.cwd ?? null;
     this.#shells = new ShellCalls(memory?.shells);
     this.#tokens = memory?.tokens ?? null;
@@ -88,7 +84,7 @@ export class Wire implements Parser {
 
   save(): Memory {
     return {
-      isIntroduced: this.#isIntroduced,
+      isIntroduced: this.isIntroduced,
       isPrompted: this.#isPrompted,
       model: this.#model,
       kind: this.#kind,
@@ -96,7 +92,7 @@ export class Wire implements Parser {
       responses: this.#responses,
       prompt: this.#prompt,
       known: [...this.#known],
-      asked: [...this.#asked],
+      openSpawns: [...this.#openSpawns],
       cwd: this.#cwd,
       shells: this.#shells.save(),
       tokens: this.#tokens,
@@ -104,42 +100,30 @@ export class Wire implements Parser {
     };
   }
 
-  events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
+  protected override isSkipped(record: Uint8Array): boolean {
+    return SKIPPED.some((start) => start.every((byte, i) => record[i] === byte)) && record.at(-1) === 0x7d;
   }
 
-  push(record: Uint8Array, line: number): Findings {
-    this.#last = { line, drafts: [] };
-    if (SKIPPED.some((start) => start.every((byte, i) => record[i] === byte)) && record.at(-1) === 0x7d) return NOTHING;
-    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
-    const json = asObject(value);
-    const at = asTime(json?.time) ?? asTime(json?.created_at);
-    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#agent, keys: [] });
-    out.problems.push(...problems);
-    if (json === null) {
-      if (isRead && problems.length === 0) out.problem("record-malformed", "not an object");
-      return out;
-    }
+  protected headOf(json: JsonObject | null): RecordHead {
+    return { at: asTime(json?.time) ?? asTime(json?.created_at), keys: [] };
+  }
+
+  protected read(out: FindingsOf, json: JsonObject, line: number): readonly EventDraft[] {
     // The other family of records repeats the same content when a turn has ended.
-    if (json.kind === "event") return out;
+    if (json.kind === "event") return [];
     this.#introduce(out);
     const type = asNonBlank(json.type);
-    if (type === null) out.problem("record-malformed", "a record without a type");
-    else this.#last = { line, drafts: this.#read(out, json, type, at, line) };
-    return out;
+    if (type !== null) return this.#read(out, json, type, out.place.at, line);
+    out.problem("record-malformed", "a record without a type");
+    return [];
   }
 
   #introduce(out: FindingsOf) {
-    if (this.#isIntroduced) return;
-    this.#isIntroduced = true;
-    const { path, bytes, bornMs = null } = this.#file;
-    out.addOfFile({ type: "agent-described", agent: this.#agent, file: { path, bytes, bornMs } });
-    if (this.#id === key.MAIN) return;
+    if (!this.introduce(out) || this.#id === key.MAIN) return;
     // A fallback: the parent's transcript names the direct parent.
     out.addOfFile({
       type: "parent-named",
-      child: this.#agent,
+      child: this.agent,
       parent: key.agent(this.#session, key.MAIN),
       rule: "agents/<agent>",
       source: "child_rollout",
@@ -157,7 +141,7 @@ export class Wire implements Parser {
         if (cwd !== null || isAgent)
           out.addOfFile({
             type: "agent-described",
-            agent: this.#agent,
+            agent: this.agent,
             ...(cwd === null ? {} : { cwd }),
             ...(isAgent ? { agentType: profile } : {}),
           });
@@ -178,7 +162,7 @@ export class Wire implements Parser {
         return this.#readStep(out, asObject(json.event) ?? {}, at, line);
       case "subagent.spawned": {
         const call = readSpawned(out, this.#session, json, this.#known);
-        if (call !== null) this.#asked.delete(call);
+        if (call !== null) this.#openSpawns.delete(call);
         return [];
       }
       case "subagent.completed":
@@ -200,12 +184,12 @@ export class Wire implements Parser {
   }
 
   #readPrompt(out: FindingsOf, json: JsonObject, at: number | null, line: number) {
-    const text = textOf(json.input);
+    const text = textOf(json.input, "");
     const isNotice = asText(asObject(json.origin)?.kind) === "task";
     this.#prompt = asNonBlank(json.promptId);
     if (!isNotice && !this.#isPrompted && text.trim() !== "") {
       this.#isPrompted = true;
-      out.add({ type: "agent-described", agent: this.#agent, prompt: text });
+      out.add({ type: "agent-described", agent: this.agent, prompt: text });
     }
     out.add({ ...RECORD, role: "user", state: "open", turn: "its turn has begun", message: !isNotice });
     return text.trim() === "" ? [] : [this.#draft(line, at, isNotice ? "note" : "user", text)];
@@ -217,7 +201,7 @@ export class Wire implements Parser {
     const isUser = message?.role === "user" && asText(asObject(message.origin)?.kind) === "user";
     const id = asNonBlank(message?.id);
     if (!isUser || id === null || id === this.#prompt) return [];
-    const text = textOf(message.content);
+    const text = textOf(message.content, "");
     return text.trim() === "" ? [] : [this.#draft(line, at, "user", text)];
   }
 
@@ -225,7 +209,7 @@ export class Wire implements Parser {
     const usage = asObject(json.usage);
     if (usage === null) return;
     const isLoop = this.#kind === "loop";
-    const speaker = isLoop ? this.#agent : agentKey(NAME, this.#session, `${this.#id}~${this.#kind}`);
+    const speaker = isLoop ? this.agent : agentKey(NAME, this.#session, `${this.#id}~${this.#kind}`);
     if (!isLoop)
       out.part({ speaker }).add({
         type: "agent-described",
@@ -277,7 +261,10 @@ export class Wire implements Parser {
     if (usage !== null && id !== null) this.#identify(out, { id, tokens: tokensOf(usage), content: null });
   }
 
-  /** Another observer may have seen the response. The step ends with the results of its calls, so they identify it. */
+  /**
+   * States fingerprints, because the proxy may have seen the same response. The API's id is known only when the step has
+   * ended, after the results of its calls; until then its texts and calls identify it.
+   */
   #identify(out: FindingsOf, known: KnownResponse) {
     const { tokens } = known;
     if (tokens === null) return;
@@ -317,7 +304,7 @@ export class Wire implements Parser {
         args.run_in_background === true,
       );
     if (isSpawn(name)) {
-      this.#asked.add(id);
+      this.#openSpawns.add(id);
       readSpawn(out, this.#session, id, name, args);
     }
     this.#content = [...this.#content, id];
@@ -332,12 +319,12 @@ export class Wire implements Parser {
     const result = asObject(event.result);
     const [call, isError] = [key.call(this.#session, id), result?.isError === true];
     out.add({ ...RECORD, role: "user", results: [{ call, isError }] });
-    const text = typeof result?.output === "string" ? result.output : textOf(result?.output);
+    const text = textOf(result?.output, "");
     this.#shells.returned(out, call, { text, at });
     // Agents have no tool to spawn others, but models call it anyway. Of equal calls in one response, Kimi runs one and
     // gives its result to all.
     const isRepeated = this.#known.has(/^agent_id: (\S+)/m.exec(text)?.[1] ?? "");
-    if (this.#asked.delete(id) && (isError || isRepeated)) out.add({ type: "call-refused", call, says: text });
+    if (this.#openSpawns.delete(id) && (isError || isRepeated)) out.add({ type: "call-refused", call, says: text });
     return [{ ...this.#draft(line, at, "toolResult", text), tool: { name: null, call, input: null, isError } }];
   }
 
@@ -345,8 +332,8 @@ export class Wire implements Parser {
     const reason = asText(json.reason) ?? "completed";
     const error = asNonBlank(asObject(json.error)?.message);
     const state: RecordState = reason === "completed" ? "answered" : reason === "failed" ? "failed" : "interrupted";
-    const words = `its turn ended: ${reason}${error === null ? "" : `: ${firstLine(error)}`}`;
-    out.add({ ...RECORD, state, turn: words, ...(error === null ? {} : { error: firstLine(error) }) });
+    const turn = `its turn ended: ${reason}${error === null ? "" : `: ${firstLine(error)}`}`;
+    out.add({ ...RECORD, state, turn, ...(error === null ? {} : { error: firstLine(error) }) });
     return error === null ? [] : [this.#draft(line, at, "error", error)];
   }
 
@@ -361,15 +348,8 @@ export class Wire implements Parser {
     text: string | null,
     keys: readonly RecordKey[] = [key.record(this.#session, this.#id, `line ${line}`)],
   ): EventDraft {
-    return { speaker: this.#agent, keys, at, kind, text, tool: null, response: null };
+    return { speaker: this.agent, keys, at, kind, text, tool: null, response: null };
   }
 }
 
 const waitsFor = (tool: string) => (tool === "AskUserQuestion" ? { waitsFor: "answer" } : {});
-
-const textOf = (parts: unknown): string =>
-  typeof parts === "string"
-    ? parts
-    : asList(parts)
-        .map((part) => asText(asObject(part)?.text) ?? "")
-        .join("");

@@ -1,7 +1,7 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
-import { type LiveReader, turnEnded } from "./live-stream.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "./live-stream.ts";
 
 /** Hook payloads in the common format that several products share. They have no time and contain no events. */
 export abstract class HookReader implements LiveReader {
@@ -27,6 +27,24 @@ export abstract class HookReader implements LiveReader {
 
   events = () => [];
   save = () => this.isPrompted;
+
+  /** The user submitted a prompt, which begins a turn. */
+  protected prompted(
+    out: FindingsOf,
+    payload: JsonObject,
+    thread: AgentKey,
+    prompt = asNonBlank(payload.prompt),
+  ): void {
+    const cwd = asNonBlank(payload.cwd);
+    this.isPrompted = true;
+    out.add({
+      type: "agent-described",
+      agent: thread,
+      ...(prompt === null ? {} : { prompt }),
+      ...(cwd === null ? {} : { cwd }),
+    });
+    out.add(AT_WORK);
+  }
 
   protected stopped(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
     this.isPrompted = false;

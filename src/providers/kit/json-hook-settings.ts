@@ -36,23 +36,23 @@ export const jsonHookSettings = (
     if (settings === null) return { wrong: "it is not a JSON object" };
     const hooks = asObject(settings.hooks ?? {});
     if (hooks === null) return { wrong: "its hooks are not an object" };
-    const clean = withoutOurs(hooks);
+    const others = withoutOwnHooks(hooks);
     const added: Record<string, unknown> = {};
     const add = ({ event, matcher }: HookEvent, line: string) => {
       const hook = { type: "command", command: line, ...(timeout === null ? {} : { timeout }) };
-      const ours = { ...(matcher === undefined ? {} : { matcher }), hooks: [hook] };
-      added[event] = [...asList(added[event] ?? clean[event]), ours];
+      const group = { ...(matcher === undefined ? {} : { matcher }), hooks: [hook] };
+      added[event] = [...asList(added[event] ?? others[event]), group];
     };
     for (const one of events) add(one, command);
     if (lineage && shell !== null) add({ event: "PreToolUse", matcher: shell }, `${command} --lineage`);
-    const hooksNow = { ...clean, ...added };
-    if (text === null || text.trim() === "") return withMember("{}", NAME, hooksNow) + (text === null ? "\n" : "");
-    return withMember(text, NAME, hooksNow);
+    const all = { ...others, ...added };
+    if (text === null || text.trim() === "") return withMember("{}", NAME, all) + (text === null ? "\n" : "");
+    return withMember(text, NAME, all);
   },
   uninstall(text) {
     const settings = settingsIn(text);
     if (settings === null) return { wrong: "it is not a JSON object" };
-    const hooks = withoutOurs(asObject(settings.hooks) ?? {});
+    const hooks = withoutOwnHooks(asObject(settings.hooks) ?? {});
     return withMember(text, NAME, Object.keys(hooks).length === 0 ? undefined : hooks);
   },
   commands: (text) =>
@@ -64,13 +64,14 @@ const settingsIn = (text: string) => asObject(parseJson(plainJson(text))?.value)
 const commandsOf = (group: unknown) =>
   asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
 
-/** Groups that retinue added contain only its own hook. */
-function withoutOurs(hooks: JsonObject): JsonObject {
-  const isOurs = (group: unknown) => commandsOf(group).some(isOwnHook);
-  const kept = Object.entries(hooks).map(
-    ([event, groups]) => [event, asList(groups).filter((group) => !isOurs(group)), groups] as const,
-  );
+/** The hooks of others. A group that retinue added contains only its own hook, and an event without groups is removed. */
+function withoutOwnHooks(hooks: JsonObject): JsonObject {
+  const isOwn = (group: unknown) => commandsOf(group).some(isOwnHook);
   return Object.fromEntries(
-    kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])),
+    Object.entries(hooks).flatMap(([event, value]) => {
+      const groups = asList(value);
+      const others = groups.filter((group) => !isOwn(group));
+      return others.length === 0 && groups.length > 0 ? [] : [[event, others]];
+    }),
   );
 }

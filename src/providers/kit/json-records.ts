@@ -4,14 +4,14 @@ import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 
 export interface JsonReader {
-  /** The agent that the record is about; null for a record that is not used. */
+  /** The agent that the record is about; null if the record is ignored. */
   speaker(json: JsonObject): AgentKey | null;
   /** The time of the record; unknown if not given. */
   at?(json: JsonObject): number | null;
   read(json: JsonObject, out: FindingsOf): void;
 }
 
-/** Records that are read without the ones before: a small JSON file, rewritten as a whole, or a line of a journal. */
+/** Records that do not depend on earlier ones: a small JSON file, rewritten as a whole, or a line of a journal. */
 export class JsonRecords implements Parser {
   readonly #file: SourceFile;
   readonly #reader: JsonReader;

@@ -12,15 +12,15 @@ export interface JsonLine {
 
 const NO_PROBLEMS: readonly Problem[] = [];
 
-/** Maximum number of positions at which a record after a torn one is searched. */
+/** Maximum number of positions at which a complete record after a truncated one is searched. */
 const MAX_STARTS = 100;
 /** Maximum number of brackets that are closed in a truncated document. */
 const MAX_OPEN = 20;
 
 /**
- * Parses one line, or a document (line 0). A crash truncates a record, and the next one follows in the same line,
- * complete. `start` (with the flag `g`) matches the beginning of a record. Of a truncated document the beginning is
- * used.
+ * Parses one line, or a document (line 0). If a crash truncated a record, the next one follows in the same line: the
+ * complete one at the end is read. `start` (with the flag `g`) matches the beginning of a record. Of a truncated
+ * document the part before the cut is read.
  */
 export function readJsonLine(record: Uint8Array, path: string, line: number, start: RegExp): JsonLine {
   const { text, isUtf8 } = decodeText(record);
@@ -30,14 +30,14 @@ export function readJsonLine(record: Uint8Array, path: string, line: number, sta
   const bytes = `${record.length} bytes`;
   const problems: Problem[] = isUtf8 ? [] : [{ code: "text-not-utf8", where, detail: bytes }];
   if (parsed !== null) return { value: parsed.value, isRead: true, problems };
-  const [torn, what] =
+  const [rescued, what] =
     line === 0
       ? [beforeCut(text), "the part before the cut"]
       : [recordAtEnd(text, start), "the complete record at its end"];
-  const detail = torn === null ? bytes : `${bytes}; ${what} was read`;
+  const detail = rescued === null ? bytes : `${bytes}; ${what} was read`;
   return {
-    value: torn?.value,
-    isRead: torn !== null,
+    value: rescued?.value,
+    isRead: rescued !== null,
     problems: [...problems, { code: "line-not-json", where, detail }],
   };
 }

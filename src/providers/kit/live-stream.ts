@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
-import type { Waits } from "../../core/facts/observation.ts";
+import type { RecordRead, Waits } from "../../core/facts/observation.ts";
 import type { Origin } from "../../core/facts/origin.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import {
@@ -15,14 +15,15 @@ import { type RefusalNote, refusalIn } from "../../core/ports/refusal-note.ts";
 import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { RECORD } from "./record.ts";
 
-/** Interprets the lines of one product's live source. `liveStream` contains the part that all products share. */
+/** Interprets the lines of one product's live source. `liveStream` has the part that all products share. */
 export interface LiveReader {
   /** The thread that a line names; null if it names none. */
   threadIn(json: JsonObject): AgentKey | null;
   /** The agent for a line without a thread, if no earlier line named one; null if such a line is ignored. */
   unassignedIn?(json: JsonObject): AgentKey | null;
-  /** By the product's clock; null if the line has no time. */
+  /** The time of a line by the product's clock; null if it has none. */
   timeIn(json: JsonObject): number | null;
   /** `at` is null if neither the line nor any before it has a time. */
   read(out: FindingsOf, json: JsonObject, thread: AgentKey, at: number | null): void;
@@ -60,7 +61,7 @@ export const liveStream = (origin: LiveOrigin, of: LiveReaderOf): FileStream => 
   open: (file, saved) => new LiveStream({ ...of, origin, readLine: readRecorded }, file, saved),
 });
 
-/** The same output without arrival times: a saved log or a pipe. */
+/** The output of a command without arrival times: a saved log or a pipe. */
 export const printedStream = (of: LiveReaderOf): FileStream => ({
   shape: "lines",
   open: (file, saved) => new LiveStream({ ...of, origin: "stream", readLine: asPrinted }, file, saved),
@@ -74,7 +75,7 @@ interface LiveSource extends LiveReaderOf {
 
 type ReadLine = { readonly at: number | null; readonly raw: unknown } | Recorded;
 
-/** Such a log may contain lines that are not JSON. */
+/** A log may contain lines that are not JSON; their value is undefined. */
 const asPrinted = (record: Uint8Array): ReadLine => ({ at: null, raw: parseJson(decodeText(record).text)?.value });
 
 /** The stream for `<folder>/<name>.jsonl`. */
@@ -90,7 +91,7 @@ class LiveStream implements Parser {
   readonly #introduced: Set<AgentKey>;
   #thread: AgentKey | null;
   #began: RunBegan | null;
-  /** The last time. */
+  /** The time of the last line that has one. */
   #at: number | null;
   /** Number of the last line read. */
   #read = 0;
@@ -174,7 +175,7 @@ class LiveStream implements Parser {
   #timeOf = (json: JsonObject, receivedAt: number | null): number | null =>
     this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
 
-  /** What retinue itself recorded about the thread: its process, folder and prompt. */
+  /** States what retinue itself recorded about the thread: its process, folder and prompt. */
   #introduce(out: FindingsOf, thread: AgentKey) {
     if (this.#introduced.has(thread)) return;
     this.#place(out, thread);
@@ -186,7 +187,7 @@ class LiveStream implements Parser {
     if (this.#file.isForeign !== true) out.addOfFile({ type: "process-seen", thread, process, waitingFor: null });
   }
 
-  /** Every agent in the file gets it as a source file. */
+  /** States the recording as a source file of an agent, once per agent. */
   #place(out: FindingsOf, agent: AgentKey) {
     if (this.#introduced.has(agent)) return;
     this.#introduced.add(agent);
@@ -198,19 +199,10 @@ class LiveStream implements Parser {
   }
 }
 
-/** Activity without a message: it began, or continues. */
-export const AT_WORK = {
-  type: "record",
-  role: "other",
-  state: "open",
-  certain: true,
-  calls: [],
-  results: [],
-  text: null,
-  message: false,
-} as const;
+/** A record that shows activity without a message: the agent began, or continues. */
+export const AT_WORK: RecordRead = { ...RECORD, state: "open" };
 
-/** The end of a turn according to the stream. Records take precedence: an interruption ends a turn, too. */
+/** The end of a turn, according to a live source. Transcripts take precedence: an interruption ends a turn, too. */
 export const turnEnded = (
   of: AgentKey,
   state: "completed" | "errored" | "shutdown",
@@ -227,7 +219,7 @@ export const turnEnded = (
     yields: true,
   }) as const;
 
-/** A product without machine-readable input. */
+/** How `run` wraps a command of a product without machine-readable input. */
 export const outputOnly = (printsJson: boolean, withJsonOutput: readonly string[] | null): Wrapping => ({
   printsJson,
   withJsonOutput,

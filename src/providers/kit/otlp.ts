@@ -61,12 +61,12 @@ export type Signal = keyof typeof SIGNALS;
 
 const decoder = new TextDecoder();
 
-/** Throws if the bytes are not such a message, or exceed the limits. */
+/** Decodes a request in protobuf. Throws if the bytes are malformed or exceed the limits. */
 export function decodeOtlp(signal: Signal, bytes: Uint8Array): JsonObject {
   return message(new Wire(bytes, { fields: MAX_OTLP_FIELDS }), SIGNALS[signal].message, 1);
 }
 
-/** The same for JSON. */
+/** Parses a request in JSON; null if it is not an object. Throws if it exceeds the limits. */
 export function parseOtlp(text: string): JsonObject | null {
   return asObject(parseJsonWithin(text, { depth: MAX_OTLP_DEPTH, values: MAX_OTLP_FIELDS }));
 }
@@ -164,7 +164,7 @@ class Wire {
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }
-    throw new RangeError("a number that does not end");
+    throw new RangeError("a varint of more than 10 bytes");
   }
 
   bytes(): Uint8Array {
@@ -188,11 +188,11 @@ class Wire {
     else if (type === 1) this.#take(8);
     else if (type === 2) this.bytes();
     else if (type === 5) this.#take(4);
-    else throw new RangeError(`wire type ${type}`);
+    else throw new RangeError(`unknown wire type ${type}`);
   }
 
   #take(length: number): Uint8Array {
-    if (this.#at + length > this.#view.byteLength) throw new RangeError("it ends too early");
+    if (this.#at + length > this.#view.byteLength) throw new RangeError("a truncated message");
     const bytes = new Uint8Array(this.#view.buffer, this.#view.byteOffset + this.#at, length);
     this.#at += length;
     return bytes;

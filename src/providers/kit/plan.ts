@@ -2,7 +2,7 @@ import type { Plan, PlanStep } from "../../core/facts/plan.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject } from "../../core/tools/json.ts";
 
-/** Field names of plans; products agree on the shape of a step. */
+/** Field names of lists of steps, and of the text of a step. */
 const LISTS = ["todos", "plan"] as const;
 const TEXTS = ["content", "step", "description", "title"] as const;
 const STATES: Readonly<Record<string, PlanStep["state"]>> = {
@@ -20,7 +20,7 @@ export function planIn(input: unknown): Plan | null {
   if (list === undefined) return null;
   const steps = asList(list).map((item) => {
     const step = asObject(item);
-    const text = TEXTS.map((name) => asNonBlank(step?.[name])).find((words) => words !== null);
+    const text = TEXTS.map((name) => asNonBlank(step?.[name])).find((value) => value !== null);
     const state = STATES[asNonBlank(step?.status) ?? ""];
     return text === undefined || state === undefined ? null : { text, state };
   });

@@ -1,7 +1,7 @@
 import type { Provider } from "../../core/ports/provider.ts";
 import { asObject, parseJson } from "../../core/tools/json.ts";
 
-/** A product identifies itself in its first lines; earlier lines are printed by a wrapper or the shell. */
+/** Maximum number of lines before those that identify the product, such as output of a wrapper or the shell. */
 const FIRST_LINES = 1_000;
 
 /** Recognises the product that printed some lines. */
@@ -14,14 +14,14 @@ export class PrintedBy {
     this.#candidates = providers.filter(({ printed }) => printed !== undefined);
   }
 
-  /** No further line can decide it. */
-  get isHopeless(): boolean {
+  /** No further line can identify the product. */
+  get isUndecidable(): boolean {
     return this.#lines >= FIRST_LINES || this.#candidates.length === 0;
   }
 
   /** The product that printed this line; null while unknown. */
   read(line: string): Provider | null {
-    if (this.isHopeless) return null;
+    if (this.isUndecidable) return null;
     this.#lines += 1;
     const text = line.replace(/^\uFEFF/, "").trim();
     const json = text.startsWith("{") ? asObject(parseJson(text)?.value) : null;

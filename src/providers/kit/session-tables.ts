@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey, RecordKey } from "../../core/facts/ids.ts";
-import { callKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { recordKey, threadKey } from "../../core/facts/ids.ts";
 import type { LifecycleState, RecordRead } from "../../core/facts/observation.ts";
 import { NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
@@ -14,65 +14,72 @@ import {
   parseJson,
 } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { callKeysOf } from "./keys.ts";
 import { RECORD } from "./record.ts";
 
-/** A database with one row per session and one per message, which name their session in `session_id`. */
+/** A database with the tables `sessions` and `messages`. A message names its session in `session_id`. */
 export interface SessionTables {
-  /** Columns of both tables: those that must exist, and those that are read if they exist. */
-  readonly sessions: { readonly needed: readonly string[]; readonly read: readonly string[] };
-  readonly messages: { readonly needed: readonly string[]; readonly read: readonly string[] };
-  /** SQL conditions and values about the session `s`. */
+  readonly sessions: Columns;
+  readonly messages: Columns;
+  /** A condition in SQL about the session `s`: which sessions are read. */
   readonly isRead: string;
+  /** More fields of a session's record: expressions in SQL about the session `s`. */
   readonly computed: Readonly<Record<string, string>>;
-  /** The column of messages that is JSON. It is `content` of the record. */
+  /** The column of messages that contains JSON; `content` in the record of a message. */
   readonly content: string;
-  /** The column that grows with every change of a message; messages of the same value are read again. */
+  /** The column that grows with every change of a message. Messages with the last value are read again. */
   readonly changed: string;
 }
 
-/** The reader's position in a session. */
+/** If a required column is missing, the schema is unknown. Optional ones are read if they exist. */
+interface Columns {
+  readonly required: readonly string[];
+  readonly optional: readonly string[];
+}
+
+/** The reader's position in a session: the last value of `SessionTables.changed`, and the number of messages. */
 interface Cursor {
   readonly changed: number;
   readonly messages: number;
 }
 
 const SESSION_ROW = "session";
-const ASSISTANT = "m.session_id = s.id AND m.role = 'assistant'";
+const RESPONSES = "messages m WHERE m.session_id = s.id AND m.role = 'assistant'";
+/** The id of the last response, and the number of responses. */
+const LAST_RESPONSE = {
+  last: `(SELECT m.id FROM ${RESPONSES} ORDER BY m.rowid DESC LIMIT 1)`,
+  calls: `(SELECT count(*) FROM ${RESPONSES})`,
+};
+
+const fieldsOf = (alias: string, { required, optional }: Columns, existing: readonly string[]) =>
+  [...required, ...optional].filter((name) => existing.includes(name)).map((name) => `'${name}', ${alias}.${name}`);
 
 const cursorIn = (saved: unknown): Cursor => {
   const json = asObject(saved);
   return { changed: asCount(json?.changed), messages: asCount(json?.messages) };
 };
 
-/** Each session is an object. Its own row is read at every change, of its messages those that are new or changed. */
+/** Each session is an object. A change reads its own row again, and the messages that are new or changed. */
 export function planOf(
   { sessions, messages, isRead, computed, content, changed }: SessionTables,
   { tables }: DatabaseSchema,
 ): DatabasePlan | { readonly unknown: string } {
-  const has = (table: string) => tables.get(table) ?? [];
+  const inSessions = tables.get("sessions") ?? [];
+  const inMessages = tables.get("messages") ?? [];
   const missing = [
-    ...sessions.needed.filter((name) => !has("sessions").includes(name)).map((name) => `sessions.${name}`),
-    ...[...messages.needed, content]
-      .filter((name) => !has("messages").includes(name))
-      .map((name) => `messages.${name}`),
+    ...sessions.required.filter((name) => !inSessions.includes(name)).map((name) => `sessions.${name}`),
+    ...[...messages.required, content].filter((name) => !inMessages.includes(name)).map((name) => `messages.${name}`),
   ];
   if (missing.length > 0) return { unknown: tables.size === 0 ? "it is empty" : `it has no ${missing.join(", no ")}` };
-  const fields = (table: "sessions" | "messages", alias: string, columns: readonly string[]) =>
-    columns.filter((name) => has(table).includes(name)).map((name) => `'${name}', ${alias}.${name}`);
-  const last = (column: string) =>
-    has("messages").includes(column)
-      ? `(SELECT m.${column} FROM messages m WHERE ${ASSISTANT} ORDER BY m.rowid DESC LIMIT 1)`
-      : "NULL";
-  const extras = { last: last("id"), calls: `(SELECT count(*) FROM messages m WHERE ${ASSISTANT})`, ...computed };
-  const whole = [
-    ...fields("sessions", "s", [...sessions.needed, ...sessions.read]),
-    ...Object.entries(extras).map(([name, sql]) => `'${name}', ${sql}`),
-    `'messages', (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
+  const sessionFields = [
+    ...fieldsOf("s", sessions, inSessions),
+    ...Object.entries({ ...LAST_RESPONSE, ...computed }).map(([name, sql]) => `'${name}', ${sql}`),
+    "'messages', (SELECT count(*) FROM messages m WHERE m.session_id = s.id)",
   ];
-  const session = `SELECT '${SESSION_ROW}' AS row, 0 AS position, json_object('is', 'session', ${whole.join(", ")}) AS record FROM sessions s WHERE s.id = ?1`;
-  const rest = `json_object('is', 'message', 'changed', m.${changed}, ${fields("messages", "m", [...messages.needed, ...messages.read]).join(", ")})`;
-  // The content is embedded as it is: quoted, it would be parsed twice.
-  const message = `SELECT m.id || '' AS row, m.rowid AS position, '{"content":' || iif(json_valid(m.${content}), m.${content}, 'null') || ',' || substr(${rest}, 2) AS record FROM messages m WHERE m.session_id = ?1`;
+  const session = `SELECT '${SESSION_ROW}' AS row, 0 AS position, json_object('is', 'session', ${sessionFields.join(", ")}) AS record FROM sessions s WHERE s.id = ?1`;
+  const messageFields = `json_object('is', 'message', 'changed', m.${changed}, ${fieldsOf("m", messages, inMessages).join(", ")})`;
+  // The content is embedded unquoted: a quoted one would be parsed twice.
+  const message = `SELECT m.id || '' AS row, m.rowid AS position, '{"content":' || iif(json_valid(m.${content}), m.${content}, 'null') || ',' || substr(${messageFields}, 2) AS record FROM messages m WHERE m.session_id = ?1`;
   return {
     objects: {
       sql: `SELECT s.id AS object, concat_ws(' ', s.updated_at, (SELECT concat_ws(' ', count(*), max(m.${changed}), max(m.rowid)) FROM messages m WHERE m.session_id = s.id)) AS revision FROM sessions s WHERE ${isRead}`,
@@ -91,7 +98,7 @@ export function planOf(
   };
 }
 
-/** What a message states, in the words of all products. */
+/** A message, independent of the product. */
 export interface ReadMessage {
   readonly id: string;
   readonly at: number | null;
@@ -112,7 +119,7 @@ export interface ReadMessage {
   }[];
 }
 
-/** The usage of a session as its row states it. It counts for the last response. */
+/** The total usage in the row of a session. It is counted for the last response. */
 export interface StatedUsage {
   readonly at: number | null;
   readonly tokens: Tokens;
@@ -120,14 +127,14 @@ export interface StatedUsage {
   readonly model: string | null;
 }
 
-/** Every session is a thread here; those that another one spawned become its children when linked. */
-export const keysOf = (name: string) => ({
+/** Every session is a thread here; the linker makes spawned ones children. */
+const keysOf = (name: string) => ({
   session: (id: string): AgentKey => threadKey(name, id),
-  call: (session: string, id: string): CallKey => callKey(name, `${session}/${id}`),
+  call: callKeysOf(name),
   record: (session: string, id: string): RecordKey => recordKey(name, `${session}/${id}`),
 });
 
-/** Reads one session of such a database. */
+/** Reads one session: its own row, and those of its messages. */
 export abstract class SessionRows implements Parser {
   protected readonly key: ReturnType<typeof keysOf>;
   protected readonly file: SourceFile;
@@ -140,7 +147,7 @@ export abstract class SessionRows implements Parser {
     this.#cursor = cursorIn(saved);
   }
 
-  /** States what the row of the session says about it, and returns its usage. */
+  /** States what the session's own row contains, and returns its usage. */
   protected abstract session(out: FindingsOf, id: string, json: JsonObject): StatedUsage | null;
   protected abstract message(json: JsonObject): ReadMessage | null;
   /** States the agents that a message spawns or names. */
@@ -185,7 +192,7 @@ export abstract class SessionRows implements Parser {
     const last = asNonBlank(json.last) ?? (typeof json.last === "number" ? String(json.last) : null);
     if (usage === null || last === null) return;
     const response = this.key.record(id, last);
-    // The last statement of a cost counts.
+    // If several facts state the cost of a response, the last one counts.
     out.part({ at: usage.at, keys: [response], order: Number.MAX_SAFE_INTEGER }).add({
       type: "model-call",
       response,
@@ -213,7 +220,7 @@ export abstract class SessionRows implements Parser {
     });
     if (role === "user" && text.trim() !== "" && results.length === 0)
       out.add({ type: "agent-described", agent: this.key.session(session), prompt: text });
-    // Its usage is in the row of the session, with that of all other responses.
+    // The session's own row has the usage of all responses.
     if (role === "assistant")
       out.add({
         type: "model-call",
@@ -259,11 +266,23 @@ export abstract class SessionRows implements Parser {
     return drafts.map((draft, i) => ({ ...draft, name: String(i) }));
   }
 
+  /** States the title and the beginning of a thread. */
+  protected began(out: FindingsOf, thread: AgentKey, at: number | null, title: string | null, cwd: string | null) {
+    if (title !== null) out.add({ type: "thread-titled", of: thread, title, rank: 0 });
+    if (cwd !== null && at !== null) out.addAt(at, { type: "thread-began", thread, cwd });
+  }
+
   /** The end of the agent of a call, as the result of the call states it. */
-  protected ended(out: FindingsOf, child: AgentKey, state: LifecycleState, says: string, result: string | null) {
-    out.add({ type: "lifecycle", of: child, state, source: "parent_rollout", says, result });
+  protected ended(
+    out: FindingsOf,
+    of: AgentKey | { readonly call: CallKey },
+    state: LifecycleState,
+    says: string,
+    result: string | null,
+  ) {
+    out.add({ type: "lifecycle", of, state, source: "parent_rollout", says, result });
   }
 }
 
-/** Texts of JSON columns. */
+/** Parses a column that contains JSON. */
 export const columnIn = (value: unknown): unknown => parseJson(asText(value) ?? "")?.value;

@@ -17,7 +17,7 @@ export interface SpawnResult {
   readonly result: string | null;
 }
 
-/** Adds the facts of a result. The agent's own records take precedence. */
+/** States what a result shows about the agent of its call. The agent's own records take precedence. */
 export function addSpawnResult(
   out: FindingsOf,
   { call, id, child, rule, isLaunched, failure, result }: SpawnResult,

@@ -7,7 +7,7 @@ import { idOf, key } from "./keys.ts";
 /** The spawn tool, and its older name. */
 const TOOLS = new Set(["Agent", "Task"]);
 
-/** Whether the call is a spawn call, which is stated. Other commands of the tool have no prompt. */
+/** States a spawn call; false if the call is not one. Other commands of the tool have no prompt. */
 export function readSpawn(out: FindingsOf, session: string, id: string, tool: string, args: JsonObject): boolean {
   const prompt = asNonBlank(args.prompt);
   if (!TOOLS.has(tool) || prompt === null) return false;
@@ -97,7 +97,7 @@ export function endOf(status: string): LifecycleState {
   return /abort|cancel|stop|kill|interrupt/.test(status) ? "shutdown" : "errored";
 }
 
-/** Such notices as a sentence; null for other texts. */
+/** Notices as a sentence; null for other texts. */
 export function asSentence(text: string): string | null {
   const summaries = [...text.matchAll(NOTICE)].flatMap(([, notice = ""]) => tag(notice, "summary") ?? []);
   return summaries.length === 0 ? null : summaries.join("\n");

@@ -1,11 +1,12 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
-import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { type Context, Conversation } from "../kit/pi/conversation.ts";
 import type { Message, ToolCall, ToolResult } from "../kit/pi/message.ts";
 import { SessionFile } from "../kit/pi/session-file.ts";
 import { statePlan } from "../kit/plan.ts";
+import { textOf } from "../kit/text.ts";
 import { idOf, key } from "./keys.ts";
 import { readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
 
@@ -43,7 +44,7 @@ class LettaConversation extends Conversation {
 }
 
 const REMINDER = /<system-reminder>([\s\S]*?)<\/system-reminder>\s*/g;
-/** Blocks of other types that have a text are read as texts. */
+/** Whether a block has a reminder, or a text although it is not a text block. */
 const needsRewriting = (value: unknown): boolean => {
   const block = asObject(value);
   const text = asText(block?.text);
@@ -62,7 +63,7 @@ export class Transcript extends SessionFile<LettaConversation> {
     this.#id = id;
   }
 
-  protected get unnamed(): string {
+  protected get fallbackSession(): string {
     return this.#id;
   }
 
@@ -83,8 +84,8 @@ export class Transcript extends SessionFile<LettaConversation> {
 
   /** Reminders of the product precede the text of the user or of the parent. */
   protected override read(out: FindingsOf, json: JsonObject, context: Context) {
-    // It is older than all messages of its own: those of a fork that are older are copies.
-    if (json.type === "session") this.sign(out);
+    // The header of a fork is older than its own messages. Messages with earlier times are copies.
+    if (json.type === "session") this.addActivity(out);
     const message = asObject(json.message);
     if (message?.role !== "user" || !Array.isArray(message.content)) return super.read(out, json, context);
     if (!message.content.some(needsRewriting)) return super.read(out, json, context);
@@ -120,10 +121,8 @@ export class Transcript extends SessionFile<LettaConversation> {
     });
   }
 
-  protected asked(out: FindingsOf, message: JsonObject) {
-    const text = asList(message.content)
-      .map((block) => asText(asObject(block)?.text) ?? "")
-      .join("\n");
+  protected prompted(out: FindingsOf, message: JsonObject) {
+    const text = textOf(message.content, "\n");
     if (text.trim() === "" || readNotices(out, text, this.conversation.tasks)) return;
     // All prompts are stated, because the first may be copied from the original of a fork.
     out.add({ type: "agent-described", agent: this.speaker, prompt: text });

@@ -12,10 +12,10 @@ export const attach: Attach = {
       const found = yield path;
       if (found === null || !path.endsWith(".jsonl")) continue;
       if (until === null) return forkOf(PROGRAM, path, ask);
-      const kept = found.filter((record) => isBefore(until, path, record)).map(jsonOf);
+      const records = found.filter((record) => isBefore(until, path, record)).map(jsonOf);
       return forkOfCopy(
         PROGRAM,
-        kept.filter((record) => record !== null),
+        records.filter((record) => record !== null),
         ask,
       );
     }

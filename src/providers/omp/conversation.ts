@@ -9,7 +9,7 @@ import { HUB, readDelivery, readDetails, readJobs, readTask, TASK, YIELD, yielde
 /** Reads the spawn calls in messages, and what their results and those of the hub say about agents. */
 export class OmpConversation extends Conversation {
   readonly #agent: string | null;
-  /** It has something to respond to. */
+  /** The agent has not responded to its last prompt yet. */
   #isOpen: boolean;
 
   /** `agent` is null for the main agent. */
@@ -33,7 +33,7 @@ export class OmpConversation extends Conversation {
     if (tool === HUB) return readJobs(out, this.session, details, "parent_rollout");
     if (tool !== TASK) return;
     const isNamed = readDetails(out, this.session, call, details, "parent_rollout");
-    // Such as an unknown type of agent.
+    // No agent was spawned, for example because its type is unknown.
     if (!isNamed && (isError || details !== null)) out.add({ type: "call-refused", call });
   }
 

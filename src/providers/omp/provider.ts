@@ -3,6 +3,7 @@ import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { entryIn } from "../kit/pi/entry.ts";
 import { isTitled } from "../kit/pi/head.ts";
 import { wrapOf } from "../kit/pi/stream.ts";
+import { listIn } from "../kit/roots.ts";
 import { attach } from "./attach.ts";
 import { locate } from "./locate.ts";
 import { omp } from "./manifest.ts";
@@ -24,8 +25,7 @@ export const provider: Provider = {
   rootsForm:
     "`PI_CODING_AGENT_DIR` + `/sessions`, else `~/.omp/agent/sessions` (`PI_CONFIG_DIR` instead of `.omp`), profiles in `~/.omp/profiles`, `$XDG_DATA_HOME/omp/sessions`",
   roots(env, home) {
-    const given = (env.PI_CODING_AGENT_DIR ?? "").split(",").map((dir) => dir.trim());
-    const agents = given.filter((dir) => dir !== "");
+    const agents = listIn(env.PI_CODING_AGENT_DIR);
     const config = `${home}/${env.PI_CONFIG_DIR || ".omp"}`;
     return [
       ...(agents.length > 0 ? agents : [`${config}/agent`]).map((dir) => `${dir}/sessions`),

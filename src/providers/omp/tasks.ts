@@ -11,9 +11,10 @@ import {
   type JsonObject,
   parseJson,
 } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import { key } from "./keys.ts";
 
-/** The spawn tool, the tool for background agents and messages, and the tool with which an agent ends. */
+/** The tools that spawn agents, that manage background agents and messages, and by which an agent returns its result. */
 export const [TASK, HUB, YIELD] = ["task", "hub", "yield"];
 
 interface Task {
@@ -23,7 +24,7 @@ interface Task {
 }
 
 /** The tasks of a call, one per agent. */
-export function tasksIn(args: JsonObject): readonly Task[] {
+function tasksIn(args: JsonObject): readonly Task[] {
   const many = asList(args.tasks)
     .map(asObject)
     .filter((task) => task !== null);
@@ -78,8 +79,8 @@ export function readTask(
 const MAX_DEPTH = 20;
 
 /**
- * States the agents that the result of a call names, and those below them; false if there are none. Of a call inside
- * another agent only that agent is known.
+ * States the agents that the result of a call names, and those below them; false if there are none. `call` is the call,
+ * or the agent that made it if the call itself is not known.
  */
 export function readDetails(
   out: FindingsOf,
@@ -140,11 +141,11 @@ const ended = (state: LifecycleState, says: string, result: string | null = null
 
 function endOf(json: JsonObject) {
   const error = asNonBlank(json.error) ?? asNonBlank(json.stderr);
-  const why = error === null ? "" : `: ${firstLine(error)}`;
+  const why = reasonText(error);
   if (json.aborted === true)
     return ended(
       "shutdown",
-      `the result of its call shows that it was aborted${why || orNothing(asNonBlank(json.abortReason))}`,
+      `the result of its call shows that it was aborted${why || reasonText(asNonBlank(json.abortReason))}`,
     );
   const code = asNumber(json.exitCode);
   if (code === null) return null;
@@ -153,7 +154,7 @@ function endOf(json: JsonObject) {
     : ended("errored", `the result of its call shows that it failed${why || ` with exit code ${code}`}`);
 }
 
-const orNothing = (reason: string | null) => (reason === null ? "" : `: ${firstLine(reason)}`);
+const reasonText = (reason: string | null) => (reason === null ? "" : `: ${firstLine(reason)}`);
 
 /** Jobs in a result of the hub; those of agents are named after them. */
 export function readJobs(out: FindingsOf, session: string, details: JsonObject | null, source: StatedSource) {
@@ -200,7 +201,7 @@ export function yieldedIn(details: JsonObject | null) {
   if (Array.isArray(details?.type) && details.complete !== true) return null;
   const error = asNonBlank(details?.error);
   if (error !== null || details?.status === "aborted")
-    return { state: "failed", text: "", error: firstLine(error ?? "it gave up") } as const;
+    return { state: "failed", text: "", error: firstLine(error ?? "it was aborted") } as const;
   // Without data, its last text is the result, which only the result of its call repeats.
   return { state: "answered", text: details?.data == null ? "" : textOf(details.data) } as const;
 }
@@ -221,5 +222,3 @@ const resultIn = (output: string | null) =>
 const WRAPPED = /^Complete assignment thoroughly:\n\n([\s\S]*)$/;
 /** The task in the first prompt of an agent, which the product wraps. */
 export const assignmentIn = (text: string) => WRAPPED.exec(text)?.[1] ?? text;
-
-export const firstLine = (text: string) => (text.trim().split("\n")[0] ?? "").slice(0, 200);

@@ -4,7 +4,8 @@ import type { SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { Context } from "../kit/pi/conversation.ts";
 import { usedIn } from "../kit/pi/message.ts";
-import { SessionFile, textIn } from "../kit/pi/session-file.ts";
+import { SessionFile } from "../kit/pi/session-file.ts";
+import { textOf } from "../kit/text.ts";
 import { OmpConversation } from "./conversation.ts";
 import { key } from "./keys.ts";
 import type { OmpFile } from "./locate.ts";
@@ -38,7 +39,7 @@ export class Transcript extends SessionFile<OmpConversation> {
     return record.at(-1) === 0x7d && TOOL_STARTED.every((byte, i) => record[i] === byte);
   }
 
-  protected get unnamed(): string {
+  protected get fallbackSession(): string {
     return this.#of.is === "session" ? this.#of.stem : "";
   }
 
@@ -47,7 +48,7 @@ export class Transcript extends SessionFile<OmpConversation> {
       case "agent":
         return key.agent(this.#of.session, this.#of.agent);
       case "advisor":
-        return key.itself(this.#of.session);
+        return key.internal(this.#of.session);
       default:
         return key.thread(this.session ?? this.#of.stem);
     }
@@ -79,7 +80,7 @@ export class Transcript extends SessionFile<OmpConversation> {
     if (json.type === "title") return this.#titled(out, asTime(json.updatedAt), json);
     if (json.type === "session") this.#begin(out, json);
     if (json.type === "custom_message" && json.customType === "async-result")
-      this.conversation.delivered(out.part({ keys: [context.record] }), textIn(json.content));
+      this.conversation.delivered(out.part({ keys: [context.record] }), textOf(json.content, "\n"));
     super.read(out, json, context);
   }
 
@@ -94,19 +95,19 @@ export class Transcript extends SessionFile<OmpConversation> {
       case "model_usage": {
         const used = usedIn(json.usage);
         if (used !== null)
-          this.conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
+          this.conversation.addInternalCall(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
         break;
       }
       default:
         if (json.customType === "session_exit") this.conversation.closed(out, asObject(json.data) ?? {});
         if (!BOOKKEEPING.has(asText(json.type) ?? "")) return false;
     }
-    this.sign(out);
+    this.addActivity(out);
     return true;
   }
 
-  protected asked(out: FindingsOf, message: JsonObject) {
-    const text = textIn(message.content);
+  protected prompted(out: FindingsOf, message: JsonObject) {
+    const text = textOf(message.content, "\n");
     if (text.trim() === "" || this.#of.is === "advisor") return;
     // All prompts are stated, because the first may be copied from the original of a fork.
     out.add({ type: "agent-described", agent: this.speaker, prompt: assignmentIn(text) });

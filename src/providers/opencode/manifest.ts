@@ -15,5 +15,6 @@ export const opencode: Manifest = {
     folder: "--dir",
   },
   shellVariables: { marks: "OPENCODE OPENCODE_PID" },
+  apiHeaders: "x-opencode-client x-opencode-project x-opencode-request x-opencode-session",
   load: async () => (await import("./provider.ts")).provider,
 };

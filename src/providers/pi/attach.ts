@@ -36,7 +36,7 @@ export const attach: Attach = {
       if (messages === null || messages.length === 0) return { unable: "its messages are not recorded" };
       if (until !== null && !isLog) return { unable: "its messages are one record, which cannot be cut" };
       // Without ids, the copies could not be distinguished from new responses.
-      if (messages.some((json) => readMessage(json)?.answer?.response === null))
+      if (messages.some((json) => readMessage(json)?.response?.id === null))
         return { unable: "its responses have no ids" };
       const head = records.find((record) => record?.type === "session") ?? null;
       return forkOfCopy(PROGRAM, sessionOf(messages, asText(head?.cwd), ask.id), ask);

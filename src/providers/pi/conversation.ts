@@ -1,13 +1,26 @@
-import type { AgentKey } from "../../core/facts/ids.ts";
+import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
 import { NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
-import { type Context, Conversation, calledBy } from "../kit/pi/conversation.ts";
+import { AT_WORK } from "../kit/live-stream.ts";
+import { type Context, Conversation, modelCall } from "../kit/pi/conversation.ts";
 import { partOf } from "../kit/pi/keys.ts";
 import type { Message, NestedCall, ToolCall, ToolResult, Used } from "../kit/pi/message.ts";
 import { key } from "./keys.ts";
-import { addSpawnCall, type End, endByStatus, endOfNested, type Outcome, outcomesIn, tasksOf } from "./spawns.ts";
+import {
+  addSpawnCall,
+  childId,
+  describeTask,
+  type End,
+  endByStatus,
+  endOfNested,
+  type Outcome,
+  outcomesIn,
+  spawnedById,
+  spawnedByTask,
+  tasksOf,
+} from "./spawns.ts";
 
 /** A spawn call: its time, and its number of agents. */
 interface Spawn {
@@ -62,33 +75,17 @@ export class PiConversation extends Conversation {
     addSpawnCall(out, this.session, spawn, tasks);
     if (tasks.length === 1) return;
     // One call for several agents: each is stated at once, whatever happens to the call.
-    for (const [i, { prompt, agentType }] of tasks.entries()) {
+    for (const [i, task] of tasks.entries()) {
       const child = this.#childOf(id, i);
       const part = out.part({ speaker: child, at, keys: [partOf(record, `${id}.${i}`)], order });
-      part.add({
-        type: "agent-described",
-        agent: child,
-        ...(prompt === null ? {} : { prompt }),
-        ...(agentType === null ? {} : { agentType }),
-      });
-      part.add(namedBy(agent, child, "subagent.tasks", "its parent asks for it, among others"));
-      part.add({
-        type: "call-spawned",
-        call,
-        child,
-        rule: "subagent.tasks",
-        source: "parent_rollout",
-        says: `task ${i + 1} of its parent's call`,
-      });
+      part.add(describeTask(child, task));
+      part.add(namedBy(agent, child, "subagent.tasks", "its parent's call spawns it, among others"));
+      part.add(spawnedByTask(call, child, i, "parent_rollout"));
     }
   }
 
-  /**
-   * Agents of the example extension have no ids: they are identified by their call, and by index if it spawns several.
-   */
   #childOf(call: string, index: number): AgentKey {
-    const id = call.replaceAll("/", "_");
-    return key.agent(this.session, (this.#spawns.get(call)?.count ?? 1) === 1 ? id : `${id}.${index}`);
+    return key.agent(this.session, childId(call, index, this.#spawns.get(call)?.count ?? 1));
   }
 
   protected returned(out: FindingsOf, message: Message, result: ToolResult, context: Context) {
@@ -96,27 +93,9 @@ export class PiConversation extends Conversation {
     const begun = context.at === null ? null : context.at - (result.durationMs ?? 0);
     for (const nested of result.nested) this.#nested(out, nested, { ...context, at: begun });
     const { call: id, details, isError } = result;
-    const call = key.call(this.session, id);
-    const outcomes = outcomesIn(details);
     const agent = result.tool === "Agent" || this.#spawns.has(id) ? asNonBlank(details?.agentId) : null;
-    const ended = (of: AgentKey | { call: typeof call }, end: End) =>
-      out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
-    if (agent !== null) {
-      const child = key.agent(this.session, agent);
-      const agentType = asNonBlank(details?.subagentType);
-      out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }) });
-      out.add({
-        type: "call-spawned",
-        call,
-        child,
-        rule: "details.agentId",
-        source: "parent_rollout",
-        says: `the result of its call names agent ${agent}`,
-      });
-      const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
-      if (end !== null) ended(child, end);
-      return;
-    }
+    if (agent !== null) return this.#named(out, key.call(this.session, id), agent, details);
+    const outcomes = outcomesIn(details);
     if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null))
       return;
     const mode = asText(details?.mode);
@@ -127,26 +106,34 @@ export class PiConversation extends Conversation {
         count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length,
       });
     for (const outcome of outcomes) this.#outcome(out, id, outcome, mode === "chain", context);
-    if (outcomes.length > 0) return;
-    const count = this.#spawns.get(id)?.count ?? 1;
-    const launched = asNonBlank(details?.asyncId);
-    if (launched !== null)
-      ended(
-        { call },
-        {
-          state: "launched",
-          says: `the result of its call shows that it runs in the background as ${launched}`,
-          result: null,
-        },
-      );
-    else if (isError) {
-      const why = message.text.split("\n")[0] ?? "";
-      const end: End = { state: "errored", says: `its call failed: ${why}`, result: null };
-      // The agent has no such tool.
-      if (count === 1 && /^Tool \S+ not found/.test(why)) out.add({ type: "call-refused", call, says: why });
-      else if (count === 1) ended({ call }, end);
-      else for (let i = 0; i < count; i += 1) ended(this.#childOf(id, i), end);
+    if (outcomes.length === 0) this.#endedWithoutOutcome(out, id, asNonBlank(details?.asyncId), isError, message.text);
+  }
+
+  /** The result names the agent, which has its own file (@tintinweb/pi-subagents). */
+  #named(out: FindingsOf, call: CallKey, agent: string, details: JsonObject | null) {
+    const child = key.agent(this.session, agent);
+    const agentType = asNonBlank(details?.subagentType);
+    out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }) });
+    out.add(spawnedById(call, child, agent, "parent_rollout"));
+    const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
+    if (end !== null) ended(out, child, end);
+  }
+
+  /** The call was launched in the background as `run`, or it failed. */
+  #endedWithoutOutcome(out: FindingsOf, id: string, run: string | null, isError: boolean, text: string) {
+    const call = key.call(this.session, id);
+    if (run !== null) {
+      const says = `the result of its call shows that it runs in the background as ${run}`;
+      return ended(out, { call }, { state: "launched", says, result: null });
     }
+    if (!isError) return;
+    const count = this.#spawns.get(id)?.count ?? 1;
+    const why = text.split("\n")[0] ?? "";
+    const end: End = { state: "errored", says: `its call failed: ${why}`, result: null };
+    // The agent has no such tool.
+    if (count === 1 && /^Tool \S+ not found/.test(why)) out.add({ type: "call-refused", call, says: why });
+    else if (count === 1) ended(out, { call }, end);
+    else for (let i = 0; i < count; i += 1) ended(out, this.#childOf(id, i), end);
   }
 
   /** A spawn call of a script (codemode). Only the call and its status are recorded, when the script ends. */
@@ -158,39 +145,27 @@ export class PiConversation extends Conversation {
     const end = spawn === undefined ? null : endOfNested(nested, tasksOf(nested)?.[0]?.background === true);
     if (spawn === undefined || end === null) return;
     const call = key.call(this.session, nested.id);
-    const ended =
+    const agents =
       spawn.count === 1 ? [{ call }] : Array.from({ length: spawn.count }, (_, i) => this.#childOf(nested.id, i));
-    for (const of of ended) out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
+    for (const of of agents) ended(out, of, end);
   }
 
   #outcome(out: FindingsOf, id: string, outcome: Outcome, isChain: boolean, context: Context) {
-    const { index, agentType, prompt, end, messages, run, used } = outcome;
+    const { index, end, messages, run, used } = outcome;
     const assumed = this.#childOf(id, index);
     const child = run === null ? assumed : key.agent(this.session, run.agent);
-    const spawn = this.#spawns.get(id);
     // The agent assumed for the call is named differently by its own file.
-    if (run !== null && (spawn?.count ?? 1) > 1)
+    if (run !== null && (this.#spawns.get(id)?.count ?? 1) > 1)
       out.part({ speaker: assumed, keys: [] }).add({ type: "file-refused", agent: assumed });
     const says =
       run === null
         ? `result ${index + 1} of its parent's call is its own`
         : `the result of its parent's call names its file, of run ${run.agent}`;
-    out.add({
-      type: "agent-described",
-      agent: child,
-      ...(agentType === null ? {} : { agentType }),
-      ...(prompt === null ? {} : { prompt }),
-    });
+    out.add(describeTask(child, outcome));
     out.add(namedBy(context.agent, child, "details.results", says));
-    out.add({
-      type: "call-spawned",
-      call: key.call(this.session, id),
-      child,
-      rule: "details.results",
-      source: "parent_rollout",
-      says,
-    });
-    if (end !== null) out.add({ type: "lifecycle", of: child, source: "parent_rollout", ...end });
+    const call = key.call(this.session, id);
+    out.add({ type: "call-spawned", call, child, rule: "details.results", source: "parent_rollout", says });
+    if (end !== null) ended(out, child, end);
     const inside = (what: string, at: number | null, number: number): Context => ({
       agent: child,
       at,
@@ -199,25 +174,21 @@ export class PiConversation extends Conversation {
       depth: context.depth + 1,
     });
     if (messages.length > 0 && context.depth < MAX_DEPTH) {
-      const { path, bytes, bornMs = null } = this.#file;
       const read = messages.map((json) => ({ json, at: timeOf(json) ?? context.at }));
-      const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
-      const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
-      part.add({ type: "agent-described", agent: child, file: { path, bytes, bornMs } });
-      part.add({
-        type: "record",
-        role: "other",
-        state: "open",
-        certain: true,
-        calls: [],
-        results: [],
-        text: null,
-        message: false,
-      });
+      const first = read[0]?.at ?? null;
+      this.#begin(out, inside("begun", isChain ? first : (this.#spawns.get(id)?.at ?? first), 0));
       for (const [i, { json, at }] of read.entries())
         if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
     }
     if (used !== null) this.#total(out, used, inside("used", context.at, 0));
+  }
+
+  /** The beginning of an agent whose messages are in its parent's file. */
+  #begin(out: FindingsOf, { agent, at, record, order }: Context) {
+    const { path, bytes, bornMs = null } = this.#file;
+    const part = out.part({ speaker: agent, at, keys: [record], order });
+    part.add({ type: "agent-described", agent, file: { path, bytes, bornMs } });
+    part.add(AT_WORK);
   }
 
   /** Only a total is known: it is counted as one model call per turn. */
@@ -225,12 +196,15 @@ export class PiConversation extends Conversation {
     const part = out.part({ speaker: agent, at, keys: [record], order });
     for (let i = 0; i < Math.min(MAX_TURNS, used.turns); i += 1) {
       const one: Used = i === 0 ? used : { tokens: NO_TOKENS, costUsd: used.costUsd === null ? null : 0 };
-      part.add(calledBy(one, partOf(record, `${i}`), "", used.model));
+      part.add(modelCall(one, partOf(record, `${i}`), "", used.model));
     }
   }
 }
 
 const timeOf = (message: JsonObject) => (asNonBlank(message.role) === null ? null : asTime(message.timestamp));
+
+const ended = (out: FindingsOf, of: AgentKey | { readonly call: CallKey }, end: End) =>
+  out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
 
 function namedBy(parent: AgentKey, child: AgentKey, rule: string, says: string) {
   return { type: "parent-named", child, parent, rule, source: "parent_rollout", confidence: 1, says } as const;

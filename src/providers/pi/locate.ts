@@ -33,7 +33,7 @@ export function locate(path: string): PiFile | null {
 }
 
 /** The run that a path names, and the run that contains it. */
-export function runIn(session: string, parts: readonly string[], stem: string): PiFile {
+function runIn(session: string, parts: readonly string[], stem: string): PiFile {
   const runs: { id: string; run: string }[] = [];
   parts.forEach((part, i) => {
     const [, number] = /^run-(\d+)$/.exec(part) ?? [];
@@ -46,7 +46,7 @@ export function runIn(session: string, parts: readonly string[], stem: string): 
   return { is: "run", session, agent: [...parts.slice(0, -1), stem].join("."), parent: last?.id ?? null, run: null };
 }
 
-/** The same for a full path, as parents name their children's files. */
+/** The run of an absolute path, by which a parent names its child's file. */
 export function runOfFile(file: string): Extract<PiFile, { is: "run" }> | null {
   const parts = file.split(/[\\/]/);
   const top = parts.findLastIndex((part) => SESSION.test(part));

@@ -1,4 +1,5 @@
-import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
+import type { LifecycleState, StatedSource } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { type NestedCall, type ToolCall, type Used, usedIn } from "../kit/pi/message.ts";
@@ -66,6 +67,46 @@ export function addSpawnCall(
   }
 }
 
+/**
+ * The id of an agent that its records do not name: the id of its call, and its index if the call spawns several. That
+ * is the case for agents of the example extension.
+ */
+export function childId(call: string, index: number, count: number): string {
+  const id = call.replaceAll("/", "_");
+  return count === 1 ? id : `${id}.${index}`;
+}
+
+/** Describes one of several agents of a call by its task. */
+export const describeTask = (agent: AgentKey, { prompt, agentType }: Pick<Task, "prompt" | "agentType">) =>
+  ({
+    type: "agent-described",
+    agent,
+    ...(prompt === null ? {} : { prompt }),
+    ...(agentType === null ? {} : { agentType }),
+  }) as const;
+
+/** The call that spawned an agent, by the index of its task. */
+export const spawnedByTask = (call: CallKey, child: AgentKey, index: number, source: StatedSource) =>
+  ({
+    type: "call-spawned",
+    call,
+    child,
+    rule: "subagent.tasks",
+    source,
+    says: `task ${index + 1} of its parent's call`,
+  }) as const;
+
+/** The call that spawned an agent, by the id in the details of its result. */
+export const spawnedById = (call: CallKey, child: AgentKey, id: string, source: StatedSource) =>
+  ({
+    type: "call-spawned",
+    call,
+    child,
+    rule: "details.agentId",
+    source,
+    says: `the result of its call names agent ${id}`,
+  }) as const;
+
 /** The end of an agent, as reported to its parent. */
 export interface End {
   readonly state: LifecycleState;
@@ -75,16 +116,16 @@ export interface End {
 
 /** An agent in the result of a call. */
 export interface Outcome {
-  /** Its index among the agents of the call. */
+  /** The index of the agent among those of the call. */
   readonly index: number;
   readonly agentType: string | null;
   readonly prompt: string | null;
   readonly end: End | null;
   /** All its messages, if it has no file of its own. */
   readonly messages: readonly JsonObject[];
-  /** Its id, if it has its own file. */
+  /** The id of the agent, if it has its own file. */
   readonly run: { readonly session: string; readonly agent: string } | null;
-  /** Its total usage, if nothing else states it. */
+  /** The total usage of the agent, if neither messages nor a file have it. */
   readonly used: (Used & { readonly turns: number; readonly model: string }) | null;
 }
 

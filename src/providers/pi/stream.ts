@@ -4,7 +4,17 @@ import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
 import type { ToolCall, ToolResult } from "../kit/pi/message.ts";
 import { SessionStream } from "../kit/pi/stream.ts";
 import { key } from "./keys.ts";
-import { addSpawnCall, type End, endByStatus, outcomesIn, tasksOf } from "./spawns.ts";
+import {
+  addSpawnCall,
+  childId,
+  describeTask,
+  type End,
+  endByStatus,
+  outcomesIn,
+  spawnedById,
+  spawnedByTask,
+  tasksOf,
+} from "./spawns.ts";
 
 /** Whether Pi printed a line. Session files begin with the same header, so only lines that occur in no file count. */
 export const isPrinted = (line: JsonObject): boolean | null =>
@@ -24,8 +34,7 @@ export class PiStream extends SessionStream {
   protected reported() {}
 
   #childOf(session: string, call: string, index: number): AgentKey {
-    const id = call.replaceAll("/", "_");
-    return key.agent(session, (this.#spawns.get(call) ?? 1) === 1 ? id : `${id}.${index}`);
+    return key.agent(session, childId(call, index, this.#spawns.get(call) ?? 1));
   }
 
   protected started(out: FindingsOf, spawn: ToolCall, thread: AgentKey) {
@@ -37,22 +46,10 @@ export class PiStream extends SessionStream {
     this.#spawns.set(id, tasks.length);
     addSpawnCall(out, session, spawn, tasks);
     if (tasks.length === 1) return;
-    for (const [i, { prompt, agentType }] of tasks.entries()) {
+    for (const [i, task] of tasks.entries()) {
       const child = this.#childOf(session, id, i);
-      out.add({
-        type: "agent-described",
-        agent: child,
-        ...(prompt === null ? {} : { prompt }),
-        ...(agentType === null ? {} : { agentType }),
-      });
-      out.add({
-        type: "call-spawned",
-        call,
-        child,
-        rule: "subagent.tasks",
-        source: "protocol",
-        says: `task ${i + 1} of its parent's call`,
-      });
+      out.add(describeTask(child, task));
+      out.add(spawnedByTask(call, child, i, "protocol"));
     }
   }
 
@@ -65,14 +62,7 @@ export class PiStream extends SessionStream {
       out.addAt(null, { type: "lifecycle", of, source: "protocol", ...end, yields: true });
     if (agent !== null) {
       const child = key.agent(session, agent);
-      out.add({
-        type: "call-spawned",
-        call,
-        child,
-        rule: "details.agentId",
-        source: "protocol",
-        says: `the result of its call names agent ${agent}`,
-      });
+      out.add(spawnedById(call, child, agent, "protocol"));
       const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
       return end === null ? undefined : ended(child, end);
     }

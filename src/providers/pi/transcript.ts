@@ -3,7 +3,8 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { Context } from "../kit/pi/conversation.ts";
-import { SessionFile, textIn } from "../kit/pi/session-file.ts";
+import { SessionFile } from "../kit/pi/session-file.ts";
+import { textOf } from "../kit/text.ts";
 import { PiConversation } from "./conversation.ts";
 import { key } from "./keys.ts";
 import type { PiFile } from "./locate.ts";
@@ -18,7 +19,7 @@ export class Transcript extends SessionFile<PiConversation> {
     this.#of = of;
   }
 
-  protected get unnamed(): string {
+  protected get fallbackSession(): string {
     return this.#of.is === "session" ? this.#of.stem : "";
   }
 
@@ -36,7 +37,7 @@ export class Transcript extends SessionFile<PiConversation> {
   protected other(out: FindingsOf, json: JsonObject): boolean {
     if (json.type !== "custom") return false;
     if (json.customType === "subagents:record") this.#readAgentRecord(out, asObject(json.data) ?? {});
-    this.sign(out);
+    this.addActivity(out);
     return true;
   }
 
@@ -49,11 +50,11 @@ export class Transcript extends SessionFile<PiConversation> {
       this.#of.is === "run"
         ? "its file lies in the folder of its parent's"
         : `its file lies among the tasks of session ${this.#of.session}`;
-    const sure =
+    const certainty =
       this.#of.is === "run"
         ? ({ source: "protocol", confidence: 1 } as const)
         : ({ source: "inferred", confidence: 0.5 } as const);
-    out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...sure });
+    out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...certainty });
   }
 
   /** A session name set by the user; for agents it contains the type. */
@@ -70,8 +71,8 @@ export class Transcript extends SessionFile<PiConversation> {
       });
   }
 
-  protected asked(out: FindingsOf, message: JsonObject) {
-    const text = textIn(message.content);
+  protected prompted(out: FindingsOf, message: JsonObject) {
+    const text = textOf(message.content, "\n");
     if (text.trim() === "") return;
     const agent = this.speaker;
     const prompt = this.#of.is === "run" ? text.replace(/^Task: /, "") : text;
@@ -127,8 +128,8 @@ export class Transcript extends SessionFile<PiConversation> {
     const cwd = asNonBlank(json.cwd);
     if (cwd !== null && this.conversation.once(`cwd ${cwd}`))
       out.addOfFile({ type: "agent-described", agent: this.speaker, cwd });
-    if (message.role === "user") this.asked(out, message);
-    if (typeof message.content === "string" && message.timestamp === undefined) return this.sign(out);
+    if (message.role === "user") this.prompted(out, message);
+    if (typeof message.content === "string" && message.timestamp === undefined) return this.addActivity(out);
     // Lines are written in batches; the times of messages are more accurate.
     this.conversation.message(out, message, { ...context, at: asTime(message.timestamp) ?? context.at });
   }

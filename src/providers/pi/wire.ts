@@ -3,11 +3,12 @@ import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../kit/caller.ts";
 import { key } from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 
 /**
- * Pi's API requests: docs/formats/pi.md, "On the wire". Every process names its own session, none names its parent's.
+ * Pi's API requests: docs/formats/pi.md, "API traffic". Every process names its own session, none names its parent's.
  */
 export const wire: Dialect = {
   vendor: "",
@@ -15,30 +16,24 @@ export const wire: Dialect = {
     const session = sessionIn(asked);
     if (session === null) return null;
     const thread = key.thread(session);
-    const isOwnWork = asked.offered === 0;
+    const isInternal = asked.offered === 0;
     return {
+      ...UNKNOWN_CALLER,
       session,
       thread,
-      agent: isOwnWork ? null : thread,
-      parent: null,
-      rule: null,
-      kind: null,
-      name: null,
-      path: null,
-      agentType: null,
-      isAgent: false,
+      agent: isInternal ? null : thread,
       isChildMaybe: true,
       version: /^pi\/([\w.-]+)/.exec(asked.headers["user-agent"] ?? "")?.[1] ?? null,
       cwd: asked.cwd,
       // Summaries for compaction and abandoned branches: requests of agents have tools.
-      tag: isOwnWork ? "auxiliary" : null,
-      ...(isOwnWork ? { hasNoResponseIds: true as const } : {}),
+      tag: isInternal ? "auxiliary" : null,
+      ...(isInternal ? { hasNoResponseIds: true as const } : {}),
     };
   },
   prompt: ({ first }) => asNonBlank(first.at(-1)?.replace(TASK, "")),
   open: (caller, _, saved) => new PiInterpreter(partsOf(caller.thread).thread, saved),
   response: (_, id) => key.responseById(id),
-  unnamed: (thread) => key.itself(partsOf(thread).thread),
+  unnamed: (thread) => key.internal(partsOf(thread).thread),
   namedIn: () => null,
   matches: (_, prompt) => (prompt === null ? [] : [key.wirePromptMatch(prompt)]),
 };

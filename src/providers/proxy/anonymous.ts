@@ -14,28 +14,18 @@ import { leadingTexts, type TailPart } from "../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank } from "../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../kit/caller.ts";
 import { promptIn, promptsIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 export const NAME = "proxy";
 
-/** Tools that spawn exactly one agent each, by product-specific names; any other tool may spawn one. */
-const MAKES_ONE = new Set([
-  ...[
-    "Agent",
-    "Task",
-    "Subagent",
-    "AgentSwarm",
-    "agent",
-    "task",
-    "subagent",
-    "spawn_agent",
-    "spawn_subagent",
-    "invoke_agent",
-    "delegate",
-    "new_task",
-  ],
-]);
+/** Names of tools that spawn exactly one agent each. Any other tool with a prompt may spawn one. */
+const MAKES_ONE = new Set(
+  "Agent Task Subagent AgentSwarm agent task subagent spawn_agent spawn_subagent invoke_agent delegate new_task".split(
+    " ",
+  ),
+);
 /** The result of a call that only started an agent in the background. */
 const LAUNCHED =
   /\b(launched|started|running|runs|queued|spawned)\b[^\n]{0,80}\b(background|async\w*)\b|\b(background|async\w*)\b[^\n]{0,80}\b(launched|started|running|runs)\b/i;
@@ -59,20 +49,14 @@ export function anonymous(root: string): Dialect {
   };
 }
 
-/** Contains the root, so that the keys of sessions differ. */
+/** Contains the root conversation, so that equal prompts of two sessions have different keys. */
 const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({
+  ...UNKNOWN_CALLER,
   session: conversation,
   thread: conversationKey(conversation),
   agent: conversationKey(conversation),
-  parent: null,
-  rule: null,
-  kind: null,
-  name: null,
-  path: null,
-  agentType: null,
-  isAgent: false,
   version: null,
   cwd,
   tag: null,

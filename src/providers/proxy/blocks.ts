@@ -23,12 +23,8 @@ export function partOf(block: JsonObject): Part {
     case "function_call":
       return called(block, asNonBlank(block.call_id), parseFiniteJson(asText(block.arguments) ?? "")?.value);
     case "function": {
-      const made = asObject(block.function) ?? {};
-      return called(
-        { ...block, name: made.name },
-        asNonBlank(block.id),
-        parseFiniteJson(asText(made.arguments) ?? "")?.value,
-      );
+      const { name, arguments: args } = asObject(block.function) ?? {};
+      return called({ ...block, name }, asNonBlank(block.id), parseFiniteJson(asText(args) ?? "")?.value);
     }
     case "custom_tool_call":
       return called(block, asNonBlank(block.call_id), { input: block.input });

@@ -1,5 +1,5 @@
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
-import { errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
+import { errorOf, mergedUsage, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 
 /** A tool call whose arguments are still arriving. */
 interface OpenCall {
@@ -9,7 +9,7 @@ interface OpenCall {
   args: string;
 }
 
-/** One of the requested choices; usually the only one. */
+/** One of the choices in a response; nearly always the only one. */
 interface Choice {
   text: string;
   reasoning: string;
@@ -67,11 +67,8 @@ export class ChatReader implements ResponseReader {
     yield { is: "opened", response: asText(id) ?? "", model: asNonBlank(model), usage: this.usage };
   }
 
-  /** The last usage counts, whether it is sent once or with every chunk; omitted fields keep their value. */
   #count(usage: JsonObject | null) {
-    if (usage === null) return;
-    const given = Object.entries(usage).filter(([, value]) => value !== null);
-    this.usage = { ...this.usage, ...Object.fromEntries(given) };
+    this.usage = mergedUsage(this.usage, usage);
   }
 
   #choice(index: number): Choice {
@@ -85,18 +82,18 @@ export class ChatReader implements ResponseReader {
     choice.reasoning += asText(delta.reasoning_content) ?? asText(delta.reasoning) ?? "";
     for (const [i, item] of asList(delta.tool_calls).entries()) {
       const call = asObject(item) ?? {};
-      const made = asObject(call.function) ?? {};
+      const called = asObject(call.function) ?? {};
       const open = openCall(
         choice.calls,
         asNumber(call.index) ?? (asNonBlank(call.id) === null ? 0 : choice.calls.length + i),
         asNonBlank(call.id),
       );
       // Some servers repeat the name with every piece of the arguments.
-      open.name = asNonBlank(made.name) ?? open.name;
+      open.name = asNonBlank(called.name) ?? open.name;
       open.args +=
-        typeof made.arguments === "object" && made.arguments !== null
-          ? JSON.stringify(made.arguments)
-          : (asText(made.arguments) ?? "");
+        typeof called.arguments === "object" && called.arguments !== null
+          ? JSON.stringify(called.arguments)
+          : (asText(called.arguments) ?? "");
     }
   }
 

@@ -11,6 +11,7 @@ export interface Position {
   readonly isNew: boolean;
 }
 
+/** The end of a conversation so far, by which the next request is recognised. */
 interface End {
   readonly conversation: string;
   readonly branch: string;
@@ -19,6 +20,7 @@ interface End {
   readonly is: "request" | "response";
 }
 
+/** A summary that may replace the messages of a conversation. */
 interface Summary {
   readonly conversation: string;
   readonly request: string;
@@ -33,7 +35,7 @@ interface Memory {
   readonly continued: readonly string[];
 }
 
-/** Number of remembered ends of conversations. */
+/** Maximum number of remembered ends. */
 const MAX_ENDS = 1_000;
 const MAX_SUMMARIES = 20;
 /** Shorter texts are not summaries. */
@@ -73,12 +75,13 @@ export class Conversations {
   /** `texts` are the user's messages since the last response; `retries` is the retry count that the client sends. */
   addRequest(request: string, chain: readonly string[], texts: readonly string[], retries: number): Position {
     const names = prefixes(chain);
-    const position = this.#again(names, retries) ?? this.#goesOn(names) ?? this.#compacted(texts) ?? begins(request);
+    const position =
+      this.#retry(names, retries) ?? this.#continue(names) ?? this.#compacted(texts) ?? newConversation(request);
     this.#remember(names.at(-1) ?? "", { ...position, request, is: "request" });
     return position;
   }
 
-  /** The conversation that a request repeats or continues without being part of it. */
+  /** The conversation whose messages a request repeats, without being part of it. */
   find(chain: readonly string[]): string | null {
     const names = prefixes(chain);
     const found = names.findLast((name) => (this.#ends.get(name)?.length ?? 0) > 0);
@@ -92,14 +95,14 @@ export class Conversations {
       name,
       (this.#ends.get(name) ?? []).filter((end) => end.request !== request),
     );
-    const position = begins(request);
+    const position = newConversation(request);
     this.#remember(name, { ...position, request, is: "request" });
     return position;
   }
 
-  addResponse(request: string, position: Position, chain: readonly string[], words: readonly string[]): void {
-    const name = prefixes([...chain, ...words]).at(-1);
-    if (name !== undefined && words.length > 0) this.#remember(name, { ...position, request, is: "response" });
+  addResponse(request: string, position: Position, chain: readonly string[], units: readonly string[]): void {
+    const name = prefixes([...chain, ...units]).at(-1);
+    if (name !== undefined && units.length > 0) this.#remember(name, { ...position, request, is: "response" });
   }
 
   failed(request: string): void {
@@ -108,14 +111,14 @@ export class Conversations {
 
   /** The model summarised a conversation: one that begins with this text continues it. */
   summarised(request: string, conversation: string, text: string): void {
-    const words = singleSpaced(text);
-    if (words.length < MIN_SUMMARY) return;
-    this.#summaries.push({ conversation, request, text: words.slice(0, MAX_SUMMARY) });
+    const summary = singleSpaced(text);
+    if (summary.length < MIN_SUMMARY) return;
+    this.#summaries.push({ conversation, request, text: summary.slice(0, MAX_SUMMARY) });
     if (this.#summaries.length > MAX_SUMMARIES) this.#summaries.shift();
   }
 
   /** An identical request: a retry if the earlier one failed or the client marks it so; else another conversation. */
-  #again(names: readonly string[], retries: number): Position | null {
+  #retry(names: readonly string[], retries: number): Position | null {
     const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "request");
     const failed =
       same.findLast((end) => this.#failed.has(end.request)) ?? (retries > 0 && same.length === 1 ? same[0] : undefined);
@@ -131,9 +134,10 @@ export class Conversations {
   }
 
   /**
-   * The longest known prefix. If clients change the model's text, the messages before it decide, if they are unique.
+   * The conversation with the longest known prefix. If a client changes the text of a response, the messages before it
+   * decide, if they are unique.
    */
-  #goesOn(names: readonly string[]): Position | null {
+  #continue(names: readonly string[]): Position | null {
     for (let i = names.length - 1; i >= 0; i -= 1) {
       const name = names[i] ?? "";
       const ends = this.#ends.get(name) ?? [];
@@ -153,9 +157,10 @@ export class Conversations {
     return null;
   }
 
+  /** The conversation whose summary the user's messages contain. */
   #compacted(texts: readonly string[]): Position | null {
-    const responses = singleSpaced(texts.join("\n"));
-    const found = this.#summaries.findLast(({ text }) => responses.includes(text));
+    const prompt = singleSpaced(texts.join("\n"));
+    const found = this.#summaries.findLast(({ text }) => prompt.includes(text));
     if (found === undefined) return null;
     const { conversation, request } = found;
     return {
@@ -181,7 +186,7 @@ export class Conversations {
   }
 }
 
-const begins = (request: string): Position => ({
+const newConversation = (request: string): Position => ({
   conversation: request,
   branch: "main",
   before: null,
@@ -192,8 +197,8 @@ const begins = (request: string): Position => ({
 /** A name for each prefix of the chain. */
 function prefixes(chain: readonly string[]): readonly string[] {
   let name = "";
-  return chain.map((word) => {
-    name = nameOf(`${name} ${word}`);
+  return chain.map((unit) => {
+    name = nameOf(`${name} ${unit}`);
     return name;
   });
 }

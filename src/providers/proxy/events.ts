@@ -6,12 +6,11 @@ import { partOf } from "./blocks.ts";
 interface Context {
   readonly at: number;
   readonly speaker: AgentKey;
-  readonly isFirst: boolean;
-  readonly prompt: string | null;
   readonly response: RecordKey | null;
   key(id: string): CallKey;
 }
 
+/** A text that consists of context which clients add. */
 const CONTEXT = /^\s*<(system-reminder|environment_context|user_instructions)>[\s\S]*<\/\1>\s*$/;
 
 /** The events of a row. The product's own records may contain the same ones. */

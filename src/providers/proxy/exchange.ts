@@ -1,22 +1,22 @@
 import type { BlockRow, EndedRow, OpenedRow, ResponseRow } from "../../core/facts/traffic.ts";
 import { asList, asObject, type JsonObject, parseFiniteJson } from "../../core/tools/json.ts";
 import { MAX_RECORD } from "../../core/tools/limits.ts";
-import { type Keeping, keptHeaders } from "./kept.ts";
 import { apiOf, type ReadRequest, type RequestHead, readRequest } from "./read-request.ts";
 import { errorOf, type ResponseReader } from "./response-reader.ts";
 import { responseReader } from "./response-readers.ts";
+import { type Sanitizer, safeHeaders } from "./sanitize.ts";
 import { SseReader } from "./sse.ts";
 
 /** Maximum size of a response that is not a stream. */
 const MAX_WHOLE = 16 << 20;
 
 /**
- * Converts one exchange into rows while it runs. Handles text only; the caller decompresses, measures time and writes
- * files.
+ * Converts one exchange into rows while it is in progress. Takes decoded text; the caller decompresses bodies, measures
+ * time and writes files.
  */
 export class ExchangeReader {
   readonly #head: RequestHead;
-  readonly #keeping: Keeping | null;
+  readonly #sanitizer: Sanitizer | null;
   readonly #response: ResponseReader | null;
   readonly #sse = new SseReader();
   #status: number | null = null;
@@ -26,21 +26,21 @@ export class ExchangeReader {
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
-  constructor(head: RequestHead, keeping: Keeping | null) {
+  constructor(head: RequestHead, sanitizer: Sanitizer | null) {
     this.#head = head;
-    this.#keeping = keeping;
+    this.#sanitizer = sanitizer;
     this.#response = responseReader(apiOf(head.method, head.path));
   }
 
   asked(text: string | null, bytes: number): ReadRequest {
-    return readRequest(this.#head, text, bytes, this.#keeping);
+    return readRequest(this.#head, text, bytes, this.#sanitizer);
   }
 
   answered(status: number, headers: readonly string[]): ResponseRow {
-    const kept = keptHeaders(headers, this.#keeping);
+    const safe = safeHeaders(headers, this.#sanitizer);
     this.#status = status;
-    this.#isStream = (kept["content-type"] ?? "").includes("event-stream");
-    return { is: "answered", request: this.#head.request, status, headers: kept };
+    this.#isStream = (safe["content-type"] ?? "").includes("event-stream");
+    return { is: "answered", request: this.#head.request, status, headers: safe };
   }
 
   /** A piece of the response's text, `sinceMs` after the request. */
@@ -51,7 +51,7 @@ export class ExchangeReader {
       if (this.#length <= MAX_WHOLE) this.#whole.push(text);
       return;
     }
-    // More than any model returns: an endless stream must not fill the memory.
+    // No model returns this much: an endless stream must not fill the memory.
     if (this.#length > MAX_RECORD) return;
     for (const data of this.#sse.push(text)) {
       if (this.#response === null) continue;
@@ -100,7 +100,7 @@ export class ExchangeReader {
 
   *#rows(parts: ReturnType<ResponseReader["event"]>): Generator<OpenedRow | BlockRow> {
     const { request } = this.#head;
-    // Some chat completion servers do not number their responses.
+    // Some chat completion servers give their responses no ids.
     for (const one of parts)
       yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
   }

@@ -33,17 +33,17 @@ export function promptIn(texts: readonly string[]): string | null {
 
 function withoutContext(text: string): string {
   let rest = text.trim();
-  const kept: string[] = [];
+  const prompts: string[] = [];
   for (;;) {
     const block = leadingBlock(rest);
     if (block === null) break;
-    if (PROMPT_TAGS.has(block.tag)) kept.push(block.inside);
+    if (PROMPT_TAGS.has(block.tag)) prompts.push(block.inside);
     // Text in other tags may be the whole prompt, or part of it.
     else if (!CONTEXT.has(block.tag) && block.behind !== "" && leadingBlock(block.behind) === null) break;
     rest = block.behind;
   }
   const cut = rest.search(/\s*<(?:system-reminder|environment_details|environment_context)>/);
-  return [...kept, cut < 0 ? rest : rest.slice(0, cut)].join("\n").trim();
+  return [...prompts, cut < 0 ? rest : rest.slice(0, cut)].join("\n").trim();
 }
 
 function leadingBlock(text: string): { readonly tag: string; readonly inside: string; readonly behind: string } | null {
@@ -59,7 +59,7 @@ function leadingBlock(text: string): { readonly tag: string; readonly inside: st
 const MIN_FRAMED = 8;
 
 /** How a text contains a prompt: entirely, or framed: on its own lines, after a colon, or in tags or quotes. */
-export function holds(text: string, prompt: string): "all" | "framed" | null {
+export function containment(text: string, prompt: string): "all" | "framed" | null {
   if (text.trim() === prompt) return "all";
   if (prompt.length < MIN_FRAMED) return null;
   for (let at = text.indexOf(prompt); at >= 0; at = text.indexOf(prompt, at + 1)) {
@@ -99,13 +99,13 @@ export function promptsIn(input: JsonObject): readonly string[] {
 const DIRECTORY =
   /(?:working (?:directory|in the directory)|workspace(?: root)?(?: folder| path| directory)|current directory|\bcwd)(?: is)?:[ \t]*/gi;
 
-/** The folder that a client states. */
+/** The working directory that a client states in its prompts. */
 export function cwdIn(texts: readonly string[]): string | null {
   for (const text of texts) {
     const tagged = /<cwd>([^<\n]+)<\/cwd>/.exec(text)?.[1];
     if (tagged !== undefined) return tagged.trim();
-    for (const { index, 0: words } of text.matchAll(DIRECTORY)) {
-      const [line = ""] = text.slice(index + words.length, index + words.length + 1_000).split(/[\n<]/, 1);
+    for (const { index, 0: label } of text.matchAll(DIRECTORY)) {
+      const [line = ""] = text.slice(index + label.length, index + label.length + 1_000).split(/[\n<]/, 1);
       const quoted = /^(["'`])(.+?)\1/.exec(line)?.[2];
       const path = (quoted ?? line).trim();
       if (/^(\/|[A-Za-z]:[\\/])/.test(path)) return path;
@@ -114,16 +114,17 @@ export function cwdIn(texts: readonly string[]): string | null {
   return null;
 }
 
-/** Recognises internal requests without a marker: by the system prompt of a request that offers no choice of tools. */
-export function asideIn({ headers, opening, offered, rest }: RequestRow): "title" | "auxiliary" | null {
-  // Grok summarises every turn, in the conversation itself.
-  if (/^xai-/.test(headers["x-grok-req-id"] ?? "")) return "auxiliary";
+/**
+ * Recognises internal requests that are not marked as such: they offer no choice of tools, and their system prompt asks
+ * for a title, a summary or the like.
+ */
+export function asideIn({ opening, offered, rest }: RequestRow): "title" | "auxiliary" | null {
   const isForced = offered === 1 && asObject(rest.tool_choice) !== null;
   if (offered > 0 && !isForced) return null;
-  const begins = opening.slice(0, 300);
-  if (/\b(title|titles|label|headline)\b/i.test(begins)) return "title";
+  const beginning = opening.slice(0, 300);
+  if (/\b(title|titles|label|headline)\b/i.test(beginning)) return "title";
   return /^\W*(you are (a|an|tasked with)|generate|create|write|summari[sz]e)\b[^.\n]*\b(summar\w*|summari[sz]\w*|commit message|topic|suggestion\w*|classif\w*)\b/i.test(
-    begins,
+    beginning,
   )
     ? "auxiliary"
     : null;

@@ -8,8 +8,8 @@ import {
   jsonText,
   parseFiniteJson,
 } from "../../core/tools/json.ts";
-import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
+import { type Sanitizer, safeBody, safeHeaders, safePath, safeUpstream } from "./sanitize.ts";
 import { conversationIn, nameOf, resultsIn, sideOf, textsIn, unitOf } from "./units.ts";
 
 /** A request before its body is parsed. */
@@ -47,24 +47,24 @@ export interface ReadRequest {
 
 /**
  * The row of a request, from its head and the text of its body (null if unreadable). Everything in it, including the
- * names of pieces, is derived from what may be stored. `keeping` is null if nothing is stored.
+ * names of pieces, is derived from what may be stored. `sanitizer` is null if nothing is stored.
  */
 export function readRequest(
   head: RequestHead,
   text: string | null,
   bytes: number,
-  keeping: Keeping | null,
+  sanitizer: Sanitizer | null,
 ): ReadRequest {
   const api = apiOf(head.method, head.path);
-  const given = text === null || text === "" ? {} : keptBody(text, parseFiniteJson(text)?.value, keeping);
+  const given = text === null || text === "" ? {} : safeBody(text, parseFiniteJson(text)?.value, sanitizer);
   const body = asObject(given);
   const base = {
     ...head,
-    ...(keeping === null
+    ...(sanitizer === null
       ? {}
-      : { path: keptPath(head.path, keeping), upstream: keptUpstream(head.upstream, keeping.redactor) }),
+      : { path: safePath(head.path, sanitizer), upstream: safeUpstream(head.upstream, sanitizer.redactor) }),
     is: "asked" as const,
-    headers: keptHeaders(head.headers, keeping),
+    headers: safeHeaders(head.headers, sanitizer),
     bytes,
     api,
   };
@@ -73,7 +73,7 @@ export function readRequest(
 
   const pieces: PieceRow[] = [];
   const piece = (json: unknown): string => {
-    const name = nameOf(jsonText(undecorated(json)) ?? "");
+    const name = nameOf(jsonText(withoutCacheMarks(json)) ?? "");
     pieces.push({ is: "piece", piece: name, json });
     return name;
   };
@@ -93,12 +93,7 @@ export function readRequest(
       tools: tools == null ? null : piece(tools),
       messages: messages.map(piece),
       chain: messages.flatMap((message) => unitOf(message) ?? []),
-      offered:
-        asList(tools).length +
-        messages.reduce(
-          (sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0),
-          0,
-        ),
+      offered: countTools(tools, messages),
       first: first === undefined ? [] : textsIn(first).map(cut),
       opening: openingOf(preface),
       cwd: cwdIn([prefaceText(preface), ...leading.flatMap(textsIn)]),
@@ -109,13 +104,18 @@ export function readRequest(
   };
 }
 
-/** Removes cache markers, which move with every request and do not change the content. */
-function undecorated(value: unknown, depth = 0): unknown {
+/** Tools in the list of the request, and those that a message adds. */
+const countTools = (tools: unknown, messages: readonly JsonObject[]) =>
+  asList(tools).length +
+  messages.reduce((sum, { type, tools: added }) => sum + (type === "additional_tools" ? asList(added).length : 0), 0);
+
+/** Removes cache marks, which move with every request and do not change the content. */
+function withoutCacheMarks(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
-  if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => withoutCacheMarks(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) =>
-      key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]],
+      key === "cache_control" ? [] : [[key, withoutCacheMarks(item, depth + 1)]],
     ),
   );
 }
@@ -146,7 +146,7 @@ const prefaceText = (preface: unknown): string =>
         .join("\n");
 const openingOf = (preface: unknown) => prefaceText(preface).slice(0, MAX_OPENING);
 
-/** The messages since the model's last response. Texts of one message are kept apart: the last one is the prompt. */
+/** The messages since the model's last response. Texts of one message stay separate: the last one is the prompt. */
 function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
   const last = messages.findLastIndex((message) => sideOf(message) === "model");
   return messages.slice(last + 1).flatMap((message) => {

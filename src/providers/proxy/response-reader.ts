@@ -1,6 +1,6 @@
 import { asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 
-/** What a response contains, as it arrives. */
+/** A part of a response, as it arrives. */
 export type ResponsePart =
   | {
       readonly is: "opened";
@@ -10,7 +10,7 @@ export type ResponsePart =
     }
   | { readonly is: "block"; readonly block: JsonObject };
 
-/** What is known of a response so far. */
+/** The state of a response so far. */
 export interface ResponseState {
   readonly stop: string | null;
   readonly usage: JsonObject | null;
@@ -27,11 +27,17 @@ export interface ResponseReader extends ResponseState {
   whole(body: JsonObject): Generator<ResponsePart>;
 }
 
+/** The last usage counts, whether it is sent once or repeatedly; fields that it omits keep their value. */
+export const mergedUsage = (before: JsonObject | null, usage: JsonObject | null): JsonObject | null =>
+  usage === null
+    ? before
+    : { ...before, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null)) };
+
 export const errorIn = (value: unknown): string | null => {
   const error = asObject(value);
   if (error === null) return asNonBlank(value);
-  const [kind, words] = [asNonBlank(error.type) ?? asNonBlank(error.code), asNonBlank(error.message)];
-  return kind !== null && words !== null ? `${kind}: ${words}` : (words ?? kind);
+  const [kind, message] = [asNonBlank(error.type) ?? asNonBlank(error.code), asNonBlank(error.message)];
+  return kind !== null && message !== null ? `${kind}: ${message}` : (message ?? kind);
 };
 
 /** An error instead of a response, with the API's message. */

@@ -1,7 +1,7 @@
 import type { Api } from "../../core/facts/traffic.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/tools/json.ts";
 import { ChatReader } from "./chat.ts";
-import { errorIn, errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
+import { errorIn, errorOf, mergedUsage, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 
 export function responseReader(api: Api): ResponseReader | null {
   if (api === "messages") return new MessagesReader();
@@ -68,11 +68,8 @@ class MessagesReader implements ResponseReader {
     if (id !== null) yield { is: "opened", response: id, model: asNonBlank(message.model), usage: this.usage };
   }
 
-  /** Fields that a later usage omits keep their value. */
   #count(usage: JsonObject | null) {
-    if (usage === null) return;
-    const given = Object.entries(usage).filter(([, value]) => value !== null);
-    this.usage = { ...this.usage, ...Object.fromEntries(given) };
+    this.usage = mergedUsage(this.usage, usage);
   }
 
   #add(data: JsonObject) {
@@ -90,8 +87,8 @@ class MessagesReader implements ResponseReader {
     this.#blocks.delete(index);
     const { start, text, json, signature } = block;
     const input = json === "" ? {} : { input: parseFiniteJson(json)?.value ?? json };
-    const words = text === "" ? {} : start.type === "thinking" ? { thinking: text } : { text };
-    yield { is: "block", block: { ...start, ...words, ...input, ...(signature === "" ? {} : { signature }) } };
+    const content = text === "" ? {} : start.type === "thinking" ? { thinking: text } : { text };
+    yield { is: "block", block: { ...start, ...content, ...input, ...(signature === "" ? {} : { signature }) } };
   }
 }
 

@@ -13,7 +13,7 @@ export function readRow(note: JsonObject): TrafficRow | null {
     case "asked":
       return readAskedRow(note, request);
     case "answered":
-      return { is: "answered", request, status: asNumber(note.status) ?? 0, headers: texts(note.headers) };
+      return { is: "answered", request, status: asNumber(note.status) ?? 0, headers: textFields(note.headers) };
     case "opened": {
       const response = asNonBlank(note.response);
       return response === null
@@ -40,17 +40,17 @@ function readAskedRow(note: JsonObject, request: string): RequestRow {
     method: asText(note.method) ?? "",
     path: asText(note.path) ?? "",
     upstream: asText(note.upstream) ?? "",
-    headers: texts(note.headers),
+    headers: textFields(note.headers),
     bytes: asNumber(note.bytes) ?? 0,
     api: APIS.find((api) => api === note.api) ?? "other",
     model: asNonBlank(note.model),
     stream: note.stream === true,
     system: asNonBlank(note.system),
     tools: asNonBlank(note.tools),
-    messages: words(note.messages),
-    chain: words(note.chain),
+    messages: textsIn(note.messages),
+    chain: textsIn(note.chain),
     offered: asNumber(note.offered) ?? 0,
-    first: words(note.first),
+    first: textsIn(note.first),
     opening: asText(note.opening) ?? "",
     cwd: asNonBlank(note.cwd),
     tail: asList(note.tail).map(readTail),
@@ -67,7 +67,7 @@ function readTail(value: unknown): TailPart {
     const id = asNonBlank(result?.id);
     return id === null ? [] : [{ id, isError: result?.isError === true, text: asText(result?.text) ?? "" }];
   });
-  return { texts: words(part?.texts), results };
+  return { texts: textsIn(part?.texts), results };
 }
 
 const HOW = ["finished", "aborted", "failed", "timed-out", "refused"] as const;
@@ -87,8 +87,8 @@ function readEnded(note: JsonObject, request: string): EndedRow {
   };
 }
 
-const words = (value: unknown): readonly string[] => asList(value).flatMap((item) => asText(item) ?? []);
-const texts = (value: unknown): Record<string, string> =>
+const textsIn = (value: unknown): readonly string[] => asList(value).flatMap((item) => asText(item) ?? []);
+const textFields = (value: unknown): Record<string, string> =>
   Object.fromEntries(
     Object.entries(asObject(value) ?? {}).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])),
   );

@@ -26,7 +26,7 @@ function fromMessages(usage: JsonObject): Tokens {
   };
 }
 
-/** Input includes caches here. */
+/** `input_tokens` includes caches. */
 function fromResponses(usage: JsonObject): Tokens {
   const details = asObject(usage.input_tokens_details);
   const [read, written] = [asCount(details?.cached_tokens), asCount(details?.cache_write_tokens)];
@@ -59,10 +59,10 @@ function fromChat(usage: JsonObject): Tokens {
   ];
   const reasoning = asCount(output?.reasoning_tokens ?? usage.reasoning_tokens);
   // xAI counts reasoning separately from the completion; only the total shows it.
-  const isBeside = reasoning > 0 && total === prompt + completion + reasoning;
+  const isReasoningSeparate = reasoning > 0 && total === prompt + completion + reasoning;
   return {
     inputTokens: Math.max(0, prompt - read - written),
-    outputTokens: completion + (isBeside ? reasoning : 0),
+    outputTokens: completion + (isReasoningSeparate ? reasoning : 0),
     reasoningTokens: reasoning,
     cacheReadTokens: read,
     cacheWriteTokens: written,

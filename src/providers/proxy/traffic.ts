@@ -36,8 +36,8 @@ interface Open {
   readonly windowMs: number | null;
   agent: AgentKey | null;
   response: RecordKey | null;
-  /** The id that names the response; the request's id if the server's ids are not unique. */
-  answer: string | null;
+  /** The id of the response in its key; the request's id if the server's ids are not unique. */
+  responseId: string | null;
   /** The id in the response itself. */
   apiId: string | null;
   model: string | null;
@@ -48,10 +48,11 @@ interface Open {
 interface Memory {
   readonly callers: unknown;
   readonly open: readonly (readonly [string, Open])[];
-  readonly voices: readonly (readonly [AgentKey, unknown])[];
+  readonly interpreters: readonly (readonly [AgentKey, unknown])[];
   readonly prompts: readonly (readonly [string, string])[];
 }
 
+/** How long after its spawn call an agent of another session may begin. */
 const SOON_MS = 10 * 60_000;
 
 /** The thread of requests without a known agent. */
@@ -74,14 +75,19 @@ export class Traffic implements Parser {
     this.#file = file;
     this.#callers = new Callers(dialects, memory?.callers);
     this.#open = new Map(memory?.open);
-    this.#savedInterpreters = new Map(memory?.voices);
+    this.#savedInterpreters = new Map(memory?.interpreters);
     this.#prompts = new Map(memory?.prompts);
   }
 
   save(): Memory {
     const states = new Map(this.#savedInterpreters);
     for (const [agent, interpreter] of this.#interpreters) states.set(agent, interpreter.save());
-    return { callers: this.#callers.save(), open: [...this.#open], voices: [...states], prompts: [...this.#prompts] };
+    return {
+      callers: this.#callers.save(),
+      open: [...this.#open],
+      interpreters: [...states],
+      prompts: [...this.#prompts],
+    };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -119,8 +125,6 @@ export class Traffic implements Parser {
     return eventsIn(row, {
       at,
       speaker,
-      isFirst: of?.who?.isFirst === true,
-      prompt: of?.who?.prompt ?? null,
       key: (id) => this.#interpreterOf(of, speaker).key(id),
       response: of?.response ?? null,
     });
@@ -138,7 +142,7 @@ export class Traffic implements Parser {
       windowMs: row.windowMs,
       agent: who?.agent ?? null,
       response: null,
-      answer: null,
+      responseId: null,
       apiId: null,
       model: row.model,
       blocks: [],
@@ -155,9 +159,20 @@ export class Traffic implements Parser {
   #begin(out: FindingsOf, open: Open, at: number) {
     const { who, agent, tail } = open;
     if (who === null || agent === null) return;
+    this.#describe(out, who, agent);
+    this.#addParents(out, who, agent);
+    if (isBeginning(who)) this.#addMatches(out, open, who, agent);
+    const interpreter = this.#interpreter(who, agent);
+    const results = tail.flatMap((part) =>
+      part.results.map(({ id, isError }) => ({ call: interpreter.key(id), isError })),
+    );
+    out.addAt(at, { ...RECORD, role: "user", state: "open", results, message: !who.position.isRetry });
+    this.#name(out, who, tail);
+    interpreter.toolResults(out, tail);
+  }
+
+  #describe(out: FindingsOf, who: CallerInfo, agent: AgentKey) {
     const { caller, prompt } = who;
-    const dialect = this.#callers.dialect(who.dialect);
-    const isRoot = agent === caller.thread && caller.parent === null;
     out.add({
       type: "agent-described",
       agent,
@@ -168,8 +183,11 @@ export class Traffic implements Parser {
       ...(caller.name === null ? {} : { name: caller.name }),
       ...(caller.path === null ? {} : { path: caller.path }),
       ...(caller.cwd === null ? {} : { cwd: caller.cwd }),
-      ...(prompt === null || !(who.isFirst || who.agent === null) ? {} : { prompt }),
+      ...(prompt === null || !isBeginning(who) ? {} : { prompt }),
     });
+  }
+
+  #addParents(out: FindingsOf, { caller, asides }: CallerInfo, agent: AgentKey) {
     if (caller.parent !== null && caller.rule !== null)
       out.add({
         type: "parent-named",
@@ -183,7 +201,7 @@ export class Traffic implements Parser {
             ? "its requests name it, and no agent above it"
             : "its requests name the agent above it",
       });
-    for (const child of who.asides)
+    for (const child of asides)
       out.add({
         type: "parent-named",
         child,
@@ -193,29 +211,26 @@ export class Traffic implements Parser {
         confidence: 0.9,
         says: "a request without tools quotes the prompt of this conversation",
       });
+  }
+
+  /** The keys that the agent may have in common with its spawn call. */
+  #addMatches(out: FindingsOf, { windowMs }: Open, who: CallerInfo, agent: AgentKey) {
+    const { caller, prompt } = who;
+    const isRoot = agent === caller.thread && caller.parent === null;
+    if (isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined) return;
     // Without a common session, the agent must begin soon after the call.
-    const withinMs = open.windowMs ?? (caller.isChildMaybe === undefined ? null : SOON_MS);
-    if (who.isFirst || who.agent === null)
-      for (const match of isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined
-        ? []
-        : dialect.matches(caller, prompt))
-        out.add({
-          type: "spawn-match",
-          agent,
-          match,
-          rule: "prompt",
-          source: "inferred",
-          exclusive: true,
-          ...(withinMs === null ? {} : { withinMs }),
-          says: "its first prompt equals the prompt of the call",
-        });
-    const interpreter = this.#interpreter(who, agent);
-    const results = tail.flatMap((part) =>
-      part.results.map(({ id, isError }) => ({ call: interpreter.key(id), isError })),
-    );
-    out.addAt(at, { ...RECORD, role: "user", state: "open", results, message: !who.position.isRetry });
-    this.#name(out, who, tail);
-    interpreter.toolResults(out, tail);
+    const withinMs = windowMs ?? (caller.isChildMaybe === undefined ? null : SOON_MS);
+    for (const match of this.#callers.dialect(who.dialect).matches(caller, prompt))
+      out.add({
+        type: "spawn-match",
+        agent,
+        match,
+        rule: "prompt",
+        source: "inferred",
+        exclusive: true,
+        ...(withinMs === null ? {} : { withinMs }),
+        says: "its first prompt equals the prompt of the call",
+      });
   }
 
   /** Results that name an agent which was known by content only. */
@@ -241,12 +256,12 @@ export class Traffic implements Parser {
     const { who } = open;
     if (who === null) return NOTHING;
     const dialect = this.#callers.dialect(who.dialect);
-    const answer = this.#nameOf(row, open, who);
-    open.response = dialect.response(who.caller.thread, answer);
-    open.answer = answer;
+    const responseId = this.#responseIdOf(row, open, who);
+    open.response = dialect.response(who.caller.thread, responseId);
+    open.responseId = responseId;
     open.apiId = row.response;
     open.model = row.model ?? open.model;
-    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, answer);
+    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, responseId);
     open.exchange = {
       ...open.exchange,
       response: open.response,
@@ -259,8 +274,8 @@ export class Traffic implements Parser {
     return this.#with(out, open);
   }
 
-  /** Some chat completion servers restart their numbering of responses, so the request's id is used. */
-  #nameOf({ response, request }: OpenedRow, { exchange }: Open, who: CallerInfo): string {
+  /** Some chat completion servers use response ids again, so the request's id is used instead. */
+  #responseIdOf({ response, request }: OpenedRow, { exchange }: Open, who: CallerInfo): string {
     return exchange.api === "chat" && !this.#isNamed(who) ? request : response;
   }
 
@@ -300,24 +315,22 @@ export class Traffic implements Parser {
     const row = isComplete(ended) ? { ...ended, how: "finished" as const } : ended;
     this.#open.delete(row.request);
     const { who, response, exchange } = open;
-    const usage = row.usage === null ? null : tokensOf(exchange.api, row.usage);
     open.exchange = {
       ...exchange,
       how: row.how,
       error: row.error,
       httpStatus: row.status ?? exchange.httpStatus,
       stop: row.stop,
-      usage,
+      usage: row.usage === null ? null : tokensOf(exchange.api, row.usage),
       firstTokenMs: row.firstTokenMs,
       durationMs: row.durationMs,
     };
     if (who === null) return this.#with(null, open);
     this.#remember(row, open, who);
-    const isWhole = row.how === "finished" && row.error === null && row.stop !== null;
     const agent =
       open.agent ??
-      (who.internal !== null && open.answer !== null
-        ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer)
+      (who.internal !== null && open.responseId !== null
+        ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.responseId)
         : null);
     if (agent === null) return this.#with(null, open);
     const out = this.#findings({ ...open, agent }, at, line, response === null ? [] : [response]);
@@ -328,27 +341,26 @@ export class Traffic implements Parser {
         internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true },
       });
     else out.add({ ...RECORD, state: stateAfter(row, open.blocks) });
-    if (isWhole && response !== null) {
-      const { vendor } = this.#callers.dialect(who.dialect);
-      const of = {
-        ...(vendor === "" ? {} : { vendor }),
-        ...(who.caller.hasNoResponseIds ? { nameless: true as const } : {}),
-      };
-      out.add({
-        type: "model-call",
-        response,
-        model: open.model ?? "",
-        ...of,
-        ...speedOf(exchange.api, row.usage),
-        tokens: usage ?? NO_TOKENS,
-        chars: usage === null ? lengthOf(open.blocks) : 0,
-        ended: true,
-        ...(this.#isNamed(who)
-          ? {}
-          : fingerprintsOf({ id: open.apiId, tokens: usage, content: contentOf(open.blocks) })),
-      });
-    }
+    const isWhole = row.how === "finished" && row.error === null && row.stop !== null;
+    if (isWhole && response !== null) this.#addModelCall(out, row, open, who, response);
     return this.#with(out, open);
+  }
+
+  #addModelCall(out: FindingsOf, row: EndedRow, open: Open, who: CallerInfo, response: RecordKey) {
+    const { vendor } = this.#callers.dialect(who.dialect);
+    const { api, usage } = open.exchange;
+    out.add({
+      type: "model-call",
+      response,
+      model: open.model ?? "",
+      ...(vendor === "" ? {} : { vendor }),
+      ...(who.caller.hasNoResponseIds ? { nameless: true as const } : {}),
+      ...speedOf(api, row.usage),
+      tokens: usage ?? NO_TOKENS,
+      chars: usage === null ? lengthOf(open.blocks) : 0,
+      ended: true,
+      ...(this.#isNamed(who) ? {} : fingerprintsOf({ id: open.apiId, tokens: usage, content: contentOf(open.blocks) })),
+    });
   }
 
   /** Remembers the response, for the request that continues it. */
@@ -359,8 +371,8 @@ export class Traffic implements Parser {
       return;
     }
     if (who.internal !== null && !this.#isNamed(who)) return;
-    for (const words of responseUnits(open.exchange.api, open.blocks))
-      conversations.addResponse(row.request, who.position, open.chain, words);
+    for (const units of responseUnits(open.exchange.api, open.blocks))
+      conversations.addResponse(row.request, who.position, open.chain, units);
     const texts = open.blocks.flatMap((block) => {
       const part = partOf(block);
       return part.is === "text" ? [part.text] : [];
@@ -377,13 +389,14 @@ export class Traffic implements Parser {
     return known;
   }
 
-  /** For events, which may be read alone. */
+  /** For events: their row may be read without the request before it. */
   #interpreterOf(open: Open | null, agent: AgentKey): Pick<Interpreter, "key"> {
     return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#interpreter(open.who, agent);
   }
 
-  /** The product's own records contain and count the messages. */
+  /** Whether the product's own records contain and count the messages. */
   #isNamed = (who: CallerInfo) => this.#callers.isNamed(who);
+
   #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
     return new FindingsOf({
       path: this.#file.path,
@@ -395,10 +408,14 @@ export class Traffic implements Parser {
     });
   }
 
+  /** The findings of a row, with the new state of its exchange. */
   #with(out: FindingsOf | null, { exchange }: Open): Findings {
     return { observations: out?.observations ?? [], problems: out?.problems ?? [], exchanges: [exchange] };
   }
 }
+
+/** The agent begins with this request, or its name is not known yet. */
+const isBeginning = ({ isFirst, agent }: CallerInfo) => isFirst || agent === null;
 
 /** The texts of a response, and the ids of its calls. */
 const contentOf = (blocks: readonly JsonObject[]) =>

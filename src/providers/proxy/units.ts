@@ -9,7 +9,7 @@ const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
 /** A short name for a text; equal for equal texts. */
 export const nameOf = (text: string) => hash(text).toString(36) + text.length.toString(36);
 
-/** The text without what clients add. */
+/** The text of a message without reminders and line breaks, for comparison. */
 const plain = (text: string) => singleSpaced(text.replace(REMINDER, ""));
 
 /** The messages of a request, independent of the API. In chat completions, leading system messages are the preface. */
@@ -45,7 +45,10 @@ export function sideOf(message: JsonObject): "model" | "user" | "other" {
   return type.endsWith("_call") || type === "reasoning" ? "model" : type === "agent_message" ? "user" : "other";
 }
 
-/** The name of a message in a chain; null if it is not part of the conversation. */
+/**
+ * The unit of a message in the chain of a request: a name that depends on its side and content. Null if it is not part
+ * of the conversation.
+ */
 export function unitOf(message: JsonObject): string | null {
   if (sideOf(message) === "other") return null;
   const text = partsOf(message).join("\n");
@@ -76,7 +79,7 @@ function partsOf(message: JsonObject): readonly string[] {
 }
 
 /**
- * The names in the chain for a response, as it will appear in the next request: one for all blocks, or one per item.
+ * The units of a response, as it will appear in the chain of the next request: one for all blocks, or one per item.
  * With several choices, one list per choice: the client continues one of them.
  */
 export function responseUnits(api: Api, blocks: readonly JsonObject[]): readonly (readonly string[])[] {
@@ -87,7 +90,7 @@ export function responseUnits(api: Api, blocks: readonly JsonObject[]): readonly
   return [blocks.filter(({ type }) => type !== "choice"), ...others].map((list) => {
     const calls = list.filter(({ type }) => type === "function");
     return [unitOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter(
-      (word) => word !== null,
+      (unit) => unit !== null,
     );
   });
 }

@@ -17,14 +17,9 @@ export class QwenHooks extends HookReader {
     const [session, id] = [asNonBlank(payload.session_id) ?? "", asNonBlank(payload.agent_id)];
     const speaker = id === null ? thread : key.agent(session, id);
     switch (payload.hook_event_name) {
-      case "UserPromptSubmit": {
-        const [prompt, cwd] = [asNonBlank(payload.prompt), asNonBlank(payload.cwd)];
-        // Also sent with the results of tools, without a prompt.
-        if (prompt === null) return;
-        this.isPrompted = true;
-        out.add({ type: "agent-described", agent: thread, prompt, ...(cwd === null ? {} : { cwd }) });
-        return out.add(AT_WORK);
-      }
+      case "UserPromptSubmit":
+        // The hook also runs for the results of tools; then it has no prompt.
+        return asNonBlank(payload.prompt) === null ? undefined : this.prompted(out, payload, thread);
       case "PreToolUse": {
         const [call, tool] = [asNonBlank(payload.tool_call_id), asNonBlank(payload.tool_name)];
         const args = asObject(payload.tool_input) ?? {};

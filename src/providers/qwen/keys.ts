@@ -1,12 +1,12 @@
-import { agentKey, type CallKey, callKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
+import { agentKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
+import { callKeysOf } from "../kit/keys.ts";
 import { NAME } from "./manifest.ts";
 
 /** Builds keys from Qwen Code's ids. */
 export const thread = (session: string) => threadKey(NAME, session);
 export const agent = (session: string, id: string) => agentKey(NAME, session, id);
-/** Call ids are made by models and unique only in their session. */
-export const call = (session: string, id: string): CallKey => callKey(NAME, `${session}/${id}`);
+export const call = callKeysOf(NAME);
 /** A forked session copies records with their ids. */
 export const record = (uuid: string): RecordKey => recordKey(NAME, uuid);
 /**

@@ -1,6 +1,7 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
 
 /** The spawn tool. `task` up to 0.12. */
@@ -13,7 +14,7 @@ const ENDS: Readonly<Record<string, LifecycleState>> = {
   completed: "completed",
   failed: "errored",
   cancelled: "shutdown",
-  // It was interrupted and can be resumed.
+  // The agent was interrupted and can be resumed.
   paused: "shutdown",
 };
 export const endOf = (status: unknown): LifecycleState | null => {
@@ -37,7 +38,7 @@ export function readSpawn(out: FindingsOf, session: string, id: string, tool: st
 
 const LAUNCHED = /^(?:Background|Fork)[^\n]*\blaunched\b[^\n]*\n(?:[^\n]*\n)*?task_id: (\S+)/i;
 
-/** A failed call whose agent did run. Otherwise its type does not exist, or agents may not spawn such agents. */
+/** The result of a failed call whose agent did run. Other failed calls spawned nothing: the product refused them. */
 const RAN = /^(?:Failed to run subagent|Subagent execution failed|\[Operation Cancelled\])/;
 export const isRefusal = (text: string) => !RAN.test(text);
 
@@ -121,7 +122,7 @@ export function readNotices(out: FindingsOf, session: string, text: string): voi
   }
 }
 
-/** Such notices as readable sentences; null for a text without one. */
+/** Notices as readable sentences; null for a text without one. */
 export function asSentence(text: string): string | null {
   const sentences = [...noticesIn(text)].map(({ summary, result }) =>
     result === null
@@ -130,5 +131,3 @@ export function asSentence(text: string): string | null {
   );
   return sentences.length === 0 ? null : sentences.join("\n");
 }
-
-export const firstLine = (text: string) => (text.split("\n")[0] ?? "").slice(0, 200);

@@ -3,8 +3,9 @@ import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { wrapStream } from "../kit/gemini-cli.ts";
 import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
-import { endOf, firstLine, isRefusal, isSpawn, readSpawn } from "./spawns.ts";
+import { endOf, isRefusal, isSpawn, readSpawn } from "./spawns.ts";
 
 const NAMES = new Set(["qwen", "@qwen-code/qwen-code"]);
 

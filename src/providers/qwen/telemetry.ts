@@ -1,8 +1,8 @@
 import { fingerprintsOf } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asNonBlank, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { firstLine } from "../kit/text.ts";
 import * as key from "./keys.ts";
-import { firstLine } from "./spawns.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** The product's own agents, such as `managed-auto-memory-extractor`: they have neither a transcript nor a meta file. */

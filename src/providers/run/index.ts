@@ -30,7 +30,7 @@ export const run: Provider = {
   isAgentId: () => false,
 };
 
-/** What `app/live/starters.ts` saw of the processes of running threads. */
+/** The starters of running threads, recorded by `app/live/starters.ts`. */
 class StartersSeen implements Parser {
   readonly #file: SourceFile;
 
@@ -60,6 +60,7 @@ class StartersSeen implements Parser {
   }
 }
 
+/** The recording of one command. */
 class Run implements Parser {
   readonly #id: string;
   readonly #file: SourceFile;

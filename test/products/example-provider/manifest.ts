@@ -13,5 +13,6 @@ export const example: Manifest = {
   docs: "test/products/example-provider/format.md",
   hookPayload,
   statusLine,
+  apiHeaders: "x-example-thread x-example-agent x-example-parent",
   load: async () => (await import("./provider.ts")).provider,
 };

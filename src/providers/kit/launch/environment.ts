@@ -1,4 +1,4 @@
-import { type AgentKey, agentKey, type CallKey, callKey, threadKey } from "../../../core/facts/ids.ts";
+import { type AgentKey, agentKey, callKey, threadKey } from "../../../core/facts/ids.ts";
 import type { Starter } from "../../../core/facts/observation.ts";
 import type { Manifest } from "../../../core/ports/manifest.ts";
 import * as products from "../../index.ts";
@@ -22,7 +22,7 @@ export const STARTER_VARIABLES: readonly string[] = [
   ...Object.values(HOOK_VARIABLES),
 ];
 
-/** Variables that show that an agent is above a process, without naming it. The first two are used by several products. */
+/** Variables that show that some agent started a process, without naming it. Several products set the first two. */
 export const AGENT_MARKERS: readonly string[] = [
   "AGENT",
   "AI_AGENT",
@@ -59,11 +59,10 @@ function hookStarter(env: Environment): Starter | null {
   const [provider = "", thread = ""] = (env[HOOK_VARIABLES.thread] ?? "").split(":");
   const [agent = "", call = ""] = [env[HOOK_VARIABLES.agent], env[HOOK_VARIABLES.call]];
   if (!ID.test(thread) || !/^[a-z]+$/.test(provider)) return null;
-  const scope: CallKey | null = ID.test(call) ? callKey(provider, call) : null;
   return {
     agent: ID.test(agent) ? agentKey(provider, thread, agent) : threadKey(provider, thread),
     exact: true,
-    call: scope,
+    call: ID.test(call) ? callKey(provider, call) : null,
     says: `has the environment variable ${HOOK_VARIABLES.thread}, which retinue's hook set`,
   };
 }

@@ -1,6 +1,6 @@
 import { literal, type SimpleCommand, type Word } from "./simple-command.ts";
 
-/** What a script shows of the values of its variables and of the files that it writes: prompts often come from them. */
+/** The values of a script's variables and the files that it writes, as far as they are known: prompts come from them. */
 export class KnownText {
   readonly #script: string;
   readonly #variables = new Map<string, Word>();
@@ -10,7 +10,7 @@ export class KnownText {
     this.#script = script;
   }
 
-  /** Keeps what a command assigns or writes. */
+  /** Adds the variables that a command assigns, and the file that it writes. */
   add(command: SimpleCommand): void {
     const values = command.words.slice(DECLARES.has(literal(command.words[0]) ?? "") ? 1 : 0);
     const assigned = values.map(assignmentIn);
@@ -22,7 +22,7 @@ export class KnownText {
     return this.#variables.get(name);
   }
 
-  /** The text that a substitution stands for. */
+  /** The text that a command substitution is replaced by; null if it is not known. */
   substituted(commands: readonly SimpleCommand[]): Word | null {
     const [only, ...more] = commands;
     if (only === undefined || more.length > 0) return null;
@@ -47,7 +47,7 @@ function assignmentIn([first = "", ...rest]: Word): readonly [string, Word] | nu
   return name === undefined ? null : [name, [first.slice(name.length + 1), ...rest]];
 }
 
-/** What `echo`, `printf` and `cat` with a text as input print; null for other commands. */
+/** The output of `echo`, `printf`, and `cat` with a known input; null for other commands. */
 export function printedBy({ words: [program, ...args], input }: SimpleCommand): Word | null {
   switch (literal(program)) {
     case "cat":

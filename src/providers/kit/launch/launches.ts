@@ -3,33 +3,33 @@ import { isHeadless, NAMES_PRODUCT, type ProductCommand, productOf, startIn } fr
 import { simpleCommands } from "./shell-script.ts";
 import { literal, type SimpleCommand, type Word } from "./simple-command.ts";
 
-/** A start of an agent's product in a shell command. */
+/** A start of a product in a shell command. */
 export interface LaunchedProduct {
   readonly provider: string;
-  /** The words of which one is the prompt, each with its literal pieces. */
+  /** The words that may be the prompt. */
   readonly prompts: readonly Word[];
-  /** The prompt may be something that the command does not contain. */
+  /** The prompt may be a text that the command does not contain. */
   readonly open: boolean;
   /** The id of the new thread, if the command names it. */
   readonly id: string | null;
-  /** How often it is started; null if unknown. */
+  /** How often the product is started; null if unknown. */
   readonly times: number | null;
-  /** The command returns before it ends. */
+  /** The command returns before the product ends. */
   readonly background: boolean;
-  /** It runs without a terminal. */
+  /** The product runs without a terminal. */
   readonly headless: boolean;
 }
 
-/** What a shell command may have started. */
+/** The products that a shell command may start. */
 export interface Launches {
   readonly launches: readonly LaunchedProduct[];
-  /** The folders in which it may have started them, absolute; null if only the shell knows. */
+  /** The folders in which it may have started them, absolute; null if unknown. */
   readonly folders: readonly string[] | null;
-  /** It runs a script or a task whose content is unknown, which may start agents. */
+  /** The command runs a script or a task whose content is unknown, and which may start agents. */
   readonly wraps: boolean;
-  /** A part of it runs in the background. */
+  /** A part of the command runs in the background. */
   readonly background: boolean;
-  /** It may start them long after it returned. */
+  /** The command may start products long after it returned. */
   readonly delayed: boolean;
 }
 
@@ -39,16 +39,16 @@ const NONE: Launches = { launches: [], folders: [], wraps: false, background: fa
 const MAY_WRAP =
   /(?:^|[\s;&|("'])(?:\.{0,2}\/|~\/|(?:ba|z|da)?sh\s|source\s|make\b|just\b|task\b|rake\b|npm\s|npx\s|pnpm\s|yarn\s|bunx?\s|tmux\s|screen\s|python[\d.]*\s|node\s|deno\s|ruby\s|perl\s|uv\s)/;
 
-/** What the command starts, run in the folder `cwd`. */
+/** The products that a command starts when it is run in the folder `cwd`. */
 export function launchesIn(command: string, cwd: string | null): Launches {
   const names = NAMES_PRODUCT.test(command);
   if (!names && !MAY_WRAP.test(command)) return NONE;
-  const found = new Found(cwd);
+  const found = new LaunchFinder(cwd);
   for (const simple of simpleCommands(command)) found.add(simple, false, 0);
   return found;
 }
 
-/** Programs that run the command in their arguments. The number of arguments before it, apart from options. */
+/** Programs that run the command in their arguments, with the number of arguments before it, apart from options. */
 const PREFIXES = new Map<string, number>(
   Object.entries({
     builtin: 0,
@@ -74,7 +74,7 @@ const PREFIXES = new Map<string, number>(
     gtimeout: 1,
   }),
 );
-/** Their options that take a value. */
+/** Options of these programs that take a value. */
 const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
 const DETACHES = new Set(["coproc", "setsid", "systemd-run"]);
 /** `script` runs its command in a terminal of its own. */
@@ -93,12 +93,12 @@ const TASKS = new Set(["make", "gmake", "just", "task", "rake", "npm", "pnpm", "
 const SYSTEM_PROGRAM = /^(?:\/usr)?\/s?bin\//;
 /** How the code of an interpreter runs other programs. */
 const RUNS_OTHERS = /subprocess|child_process|\b(?:popen|spawn|exec|system|fork|pty|Command)\w*\s*\(|`|%x/i;
-/** They run commands as another user or on another machine, whose agents are not this agent's. */
+/** Programs that run commands as another user or on another machine: agents there are not children of this agent. */
 const ELSEWHERE = new Set(["ssh", "mosh", "docker", "podman", "kubectl", "sudo", "su", "doas", "chroot", "lxc"]);
 const MAX_LAUNCHES = 16;
 const MAX_FOLDERS = 4;
 
-class Found implements Launches {
+class LaunchFinder implements Launches {
   readonly launches: LaunchedProduct[] = [];
   #folders: string[] | null;
   readonly #files = new WrittenFiles();
@@ -133,7 +133,7 @@ class Found implements Launches {
     else if (TERMINALS.has(name)) this.#terminal(args, depth);
     else if (product !== undefined) this.#launch(product, rest, command);
     else if (split >= 0) this.add({ ...command, words: args.slice(split) }, background, depth);
-    else if (script != null) this.#inner(withoutHoles(script), background, depth);
+    else if (script != null) this.#inner(asScript(script), background, depth);
     else if (INTERPRETERS.test(name)) this.wraps ||= mayRunOthers(args, command.input);
     else if (TASKS.has(name) || (program.includes("/") && !SYSTEM_PROGRAM.test(program))) this.wraps = true;
     if (name === "sleep" || name === "at") this.delayed = true;
@@ -161,7 +161,7 @@ class Found implements Launches {
     });
   }
 
-  /** Another folder for the commands that follow. */
+  /** Changes the folder of the commands that follow. */
   #enter(target: Word | undefined) {
     const path = literal(target);
     const base = this.#folders?.at(-1);
@@ -181,7 +181,7 @@ class Found implements Launches {
           : path === undefined
             ? command.input
             : this.#files.get(literal(path));
-    if (script != null) this.#inner(withoutHoles(script), command.background, depth);
+    if (script != null) this.#inner(asScript(script), command.background, depth);
     else this.wraps ||= path !== undefined || command.input !== undefined;
   }
 
@@ -224,7 +224,7 @@ const RUNNERS = new Set(
     .concat(["asdf", "bundle", "direnv", "fnm", "mise", "nvm", "rtx", "volta"].map((name) => `${name} exec`)),
 );
 
-/** Whether the program of an interpreter may run others: a file may, code in the command only if it shows it. */
+/** Whether an interpreter may run other programs: a script file may, code in the command only if it contains a call. */
 function mayRunOthers(args: readonly Word[], input: Word | null | undefined): boolean {
   const option = args.findIndex((word) => /^(?:-[a-z]*[cep]|--eval|--print)$/.test(literal(word) ?? ""));
   const isInput = args.every((word) => literal(word)?.startsWith("-") === true);
@@ -241,8 +241,8 @@ function runsProduct([program, ...args]: readonly Word[]): boolean {
 const programIn = (word: Word | undefined): string | null =>
   literal(word) ?? (word?.at(-1)?.includes("/") === true ? (word.at(-1) ?? null) : null);
 
-/** Something that only the shell knows stays unknown. */
-const withoutHoles = (script: Word) => script.join("$_");
+/** The text of a script. Expansions become a variable without a known value. */
+const asScript = (script: Word) => script.join("$_");
 
 /** Whether a text among the arguments is certainly a prompt, and not the value of an option. */
 function hasPrompt({ prints }: ProductCommand, args: readonly Word[]): boolean {
@@ -253,10 +253,10 @@ function hasPrompt({ prints }: ProductCommand, args: readonly Word[]): boolean {
   });
 }
 
-/** A word of which nothing is known. */
+/** A word whose text is not known, apart from one or two characters. */
 const isOpen = (word: Word) => word.length > 1 && word.join("").trim().length < 3;
 
-/** Some products join their arguments to a prompt. */
+/** Some products join all their arguments to one prompt. */
 const joined = (plain: readonly Word[]): readonly Word[] => {
   const texts = plain.slice(1).map(literal);
   return texts.length < 2 || texts.includes(null) ? [] : [[texts.join(" ")], [plain.map(literal).join(" ")]];
@@ -280,7 +280,7 @@ function productIn(name: string, args: readonly Word[]): readonly [ProductComman
   return [productOf(bare), rest.slice(at + 1)];
 }
 
-/** The command without variables and programs that only change how it runs. */
+/** The command without assignments before it, and without programs that only change how it runs. */
 function withoutPrefixes(words: readonly Word[]) {
   let rest = words;
   let isDetached = false;

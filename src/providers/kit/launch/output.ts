@@ -1,20 +1,20 @@
-/** Output formats in which products name their own thread. An id within the text of another one is escaped. */
+/** A field of JSON output that names the thread. In JSON within a string, quotes are escaped and do not match. */
 const IN_JSON = /(?<![\\\w])"(?:session_?id|session(?:ID|Id)|thread_id)"\s*:\s*"([\w-]{8,80})"/g;
 /** The header of Codex. */
 const IN_HEADER = /^(?:session|thread)[ _]id:\s*([\w-]{8,80})\s*$/gim;
 /** The first line of Pi. */
 const OF_SESSION = /^\{"type":"session",(?:[^{}]*,)?"id":"([\w-]{8,80})"/gm;
-/** Alone in a line, because a filter such as `jq -r .session_id` left nothing else. */
+/** An id alone in a line, as printed by a filter such as `jq -r .session_id`. */
 const ALONE = /^"?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|ses_[\w]{20,40})"?$/gm;
-const MOST_IDS = 32;
+const MAX_IDS = 32;
 
-/** The ids by which a product names its thread in its output, in their order. */
+/** The ids by which products name their threads in an output, in their order. */
 export function idsIn(output: string): readonly string[] {
   const found = [IN_JSON, IN_HEADER, OF_SESSION, ALONE].flatMap((form) =>
     [...output.matchAll(form)].map((match) => ({ at: match.index, id: match[1] ?? "" })),
   );
   const ids = found.sort((a, b) => a.at - b.at).map(({ id }) => (/^[0-9A-F-]{36}$/.test(id) ? id.toLowerCase() : id));
-  return [...new Set(ids)].slice(0, MOST_IDS);
+  return [...new Set(ids)].slice(0, MAX_IDS);
 }
 
 /** Terminal colours. */

@@ -46,17 +46,18 @@ const BY_NAME = new Map(
 
 export const productOf = (name: string): ProductCommand | undefined => BY_NAME.get(name);
 
-/** Finds the name of a product in a text, before the text is parsed. */
+/** Matches a text that contains the name of a product; tested before the text is parsed. */
 export const NAMES_PRODUCT = new RegExp(
   `(?<![\\w-])(?:${[...BY_NAME.keys()].map((name) => name.replaceAll("/", "\\/")).join("|")})(?![\\w-])`,
 );
 
-const ASKS_ABOUT = new Set(["-h", "--help", "-v", "-V", "--version"]);
+/** Flags that print information instead of starting a thread. */
+const INFO_FLAGS = new Set(["-h", "--help", "-v", "-V", "--version"]);
 
 /** A start of a product that creates a thread; null if the arguments create none. */
 export function startIn(product: ProductCommand, args: readonly Word[]): { readonly id: string | null } | null {
   const texts = args.flatMap((word) => flagsIn(product, literal(word)));
-  if (texts.some((text) => text !== null && ASKS_ABOUT.has(text))) return null;
+  if (texts.some((text) => text !== null && INFO_FLAGS.has(text))) return null;
   const given = new Set(texts.flatMap((text) => text?.split("=", 1)[0] ?? []));
   const command = texts.find((text) => text !== null && !text.startsWith("-")) ?? null;
   // Without a terminal the first word is a prompt, or an option's value.
@@ -71,7 +72,7 @@ export function startIn(product: ProductCommand, args: readonly Word[]): { reado
   return { id: at < 0 ? null : (texts[at + 1] ?? null) };
 }
 
-/** Whether it runs without a terminal. */
+/** Whether the product runs without a terminal. */
 export function isHeadless({ runs, prints, continues }: ProductCommand, args: readonly Word[]): boolean {
   const texts = args.flatMap((word) => flagsIn({ prints, continues }, literal(word)));
   return texts.some((text) => text !== null && (runs?.has(text) === true || prints.has(text.split("=", 1)[0] ?? "")));

@@ -15,14 +15,15 @@ interface OpenCall {
 
 export type ShellMemory = readonly (readonly [string, OpenCall])[];
 
+/** Maximum length of a recorded command: one that names a product, and one that only runs a script. */
 const COMMAND_CHARS = 400;
 const SCRIPT_COMMAND_CHARS = 120;
-/** Of a product's output, and of a script's. */
+/** Maximum length of the recorded output of the same. */
 const OUTPUT_CHARS = 1_500;
 const SCRIPT_OUTPUT_CHARS = 500;
-/** A script that starts an agent takes longer. */
+/** A script that ends sooner has started no agent, so its output is not recorded. */
 const SCRIPT_MS = 150;
-const MOST_OPEN = 200;
+const MAX_OPEN_CALLS = 200;
 
 /** How a shell call ended. */
 export interface ShellResult {
@@ -33,8 +34,8 @@ export interface ShellResult {
 }
 
 /**
- * States shell calls that start agents' products, and their results. Calls of other commands are recognised by a
- * search in the text of the command, and nothing is kept of them.
+ * States shell calls that may start products, and their results. Other commands are ruled out by a search in their text,
+ * and are not recorded.
  */
 export class ShellCalls {
   readonly #open: Map<string, OpenCall>;
@@ -66,7 +67,7 @@ export class ShellCalls {
     const { launches, folders } = found;
     const isScript = launches.length === 0;
     if (isScript && !found.wraps) return;
-    if (this.#open.size >= MOST_OPEN) this.#open.delete(this.#open.keys().next().value ?? "");
+    if (this.#open.size >= MAX_OPEN_CALLS) this.#open.delete(this.#open.keys().next().value ?? "");
     this.#open.set(call, {
       call,
       at,

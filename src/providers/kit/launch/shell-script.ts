@@ -17,11 +17,11 @@ export function simpleCommands(script: string, depth = 0): readonly SimpleComman
 const KEYWORDS = new Set(["if", "then", "else", "elif", "fi", "do", "{", "}", "!", "while", "until"]);
 const OPENS = new Set(["if", "for", "while", "until", "case", "{"]);
 const CLOSES = new Set(["fi", "done", "esac", "}"]);
-const isBlank = (sign: string | undefined) => sign === " " || sign === "\t" || sign === "\r";
+const isBlank = (char: string | undefined) => char === " " || char === "\t" || char === "\r";
 const EXPANDS = /[$`]/;
-/** The next sign that is not simply a part of the current word. For a shell, other white space is. */
+/** Characters with a meaning for the shell. White space other than these is part of a word. */
 const WORD_END = /[ \t\r\n;&|()<>'"\\$`]/g;
-/** In the body of a heredoc; it is not known there whether the shell expands it. */
+/** An expansion in the body of a heredoc, whether or not its end word is quoted. */
 const EXPANSION = /\$\{[^}\n]*\}|\$\([^)\n]*\)|\$\w+|`[^`\n]*`/;
 
 /** The beginning of a heredoc, with the word that ends it. */
@@ -66,36 +66,36 @@ class ScriptReader {
   }
 
   #step() {
-    const rest = this.#text[this.#at] ?? "";
-    if (isBlank(rest)) this.#at += 1;
-    else if (rest === "\\" && this.#text[this.#at + 1] === "\n") this.#at += 2;
-    else if (rest === "#") this.#at = this.#lineEnd();
-    else if (rest === "\n") {
+    const char = this.#text[this.#at] ?? "";
+    if (isBlank(char)) this.#at += 1;
+    else if (char === "\\" && this.#text[this.#at + 1] === "\n") this.#at += 2;
+    else if (char === "#") this.#at = this.#lineEnd();
+    else if (char === "\n") {
       this.#end(false);
       this.#at += 1;
       this.#readBodies();
-    } else if (rest === ";" || rest === "(" || rest === ")") {
-      this.#end(rest === ";" ? false : null);
+    } else if (char === ";" || char === "(" || char === ")") {
+      this.#end(char === ";" ? false : null);
       this.#at += 1;
-      if (rest === "(") this.#open(true);
-      else if (rest === ")" && this.#outer.at(-1)?.isParenthesis === true) this.#close();
-    } else if (rest === "&" && this.#text[this.#at + 1] === ">") this.#redirect();
-    else if (rest === "&" || rest === "|") this.#operator(rest);
-    else if (rest === "<" || rest === ">" || this.#isNumbered(rest)) this.#redirect();
+      if (char === "(") this.#open(true);
+      else if (char === ")" && this.#outer.at(-1)?.isParenthesis === true) this.#close();
+    } else if (char === "&" && this.#text[this.#at + 1] === ">") this.#redirect();
+    else if (char === "&" || char === "|") this.#operator(char);
+    else if (char === "<" || char === ">" || this.#isNumbered(char)) this.#redirect();
     else this.#word();
   }
 
-  /** A redirection of a numbered file, such as `2>`. */
-  #isNumbered(sign: string): boolean {
+  /** A redirection of a file descriptor, such as `2>`. */
+  #isNumbered(char: string): boolean {
     const next = this.#text[this.#at + 1];
-    return (next === ">" || next === "<") && sign >= "0" && sign <= "9";
+    return (next === ">" || next === "<") && char >= "0" && char <= "9";
   }
 
-  #operator(sign: string) {
-    const isDouble = this.#text[this.#at + 1] === sign;
+  #operator(char: string) {
+    const isDouble = this.#text[this.#at + 1] === char;
     const isSimple = this.#words.length > 0;
-    this.#end(isDouble || sign === "|" ? null : true);
-    this.#pipedFrom = sign === "|" && !isDouble ? (isSimple ? this.#found.length - 1 : -1) : null;
+    this.#end(isDouble || char === "|" ? null : true);
+    this.#pipedFrom = char === "|" && !isDouble ? (isSimple ? this.#found.length - 1 : -1) : null;
     this.#at += isDouble || this.#text.startsWith("|&", this.#at) ? 2 : 1;
   }
 
@@ -144,7 +144,7 @@ class ScriptReader {
     return end < 0 ? this.#text.length : end;
   }
 
-  /** A list inside of the current one. */
+  /** Begins a list inside of the current one. */
   #open(isParenthesis: boolean) {
     this.#outer.push({ list: this.#list, isParenthesis });
     this.#list = this.#found.length;
@@ -178,17 +178,17 @@ class ScriptReader {
   }
 
   #redirect() {
-    const sign =
+    const operator =
       /^(?:\d|&)?(?:<<<|<<-?|<\(|>\(|<>|>>|>\||[<>]&?)/.exec(this.#text.slice(this.#at, this.#at + 5))?.[0] ?? "<";
-    this.#at += sign.length;
-    if (sign.endsWith("(")) {
+    this.#at += operator.length;
+    if (operator.endsWith("(")) {
       this.#inner(this.#untilParenthesis());
       return;
     }
     this.#skipBlanks();
     const target = this.#readWord();
-    if (sign.endsWith("<<<")) this.#input = target;
-    else if (/<<-?$/.test(sign)) {
+    if (operator.endsWith("<<<")) this.#input = target;
+    else if (/<<-?$/.test(operator)) {
       const index = this.#found.length;
       const words = this.#words;
       this.#input = null;
@@ -206,12 +206,13 @@ class ScriptReader {
           }
         },
       });
-    } else this.#useFile(sign, literal(target));
+    } else this.#useFile(operator, literal(target));
   }
 
-  #useFile(sign: string, path: string | null) {
-    if (sign.includes("<")) this.#input = path === "/dev/null" ? undefined : (this.#known.files.get(path) ?? null);
-    else if (path !== null && /^[1&]?>[>|]?$/.test(sign)) this.#writes = { path, isAppended: sign.endsWith(">>") };
+  #useFile(operator: string, path: string | null) {
+    if (operator.includes("<")) this.#input = path === "/dev/null" ? undefined : (this.#known.files.get(path) ?? null);
+    else if (path !== null && /^[1&]?>[>|]?$/.test(operator))
+      this.#writes = { path, isAppended: operator.endsWith(">>") };
   }
 
   #readBodies() {
@@ -232,7 +233,7 @@ class ScriptReader {
     return lines.join("\n");
   }
 
-  #heredocHere(): RegExpExecArray | null {
+  #heredocAtPosition(): RegExpExecArray | null {
     HEREDOC.lastIndex = this.#at;
     return HEREDOC.exec(this.#text);
   }
@@ -251,19 +252,19 @@ class ScriptReader {
     while (this.#at < this.#text.length) {
       const plain = this.#untilEnd();
       if (plain !== "") add(plain);
-      const sign = this.#text[this.#at] ?? "";
-      if (sign === "'") add(this.#until("'"));
-      else if (sign === '"') this.#readQuoted(pieces);
-      else if (sign === "\\") {
+      const char = this.#text[this.#at] ?? "";
+      if (char === "'") add(this.#until("'"));
+      else if (char === '"') this.#readQuoted(pieces);
+      else if (char === "\\") {
         if (this.#text[this.#at + 1] !== "\n") add(this.#text[this.#at + 1] ?? "");
         this.#at += 2;
-      } else if (EXPANDS.test(sign)) this.#expand(pieces);
+      } else if (EXPANDS.test(char)) this.#expand(pieces);
       else break;
     }
     return pieces;
   }
 
-  /** The text up to the next sign with a meaning; continues there. */
+  /** The text up to the next character with a meaning; continues there. */
   #untilEnd(): string {
     WORD_END.lastIndex = this.#at;
     const end = WORD_END.exec(this.#text)?.index ?? this.#text.length;
@@ -275,24 +276,24 @@ class ScriptReader {
   #readQuoted(pieces: string[]) {
     this.#at += 1;
     while (this.#at < this.#text.length && this.#text[this.#at] !== '"') {
-      const sign = this.#text[this.#at] ?? "";
+      const char = this.#text[this.#at] ?? "";
       const next = this.#text[this.#at + 1] ?? "";
-      if (sign === "\\" && '"\\$`\n'.includes(next)) {
+      if (char === "\\" && '"\\$`\n'.includes(next)) {
         if (next !== "\n") pieces[pieces.length - 1] += next;
         this.#at += 2;
-      } else if (EXPANDS.test(sign)) this.#expand(pieces);
+      } else if (EXPANDS.test(char)) this.#expand(pieces);
       else {
-        pieces[pieces.length - 1] += sign;
+        pieces[pieces.length - 1] += char;
         this.#at += 1;
       }
     }
     this.#at += 1;
   }
 
-  /** The text up to the closing sign, which follows the current position; continues behind it. */
-  #until(sign: string): string {
+  /** The text between the current character and the next `char`; continues behind it. */
+  #until(char: string): string {
     const start = this.#at + 1;
-    const end = this.#text.indexOf(sign, start);
+    const end = this.#text.indexOf(char, start);
     this.#at = end < 0 ? this.#text.length : end + 1;
     return this.#text.slice(start, end < 0 ? undefined : end);
   }
@@ -331,20 +332,20 @@ class ScriptReader {
     const bodies: string[] = [];
     let open = 1;
     while (this.#at < this.#text.length) {
-      const sign = this.#text[this.#at] ?? "";
-      const heredoc = sign === "<" ? this.#heredocHere() : null;
+      const char = this.#text[this.#at] ?? "";
+      const heredoc = char === "<" ? this.#heredocAtPosition() : null;
       if (heredoc !== null) {
         this.#at += heredoc[0].length;
         bodies.push(heredoc[1] ?? "");
-      } else if (sign === "\n") {
+      } else if (char === "\n") {
         this.#at += 1;
         for (const end of bodies.splice(0)) this.#bodyUntil(end);
-      } else if (sign === "'") this.#until("'");
-      else if (sign === '"') this.#skipQuoted();
+      } else if (char === "'") this.#until("'");
+      else if (char === '"') this.#skipQuoted();
       else {
-        if (sign === "\\") this.#at += 1;
-        if (sign === "(") open += 1;
-        if (sign === ")") open -= 1;
+        if (char === "\\") this.#at += 1;
+        if (char === "(") open += 1;
+        if (char === ")") open -= 1;
         this.#at += 1;
         if (open === 0) return this.#text.slice(start, this.#at - 1);
       }
@@ -360,7 +361,7 @@ class ScriptReader {
   }
 }
 
-/** The number of words that a word of a loop stands for; null if only the shell knows. */
+/** The number of words that a word of a `for` loop expands to; null if unknown. */
 function countOf(word: Word): number | null {
   const text = literal(word);
   const [, from, to] = /^\{(\d{1,4})\.\.(\d{1,4})\}$/.exec(text ?? "") ?? [];
@@ -369,4 +370,4 @@ function countOf(word: Word): number | null {
 }
 
 const unescaped = (text: string) =>
-  text.replace(/\\([nt\\'"])/g, (_, sign: string) => ({ n: "\n", t: "\t" })[sign] ?? sign);
+  text.replace(/\\([nt\\'"])/g, (_, char: string) => ({ n: "\n", t: "\t" })[char] ?? char);

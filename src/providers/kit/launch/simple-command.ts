@@ -1,19 +1,19 @@
 /**
- * A word of a shell script: its literal pieces. Between two pieces is something that only the shell knows, such as the
- * value of a variable. A word without expansions has one piece.
+ * A word of a shell script: its literal pieces. Between two pieces is an expansion with an unknown value, such as a
+ * variable. A word without expansions has one piece.
  */
 export type Word = readonly string[];
 
 /** A simple command of a script: a program with its arguments. */
 export interface SimpleCommand {
   readonly words: readonly Word[];
-  /** Text that it reads from stdin, if the script contains it; null if it reads another input, undefined if none. */
+  /** The command's standard input, if the script contains the text; null for another input, undefined for none. */
   readonly input: Word | null | undefined;
-  /** The script does not wait for it. */
+  /** The script does not wait for the command. */
   readonly background: boolean;
   /** How often a loop runs it; null if unknown. */
   readonly times: number | null;
-  /** The file that it writes. */
+  /** The file that its output is redirected to. */
   readonly writes: { readonly path: string; readonly isAppended: boolean } | null;
 }
 

@@ -1,4 +1,5 @@
-import { type Attach, type AttachedAgent, type AttachRequest, asArgument, nameIn } from "../../../core/ports/attach.ts";
+import { type Attach, type AttachedAgent, type AttachRequest, asArgument } from "../../../core/ports/attach.ts";
+import { cannotFork } from "../fork.ts";
 
 /**
  * Every agent is a session. `--session` alone would continue in the agent's own session, so it is forked; the fork is a
@@ -6,10 +7,9 @@ import { type Attach, type AttachedAgent, type AttachRequest, asArgument, nameIn
  */
 export const attachOf = (program: string, product: string): Attach => ({
   resume(agent, ask) {
-    const { thread, files, isBelow, type } = agent;
-    if (!files.some(({ isOwn }) => isOwn)) return { unable: `its session is not in ${product}'s own database` };
-    if (nameIn(thread) === null) return { unable: "its id cannot be an argument" };
-    if (ask.until !== null) return { unable: `${product} can only fork a session at its end` };
+    const { thread, isBelow, type } = agent;
+    const unable = cannotFork(product, "database", agent, ask);
+    if (unable !== null) return unable;
     return {
       command: commandOf(program, ["--session", thread, "--fork"], agent, ask),
       copies: [],

@@ -13,8 +13,8 @@ export function eventsOf(key: Keys, message: Message): EventDraft[] {
   const keys = isCompaction(message) ? [] : [copyKey(key, message)];
   const speaker = key.session(message.session);
   const response = message.role === "assistant" ? responseOf(key, message) : null;
-  const whole = (draft: Draft): EventDraft => ({ speaker, keys, tool: null, response, ...draft });
-  const of = (part: Part) => (draft: Draft) => whole({ ...draft, keys: [eventKey(key, part, draft), ...keys] });
+  const event = (draft: Draft): EventDraft => ({ speaker, keys, tool: null, response, ...draft });
+  const of = (part: Part) => (draft: Draft) => event({ ...draft, keys: [eventKey(key, part, draft), ...keys] });
   const { created } = message;
   const drafts = message.parts.flatMap((part) =>
     (message.role === "user" ? promptEvents(part, created) : responseEvents(key, part, message)).map(of(part)),
@@ -23,7 +23,7 @@ export function eventsOf(key: Keys, message: Message): EventDraft[] {
   if (error === null) return drafts;
   return [
     ...drafts,
-    whole({
+    event({
       kind: "error",
       text: errorText(error),
       at: message.completed ?? created,
@@ -77,7 +77,7 @@ function promptEvents(part: Part, at: number | null): Draft[] {
     case "compaction":
       return one(
         "compaction",
-        json.auto === true ? "the conversation is shortened, since it is too long" : "the conversation is shortened",
+        json.auto === true ? "the conversation is compacted, because it is too long" : "the conversation is compacted",
       );
     default:
       return [];
@@ -86,7 +86,7 @@ function promptEvents(part: Part, at: number | null): Draft[] {
 
 function responseEvents(key: Keys, part: Part, message: Message | null, session = message?.session ?? ""): Draft[] {
   const at = part.start ?? message?.created ?? null;
-  const isOver = part.end !== null || message === null || message.completed !== null;
+  const isComplete = part.end !== null || message === null || message.completed !== null;
   const text = textIn(part);
   const tool = toolOf(part);
   if (tool !== null) {
@@ -107,9 +107,9 @@ function responseEvents(key: Keys, part: Part, message: Message | null, session 
     };
     return tool.status === "pending" ? [] : isDone(tool) ? [called, result] : [called];
   }
-  if (text.trim() !== "" && isOver && part.type === "text")
+  if (text.trim() !== "" && isComplete && part.type === "text")
     return [{ kind: message !== null && isCompaction(message) ? "compaction" : "assistant", text, at, name: part.id }];
-  if (text.trim() !== "" && isOver && part.type === "reasoning")
+  if (text.trim() !== "" && isComplete && part.type === "reasoning")
     return [{ kind: "reasoning", text, at, name: part.id }];
   if (part.type === "retry") {
     const why = asNonBlank(asObject(asObject(part.json.error)?.data)?.message) ?? "the model did not respond";

@@ -6,7 +6,7 @@ import { SHELL } from "./message.ts";
 import { isDone, type Message, messageOf, partOf, toolOf } from "./shapes.ts";
 import { isSpawn } from "./task.ts";
 
-/** One message as far as it is known. */
+/** A message with the parts that are known so far. */
 export interface FoldedMessage {
   readonly session: string;
   /** The line that first mentioned it. */
@@ -15,10 +15,10 @@ export interface FoldedMessage {
   readonly parts: Map<string, JsonObject>;
 }
 
-/** Number of messages per session that are kept in memory; later changes to older ones are read by themselves. */
-const AT_HAND = 12;
-/** Number of ids of finished or removed messages that are remembered. */
-const REMEMBERED = 2_000;
+/** Maximum number of messages in memory. A later change to an older message is read without the rest of it. */
+const MAX_MESSAGES = 12;
+/** Maximum number of remembered ids, of finished and of removed messages. */
+const MAX_IDS = 2_000;
 
 /**
  * Merges frames and responses about a session's messages. Both report the state at the time of writing, and both may
@@ -27,7 +27,7 @@ const REMEMBERED = 2_000;
  */
 export class Fold {
   readonly #messages = new Map<string, FoldedMessage>();
-  readonly #over = new Set<string>();
+  readonly #finished = new Set<string>();
   readonly #removed = new Set<string>();
 
   constructor(saved?: unknown) {
@@ -46,7 +46,7 @@ export class Fold {
         parts: new Map(parts.map((part) => [asText(part.id) ?? "", part])),
       });
     }
-    for (const id of asList(json?.over)) this.#over.add(String(id));
+    for (const id of asList(json?.finished)) this.#finished.add(String(id));
     for (const id of asList(json?.removed)) this.#removed.add(String(id));
   }
 
@@ -58,32 +58,33 @@ export class Fold {
       info,
       parts: [...parts.values()],
     }));
-    return { messages, over: [...this.#over], removed: [...this.#removed] };
+    return { messages, finished: [...this.#finished], removed: [...this.#removed] };
   }
 
   get(id: string): FoldedMessage | undefined {
     return this.#messages.get(id);
   }
 
-  /** Null if the message is finished and no longer in memory, or was removed. */
+  /** Adds the state of a message. Null if it is finished and no longer in memory, or was removed. */
   info(id: string, session: string, info: JsonObject, order: number): FoldedMessage | null {
-    if (this.#over.has(id) || this.#removed.has(id)) return null;
-    const message = this.#at(id, session, order);
-    const now = slimInfo(info);
-    if (message.info === null || infoRank(now) >= infoRank(message.info)) message.info = now;
+    if (this.#finished.has(id) || this.#removed.has(id)) return null;
+    const message = this.#messageOf(id, session, order);
+    const needed = neededInfo(info);
+    if (message.info === null || infoRank(needed) >= infoRank(message.info)) message.info = needed;
     return message;
   }
 
+  /** Adds the state of a part; null as above. */
   part(id: string, session: string, partId: string, part: JsonObject, order: number): FoldedMessage | null {
-    if (this.#over.has(id) || this.#removed.has(id) || this.#removed.has(partId)) return null;
-    const message = this.#at(id, session, order);
+    if (this.#finished.has(id) || this.#removed.has(id) || this.#removed.has(partId)) return null;
+    const message = this.#messageOf(id, session, order);
     const known = message.parts.get(partId);
     if (known === undefined || partRank(part) >= partRank(known))
-      message.parts.set(partId, slimPart({ ...part, id: partId }));
+      message.parts.set(partId, neededPart({ ...part, id: partId }));
     return message;
   }
 
-  /** The complete message. */
+  /** Adds a message with all its parts. */
   whole(
     id: string,
     session: string,
@@ -91,7 +92,7 @@ export class Fold {
     parts: readonly JsonObject[],
     order: number,
   ): FoldedMessage | null {
-    this.#over.delete(id);
+    this.#finished.delete(id);
     const message = this.info(id, session, info, order);
     if (message !== null) for (const part of parts) this.part(id, session, asText(part.id) ?? "", part, order);
     return message;
@@ -105,7 +106,7 @@ export class Fold {
 
   /** Whether this message was never mentioned before. */
   isNew(id: string): boolean {
-    return !this.#messages.has(id) && !this.#over.has(id) && !this.#removed.has(id);
+    return !this.#messages.has(id) && !this.#finished.has(id) && !this.#removed.has(id);
   }
 
   /** The newest known message of a session. */
@@ -128,25 +129,25 @@ export class Fold {
   isOpen(session: string): boolean {
     const own = [...this.#messages.values()].filter((message) => message.session === session && message.info !== null);
     const last = this.newest(session);
-    return last === null || last.info.role === "user" || own.some((message) => !isOver(message));
+    return last === null || last.info.role === "user" || own.some((message) => !isFinished(message));
   }
 
-  #at(id: string, session: string, order: number): FoldedMessage {
+  #messageOf(id: string, session: string, order: number): FoldedMessage {
     const known = this.#messages.get(id);
     if (known !== undefined) return known;
     const message: FoldedMessage = { session, order, info: null, parts: new Map() };
     this.#messages.set(id, message);
-    this.#letGo();
+    this.#evict();
     return message;
   }
 
-  /** Drops the oldest messages that can no longer change. */
-  #letGo() {
+  /** Evicts the oldest messages that can no longer change. */
+  #evict() {
     for (const [id, message] of this.#messages) {
-      if (this.#messages.size <= AT_HAND) return;
-      if (!isOver(message)) continue;
+      if (this.#messages.size <= MAX_MESSAGES) return;
+      if (!isFinished(message)) continue;
       this.#messages.delete(id);
-      remember(this.#over, id);
+      remember(this.#finished, id);
     }
   }
 }
@@ -160,27 +161,31 @@ const timesIn = (json: JsonObject | null) =>
 function remember(ids: Set<string>, id: string) {
   ids.add(id);
   for (const oldest of ids) {
-    if (ids.size <= REMEMBERED) return;
+    if (ids.size <= MAX_IDS) return;
     ids.delete(oldest);
   }
 }
 
-/** Null while only parts of it are known. */
+/** The message; null while only parts of it are known. */
 export function asMessage(id: string, { session, info, parts }: FoldedMessage): Message | null {
   return info === null ? null : messageOf(info, [...parts.values()], { id, session });
 }
 
-function isOver({ info, parts }: FoldedMessage): boolean {
+function isFinished({ info, parts }: FoldedMessage): boolean {
   if (info === null || (info.role !== "user" && infoRank(info) < 3)) return false;
   return [...parts.values()].every((part) => part.type !== "tool" || partRank(part) >= 3);
 }
 
-/** A response is finished when its time and its finish reason are known; frames may contain one before the other. */
+/**
+ * How advanced the state of a message is. A response is finished when its end time and its finish reason are known;
+ * frames may contain one before the other.
+ */
 function infoRank(info: JsonObject): number {
   const completed = asNumber(asObject(info.time)?.completed) !== null;
   return (completed ? 2 : 0) + (info.finish != null || info.error != null ? 1 : 0);
 }
 
+/** How advanced the state of a part is. */
 function partRank(json: JsonObject): number {
   const part = partOf(json);
   const tool = part === null ? null : toolOf(part);
@@ -207,8 +212,8 @@ const INFO = [
   "tools",
 ] as const;
 
-/** The fields that are needed later. User messages may contain all changes of the project. */
-function slimInfo(info: JsonObject): JsonObject {
+/** The fields that are needed later. Others may be large: user messages contain all changes of the project. */
+function neededInfo(info: JsonObject): JsonObject {
   const picked = Object.fromEntries(INFO.flatMap((name) => (info[name] === undefined ? [] : [[name, info[name]]])));
   return info.summary === true ? { ...picked, summary: true } : picked;
 }
@@ -217,18 +222,18 @@ function slimInfo(info: JsonObject): JsonObject {
 const namesProduct = (input: unknown) => NAMES_PRODUCT.test(commandIn(input, "command") ?? "");
 
 /** Drops tool inputs and outputs, which are most of the bytes, unless they spawn agents or contain plans. */
-function slimPart(json: JsonObject): JsonObject {
+function neededPart(json: JsonObject): JsonObject {
   const part = partOf(json);
   const tool = part === null ? null : toolOf(part);
   if (part === null) return json;
   if (part.type === "file") return { id: part.id, type: part.type };
   if (tool === null || isSpawn(tool) || (tool.tool === SHELL && namesProduct(tool.input))) return json;
   const state = asObject(json.state);
-  const kept = {
+  const needed = {
     status: tool.status,
     ...(state?.time === undefined ? {} : { time: state.time }),
     ...(tool.metadata === null ? {} : { metadata: {} }),
   };
   const plan = planIn(tool.input) === null ? {} : { input: tool.input };
-  return { id: part.id, type: part.type, tool: tool.tool, callID: tool.callId, state: { ...kept, ...plan } };
+  return { id: part.id, type: part.type, tool: tool.tool, callID: tool.callId, state: { ...needed, ...plan } };
 }

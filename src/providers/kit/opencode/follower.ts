@@ -6,11 +6,11 @@ import { isSessionId } from "./keys.ts";
 
 /** The recording of frames that concern no session. */
 const SERVER = "server";
-const MANY_DIRECTORIES = 20;
+const MAX_DIRECTORIES = 20;
 /** On the first catch-up, sessions older than the newest by this much are skipped: the database contains them. */
 const RECENT_MS = 24 * 3_600_000;
 
-/** What is unknown if a server lacks a route, as older versions and forks do. */
+/** The consequences of a missing route, for users. Servers of older versions and of forks lack some. */
 const LIMITS = {
   "/session":
     "it does not list its sessions (GET /session): activity before the connection or during an interruption is unknown",
@@ -24,39 +24,40 @@ const LIMITS = {
 
 type Requesting<T> = Generator<Step, T, RelayResponse | null>;
 
-interface Known {
+interface KnownSession {
   parent: string | null;
   directory: string | null;
   /** The time of its last change according to the server; null if only its id is known. */
   updated: number | null;
-  /** It changed since it was last fetched completely. */
-  stirred: boolean;
-  /** Its time of last change when it was last fetched completely. */
-  read: number | null;
-  gone: boolean;
-  /** It waits for a permission or an answer. */
-  waits: boolean;
-  /** It was last reported as running. */
-  busy: boolean;
+  /** The stream reported a change since its messages were fetched. */
+  hasChanged: boolean;
+  /** The value of `updated` when its messages were fetched; null if they never were. */
+  fetched: number | null;
+  isDeleted: boolean;
+  /** The session waits for a permission or an answer. */
+  isWaiting: boolean;
+  /** The session was last reported as running. */
+  isBusy: boolean;
 }
 
-interface Stated {
-  readonly listed: ReadonlySet<string>;
-  /** Those in the server's own directory. */
-  readonly here: ReadonlySet<string>;
-  /** Those that changed without an event. */
+/** The sessions that the server lists. */
+interface SessionList {
+  readonly all: ReadonlySet<string>;
+  /** The sessions in the server's own directory. */
+  readonly ownDirectory: ReadonlySet<string>;
+  /** The sessions that changed without an event. */
   readonly missed: ReadonlySet<string>;
 }
 
 /** Tracks a server's sessions, to request what was missed while disconnected. */
 export class ServerFollower implements Follower {
-  readonly #sessions = new Map<string, Known>();
+  readonly #sessions = new Map<string, KnownSession>();
   /** Directories with activity since the connection. */
   readonly #directories = new Set<string>();
   /** Hash of the last recorded response per object, to avoid recording it again. */
-  readonly #kept = new Map<string, number>();
-  /** Sessions whose first received frame was not their first event. */
-  readonly #begun = new Set<string>();
+  readonly #recorded = new Map<string, number>();
+  /** Sessions of which earlier events are missing: the first frame received was not their creation. */
+  readonly #partlySeen = new Set<string>();
   /** Routes that the server lacks. */
   readonly #missing = new Set<keyof typeof LIMITS>();
   /** Whether the server lists the sessions of all directories. */
@@ -68,22 +69,23 @@ export class ServerFollower implements Follower {
     const type = asText(frame?.type);
     if (type === "server.heartbeat") return null;
     const directory = asNonBlank(json?.directory);
-    if (directory !== null && directory !== "global" && this.#directories.size < MANY_DIRECTORIES)
+    if (directory !== null && directory !== "global" && this.#directories.size < MAX_DIRECTORIES)
       this.#directories.add(directory);
     const session = sessionOfFrame(raw);
     if (session === null || !isSessionId(session)) return SERVER;
     const isNew = !this.#sessions.has(session);
     const known = this.#known(session);
-    known.stirred = true;
-    if (isNew && type !== "session.created") this.#begun.add(session);
+    known.hasChanged = true;
+    if (isNew && type !== "session.created") this.#partlySeen.add(session);
     const info = asObject(asObject(frame?.properties)?.info);
-    if (type?.startsWith("session.") === true && info !== null) this.#learn(info);
+    if (type?.startsWith("session.") === true && info !== null) this.#update(info);
     if (type === "session.deleted") {
-      known.gone = true;
-      this.#begun.delete(session);
+      known.isDeleted = true;
+      this.#partlySeen.delete(session);
     }
-    if (type === "session.status") known.busy = asObject(asObject(frame?.properties)?.status)?.type !== "idle";
-    if (type === "permission.asked" || type === "question.asked" || type === "permission.updated") known.waits = true;
+    if (type === "session.status") known.isBusy = asObject(asObject(frame?.properties)?.status)?.type !== "idle";
+    if (type === "permission.asked" || type === "question.asked" || type === "permission.updated")
+      known.isWaiting = true;
     return session;
   }
 
@@ -92,113 +94,119 @@ export class ServerFollower implements Follower {
   }
 
   get needsCatchUp(): boolean {
-    return this.#begun.size > 0;
+    return this.#partlySeen.size > 0;
   }
 
   *catchUp(gap: boolean): Requesting<boolean> {
-    const stated = yield* this.#list(gap);
+    const list = yield* this.#list(gap);
     // Missing routes are not requested again.
-    let complete = stated !== null || this.#missing.has("/session");
-    const status = yield* this.#everywhere("/session/status");
+    let complete = list !== null || this.#missing.has("/session");
+    const status = yield* this.#fetchEverywhere("/session/status");
     const newest = Math.max(0, ...[...this.#sessions.values()].map(({ updated }) => updated ?? 0));
     const due = [...this.#sessions]
-      .filter(([id, known]) => this.#isDue(id, known, stated, status?.all ?? {}, gap, newest))
+      .filter(([id, known]) => this.#isDue(id, known, list, status?.all ?? {}, gap, newest))
       .map(([id]) => id);
     const seen = new Set(due);
     // Grows during the loop: parents and children of a session are added.
     for (const id of due) {
       // Only a server that lists its sessions is trusted if it reports one as missing.
-      const isListed = stated === null || stated.listed.has(id);
-      for (const other of yield* this.#around(id, isListed)) {
+      const isListed = list === null || list.all.has(id);
+      for (const other of yield* this.#fetchRelatives(id, isListed)) {
         if (!seen.has(other)) due.push(other);
         seen.add(other);
       }
-      complete = (yield* this.#read(id, isListed)) && complete;
+      complete = (yield* this.#fetchMessages(id, isListed)) && complete;
       // The state of sessions in directories that were not queried is unknown; a query would start the server there.
       const isAnswered =
         status !== null &&
-        (id in status.all || stated?.here.has(id) === true || this.#directories.has(this.#known(id).directory ?? ""));
+        (id in status.all ||
+          list?.ownDirectory.has(id) === true ||
+          this.#directories.has(this.#known(id).directory ?? ""));
       if (isAnswered)
-        yield this.#keep({
+        yield this.#record({
           answered: RESPONSES.status,
           asked: status.asked,
           session: id,
           body: status.all[id] ?? null,
         });
     }
-    if (status !== null) yield* this.#atWork(status.all, status.asked, seen);
-    yield* this.#requests("/permission", RESPONSES.permission);
-    yield* this.#requests("/question", RESPONSES.question);
+    if (status !== null) yield* this.#recordStatus(status.all, status.asked, seen);
+    yield* this.#fetchRequests("/permission", RESPONSES.permission);
+    yield* this.#fetchRequests("/question", RESPONSES.question);
     return complete;
   }
 
   #isDue(
     id: string,
-    { gone, stirred, read, updated }: Known,
-    stated: Stated | null,
+    { isDeleted, hasChanged, fetched, updated }: KnownSession,
+    list: SessionList | null,
     status: JsonObject,
     gap: boolean,
     newest: number,
   ): boolean {
-    if (gone) return false;
-    if (updated === null || this.#begun.has(id) || stated?.missed.has(id) === true) return true;
-    return gap && (stirred || id in status || (read === null ? updated >= newest - RECENT_MS : updated > read));
+    if (isDeleted) return false;
+    if (updated === null || this.#partlySeen.has(id) || list?.missed.has(id) === true) return true;
+    return (
+      gap && (hasChanged || id in status || (fetched === null ? updated >= newest - RECENT_MS : updated > fetched))
+    );
   }
 
   /** All sessions of the server; null if it does not respond. */
-  *#list(gap: boolean): Requesting<Stated | null> {
-    const stated = { listed: new Set<string>(), here: new Set<string>(), missed: new Set<string>() };
+  *#list(gap: boolean): Requesting<SessionList | null> {
+    const list = { all: new Set<string>(), ownDirectory: new Set<string>(), missed: new Set<string>() };
     const paths = [
       "/session",
       ...(this.#listsAll
         ? ["/experimental/session"]
         : [...this.#directories].map((directory) => withDirectory("/session", directory))),
     ];
-    let answered = false;
+    let isAnswered = false;
     for (const path of paths) {
       const response = yield { ask: path };
       if (path === "/experimental/session" && response !== null && response.status !== 200 && response.status < 500)
         this.#listsAll = false;
-      if (path === "/session") this.#note("/session", response, Array.isArray(response?.body));
+      if (path === "/session") this.#noteRoute("/session", response, Array.isArray(response?.body));
       if (response?.status !== 200 || !Array.isArray(response.body)) continue;
-      answered = true;
+      isAnswered = true;
       for (const item of asList(response.body)) {
         const info = asObject(item);
         const id = asNonBlank(info?.id);
         if (info === null || id === null || !isSessionId(id)) continue;
-        stated.listed.add(id);
-        if (path === "/session") stated.here.add(id);
+        list.all.add(id);
+        if (path === "/session") list.ownDirectory.add(id);
         const known = this.#sessions.get(id);
         // The stream should have reported it, so the stream is incomplete.
         if (
-          known === undefined ? !gap : updatedOf(info) > (known.updated ?? 0) && (known.read !== null || known.stirred)
+          known === undefined
+            ? !gap
+            : updatedOf(info) > (known.updated ?? 0) && (known.fetched !== null || known.hasChanged)
         )
-          stated.missed.add(id);
-        this.#learn(info);
-        yield* this.#described(id, info, response.asked);
+          list.missed.add(id);
+        this.#update(info);
+        yield* this.#recordSession(id, info, response.asked);
       }
     }
-    return answered ? stated : null;
+    return isAnswered ? list : null;
   }
 
-  /** Long-running sessions are alive even without events, and the end of a session may have been missed. */
-  *#atWork(status: JsonObject, asked: number, reported: ReadonlySet<string>): Requesting<void> {
-    const doubted = [...this.#sessions].filter(([id, { busy }]) => busy && !(id in status)).map(([id]) => id);
-    for (const id of [...Object.keys(status).filter(isSessionId), ...doubted]) {
-      this.#known(id).busy = id in status;
+  /** Records the state of running sessions without new messages, and of those that ended without an event. */
+  *#recordStatus(status: JsonObject, asked: number, reported: ReadonlySet<string>): Requesting<void> {
+    const unlisted = [...this.#sessions].filter(([id, { isBusy }]) => isBusy && !(id in status)).map(([id]) => id);
+    for (const id of [...Object.keys(status).filter(isSessionId), ...unlisted]) {
+      this.#known(id).isBusy = id in status;
       if (!reported.has(id))
-        yield this.#keep({ answered: RESPONSES.status, asked, session: id, body: status[id] ?? null });
+        yield this.#record({ answered: RESPONSES.status, asked, session: id, body: status[id] ?? null });
     }
   }
 
-  /** Merges the responses for all directories; null if there are none. */
-  *#everywhere(path: string): Requesting<{ readonly all: JsonObject; readonly asked: number } | null> {
+  /** Requests a path for all directories and merges the responses; null if there are none. */
+  *#fetchEverywhere(path: string): Requesting<{ readonly all: JsonObject; readonly asked: number } | null> {
     let all: JsonObject = {};
     let asked: number | null = null;
     for (const one of [path, ...[...this.#directories].map((directory) => withDirectory(path, directory))]) {
       const response = yield { ask: one };
       const body = response?.status === 200 ? asObject(response.body) : null;
-      if (one === "/session/status") this.#note(one, response, body !== null);
+      if (one === "/session/status") this.#noteRoute(one, response, body !== null);
       if (body === null || response === null) continue;
       all = { ...all, ...body };
       asked = Math.min(asked ?? response.asked, response.asked);
@@ -206,21 +214,21 @@ export class ServerFollower implements Follower {
     return asked === null ? null : { all, asked };
   }
 
-  /** The ancestors and children of a session. Returns those that are new. */
-  *#around(id: string, isListed: boolean): Requesting<readonly string[]> {
+  /** Fetches the ancestors and children of a session. Returns those whose messages must be fetched. */
+  *#fetchRelatives(id: string, isListed: boolean): Requesting<readonly string[]> {
     const found: string[] = [];
     for (let at: string | null = id, steps = 0; at !== null && steps < 100; steps += 1) {
       const known = this.#known(at);
       if (known.updated === null) {
         const response: RelayResponse | null = yield { ask: `/session/${at}` };
         const info = response?.status === 200 ? asObject(response.body) : null;
-        if (info !== null) this.#learn(info);
-        if (info !== null && response !== null) yield* this.#described(at, info, response.asked);
+        if (info !== null) this.#update(info);
+        if (info !== null && response !== null) yield* this.#recordSession(at, info, response.asked);
         if (response !== null && isNoSession(response) && !isListed)
-          yield this.#keep({ answered: RESPONSES.session, asked: response.asked, session: at, body: null });
+          yield this.#record({ answered: RESPONSES.session, asked: response.asked, session: at, body: null });
         if (info === null) return found;
       }
-      if (at !== id && known.read === null && !known.gone) found.push(at);
+      if (at !== id && known.fetched === null && !known.isDeleted) found.push(at);
       at = known.parent;
     }
     const response = yield { ask: `/session/${id}/children` };
@@ -229,89 +237,91 @@ export class ServerFollower implements Follower {
       const child = asNonBlank(info?.id);
       if (info === null || child === null || !isSessionId(child)) continue;
       const before = this.#sessions.get(child);
-      const isNews = before === undefined || before.stirred || before.read === null || updatedOf(info) > before.read;
-      this.#learn(info);
-      yield* this.#described(child, info, response?.asked ?? 0);
-      if (isNews) found.push(child);
+      const isNew =
+        before === undefined || before.hasChanged || before.fetched === null || updatedOf(info) > before.fetched;
+      this.#update(info);
+      yield* this.#recordSession(child, info, response?.asked ?? 0);
+      if (isNew) found.push(child);
     }
     return found;
   }
 
-  /** Fetches all messages of the session. */
-  *#read(id: string, isListed: boolean): Requesting<boolean> {
+  /** Fetches all messages of a session. False if the request must be repeated. */
+  *#fetchMessages(id: string, isListed: boolean): Requesting<boolean> {
     const known = this.#known(id);
-    known.stirred = false;
-    this.#begun.delete(id);
+    known.hasChanged = false;
+    this.#partlySeen.delete(id);
     const response = yield { ask: `/session/${id}/message` };
     const messages = response?.status === 200 && Array.isArray(response.body) ? response.body : null;
-    if (!isNoSession(response)) this.#note("/session/{id}/message", response, messages !== null);
+    if (!isNoSession(response)) this.#noteRoute("/session/{id}/message", response, messages !== null);
     if (response !== null && isNoSession(response) && !isListed) {
-      known.gone = true;
-      yield this.#keep({ answered: RESPONSES.session, asked: response.asked, session: id, body: null });
+      known.isDeleted = true;
+      yield this.#record({ answered: RESPONSES.session, asked: response.asked, session: id, body: null });
       return true;
     }
     if (messages === null || response === null) {
-      known.stirred = true;
+      known.hasChanged = true;
       // Missing routes are not requested again.
       if (response !== null && response.status < 500) return true;
-      this.#begun.add(id);
+      this.#partlySeen.add(id);
       return false;
     }
-    known.read = known.updated;
+    known.fetched = known.updated;
     for (const item of messages) {
       const message = asNonBlank(asObject(asObject(item)?.info)?.id);
       if (message !== null && this.#isNew(message, item))
-        yield this.#keep({ answered: RESPONSES.message, asked: response.asked, session: id, body: item });
+        yield this.#record({ answered: RESPONSES.message, asked: response.asked, session: id, body: item });
     }
     return true;
   }
 
-  /** Pending requests to the user, by session; requests no longer listed were answered. */
-  *#requests(path: string, what: string): Requesting<void> {
+  /** Records the pending requests to the user, by session; requests that are no longer listed were answered. */
+  *#fetchRequests(path: string, what: string): Requesting<void> {
     const bySession = new Map<string, unknown[]>();
     let since: number | null = null;
     for (const one of [path, ...[...this.#directories].map((directory) => withDirectory(path, directory))]) {
       const response = yield { ask: one };
-      if (one === "/permission") this.#note(one, response, Array.isArray(response?.body));
+      if (one === "/permission") this.#noteRoute(one, response, Array.isArray(response?.body));
       if (response?.status !== 200 || !Array.isArray(response.body)) continue;
       since = Math.min(since ?? response.asked, response.asked);
       for (const item of asList(response.body)) {
         const [session, request] = [asNonBlank(asObject(item)?.sessionID), asNonBlank(asObject(item)?.id)];
         if (session === null || !isSessionId(session)) continue;
-        const list = bySession.get(session) ?? [];
-        bySession.set(session, list);
-        if (!list.some((known) => asObject(known)?.id === request)) list.push(item);
+        const pending = bySession.get(session) ?? [];
+        bySession.set(session, pending);
+        if (!pending.some((known) => asObject(known)?.id === request)) pending.push(item);
       }
     }
     if (since === null) return;
-    for (const session of bySession.keys()) this.#known(session).waits = true;
-    for (const [session, { waits }] of this.#sessions)
-      if (waits) yield this.#keep({ answered: what, asked: since, session, body: bySession.get(session) ?? [] });
+    for (const session of bySession.keys()) this.#known(session).isWaiting = true;
+    for (const [session, { isWaiting }] of this.#sessions)
+      if (isWaiting) yield this.#record({ answered: what, asked: since, session, body: bySession.get(session) ?? [] });
   }
 
   /** Remembers whether the server has a route. A failure or timeout is no evidence. */
-  #note(route: keyof typeof LIMITS, response: RelayResponse | null, isUsable: boolean) {
+  #noteRoute(route: keyof typeof LIMITS, response: RelayResponse | null, isUsable: boolean) {
     if (response?.status === 200 && isUsable) this.#missing.delete(route);
     else if (response !== null && response.status !== 401 && response.status !== 403 && response.status < 500)
       this.#missing.add(route);
   }
 
-  *#described(session: string, info: JsonObject, asked: number): Requesting<void> {
-    if (this.#isNew(session, info)) yield this.#keep({ answered: RESPONSES.session, asked, session, body: info });
+  *#recordSession(session: string, info: JsonObject, asked: number): Requesting<void> {
+    if (this.#isNew(session, info)) yield this.#record({ answered: RESPONSES.session, asked, session, body: info });
   }
 
-  #keep(response: RecordedResponse): Step {
+  #record(response: RecordedResponse): Step {
     return { keep: { ...response }, in: response.session };
   }
 
+  /** Whether this body differs from the last one that was recorded for the same object. */
   #isNew(what: string, body: unknown): boolean {
-    const now = hash(jsonText(body) ?? "");
-    const isNews = this.#kept.get(what) !== now;
-    this.#kept.set(what, now);
-    return isNews;
+    const digest = hash(jsonText(body) ?? "");
+    const isNew = this.#recorded.get(what) !== digest;
+    this.#recorded.set(what, digest);
+    return isNew;
   }
 
-  #learn(info: JsonObject) {
+  #update(info: JsonObject) {
     const id = asNonBlank(info.id);
     if (id === null || !isSessionId(id)) return;
     const known = this.#known(id);
@@ -322,16 +332,16 @@ export class ServerFollower implements Follower {
     known.updated = Math.max(updatedOf(info), known.updated ?? 0);
   }
 
-  #known(id: string): Known {
+  #known(id: string): KnownSession {
     const known = this.#sessions.get(id) ?? {
       parent: null,
       directory: null,
       updated: null,
-      stirred: false,
-      read: null,
-      gone: false,
-      waits: false,
-      busy: false,
+      hasChanged: false,
+      fetched: null,
+      isDeleted: false,
+      isWaiting: false,
+      isBusy: false,
     };
     this.#sessions.set(id, known);
     return known;

@@ -25,15 +25,17 @@ export type Update =
   | {
       readonly is: "status";
       readonly session: string;
-      readonly status: JsonObject /** When it was requested; null if the server sent it. */;
+      readonly status: JsonObject;
+      /** When it was requested; null if the server sent it. */
       readonly asked: number | null;
     }
   /** `id` is the event's own; null if it has none. */
   | { readonly is: "error"; readonly session: string; readonly error: JsonObject; readonly id: string | null }
-  | { readonly is: "asks"; readonly session: string; readonly request: Request }
-  | { readonly is: "answered"; readonly session: string; readonly request: string }
+  | { readonly is: "request"; readonly session: string; readonly request: Request }
+  | { readonly is: "request-closed"; readonly session: string; readonly request: string }
+  /** All pending requests of one kind. */
   | {
-      readonly is: "asking";
+      readonly is: "pending-requests";
       readonly session: string;
       readonly requests: readonly Request[];
       readonly what: Request["for"];
@@ -133,13 +135,13 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
     case "permission.updated":
     case "question.asked": {
       const request = requestIn(properties, type.startsWith("permission") ? "permission" : "answer");
-      return request === null ? null : { is: "asks", session, request };
+      return request === null ? null : { is: "request", session, request };
     }
     case "permission.replied":
     case "question.replied":
     case "question.rejected": {
       const request = asNonBlank(properties.requestID) ?? asNonBlank(properties.permissionID);
-      return request === null ? null : { is: "answered", session, request };
+      return request === null ? null : { is: "request-closed", session, request };
     }
     default:
       return null;
@@ -168,7 +170,7 @@ function fromResponse(what: string, json: JsonObject): Update | null {
     case RESPONSES.question: {
       const kind = what === RESPONSES.permission ? "permission" : "answer";
       return {
-        is: "asking",
+        is: "pending-requests",
         session,
         what: kind,
         asked,
@@ -189,5 +191,5 @@ function requestIn(json: JsonObject | null, kind: Request["for"]): Request | nul
   const text = kind === "answer" ? questions : patterns.length > 0 ? patterns : [asNonBlank(json.title) ?? ""];
   // Up to 1.1 the call's id is in the request itself.
   const call = asNonBlank(asObject(json.tool)?.callID) ?? asNonBlank(json.callID);
-  return { id, for: kind, call, says: [tool, text.join(", ")].filter((word) => word !== "").join(": ") };
+  return { id, for: kind, call, says: [tool, text.join(", ")].filter((part) => part !== "").join(": ") };
 }

@@ -2,13 +2,13 @@ import {
   type AgentKey,
   agentKey,
   type CallKey,
-  callKey,
   type MatchKey,
   matchKey,
   type RecordKey,
   recordKey,
   threadKey,
 } from "../../../core/facts/ids.ts";
+import { callKeysOf } from "../keys.ts";
 
 /** Builds keys from the ids of one product of the family. */
 export interface Keys {
@@ -18,7 +18,6 @@ export interface Keys {
   session(id: string): AgentKey;
   /** An agent of a session that has no session of its own. */
   agent(session: string, id: string): AgentKey;
-  /** Call ids are made by models and unique only in their session. */
   call(session: string, id: string): CallKey;
   record(id: string): RecordKey;
   promptMatch(session: string, prompt: string): MatchKey;
@@ -28,7 +27,7 @@ export const keysOf = (name: string): Keys => ({
   name,
   session: (id) => threadKey(name, id),
   agent: (session, id) => agentKey(name, session, id),
-  call: (session, id) => callKey(name, `${session}/${id}`),
+  call: callKeysOf(name),
   record: (id) => recordKey(name, id),
   promptMatch: (session, prompt) => matchKey(name, "prompt", `${session}:${prompt.trim()}`),
 });

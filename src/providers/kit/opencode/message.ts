@@ -1,9 +1,11 @@
 import type { AgentKey, RecordKey } from "../../../core/facts/ids.ts";
 import type { RecordRead, RecordState, ToolCalled, ToolResult } from "../../../core/facts/observation.ts";
+import { totalTokens } from "../../../core/facts/usage.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../../core/tools/json.ts";
 import { commandIn, ShellCalls } from "../launch/shell-calls.ts";
 import { statePlan } from "../plan.ts";
+import { RECORD } from "../record.ts";
 import type { Keys } from "./keys.ts";
 import {
   errorText,
@@ -17,9 +19,9 @@ import {
   toolOf,
 } from "./shapes.ts";
 import { isSpawn, readNotices, readTask, TASK } from "./task.ts";
-import { isAnything, tokensOf } from "./tokens.ts";
+import { tokensOf } from "./tokens.ts";
 
-/** Written while the product compacts a conversation. If that fails, the session itself is stuck. */
+/** A summary that the product requests to compact a conversation. A failed one counts as a message of the session. */
 export const isCompaction = ({ role, info }: Message) =>
   role === "assistant" && (info.summary === true || info.mode === "compaction") && asObject(info.error) === null;
 
@@ -41,7 +43,7 @@ export function copyKey(key: Keys, { role, info, created, completed, parts }: Me
   return key.record([created, completed, role, asText(info.agent) ?? "", model, content].join(" "));
 }
 
-/** The id of the response in a message, for displaying its tokens. */
+/** The key of a response: a message contains one for each step. */
 export const responseOf = (key: Keys, message: Message, step = 0) => key.record(`${message.id} ${step}`);
 
 export function readMessage(key: Keys, out: FindingsOf, message: Message): void {
@@ -77,16 +79,7 @@ function readUser(key: Keys, out: FindingsOf, message: Message) {
   });
   // A request to compact is not a prompt.
   const state = message.parts.some((part) => part.type === "compaction") ? null : "open";
-  out.add({
-    type: "record",
-    role: "user",
-    state,
-    certain: true,
-    calls: [],
-    results: [],
-    text: null,
-    message: prompt.trim() !== "",
-  });
+  out.add({ ...RECORD, role: "user", state, message: prompt.trim() !== "" });
 }
 
 function readAssistant(key: Keys, out: FindingsOf, message: Message) {
@@ -103,20 +96,18 @@ function readAssistant(key: Keys, out: FindingsOf, message: Message) {
     out.add({
       type: "agent-described",
       agent: speakerOf(key, message),
-      internal: { why: "it shortens the conversation", unlessSpawned: false },
+      internal: { why: "it compacts the conversation", unlessSpawned: false },
     });
   const text = message.parts
     .filter((part) => part.type === "text" && !isSynthetic(part))
     .map(textIn)
     .join("\n");
   const record: RecordRead = {
-    type: "record",
+    ...RECORD,
     role: "assistant",
     state: "open",
-    certain: true,
     calls: tools.map(({ part, tool }) => calledIn(key, part, tool, message.session)),
     results: tools.flatMap(({ part, tool }) => resultsIn(key, part, tool, message.session)),
-    text: null,
     message: true,
   };
   out.add(record);
@@ -208,7 +199,7 @@ function* modelCalls(key: Keys, message: Message) {
   for (const [step, source] of sources.entries()) {
     const tokens = tokensOf(source.tokens);
     // The message of a subtask contains no response, nor does a failed one.
-    if (steps.length === 0 && !isAnything(tokens)) continue;
+    if (steps.length === 0 && totalTokens(tokens) === 0) continue;
     // 0 if the price is unknown. Kilo adds the cost of children to that of the message whose call spawned them.
     const costUsd = (steps.length > 0 || !spawns ? asAmount(source.cost) : 0) || null;
     const call = {
@@ -235,16 +226,7 @@ export function readLonePart(
   const agent = key.session(session);
   if (tool !== null) {
     const [calls, results] = [[calledIn(key, part, tool, session)], resultsIn(key, part, tool, session)];
-    out.addAt(part.end ?? part.start, {
-      type: "record",
-      role: "assistant",
-      state: null,
-      certain: true,
-      calls,
-      results,
-      text: null,
-      message: false,
-    });
+    out.addAt(part.end ?? part.start, { ...RECORD, role: "assistant", calls, results });
     if (isSpawn(tool)) readTask(key, out, part, tool, session);
     return;
   }
@@ -252,16 +234,7 @@ export function readLonePart(
   const text = textIn(part);
   // Only parts of a model have times.
   if (part.start !== null || by === "model")
-    out.add({
-      type: "record",
-      role: "assistant",
-      state: null,
-      certain: true,
-      calls: [],
-      results: [],
-      text: text.trim() === "" ? null : text,
-      message: false,
-    });
+    out.add({ ...RECORD, role: "assistant", text: text.trim() === "" ? null : text });
   else if (isSynthetic(part)) readNotices(key, out, text);
   else if (text.trim() !== "") out.add({ type: "agent-described", agent, prompt: text });
 }

@@ -3,7 +3,7 @@ import { asCount, asObject, asText } from "../../../core/tools/json.ts";
 
 /** The reader's position in a session. */
 export interface Cursor {
-  /** The newest change time, and the record that has it with its size, which need not be read again. */
+  /** The newest change time, and the record with this time, which is read again only if its size changes. */
   readonly updated: number;
   readonly edge: string;
   readonly edgeSize: number;
@@ -12,7 +12,7 @@ export interface Cursor {
   readonly open: boolean;
 }
 
-/** Number of rows and the last of each kind, to notice deleted rows. */
+/** Number of messages and parts, and row number and id of the last of each: shows whether rows were deleted. */
 export interface Extent {
   readonly messages: number;
   readonly parts: number;
@@ -54,11 +54,11 @@ const NEEDED = {
 } as const;
 
 /** Tables of OpenCode 2, which keeps its sessions in the same file. */
-const SECOND = ["session_v2"];
+const V2_TABLES = ["session_v2"];
 
-/** Above this number of new events, every session is checked instead. */
-const MANY_EVENTS = 20_000;
-const MANY_ROWS = 100_000;
+/** Above these numbers of new events and rows, every session is checked instead. */
+const MAX_EVENTS = 20_000;
+const MAX_ROWS = 100_000;
 /** Larger parts are not read; most are attached files. */
 const MAX_PART = 4 << 20;
 
@@ -67,26 +67,26 @@ export function planFor({ tables }: DatabaseSchema): DatabasePlan | { readonly u
   const missing = Object.entries(NEEDED).flatMap(([table, columns]) =>
     columns.filter((column) => tables.get(table)?.includes(column) !== true).map((column) => `${table}.${column}`),
   );
-  const second = SECOND.filter((table) => tables.has(table));
+  const ofV2 = V2_TABLES.filter((table) => tables.has(table));
   if (missing.length > 0) {
     const names = [...tables.keys()].sort().join(", ");
     const why =
-      second.length > 0
+      ofV2.length > 0
         ? "it belongs to OpenCode 2, whose schema is not supported yet"
         : `it has no ${missing.slice(0, 3).join(", no ")}`;
     return { unknown: tables.size === 0 ? "it is empty" : `${why}; its tables: ${names}` };
   }
   const events = tables.has("event") && tables.has("event_sequence");
-  const plan = planOfFirst(tables.get("session") ?? [], events);
-  return second.length === 0
+  const plan = planOfV1(tables.get("session") ?? [], events);
+  return ofV2.length === 0
     ? plan
     : {
         ...plan,
-        unread: `the sessions of OpenCode 2 in it (${second.join(", ")}) have a schema that is not supported yet`,
+        unread: `the sessions of OpenCode 2 in it (${ofV2.join(", ")}) have a schema that is not supported yet`,
       };
 }
 
-function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan {
+function planOfV1(columns: readonly string[], events: boolean): DatabasePlan {
   const seq = events ? "(SELECT seq FROM event_sequence q WHERE q.aggregate_id = s.id)" : "NULL";
   return {
     objects: {
@@ -126,7 +126,7 @@ function markSql(events: boolean): string {
 
 function changedSql(since: Mark, now: Mark, events: boolean): Query | null {
   const grew = (what: string) => Number(now[what] ?? 0) - Number(since[what] ?? 0);
-  if (grew("event") > MANY_EVENTS || grew("message") + grew("part") > MANY_ROWS) return null;
+  if (grew("event") > MAX_EVENTS || grew("message") + grew("part") > MAX_ROWS) return null;
   const after = (table: string, column: string, what: string) => ({
     // NOT INDEXED: otherwise SQLite scans a whole index.
     sql: `SELECT ${column} AS object FROM ${table} NOT INDEXED WHERE rowid > ?`,

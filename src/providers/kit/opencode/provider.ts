@@ -13,7 +13,7 @@ import { isPrinted, OpencodeStream, wrapOf } from "./stream.ts";
 import { asSentence } from "./task.ts";
 import { wireOf } from "./wire.ts";
 
-/** What distinguishes the products that share OpenCode's records. */
+/** The differences between the products that share OpenCode's records. */
 export interface Fork {
   /** The vendor whose price list applies. */
   readonly vendor: string;
@@ -23,7 +23,7 @@ export interface Fork {
   readonly variable: string;
   /** Matches the versions of this product: exported sessions of the family differ only in their version. */
   readonly versions: RegExp;
-  /** Its `user-agent`, with the version. */
+  /** Matches the `user-agent` of its requests and captures the version. */
   readonly userAgent: RegExp;
 }
 
@@ -37,7 +37,7 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
 
 /** OpenCode or a fork of it. Sources of the format: docs/formats/opencode.md. */
 export function opencodeLike(manifest: Manifest, { vendor, programs, variable, versions, userAgent }: Fork): Provider {
-  // Its program and its data folder have this name, too.
+  // The program and the data folder have the provider's name, too.
   const { name } = manifest;
   const key = keysOf(name);
   const database: Stream = {

@@ -32,8 +32,9 @@ export class SessionRows implements Parser {
   readonly #database: string | null;
   #updated: number;
   #edge: { readonly row: string; readonly size: number };
-  /** As in the last record. */
+  /** The extent of the session in the last record. */
   #extent: unknown;
+  /** The last message is incomplete. */
   #open: boolean;
   /** Time of the newest message read. */
   #newest = 0;
@@ -66,7 +67,7 @@ export class SessionRows implements Parser {
     const json = readObject(record);
     this.#last = null;
     if (json === null) return problemAt(this.#file.path, line, "record-malformed", `${record.length} bytes`, row);
-    this.#note(json, row ?? "");
+    this.#notePosition(json, row ?? "");
     if (json.session !== undefined) return sessionFindings(this.#key, place, sessionOf(json.session), this.#database);
     this.#extent = json.extent;
     const message = messageIn(json);
@@ -93,7 +94,7 @@ export class SessionRows implements Parser {
     return message === null ? [] : eventsOf(this.#key, message);
   }
 
-  #note(json: JsonObject, row: string) {
+  #notePosition(json: JsonObject, row: string) {
     const updated = asCount(json.updated);
     if (updated < this.#updated) return;
     this.#updated = updated;

@@ -14,6 +14,8 @@ import {
   type JsonObject,
 } from "../../../core/tools/json.ts";
 import type { EventDraft } from "../../../core/views/event.ts";
+import { AT_WORK } from "../live-stream.ts";
+import { RECORD } from "../record.ts";
 import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
 import { isResponse, type Request, type Update, updateIn } from "./frame.ts";
@@ -83,13 +85,13 @@ export class ServerEvents implements Parser {
     const update = "raw" in recorded ? updateIn(recorded.raw) : null;
     if (update === null) return NOTHING;
     const rows = new Rows(this.#file.path, line);
-    this.#first(rows, update.session);
-    this.#take(rows, update, recorded.at);
+    this.#introduce(rows, update.session);
+    this.#apply(rows, update, recorded.at);
     if ("raw" in recorded && !isResponse(recorded.raw)) this.#mentioned.set(update.session, recorded.at);
     return rows;
   }
 
-  /** A line can be read alone or after others; only then its context is known. */
+  /** A line may be read alone, or after others, which give its context. */
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (isDelta(record)) return [];
     const recorded = readRecorded(record);
@@ -97,7 +99,7 @@ export class ServerEvents implements Parser {
     if (update?.is === "message") {
       const message = messageOf(update.info, [], update);
       this.#fold.info(update.id, update.session, update.info, line);
-      // The end is returned when the message is complete.
+      // An error is returned when the message is complete.
       return message === null || message.completed === null
         ? []
         : this.#newEvents(message, eventsOf(this.#key, message));
@@ -123,7 +125,7 @@ export class ServerEvents implements Parser {
       : eventsOfPart(this.#key, part, update.session, this.#key.record(`${update.message} 0`));
   }
 
-  /** The same failure is reported for the session and for its message; the first one is returned. */
+  /** The server reports a failure for the session and for its message. Only the first report becomes an event. */
   #failureEvent({ session, error, id }: Extract<Update, { is: "error" }>, at: number): EventDraft[] {
     const text = errorText(error);
     const newest = this.#fold.newest(session);
@@ -150,17 +152,17 @@ export class ServerEvents implements Parser {
   }
 
   #newEvents(message: Message, drafts: readonly EventDraft[]): readonly EventDraft[] {
-    const news = drafts.filter(
+    const added = drafts.filter(
       ({ name, text }) =>
         name !== "error" ||
         !(this.#returnedErrors.has(message.id) || this.#returnedErrors.delete(`${message.session} ${text}`)),
     );
-    if (news.some(({ name }) => name === "error")) this.#returnedErrors.add(message.id);
-    return named(message, news);
+    if (added.some(({ name }) => name === "error")) this.#returnedErrors.add(message.id);
+    return named(message, added);
   }
 
-  /** Every session that is mentioned gets a record. */
-  #first(rows: Rows, session: string) {
+  /** States the recording as a file of every session that it mentions. */
+  #introduce(rows: Rows, session: string) {
     if (this.#mentioned.has(session)) return;
     this.#mentioned.set(session, 0);
     const out = rows.of(`file ${session}`, { at: null, speaker: this.#key.session(session), keys: [] });
@@ -171,27 +173,27 @@ export class ServerEvents implements Parser {
     });
   }
 
-  #take(rows: Rows, update: Update, at: number) {
+  #apply(rows: Rows, update: Update, at: number) {
     switch (update.is) {
       case "session":
         return this.#session(rows, update.session, update.info);
       case "session-unknown":
         return this.#unassigned(rows, update.session, at);
       case "deleted":
-        this.#settle(rows, update.session);
-        return this.#stopped(rows, update.session, at, "its session was deleted");
+        this.#closeRequests(rows, update.session);
+        return this.#addShutdown(rows, update.session, at, "its session was deleted");
       case "error":
         return this.#error(rows, update, at);
       case "message":
         // A new message after a failure: a new prompt or a retry.
-        if (this.#fold.isNew(update.id)) this.#recovered(rows, update.session);
+        if (this.#fold.isNew(update.id)) this.#clearFailure(rows, update.session);
         return this.#message(rows, update.id, this.#fold.info(update.id, update.session, update.info, rows.line));
       case "whole-message":
         if (
           this.#fold.isNew(update.id) &&
           (messageOf(update.info, [], update)?.created ?? 0) > (this.#failed.get(update.session) ?? 0)
         )
-          this.#recovered(rows, update.session);
+          this.#clearFailure(rows, update.session);
         return this.#message(
           rows,
           update.id,
@@ -204,12 +206,12 @@ export class ServerEvents implements Parser {
         return this.#part(rows, update);
       case "status":
         return this.#status(rows, update, at);
-      case "asks":
-        return this.#asks(rows, update.session, update.request, at);
-      case "answered":
-        return this.#answered(rows, update.request);
-      case "asking":
-        return this.#asking(rows, update, at);
+      case "request":
+        return this.#addRequest(rows, update.session, update.request, at);
+      case "request-closed":
+        return this.#closeRequest(rows, update.request);
+      case "pending-requests":
+        return this.#setRequests(rows, update, at);
       default:
         return update satisfies never;
     }
@@ -221,13 +223,13 @@ export class ServerEvents implements Parser {
     // Updates omit constant fields.
     const merged = updated(info) >= updated(known) ? { ...known, ...info } : { ...info, ...known };
     const { title, version, parentID, directory, agent, permission, time } = merged;
-    const slim = Object.fromEntries(
+    const needed = Object.fromEntries(
       Object.entries({ id, title, version, parentID, directory, agent, permission, time }).filter(
         ([, value]) => value !== undefined,
       ),
     );
-    this.#sessions.set(id, slim);
-    const session = sessionOf(slim);
+    this.#sessions.set(id, needed);
+    const session = sessionOf(needed);
     rows.drop(`unassigned ${id}`);
     if (session === null) return;
     readSession(
@@ -241,7 +243,7 @@ export class ServerEvents implements Parser {
 
   /** The server does not know the session. If it was known before, it was deleted. */
   #unassigned(rows: Rows, id: string, at: number) {
-    if (this.#sessions.has(id)) return this.#stopped(rows, id, at, "its server no longer knows it");
+    if (this.#sessions.has(id)) return this.#addShutdown(rows, id, at, "its server no longer knows it");
     const agent = this.#key.session(id);
     const parent = threadKey("unassigned", this.#key.name);
     const out = rows.of(`unassigned ${id}`, { at: null, speaker: agent, keys: [] });
@@ -264,7 +266,7 @@ export class ServerEvents implements Parser {
     for (const part of folded.parts.keys()) rows.drop(part);
     // The message itself reports the failure by now.
     if (asObject(message.info.error) !== null && this.#fold.newest(folded.session)?.id === id)
-      this.#recovered(rows, folded.session);
+      this.#clearFailure(rows, folded.session);
     if (!this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
     readMessage(
       this.#key,
@@ -281,7 +283,7 @@ export class ServerEvents implements Parser {
   #part(rows: Rows, { session, message, id, part: json }: Extract<Update, { is: "part" }>) {
     const folded = this.#fold.part(message, session, id, json, rows.line);
     if (folded !== null && folded.info !== null) return this.#message(rows, message, folded);
-    // Its message is unknown, or too old to be in memory.
+    // The message of the part is unknown, or no longer in memory.
     const part = partOf({ ...json, id });
     if (part === null) return;
     readLonePart(
@@ -307,26 +309,16 @@ export class ServerEvents implements Parser {
     if (asked !== null && (this.#mentioned.get(session) ?? 0) >= asked) return;
     rows.drop(`state ${session}`);
     if (status.type === "idle") {
-      this.#settle(rows, session);
-      return this.#stopped(rows, session, asked ?? at, "its server reports it as idle");
+      this.#closeRequests(rows, session);
+      return this.#addShutdown(rows, session, asked ?? at, "its server reports it as idle");
     }
-    // Running: counts as activity if it has unfinished work. After a failure the server's statement is enough: it
-    // continues.
+    // A running session is active if it has unfinished work, or if it had failed: then it continues.
     const hadFailed = this.#failed.has(session) || asObject(this.#fold.newest(session)?.info.error) !== null;
-    this.#recovered(rows, session);
+    this.#clearFailure(rows, session);
     if (!hadFailed && !this.#fold.isOpen(session)) return;
     const time = hadFailed ? Math.max(asked ?? at, this.#fold.lastTime(session)) : (asked ?? at);
     const out = rows.of(`state ${session}`, { at: time, speaker: this.#key.session(session), keys: [] });
-    out.add({
-      type: "record",
-      role: "other",
-      state: hadFailed ? "open" : null,
-      certain: true,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    out.add(hadFailed ? AT_WORK : RECORD);
     if (status.type !== "retry") return;
     const text = asNonBlank(status.message);
     const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${text === null ? "" : `: ${text}`})`;
@@ -339,7 +331,7 @@ export class ServerEvents implements Parser {
    */
   #error(rows: Rows, { session, error }: Extract<Update, { is: "error" }>, at: number) {
     rows.drop(`state ${session}`);
-    this.#settle(rows, session);
+    this.#closeRequests(rows, session);
     if (asObject(this.#fold.newest(session)?.info.error) !== null) return;
     this.#failed.set(session, at);
     const out = rows.of(`error ${session}`, {
@@ -347,24 +339,15 @@ export class ServerEvents implements Parser {
       speaker: this.#key.session(session),
       keys: [],
     });
-    out.add({
-      type: "record",
-      role: "other",
-      ...stateAfter(error),
-      certain: true,
-      calls: [],
-      results: [],
-      text: null,
-      message: false,
-    });
+    out.add({ ...RECORD, ...stateAfter(error) });
   }
 
-  #recovered(rows: Rows, session: string) {
+  #clearFailure(rows: Rows, session: string) {
     if (this.#failed.delete(session)) rows.drop(`error ${session}`);
   }
 
   /** Ends unfinished work. An end in its own last message, now or later, takes precedence. */
-  #stopped(rows: Rows, session: string, at: number, says: string) {
+  #addShutdown(rows: Rows, session: string, at: number, says: string) {
     rows.drop(`state ${session}`);
     if (!this.#fold.isOpen(session)) return;
     const out = rows.of(`state ${session}`, { at, speaker: this.#key.session(session), keys: [] });
@@ -379,7 +362,7 @@ export class ServerEvents implements Parser {
     });
   }
 
-  #asks(rows: Rows, session: string, request: Request, at: number) {
+  #addRequest(rows: Rows, session: string, request: Request, at: number) {
     const since = this.#waiting.get(request.id)?.since ?? at;
     this.#waiting.set(request.id, { session, since, request });
     const agent = this.#key.session(session);
@@ -389,23 +372,27 @@ export class ServerEvents implements Parser {
       .add({ type: "waits", agent, for: request.for, says: request.says, ...call });
   }
 
-  #answered(rows: Rows, request: string) {
+  #closeRequest(rows: Rows, request: string) {
     this.#waiting.delete(request);
     rows.drop(request);
   }
 
   /** All pending requests of the server; others were answered while disconnected. */
-  #asking(rows: Rows, { session, requests, what, asked }: Extract<Update, { is: "asking" }>, at: number) {
+  #setRequests(
+    rows: Rows,
+    { session, requests, what, asked }: Extract<Update, { is: "pending-requests" }>,
+    at: number,
+  ) {
     const open = new Set(requests.map(({ id }) => id));
     for (const [id, { session: of, request, since }] of this.#waiting)
-      if (of === session && request.for === what && since < asked && !open.has(id)) this.#answered(rows, id);
+      if (of === session && request.for === what && since < asked && !open.has(id)) this.#closeRequest(rows, id);
     if ((this.#mentioned.get(session) ?? 0) >= asked) return;
-    for (const request of requests) this.#asks(rows, session, request, at);
+    for (const request of requests) this.#addRequest(rows, session, request, at);
   }
 
-  /** No request is pending any more. */
-  #settle(rows: Rows, session: string) {
-    for (const [id, waiting] of this.#waiting) if (waiting.session === session) this.#answered(rows, id);
+  /** The session has no pending requests any more. */
+  #closeRequests(rows: Rows, session: string) {
+    for (const [id, waiting] of this.#waiting) if (waiting.session === session) this.#closeRequest(rows, id);
   }
 }
 
@@ -438,6 +425,6 @@ class Rows implements Findings {
 
 const isDelta = (record: Uint8Array) => decodeText(record.subarray(0, HEAD)).text.includes(DELTA);
 
-/** Many lines of a recording contain the same error. */
+/** Errors are named after their message, because many lines of a recording contain the same one. */
 const named = (message: Message, drafts: readonly EventDraft[]) =>
   drafts.map((draft) => (draft.name === "error" ? { ...draft, name: `${message.id} error` } : draft));

@@ -1,6 +1,8 @@
 import type { ToolLimits } from "../../../core/facts/observation.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import type { SourceFile } from "../../../core/ports/provider.ts";
+import { AT_WORK } from "../live-stream.ts";
+import { RECORD } from "../record.ts";
 import type { Keys } from "./keys.ts";
 import type { PermissionRule, SessionInfo } from "./shapes.ts";
 
@@ -34,8 +36,7 @@ export function readSession(
   if (info.parent === null && info.directory !== null && info.created !== null)
     out.addAt(info.created, { type: "thread-began", thread: agent, cwd: info.directory });
   // Shows activity; a child has been given a task.
-  const state = info.parent === null ? null : ("open" as const);
-  out.add({ type: "record", role: "other", state, certain: true, calls: [], results: [], text: null, message: false });
+  out.add(info.parent === null ? RECORD : AT_WORK);
   // A child's first title is its task and type.
   const isNamed =
     info.title !== null && !UNTITLED.test(info.title) && !(info.parent !== null && TITLE.test(info.title));
@@ -66,9 +67,9 @@ function readParent(key: Keys, out: FindingsOf, { id, title }: SessionInfo, pare
 /** Rules about patterns do not restrict the tool as a whole. */
 function limitsIn(rules: readonly PermissionRule[]): ToolLimits | null {
   const whole = new Map(rules.filter((rule) => rule.pattern === "*").map((rule) => [rule.permission, rule.action]));
-  const having = (action: string) =>
-    [...whole].filter(([name, its]) => its === action && name !== "*").map(([name]) => name);
-  const denied = having("deny");
-  const allowed = whole.get("*") === "deny" ? having("allow") : null;
+  const toolsWith = (action: string) =>
+    [...whole].filter(([name, of]) => of === action && name !== "*").map(([name]) => name);
+  const denied = toolsWith("deny");
+  const allowed = whole.get("*") === "deny" ? toolsWith("allow") : null;
   return denied.length === 0 && allowed === null ? null : { allowed, denied: denied.length === 0 ? null : denied };
 }

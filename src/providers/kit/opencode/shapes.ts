@@ -37,7 +37,7 @@ export interface Part {
   readonly end: number | null;
 }
 
-/** As in `session.get`, exports and the JSON storage. */
+/** Reads a session from a response of the server, an export, a row or the JSON storage. */
 export function sessionOf(value: unknown): SessionInfo | null {
   const json = asObject(value);
   const id = asNonBlank(json?.id);
@@ -135,7 +135,7 @@ export function errorText(error: JsonObject): string {
   return [name ?? (message === null ? "error" : null), message].filter((text) => text !== null).join(": ");
 }
 
-/** Not a failure: stopped by the user or the parent. */
+/** Whether the user or the parent stopped the agent; it did not fail. */
 export const isAbort = (error: JsonObject) => error.name === "MessageAbortedError";
 
 export const isDone = ({ status }: ToolPart) => status === "completed" || status === "error";

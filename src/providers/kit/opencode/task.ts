@@ -1,4 +1,4 @@
-import type { LifecycleState } from "../../../core/facts/observation.ts";
+import type { Lifecycle, LifecycleState } from "../../../core/facts/observation.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asNonBlank, asObject, asText } from "../../../core/tools/json.ts";
 import { isSessionId, type Keys } from "./keys.ts";
@@ -17,72 +17,92 @@ export function isSpawn(tool: ToolPart): boolean {
  * precedence.
  */
 export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart, session: string): void {
-  const metadata = tool.metadata ?? {};
-  const parent = asNonBlank(metadata.parentSessionId);
+  const parent = asNonBlank(tool.metadata?.parentSessionId);
   // A fork copies the calls of the original session; the children stay there.
   if (parent !== null && parent !== session) return;
   // The model is still writing the call.
   if (tool.status === "pending") return;
-  const input = asObject(tool.input) ?? {};
-  const call = key.call(session, tool.callId);
   const [child, rule] = childOf(tool);
-  const [prompt, agentType, description] = [
-    asText(input.prompt),
-    asNonBlank(input.subagent_type),
-    asNonBlank(input.description),
-  ];
-  if (child !== null && asNonBlank(part.json.callID) === null) {
-    // A call without an id cannot be linked to the child, but its session is known.
-    const agent = key.session(child);
-    const asked = {
-      ...(prompt === null ? {} : { prompt }),
-      ...(agentType === null ? {} : { agentType }),
-      ...(description === null ? {} : { description }),
-    };
-    const says = `a ${tool.tool} call of its parent names session ${child}`;
-    out.addAt(part.start, { type: "agent-described", agent, ...asked });
-    out.addAt(part.start, {
-      type: "parent-named",
-      child: agent,
-      parent: key.session(session),
-      rule,
-      source: "parent_rollout",
-      confidence: 1,
-      says,
-    });
-  } else {
-    const makes = tool.tool === TASK ? "one" : "maybe";
-    out.addAt(part.start, {
-      type: "spawn-called",
-      call,
-      tool: tool.tool,
-      makes,
-      prompt,
-      agentType,
-      description,
-      name: null,
-      offers: [],
-    });
-  }
-  if (child !== null && asNonBlank(part.json.callID) !== null) {
-    const says = `the ${tool.tool} call ${tool.callId} names session ${child}`;
-    out.addAt(part.start, {
+  // A call without an id cannot be linked to the child, but its session is known.
+  if (child !== null && asNonBlank(part.json.callID) === null) addChild(key, out, part, tool, session, child, rule);
+  else addSpawnCall(key, out, part, tool, session, child, rule);
+  const call = key.call(session, tool.callId);
+  const refusal = child === null ? refusalIn(tool.error ?? "") : null;
+  if (refusal !== null) out.addAt(part.end, { type: "call-refused", call, says: refusal });
+  // If no child was spawned, only the call can report the end.
+  else readEnd(out, part, tool, child === null ? { call } : key.session(child));
+}
+
+const taskIn = ({ input: value }: ToolPart) => {
+  const input = asObject(value) ?? {};
+  return {
+    prompt: asText(input.prompt),
+    agentType: asNonBlank(input.subagent_type),
+    description: asNonBlank(input.description),
+  };
+};
+
+function addChild(
+  key: Keys,
+  out: FindingsOf,
+  { start }: Part,
+  tool: ToolPart,
+  session: string,
+  child: string,
+  rule: string,
+) {
+  const { prompt, agentType, description } = taskIn(tool);
+  const agent = key.session(child);
+  out.addAt(start, {
+    type: "agent-described",
+    agent,
+    ...(prompt === null ? {} : { prompt }),
+    ...(agentType === null ? {} : { agentType }),
+    ...(description === null ? {} : { description }),
+  });
+  out.addAt(start, {
+    type: "parent-named",
+    child: agent,
+    parent: key.session(session),
+    rule,
+    source: "parent_rollout",
+    confidence: 1,
+    says: `a ${tool.tool} call of its parent names session ${child}`,
+  });
+}
+
+function addSpawnCall(
+  key: Keys,
+  out: FindingsOf,
+  { start }: Part,
+  tool: ToolPart,
+  session: string,
+  child: string | null,
+  rule: string,
+) {
+  const call = key.call(session, tool.callId);
+  out.addAt(start, {
+    type: "spawn-called",
+    call,
+    tool: tool.tool,
+    makes: tool.tool === TASK ? "one" : "maybe",
+    ...taskIn(tool),
+    name: null,
+    offers: [],
+  });
+  if (child !== null)
+    out.addAt(start, {
       type: "call-spawned",
       call,
       child: key.session(child),
       rule,
       source: "parent_rollout",
-      says,
+      says: `the ${tool.tool} call ${tool.callId} names session ${child}`,
     });
-  }
-  const refusal = child === null ? refusalIn(tool.error ?? "") : null;
-  if (refusal !== null) {
-    out.addAt(part.end, { type: "call-refused", call, says: refusal });
-    return;
-  }
-  // If no child was spawned, only the call can report the end.
-  const of = child === null ? { call } : key.session(child);
-  const state = stateOf(tool, metadata.background === true);
+}
+
+function readEnd(out: FindingsOf, { end }: Part, tool: ToolPart, of: Lifecycle["of"]) {
+  const state = stateOf(tool, tool.metadata?.background === true);
   if (state === null) return;
   const outcome =
     tool.error === null
@@ -90,16 +110,14 @@ export function readTask(key: Keys, out: FindingsOf, part: Part, tool: ToolPart,
         ? "launched it in the background"
         : `has status ${tool.status}`
       : `failed: ${firstLine(tool.error)}`;
-  const says = `its ${tool.tool} call ${outcome}`;
-  const result = state === "completed" ? resultIn(tool.output ?? "") : null;
-  out.addAt(part.end, {
+  out.addAt(end, {
     type: "lifecycle",
     of,
     state,
     source: "parent_rollout",
-    says,
-    result,
-    ...(state === "launched" || child === null ? {} : { yields: true }),
+    says: `its ${tool.tool} call ${outcome}`,
+    result: state === "completed" ? resultIn(tool.output ?? "") : null,
+    ...(state === "launched" || typeof of === "object" ? {} : { yields: true as const }),
   });
 }
 
@@ -168,7 +186,7 @@ export function readNotices(key: Keys, out: FindingsOf, text: string): void {
   }
 }
 
-/** Such notices as readable sentences; null for a text without one. */
+/** Notices as readable sentences; null for a text without one. */
 export function asSentence(text: string): string | null {
   const sentences = [...text.matchAll(NOTICE)].map(([, , state = "", summary, rest = ""]) => {
     const summaryText = (summary ?? `Background task ${state}`)

@@ -10,15 +10,14 @@ export function tokensOf(value: unknown): Tokens {
   const cache = asObject(json.cache);
   const [input, output, reasoning] = [asCount(json.input), asCount(json.output), asCount(json.reasoning)];
   const [cacheReadTokens, cacheWriteTokens] = [asCount(cache?.read), asCount(cache?.write)];
-  const isApart = (asNumber(json.total) ?? 0) >= input + output + reasoning + cacheReadTokens + cacheWriteTokens;
+  const isReasoningSeparate =
+    (asNumber(json.total) ?? 0) >= input + output + reasoning + cacheReadTokens + cacheWriteTokens;
   return {
     inputTokens: input,
-    outputTokens: isApart ? output + reasoning : output,
+    outputTokens: isReasoningSeparate ? output + reasoning : output,
     reasoningTokens: reasoning,
     cacheReadTokens,
     cacheWriteTokens,
     cacheWrite1hTokens: 0,
   };
 }
-
-export const isAnything = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens > 0;

@@ -4,10 +4,11 @@ import type { RequestRow, TailPart } from "../../../core/facts/traffic.ts";
 import type { Caller, Dialect, Interpreter, ToolCall } from "../../../core/ports/dialect.ts";
 import type { FindingsOf } from "../../../core/ports/findings.ts";
 import { asNonBlank, asText } from "../../../core/tools/json.ts";
+import { UNKNOWN_CALLER } from "../caller.ts";
 import { isSessionId, type Keys } from "./keys.ts";
 import { readNotices, refusalIn, resultIn, TASK } from "./task.ts";
 
-/** The API requests of a product of the family: docs/formats/opencode.md, "On the wire". */
+/** The API requests of a product of the family: docs/formats/opencode.md, "API traffic". */
 export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
   vendor: "",
   identify(asked): Caller | null {
@@ -21,20 +22,16 @@ export const wireOf = (key: Keys, agent: RegExp): Dialect => ({
     const thread = key.session(session);
     const tag = tagOf(asked);
     return {
+      ...UNKNOWN_CALLER,
       session,
       thread,
       agent: tag === null ? thread : null,
       parent: above === undefined || !isSessionId(above) ? null : key.session(above),
       rule: "x-parent-session-id",
-      kind: null,
-      name: null,
-      path: null,
-      agentType: null,
-      isAgent: false,
       version,
       cwd: asked.cwd,
       tag,
-      // Its records do not name responses.
+      // The database has no response ids.
       hasNoResponseIds: true,
     };
   },

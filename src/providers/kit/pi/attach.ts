@@ -10,7 +10,7 @@ export const forkOf = (program: string, path: string, ask: AttachRequest) => ({
   limits: [],
 });
 
-/** The same for a file that is written first. */
+/** `<program> --fork <copy>`, for a session file that is written first. */
 export function forkOfCopy(program: string, records: readonly JsonObject[], ask: AttachRequest) {
   const path = ask.copyAt(`${ask.id}.jsonl`);
   const copies = [{ path, records: records.map((record) => JSON.stringify(record)) }];

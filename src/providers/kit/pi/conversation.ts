@@ -18,8 +18,8 @@ export interface Context {
   readonly depth: number;
 }
 
-/** A message of the current record, kept until its events are wanted. */
-interface Said {
+/** A message of the current record, from which its events are made on demand. */
+interface ReadMessage {
   readonly message: Message;
   readonly context: Context;
   readonly keys: readonly RecordKey[];
@@ -40,8 +40,8 @@ export abstract class Conversation {
   /** The folder of the session, if known. */
   cwd: string | null = null;
   shells = new ShellCalls();
-  #notes: EventDraft[] = [];
-  #said: Said[] = [];
+  #events: EventDraft[] = [];
+  #messages: ReadMessage[] = [];
 
   constructor(key: Keys, session: string) {
     this.key = key;
@@ -51,26 +51,26 @@ export abstract class Conversation {
   abstract save(): unknown;
   /** A tool call of the model; states the spawn, if it is one. */
   protected abstract called(out: FindingsOf, call: ToolCall, context: Context): void;
-  /** What the result of a call states about agents. */
+  /** A tool result; states what it contains about agents. */
   protected abstract returned(out: FindingsOf, message: Message, result: ToolResult, context: Context): void;
   /** Whether the usage stated in the result of a call is that of agents. */
   protected abstract isOfAgents(result: ToolResult): boolean;
 
-  /** The next record begins. */
+  /** Called before each record. */
   begin(session: string): void {
     this.session = session;
-    if (this.#said.length > 0) this.#said = [];
-    if (this.#notes.length > 0) this.#notes = [];
+    if (this.#messages.length > 0) this.#messages = [];
+    if (this.#events.length > 0) this.#events = [];
   }
 
   /** An event of the current record that is not a message. */
-  note(draft: EventDraft): void {
-    this.#notes.push(draft);
+  addEvent(draft: EventDraft): void {
+    this.#events.push(draft);
   }
 
   /** The events of the current record. Made on demand, because most records are read without them. */
   events(): readonly EventDraft[] {
-    return [...this.#notes, ...this.#said.flatMap((said) => this.#eventsOf(said))];
+    return [...this.#events, ...this.#messages.flatMap((message) => this.#eventsOf(message))];
   }
 
   message(out: FindingsOf, json: JsonObject, context: Context): void {
@@ -80,9 +80,9 @@ export abstract class Conversation {
   }
 
   #read(out: FindingsOf, message: Message, context: Context) {
-    const { answer, resultOf } = message;
-    const response = answer?.response == null ? null : this.key.response(answer.provider, answer.response);
-    const alias = answer?.response == null ? null : this.key.responseById(answer.response);
+    const { response: given, resultOf } = message;
+    const response = given?.id == null ? null : this.key.response(given.provider, given.id);
+    const alias = given?.id == null ? null : this.key.responseById(given.id);
     const keys = alias === null || response === null ? [context.record] : [context.record, alias, response];
     const returned = resultOf === null ? null : this.key.call(this.session, resultOf.call);
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
@@ -103,27 +103,27 @@ export abstract class Conversation {
       message: message.role === "assistant" || message.role === "user",
       ...(error === undefined ? {} : { error }),
     });
-    if (answer !== null)
+    if (given !== null)
       part.add({
-        ...calledBy(answer, response ?? partOf(context.record, "answer"), answer.provider, answer.model),
-        ...(alias === null || answer.response === null
+        ...modelCall(given, response ?? partOf(context.record, "answer"), given.provider, given.model),
+        ...(alias === null || given.id === null
           ? {}
-          : { alias, ...fingerprintsOf({ id: answer.response, tokens: answer.tokens, content: null }) }),
+          : { alias, ...fingerprintsOf({ id: given.id, tokens: given.tokens, content: null }) }),
       });
     if (message.used !== null && (resultOf === null || !this.isOfAgents(resultOf)))
-      this.onOwnBehalf(out, message.used, context, "", "");
+      this.addInternalCall(out, message.used, context, "", "");
     for (const call of message.calls) {
       this.called(part, call, context);
-      if (SHELLS.has(call.name)) this.#runs(part, call, context.at);
+      if (SHELLS.has(call.name)) this.#shellCalled(part, call, context.at);
     }
     if (resultOf !== null && returned !== null) {
       this.returned(part, message, resultOf, context);
       this.shells.returned(part, returned, { text: message.text, at: context.at });
     }
-    this.#said.push({ message, context, keys, response });
+    this.#messages.push({ message, context, keys, response });
   }
 
-  #runs(out: FindingsOf, { id, args }: ToolCall, at: number | null) {
+  #shellCalled(out: FindingsOf, { id, args }: ToolCall, at: number | null) {
     const isBackground = args.run_in_background === true || args.async === true;
     this.shells.called(
       out,
@@ -140,32 +140,32 @@ export abstract class Conversation {
     return { state, text };
   }
 
-  /** Internal model calls of the product or of a tool. */
-  onOwnBehalf(
+  /** A model call of the product itself or of a tool. */
+  addInternalCall(
     out: FindingsOf,
     used: Used,
     { at, record, order }: Pick<Context, "at" | "record" | "order">,
     provider: string,
     model: string,
   ): void {
-    const agent = this.key.itself(this.session);
+    const agent = this.key.internal(this.session);
     const response = partOf(record, "used");
     const part = out.part({ speaker: agent, at, keys: [response], order });
     part.add({
       type: "agent-described",
       agent,
-      internal: { why: "the product asked on its own behalf", unlessSpawned: false },
+      internal: { why: "a request of the product itself", unlessSpawned: false },
     });
-    part.add(calledBy(used, response, provider, model));
+    part.add(modelCall(used, response, provider, model));
   }
 
-  #eventsOf({ message, context: { agent, at }, keys, response }: Said): readonly EventDraft[] {
+  #eventsOf({ message, context: { agent, at }, keys, response }: ReadMessage): readonly EventDraft[] {
     const drafts: EventDraft[] = [];
     const base = { speaker: agent, keys, at, tool: null, response };
-    const say = (kind: EventDraft["kind"], text: string | null) => {
+    const addText = (kind: EventDraft["kind"], text: string | null) => {
       if (text !== null && text.trim() !== "") drafts.push({ ...base, kind, text });
     };
-    for (const thought of message.thoughts) say("reasoning", thought);
+    for (const thought of message.thoughts) addText("reasoning", thought);
     if (message.resultOf !== null) {
       const tool = {
         name: message.resultOf.tool,
@@ -176,8 +176,8 @@ export abstract class Conversation {
       drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
       return drafts;
     }
-    say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
-    say("error", message.error);
+    addText(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
+    addText("error", message.error);
     for (const { id, name, args } of message.calls)
       drafts.push({
         ...base,
@@ -204,8 +204,8 @@ const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
   ["assistant", "assistant"],
 ]);
 
-/** Costs are recorded if the price is known; the vendor is the product's own name for the API. */
-export function calledBy({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
+/** A cost is recorded if the price is known. The vendor is the product's own name for the API. */
+export function modelCall({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
   return {
     type: "model-call",
     response,

@@ -3,7 +3,7 @@ import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../
 import { singleSpaced } from "../../../core/tools/spaces.ts";
 import { readMessage } from "./message.ts";
 
-/** An entry of a session, which is a tree. */
+/** Reads an entry of a session; the entries of a session form a tree. */
 export function entryIn(record: Uint8Array): Entry | null {
   const json = asObject(parseJson(decodeText(record).text)?.value);
   const [id, type] = [asNonBlank(json?.id), asNonBlank(json?.type)];

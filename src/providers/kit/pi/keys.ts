@@ -15,24 +15,24 @@ import {
 export interface Keys {
   thread(session: string): AgentKey;
   agent(session: string, id: string): AgentKey;
-  /** The pseudo-agent of internal model calls. */
-  itself(session: string): AgentKey;
+  /** The pseudo-agent of internal model calls in a session. */
+  internal(session: string): AgentKey;
   /** Call ids are those of the vendors' APIs. */
   call(session: string, id: string): CallKey;
   /** Forks copy entries with ids and times. Ids alone are short and repeat in other sessions. */
   record(id: string, written: string): RecordKey;
   response(provider: string, id: string): RecordKey;
-  /** By the id alone, as seen by the proxy. */
+  /** By the id alone, which is all that the proxy sees. */
   responseById(id: string): RecordKey;
   promptMatch(session: string, prompt: string): MatchKey;
-  /** Requests of an agent name only its own session: the prompt is all it has in common with the call. */
+  /** API requests of an agent name only its own session: they share nothing but the prompt with the spawn call. */
   wirePromptMatch(prompt: string): MatchKey;
 }
 
 export const keysOf = (name: string): Keys => ({
   thread: (session) => threadKey(name, session),
   agent: (session, id) => agentKey(name, session, id),
-  itself: (session) => agentKey(name, session, `${ANONYMOUS}itself`),
+  internal: (session) => agentKey(name, session, `${ANONYMOUS}itself`),
   call: (session, id) => callKey(name, `${session}/${id.replaceAll("/", "_")}`),
   record: (id, written) => recordKey(name, `${id}@${written}`),
   response: (provider, id) => recordKey(name, `response/${provider}/${id}`),
@@ -41,5 +41,5 @@ export const keysOf = (name: string): Keys => ({
   wirePromptMatch: (prompt) => matchKey(name, "wire-prompt", prompt.trim()),
 });
 
-/** A part of a record that belongs to another agent. */
+/** The key of a part of a record. */
 export const partOf = (record: RecordKey, part: string) => `${record}/${part}` as RecordKey;

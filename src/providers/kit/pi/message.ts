@@ -1,5 +1,5 @@
 import type { RecordState } from "../../../core/facts/observation.ts";
-import { NO_TOKENS, type Tokens } from "../../../core/facts/usage.ts";
+import { NO_TOKENS, type Tokens, totalTokens } from "../../../core/facts/usage.ts";
 import {
   asAmount,
   asCount,
@@ -11,7 +11,7 @@ import {
   type JsonObject,
 } from "../../../core/tools/json.ts";
 
-/** A message, in a session, in an agent's file, or in the result of a spawn call. */
+/** A message of a session, of an agent's file, or in the result of a spawn call. */
 export interface Message {
   readonly role: string;
   readonly at: number | null;
@@ -20,8 +20,9 @@ export interface Message {
   readonly calls: readonly ToolCall[];
   /** Set for tool results. */
   readonly resultOf: ToolResult | null;
-  readonly answer: ModelResponse | null;
-  /** Model usage of a tool. */
+  /** Set for messages of the model, unless the model call failed without using tokens. */
+  readonly response: ModelResponse | null;
+  /** Usage of models by a tool. */
   readonly used: Used | null;
   readonly state: RecordState | null;
   readonly error: string | null;
@@ -54,7 +55,8 @@ export interface NestedCall extends ToolCall {
 export interface ModelResponse extends Used {
   readonly provider: string;
   readonly model: string;
-  readonly response: string | null;
+  /** The API's id. */
+  readonly id: string | null;
 }
 
 export interface Used {
@@ -85,7 +87,7 @@ export function readMessage(json: JsonObject): Message | null {
             durationMs: asAmount(json.durationMs),
             nested: json.nestedCalls === undefined ? [] : nestedIn(json.nestedCalls),
           },
-    answer: role === "assistant" ? responseIn(json) : null,
+    response: role === "assistant" ? responseIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
     state: stateAfter(role, asText(json.stopReason), calls.length > 0),
     error: asNonBlank(json.errorMessage),
@@ -100,8 +102,8 @@ function readContent(content: unknown): Pick<Message, "text" | "thoughts" | "cal
   for (const item of asList(content)) {
     const block = asObject(item);
     if (block?.type === "text") {
-      const words = asText(block.text) ?? "";
-      text = text === null ? words : `${text}\n${words}`;
+      const part = asText(block.text) ?? "";
+      text = text === null ? part : `${text}\n${part}`;
     } else if (block?.type === "thinking") {
       const thought = asNonBlank(block.thinking);
       if (thought !== null) thoughts.push(thought);
@@ -127,14 +129,12 @@ function responseIn(json: JsonObject): ModelResponse | null {
   const used = usedIn(json.usage);
   const failed = json.stopReason === "error" || json.stopReason === "aborted";
   // A failure without tokens is not a response.
-  if (used === null || (failed && total(used.tokens) === 0)) return null;
+  if (used === null || (failed && totalTokens(used.tokens) === 0)) return null;
   const model = asNonBlank(json.responseModel) ?? asText(json.model) ?? "";
-  return { ...used, provider: asText(json.provider) ?? "", model, response: asNonBlank(json.responseId) };
+  return { ...used, provider: asText(json.provider) ?? "", model, id: asNonBlank(json.responseId) };
 }
 
-const total = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;
-
-/** Null if nothing was used, or it is not recorded. `input` excludes caches. */
+/** Null if no usage is recorded. `input` excludes caches. */
 export function usedIn(value: unknown): Used | null {
   const usage = asObject(value);
   if (usage === null) return null;

@@ -6,6 +6,7 @@ import type { EventDraft } from "../../../core/views/event.ts";
 import { ShellCalls, type ShellMemory } from "../launch/shell-calls.ts";
 import { readJsonLine } from "../lines.ts";
 import { RECORD } from "../record.ts";
+import { textOf } from "../text.ts";
 import type { Context, Conversation } from "./conversation.ts";
 import type { Keys } from "./keys.ts";
 import { usedIn } from "./message.ts";
@@ -65,12 +66,12 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
 
   /** The agent whose file this is, after the session is known. */
   protected abstract get owner(): AgentKey;
-  /** The session of a file without a header. */
-  protected abstract get unnamed(): string;
-  /** What follows from the path of the file. Called once. */
+  /** The id of the session if the file has no header. */
+  protected abstract get fallbackSession(): string;
+  /** States what follows from the path of the file. Called once. */
   protected abstract introduce(out: FindingsOf): void;
   /** A user message. */
-  protected abstract asked(out: FindingsOf, message: JsonObject, context: Context): void;
+  protected abstract prompted(out: FindingsOf, message: JsonObject, context: Context): void;
   /** A name of the session; null if it was removed. */
   protected abstract named(out: FindingsOf, name: string | null): void;
   /** An entry with product-specific content; false if it is unknown. */
@@ -88,13 +89,13 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     };
   }
 
-  /** Entries that are not needed, recognised by their first bytes. */
+  /** Whether an entry is not needed, by its first bytes. */
   protected isSkipped(_: Uint8Array): boolean {
     return false;
   }
 
   protected get speaker(): AgentKey {
-    // Made once: equal texts that are the same string are found faster.
+    // Made once, because lookups of the same string object are faster.
     if (this.session === null) return this.owner;
     this.#speaker ??= this.owner;
     return this.#speaker;
@@ -108,7 +109,7 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     const json = asObject(value);
     // Only a file with a custom name needs its header to name the session.
     if (this.session === null && isRead) {
-      this.session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? this.unnamed;
+      this.session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? this.fallbackSession;
       this.conversation.session = this.session;
     }
     const at = asTime(json?.timestamp);
@@ -147,9 +148,9 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     const part = out.part({ keys: [context.record] });
     const summary = (text: string) => {
       const used = usedIn(json.usage);
-      if (used !== null) this.conversation.onOwnBehalf(out, used, context, this.#provider, this.#model);
-      this.sign(part);
-      this.draft("compaction", text, context);
+      if (used !== null) this.conversation.addInternalCall(out, used, context, this.#provider, this.#model);
+      this.addActivity(part);
+      this.addText("compaction", text, context);
     };
     switch (json.type) {
       case "session": {
@@ -167,21 +168,21 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
       case "usage": {
         const used = usedIn(json.usage);
         if (used !== null)
-          this.conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
+          this.conversation.addInternalCall(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
         return;
       }
       case "model_change": {
         const [, provider, model] = /^([^/]*)\/(.*)$/s.exec(asText(json.model) ?? "") ?? [];
         this.#provider = asText(json.provider) ?? provider ?? "";
         this.#model = asText(json.modelId) ?? model ?? "";
-        return this.sign(part);
+        return this.addActivity(part);
       }
       case "session_info":
-        this.sign(part);
+        this.addActivity(part);
         return this.named(part, asNonBlank(json.name));
       case "custom_message":
-        this.sign(part);
-        return this.draft("note", textIn(json.content), context);
+        this.addActivity(part);
+        return this.addText("note", textOf(json.content, "\n"), context);
       default:
         if (!this.other(part, json, context) && !BOOKKEEPING.has(asText(json.type) ?? ""))
           out.problem(
@@ -194,24 +195,17 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
   #readMessage(out: FindingsOf, json: JsonObject, context: Context) {
     const message = asObject(json.message);
     if (message === null) return out.problem("record-malformed", "an entry without its message");
-    if (message.role === "user") this.asked(out.part({ keys: [context.record] }), message, context);
+    if (message.role === "user") this.prompted(out.part({ keys: [context.record] }), message, context);
     this.conversation.message(out, message, context);
   }
 
-  /** Shows activity without changing the agent's state. */
-  protected sign(out: FindingsOf) {
+  /** Adds a record that shows activity and does not change the agent's state. */
+  protected addActivity(out: FindingsOf) {
     out.add(RECORD);
   }
 
-  protected draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
+  protected addText(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
     if (text.trim() !== "")
-      this.conversation.note({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
+      this.conversation.addEvent({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
   }
-}
-
-/** The text of a message's content. */
-export function textIn(content: unknown): string {
-  if (typeof content === "string") return content;
-  const blocks = Array.isArray(content) ? content : [];
-  return blocks.map((block) => asText(asObject(block)?.text) ?? "").join("\n");
 }

@@ -2,8 +2,8 @@ import type { RequestRow } from "../../core/facts/traffic.ts";
 import type { Provider } from "../../core/ports/provider.ts";
 import { dialectsOf, identified } from "./identify.ts";
 
-/** The recording and project of a request: one recording per session with an id, else one per upstream and day. */
-export function filedUnder(
+/** The recording and folder of a request: one recording per session with an id, else one per upstream and day. */
+export function recordingOf(
   products: readonly Provider[],
   asked: RequestRow,
   day: string,
