@@ -24,6 +24,8 @@ export interface Manifest extends Pick<Provider, "name" | "product" | "versions"
    * the values of known headers: what the product's `Dialect` reads must be listed, unless several products use it.
    */
   readonly apiHeaders?: string;
+  /** Prefixes of such headers. */
+  readonly apiHeaderPrefixes?: string;
   load(): Promise<Provider>;
 }
 

@@ -22,5 +22,6 @@ export const claude: Manifest = {
     id: "--session-id",
   },
   shellVariables: { thread: "CLAUDE_CODE_SESSION_ID", marks: "CLAUDECODE" },
+  apiHeaderPrefixes: "x-claude-code- x-claude-1p-",
   load: async () => (await import("./provider.ts")).provider,
 };

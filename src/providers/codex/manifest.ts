@@ -19,5 +19,7 @@ export const codex: Manifest = {
     folder: "-C --cd",
   },
   shellVariables: { thread: "CODEX_THREAD_ID", isAgent: true, call: "CODEX_TOOL_CALL_ID", marks: "CODEX_CI" },
+  apiHeaders:
+    "x-openai-subagent x-openai-internal-codex-responses-lite x-codex-beta-features x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-codex-installation-id",
   load: async () => (await import("./provider.ts")).provider,
 };

@@ -19,14 +19,17 @@ const HEADERS = new Set(
     "expect origin sec-fetch-dest sec-fetch-mode sec-fetch-site traceparent retry-after retry-after-ms",
     "request-id x-request-id x-client-request-id x-correlation-id x-amzn-requestid x-ms-request-id apim-request-id cf-ray x-envoy-upstream-service-time x-should-retry",
     "anthropic-beta anthropic-version anthropic-dangerous-direct-browser-access anthropic-organization-id x-app",
-    "openai-beta openai-model openai-organization openai-processing-ms openai-project openai-version x-openai-subagent x-openai-internal-codex-responses-lite",
+    "openai-beta openai-model openai-organization openai-processing-ms openai-project openai-version",
     "originator version session-id session_id thread-id conversation_id conversation-id x-session-id x-parent-session-id x-session-affinity",
-    "http-referer x-title x-initiator x-codex-beta-features x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-codex-installation-id",
+    "http-referer x-title x-initiator",
     ...MANIFESTS.flatMap(({ apiHeaders }) => apiHeaders ?? []),
   ].flatMap((line) => line.split(" ")),
 );
 /** Prefixes of such headers. */
-const PREFIXES = /^(?:x-claude-code-|x-claude-1p-|x-stainless-|anthropic-ratelimit-|x-ratelimit-)[a-z0-9-]+$/;
+const PREFIXES = [
+  ...["x-stainless-", "anthropic-ratelimit-", "x-ratelimit-"],
+  ...MANIFESTS.flatMap(({ apiHeaderPrefixes }) => apiHeaderPrefixes?.split(" ") ?? []),
+];
 /** Query parameters without credentials. */
 const QUERY = new Set(
   "beta alt stream limit order after before after_id before_id page page_size purpose model version api-version api_version client_version format include timeout prettyprint x-id x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders".split(
@@ -34,7 +37,11 @@ const QUERY = new Set(
   ),
 );
 
-const isPermitted = (name: string) => HEADERS.has(name) || (PREFIXES.test(name) && !isSecretName(name));
+const isPermitted = (name: string) =>
+  HEADERS.has(name) ||
+  (PREFIXES.some((prefix) => name.length > prefix.length && name.startsWith(prefix)) &&
+    /^[a-z0-9-]+$/.test(name) &&
+    !isSecretName(name));
 
 /** Headers by lower-case name. With `sanitizer` null they are unchanged, because nothing is stored. */
 export function safeHeaders(headers: readonly string[], sanitizer: Sanitizer | null): Record<string, string> {
