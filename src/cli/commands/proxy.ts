@@ -5,6 +5,7 @@ import { bytes } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { limitsGiven } from "../limit-option.ts";
+import { untilStopSignal } from "../output.ts";
 import { portOf } from "./serve.ts";
 
 export interface ProxyOptions {
@@ -70,9 +71,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
       "Point your agent at it with ANTHROPIC_BASE_URL, or with base_url in its settings. Press Ctrl-C to stop.",
     ),
   );
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
-  });
+  await untilStopSignal();
   await running.stop();
 }
 

@@ -4,6 +4,7 @@ import { printJson } from "../../core/tools/json.ts";
 import type { TrustedProxy } from "../../server/team/proxy-identity.ts";
 import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
+import { onStopSignal } from "../output.ts";
 
 export interface ServeOptions {
   readonly port?: string;
@@ -83,7 +84,7 @@ export async function present(
 }
 
 async function untilStopped(served: { stop(): Promise<void>; readonly stopped: Promise<void> }): Promise<void> {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());
+  onStopSignal(() => void served.stop());
   await served.stopped;
 }
 
