@@ -17,6 +17,6 @@ afterEach(() => {
 it.each(SIGNALS)("%s stops a command that runs until it is interrupted", (name) => {
   const signal = stopSignal();
   expect(signal.aborted).toBe(false);
-  for (const listener of added(name)) listener(name, 0);
+  for (const listener of added(name)) listener(name);
   expect(signal.aborted).toBe(true);
 });

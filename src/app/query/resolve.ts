@@ -168,4 +168,4 @@ const unread = (library: Library) =>
 
 /** The roots that were searched. */
 export const searched = (library: Library) =>
-  `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;
+  `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not found)"}`).join(", ")}`;
