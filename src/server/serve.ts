@@ -276,7 +276,7 @@ async function watch(
     if (autoCards !== null && (await autoCards.createFor(changes.threads, since))) await hub.cardsChanged();
     await hub.changed(changes);
     isPartial = false;
-    starters.look(changes.threads);
+    starters.check(changes.threads);
   };
   for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;

@@ -46,7 +46,7 @@ export interface AttachPlan {
   readonly begins: "history" | "text";
   readonly command: readonly string[];
   readonly cwd: string;
-  /** The agent's folder is not there, and none was named: `cwd` is the current folder. */
+  /** The agent's folder does not exist, and the user named none: `cwd` is the current folder. */
   readonly isHere: boolean;
   /** Files to write first. */
   readonly copies: readonly TranscriptCopy[];
@@ -135,14 +135,14 @@ function attachedAgent(library: Library, forest: Forest, agent: LinkedAgent): At
   };
 }
 
-/** The parent first. */
+/** The agents above, the parent first. */
 function aboveOf(forest: Forest, { parent }: LinkedAgent): LinkedAgent[] {
   const above: LinkedAgent[] = [];
   for (let at = parent; at !== null; at = agentOf(forest, at).parent) above.push(agentOf(forest, at));
   return above;
 }
 
-/** Transcripts only: recordings of live sources are not a product's own. */
+/** The transcripts of an agent, the product's own first. Without recordings, which the product cannot resume. */
 function filesOf(library: Library, { files }: LinkedAgent): AttachedFile[] {
   return files
     .flatMap(({ path }) => {
@@ -154,6 +154,7 @@ function filesOf(library: Library, { files }: LinkedAgent): AttachedFile[] {
     .sort((a, b) => Number(b.isOwn) - Number(a.isOwn));
 }
 
+/** Runs the provider's plan, and gives it the transcripts that it requests. */
 async function resumption(
   library: Library,
   attach: Attach,
@@ -223,6 +224,6 @@ function folderOf(
   return { cwd: here, isHere: true, notes: [`${why}; the product runs in the current folder (--in names another)`] };
 }
 
-/** A path in a record may be anything. */
+/** A recorded path may contain a NUL byte, which `statSync` does not accept. */
 const isFolder = (path: string) =>
   !path.includes("\0") && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

@@ -19,7 +19,7 @@ import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
-import { keep, keptPath } from "../kept/kept-file.ts";
+import { keptPath, openKept } from "../kept/kept-file.ts";
 import { resolve } from "../query/resolve.ts";
 import { RELAYED_NAMES } from "../relay/relayed.ts";
 
@@ -52,7 +52,7 @@ export class Cards {
   readonly #env: Env;
   readonly #guess: boolean;
   /** The last derived state of each card. */
-  #views: ReadonlyMap<string, { readonly made: string; readonly derived: CardAgents }> = new Map();
+  #views: ReadonlyMap<string, { readonly stored: string; readonly derived: CardAgents }> = new Map();
 
   constructor({ library, env, guess }: CardsOptions) {
     this.#library = library;
@@ -63,9 +63,9 @@ export class Cards {
   /** `changed` selects the threads that may have changed; other cards are taken from the cache. */
   async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
     const kept = await this.#all();
-    const derived = kept.map((card) => this.#asBefore(card, changed) ?? this.#derived(card));
+    const derived = kept.map((card) => this.#cached(card, changed) ?? this.#derived(card));
     this.#views = new Map(
-      kept.map((card, i) => [card.id, { made: JSON.stringify(card), derived: derived[i] as CardAgents }]),
+      kept.map((card, i) => [card.id, { stored: JSON.stringify(card), derived: derived[i] as CardAgents }]),
     );
     const [only, ...more] = derived.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return derived;
@@ -78,11 +78,11 @@ export class Cards {
    * Returns null if the card has to be derived again. Cards with running agents always are, since time alone can change
    * them.
    */
-  #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
+  #cached(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
     const view = this.#views.get(card.id);
     if (
       view === undefined ||
-      view.made !== JSON.stringify(card) ||
+      view.stored !== JSON.stringify(card) ||
       view.derived.card.stage === "working" ||
       view.derived.card.agents.running > 0
     )
@@ -177,7 +177,7 @@ export class Cards {
   }
 
   async #kept<T>(work: (file: Kept) => T): Promise<T> {
-    const file = await keep(this.#env);
+    const file = await openKept(this.#env);
     try {
       return work(file);
     } finally {

@@ -12,11 +12,11 @@ import { type CollectResult, collect, openDestination, tracedDestinations } from
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { mayRun, notedInstance } from "../instance-note.ts";
-import { keep } from "../kept/kept-file.ts";
+import { openKept } from "../kept/kept-file.ts";
 import { openLibrary } from "../open.ts";
 import { loadSettings, redactionOf } from "../settings/settings.ts";
 
-/** Runs in the background, so it can wait long for an unreachable service. */
+/** How long to wait for an unreachable service. Long, because the process runs in the background. */
 const PATIENCE_MS = 10 * 60_000;
 
 export interface FlushOptions {
@@ -44,7 +44,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
   const settings = await loadSettings(env);
   const log = exportLog(env, options.debug === true);
   const destinations = await tracedDestinations(env, redactionOf(settings));
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     const { outbox } = kept;
     for (const destination of destinations) {

@@ -27,7 +27,7 @@ const toStderr: Notify = (text) => void process.stderr.write(`retinue: ${text}\n
  * Opens kept.sqlite, creating it on first use. If it is damaged, moves it aside and restores what can be read before
  * the call returns. Opens it read-only if it cannot be written.
  */
-export async function keep(env: Env, notify: Notify = toStderr): Promise<Kept> {
+export async function openKept(env: Env, notify: Notify = toStderr): Promise<Kept> {
   const path = keptPath(env);
   const files = await keptFiles();
   let identity: string | null = null;
@@ -44,7 +44,7 @@ export async function keep(env: Env, notify: Notify = toStderr): Promise<Kept> {
       identity = identityOf(path);
     }
   };
-  const tried = <T>(work: (kept: Kept) => T): T => {
+  const attempt = <T>(work: (kept: Kept) => T): T => {
     try {
       kept ??= open();
       return work(kept);
@@ -57,40 +57,43 @@ export async function keep(env: Env, notify: Notify = toStderr): Promise<Kept> {
       throw error;
     }
   };
-  const mended = <T>(work: (kept: Kept) => T): T => {
+  /** Runs the work. If the file is damaged, restores it and runs the work again. */
+  const withRestore = <T>(work: (kept: Kept) => T): T => {
     try {
       try {
-        return tried(work);
+        return attempt(work);
       } catch (error) {
         if (faultKind(error) !== "damaged") throw error;
         restore(path, identity, error as Error, files.copy, notify);
-        return tried(work);
+        return attempt(work);
       }
     } catch (error) {
       throw asFailure(error, `cannot use ${path}`) ?? error;
     }
   };
   try {
-    mended(() => null);
+    withRestore(() => null);
   } catch (error) {
     throw error instanceof Failure
       ? error
       : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
   }
   // Proxies every method of a part to the file that is open when it is called.
-  const mending = <T extends object>(part: (kept: Kept) => T): T => {
-    const methods = Object.keys(mended(part)).map((name) => [
+  const proxied = <T extends object>(part: (kept: Kept) => T): T => {
+    const methods = Object.keys(withRestore(part)).map((name) => [
       name,
       (...args: unknown[]) =>
-        mended((now) => Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args)),
+        withRestore((now) =>
+          Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args),
+        ),
     ]);
     return Object.fromEntries(methods) as T;
   };
   return {
-    ...mending((now) => now),
-    outbox: mending((now) => now.outbox),
+    ...proxied((now) => now),
+    outbox: proxied((now) => now.outbox),
     close: () => {
-      mended((now) => copyDaily(now, path));
+      withRestore((now) => copyDaily(now, path));
       close(kept);
     },
   };
@@ -187,11 +190,11 @@ export function keptStamp(env: Env): string | null {
   return files.map((file) => (file === undefined ? "-" : `${file.ino} ${file.size} ${file.ctimeMs}`)).join(" ");
 }
 
-/** Reading must not create the file. Null if it cannot be read. */
+/** The manual links; null if the file cannot be read. Does not create the file. */
 export async function manualLinks(env: Env, notify?: Notify): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];
   try {
-    const kept = await keep(env, notify);
+    const kept = await openKept(env, notify);
     try {
       return kept.links();
     } finally {
@@ -203,6 +206,7 @@ export async function manualLinks(env: Env, notify?: Notify): Promise<readonly M
   }
 }
 
+/** The links that only one of the lists contains. */
 export function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
   // Links written by older versions have no call and no request.
   const nameOf = ({ child, parent, call, request }: ManualLink) =>

@@ -69,7 +69,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const access = new Access(keptToken(env, "proxy-token"), run.clients);
   const requiresToken = run.requiresToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
-  const door = { host: run.host, port: () => port, access, requiresToken };
+  const admissionOptions = { host: run.host, port: () => port, access, requiresToken };
   const recorder = new TrafficRecorder({
     folder,
     redaction: run.redaction,
@@ -85,7 +85,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     host: run.host,
     via: run.via,
     silenceMs: run.silenceMs,
-    admits: (incoming) => admission(incoming, door),
+    admits: (incoming) => admission(incoming, admissionOptions),
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
     begin: (head) => recorder.begin(head),
     refuses: (head) => budgets.refuses(head),
@@ -124,7 +124,7 @@ function notListening({ host, port }: ProxyRun, error: NodeJS.ErrnoException): F
   return new Failure("failed", `port ${port} is in use`, ["next: retinue proxy --port 0, for any free port"], error);
 }
 
-/** Notes what was refused or warned about, for `retinue guard`. */
+/** Reports a request that exceeded a limit, and writes it to the ledger for `retinue guard`. */
 function reportExceeded(
   env: Env,
   { product, session, agent, verdict }: ExceededLimit,

@@ -3,7 +3,7 @@ import { PROBLEMS, type Problem } from "../../core/facts/problem.ts";
 import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
 import type { Library } from "../ingest/library.ts";
 
-/** Problems of whole files or databases. */
+/** Codes of problems that concern a whole file or database. */
 const SOURCES: ReadonlySet<Problem["code"]> = new Set([
   "file-unreadable",
   "database-unreadable",

@@ -8,7 +8,7 @@ import { type Exported, exportThreads, previewThreads, type ThreadToSend } from 
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
 import type { Library } from "../../app/ingest/library.ts";
-import { keep } from "../../app/kept/kept-file.ts";
+import { openKept } from "../../app/kept/kept-file.ts";
 import { live } from "../../app/live/live.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import type { Outbox } from "../../core/ports/outbox.ts";
@@ -39,7 +39,7 @@ export async function sendTree(
   const batch: Batch = { kind, destinations, library, threads, log, old: options.old ?? null };
   try {
     if (isPreview) return await preview(context, batch, options.out);
-    const kept = await keep(env);
+    const kept = await openKept(env);
     try {
       if (options.follow === true) return await follow(context, batch, kept.outbox);
       await send(context, batch, kept.outbox);
