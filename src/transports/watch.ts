@@ -28,7 +28,7 @@ const POLL_SHARE = 20;
 /**
  * Reports paths below the folders that were changed, created or deleted, and waits for folders that do not exist yet.
  * For `shallow` folders only direct entries are reported, because they may contain copies of whole projects. No change
- * after it resolves is missed; see docs/adr/015-watching.md.
+ * after it resolves is missed; see docs/adr/015-watch-with-fs-watch.md.
  */
 export async function watchFolders(
   folders: readonly string[],
