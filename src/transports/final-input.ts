@@ -10,7 +10,7 @@ export interface FinalInput {
   end(): void;
 }
 
-export const NO_FINAL_INPUT: FinalInput = { set() {}, end() {} };
+const NO_FINAL_INPUT: FinalInput = { set() {}, end() {} };
 
 /** The kernel closes the other end of descriptor 3 when this process dies; only then `read` returns. */
 const SCRIPT = "read -r _ <&3; cat <&5 >&4";

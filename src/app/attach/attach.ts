@@ -57,6 +57,7 @@ export interface AttachPlan {
 /** Where copies are written. They are not read as transcripts. */
 const attachedFolder = (env: Env, provider: string) => join(retinueHome(env), "attached", provider);
 
+/** Plans how an agent is continued: by its product, with its history, or else in a new session with the history as text. */
 export async function planAttach(
   env: Env,
   library: Library,
@@ -67,7 +68,7 @@ export async function planAttach(
   const { provider, attach } = attachOf(agent);
   const cut = options.at === null ? null : await cutAt(library, forest, agent, options.at);
   const id = randomUUID();
-  const ask: AttachRequest = {
+  const request: AttachRequest = {
     message: options.message,
     isInteractive: options.isInteractive,
     until: cut?.after ?? null,
@@ -76,40 +77,34 @@ export async function planAttach(
     copyAt: (name) => join(attachedFolder(env, provider.name), name),
   };
   const attached = attachedAgent(library, forest, agent);
-  const found = await resumption(library, attach, attached, ask);
+  const found = await resumption(library, attach, attached, request);
   const where = folderOf(forest, agent, options.folder);
   const plan = { uri: agent.uri, product: provider.product, cwd: where.cwd, isHere: where.isHere };
   const notes = [
     ...where.notes,
     ...(agent.verdict.status === "running"
-      ? ["it is still running; the new session has its history up to now, and both go on"]
+      ? ["the agent is still running; the new session has its history up to now, and both continue"]
       : []),
   ];
-  if (!("unable" in found))
-    return {
-      ...plan,
-      begins: "history",
-      command: found.command,
-      copies: found.copies,
-      notes: [...notes, ...found.limits],
-    };
-  const events = (cut?.events ?? (await new EventReader(library).nextPlaced(forest, [agent.key]))).map(
-    ({ event }) => event,
-  );
-  const path = ask.copyAt(`${id}.md`);
+  if (!("unable" in found)) {
+    const { command, copies, limits } = found;
+    return { ...plan, begins: "history", command, copies, notes: [...notes, ...limits] };
+  }
+  const placed = cut?.events ?? (await new EventReader(library).nextPlaced(forest, [agent.key]));
+  const events = placed.map(({ event }) => event);
+  const path = request.copyAt(`${id}.md`);
   const context = contextOf(agent, provider.product, events, options.message, path);
+  const reason = `${provider.product} cannot resume this agent: ${found.unable}. A new session begins with the agent's history as its first message`;
   return {
     ...plan,
     begins: "text",
-    command: attach.begin(context.message, attached, ask),
+    command: attach.begin(context.message, attached, request),
     copies: [{ path, records: [context.whole] }],
-    notes: [
-      ...notes,
-      `${provider.product} cannot resume this agent: ${found.unable}. A new session begins with the agent's history as its first message`,
-    ],
+    notes: [...notes, reason],
   };
 }
 
+/** How the agent's product continues agents. Throws if it cannot. */
 function attachOf({ key, uri }: LinkedAgent): { readonly provider: Provider; readonly attach: Attach } {
   const provider = PROVIDERS.find(({ name }) => name === partsOf(key).provider);
   if (provider?.attach !== undefined) return { provider, attach: provider.attach };
@@ -159,9 +154,9 @@ async function resumption(
   library: Library,
   attach: Attach,
   agent: AttachedAgent,
-  ask: AttachRequest,
+  request: AttachRequest,
 ): Promise<Resumption | Unable> {
-  const steps = attach.resume(agent, ask);
+  const steps = attach.resume(agent, request);
   if (!("next" in steps)) return steps;
   let step = steps.next();
   while (step.done !== true) step = steps.next(await recordsOf(library, step.value));

@@ -6,7 +6,7 @@ import { privateDatabase, writePrivate } from "../../transports/private.ts";
 import { NotAFile } from "../../transports/regular.ts";
 import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { exists } from "../../transports/system/system.ts";
-import { keptFiles } from "../databases.ts";
+import { type KeptFiles, keptFiles } from "../databases.ts";
 import { asFailure, Failure } from "../failure.ts";
 import { type Env, madeHome, retinueHome } from "../home.ts";
 import { identityOf } from "../ingest/index-file.ts";
@@ -28,75 +28,94 @@ const toStderr: Notify = (text) => void process.stderr.write(`retinue: ${text}\n
  * the call returns. Opens it read-only if it cannot be written.
  */
 export async function openKept(env: Env, notify: Notify = toStderr): Promise<Kept> {
-  const path = keptPath(env);
-  const files = await keptFiles();
-  let identity: string | null = null;
-  let kept: Kept | null = null;
-  const open = (): Kept => {
-    try {
-      madeHome(env);
-      privateDatabase(path);
-      return files.open(path);
-    } catch (error) {
-      if (error instanceof NotAFile || faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
-      return files.open(path, { readOnly: true });
-    } finally {
-      identity = identityOf(path);
-    }
-  };
-  const attempt = <T>(work: (kept: Kept) => T): T => {
-    try {
-      kept ??= open();
-      return work(kept);
-    } catch (error) {
-      // Reopen the file for the next call.
-      if (faultKind(error) !== null) {
-        close(kept);
-        kept = null;
-      }
-      throw error;
-    }
-  };
-  /** Runs the work. If the file is damaged, restores it and runs the work again. */
-  const withRestore = <T>(work: (kept: Kept) => T): T => {
-    try {
-      try {
-        return attempt(work);
-      } catch (error) {
-        if (faultKind(error) !== "damaged") throw error;
-        restore(path, identity, error as Error, files.copy, notify);
-        return attempt(work);
-      }
-    } catch (error) {
-      throw asFailure(error, `cannot use ${path}`) ?? error;
-    }
-  };
+  const handle = new KeptHandle(env, await keptFiles(), notify);
   try {
-    withRestore(() => null);
+    handle.use(() => null);
   } catch (error) {
     throw error instanceof Failure
       ? error
-      : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
+      : new Failure("failed", `cannot open ${keptPath(env)}: ${(error as Error).message}`, [], error);
   }
-  // Proxies every method of a part to the file that is open when it is called.
-  const proxied = <T extends object>(part: (kept: Kept) => T): T => {
-    const methods = Object.keys(withRestore(part)).map((name) => [
+  return {
+    ...handle.proxied((kept) => kept),
+    outbox: handle.proxied((kept) => kept.outbox),
+    close: () => handle.close(),
+  };
+}
+
+/** The open file. It is opened again after an error, and restored if it is damaged. */
+class KeptHandle {
+  readonly #env: Env;
+  readonly #path: string;
+  readonly #files: KeptFiles;
+  readonly #notify: Notify;
+  /** Identifies the file that was opened last. */
+  #identity: string | null = null;
+  #kept: Kept | null = null;
+
+  constructor(env: Env, files: KeptFiles, notify: Notify) {
+    this.#env = env;
+    this.#path = keptPath(env);
+    this.#files = files;
+    this.#notify = notify;
+  }
+
+  /** Runs the work. If the file is damaged, restores it and runs the work again. */
+  use<T>(work: (kept: Kept) => T): T {
+    try {
+      try {
+        return this.#attempt(work);
+      } catch (error) {
+        if (faultKind(error) !== "damaged") throw error;
+        restore(this.#path, this.#identity, error as Error, this.#files.copy, this.#notify);
+        return this.#attempt(work);
+      }
+    } catch (error) {
+      throw asFailure(error, `cannot use ${this.#path}`) ?? error;
+    }
+  }
+
+  /** A copy of a part of the file's interface whose methods run with `use`. */
+  proxied<T extends object>(part: (kept: Kept) => T): T {
+    const methods = Object.keys(this.use(part)).map((name) => [
       name,
       (...args: unknown[]) =>
-        withRestore((now) =>
-          Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args),
-        ),
+        this.use((kept) => Reflect.apply(Reflect.get(part(kept), name) as (...args: unknown[]) => unknown, null, args)),
     ]);
     return Object.fromEntries(methods) as T;
-  };
-  return {
-    ...proxied((now) => now),
-    outbox: proxied((now) => now.outbox),
-    close: () => {
-      withRestore((now) => copyDaily(now, path));
-      close(kept);
-    },
-  };
+  }
+
+  close(): void {
+    this.use((kept) => copyDaily(kept, this.#path));
+    close(this.#kept);
+  }
+
+  #attempt<T>(work: (kept: Kept) => T): T {
+    try {
+      this.#kept ??= this.#open();
+      return work(this.#kept);
+    } catch (error) {
+      // Reopen the file for the next call.
+      if (faultKind(error) !== null) {
+        close(this.#kept);
+        this.#kept = null;
+      }
+      throw error;
+    }
+  }
+
+  #open(): Kept {
+    try {
+      madeHome(this.#env);
+      privateDatabase(this.#path);
+      return this.#files.open(this.#path);
+    } catch (error) {
+      if (error instanceof NotAFile || faultKind(error) !== "unwritable" || !existsSync(this.#path)) throw error;
+      return this.#files.open(this.#path, { readOnly: true });
+    } finally {
+      this.#identity = identityOf(this.#path);
+    }
+  }
 }
 
 function close(kept: Kept | null): void {
