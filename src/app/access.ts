@@ -75,12 +75,12 @@ export function isSame(given: string, token: string): boolean {
 }
 
 /** The token of this home, created on first use. If it cannot be stored, every call returns a new one. */
-export function keptToken(env: Env, name: "token" | "proxy-token"): string {
+export function loadToken(env: Env, name: "token" | "proxy-token"): string {
   try {
     const path = join(madeHome(env), name);
     const draft = `${path}.${randomBytes(4).toString("hex")}`;
-    const kept = tokenIn(path);
-    if (kept !== null) return kept;
+    const stored = tokenIn(path);
+    if (stored !== null) return stored;
     writePrivate(draft, `${newToken()}\n`, "wx");
     try {
       // link() is atomic, and fails if another process was faster.

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
+import { Access, type Clients, loadToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards/cards.ts";
 import { shareRelays } from "../app/control/relay-owner.ts";
 import { openDemo } from "../app/demo/demo.ts";
@@ -119,7 +119,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const { env, settings, notify, isDemo = false } = options;
   const host = options.host ?? LOCAL;
   const isLocal = isLoopback(host);
-  const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
+  const access = new Access(isLocal ? loadToken(env, "token") : newToken(), options.clients);
   const codes = new OneTimeCodes();
   const { state, journal } = initialState();
   const liveness = isDemo ? { liveness: () => "alive" as const } : {};

@@ -72,9 +72,10 @@ function readClaims(text: string): Claim[] {
   });
 }
 
+/** Rewrites the file with recent claims only. */
 function trim(env: Env, claims: readonly Claim[], now: number): void {
   const draft = `${claimsPath(env)}.${process.pid}`;
-  const kept = claims.filter(({ at }) => at > now - KEPT_MS).slice(-MAX_BYTES / 512);
-  writePrivate(draft, kept.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const recent = claims.filter(({ at }) => at > now - KEPT_MS).slice(-MAX_BYTES / 512);
+  writePrivate(draft, recent.map((one) => `${JSON.stringify(one)}\n`).join(""));
   renameOver(draft, claimsPath(env));
 }

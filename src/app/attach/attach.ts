@@ -205,11 +205,11 @@ async function cutAt(library: Library, forest: Forest, agent: LinkedAgent, at: s
 function folderOf(
   forest: Forest,
   agent: LinkedAgent,
-  asked: string | null,
+  requested: string | null,
 ): { readonly cwd: string; readonly isHere: boolean; readonly notes: readonly string[] } {
-  if (asked !== null) {
-    if (!isFolder(asked)) throw new Failure("usage", `no folder ${asked}`, ["--in needs an existing folder"]);
-    return { cwd: asked, isHere: false, notes: [] };
+  if (requested !== null) {
+    if (!isFolder(requested)) throw new Failure("usage", `no folder ${requested}`, ["--in needs an existing folder"]);
+    return { cwd: requested, isHere: false, notes: [] };
   }
   // Some products record the folder of the thread only.
   const cwd = [agent, ...aboveOf(forest, agent)].find((one) => one.cwd !== null)?.cwd ?? null;

@@ -62,10 +62,10 @@ export class Cards {
 
   /** `changed` selects the threads that may have changed; other cards are taken from the cache. */
   async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
-    const kept = await this.#all();
-    const derived = kept.map((card) => this.#cached(card, changed) ?? this.#derived(card));
+    const stored = await this.#all();
+    const derived = stored.map((card) => this.#cached(card, changed) ?? this.#derived(card));
     this.#views = new Map(
-      kept.map((card, i) => [card.id, { stored: JSON.stringify(card), derived: derived[i] as CardAgents }]),
+      stored.map((card, i) => [card.id, { stored: JSON.stringify(card), derived: derived[i] as CardAgents }]),
     );
     const [only, ...more] = derived.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return derived;
@@ -122,7 +122,7 @@ export class Cards {
   }
 
   async remove(id: string): Promise<void> {
-    if (!(await this.#kept((file) => file.removeCard(id)))) throw noCard(id);
+    if (!(await this.#withFile((file) => file.removeCard(id)))) throw noCard(id);
   }
 
   /** Creates a card for each of these threads that began after `since` and has none. */
@@ -159,7 +159,7 @@ export class Cards {
   }
 
   async #save(card: KeptCard): Promise<void> {
-    await this.#kept((file) => {
+    await this.#withFile((file) => {
       const taken = file
         .cards()
         .find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
@@ -171,12 +171,12 @@ export class Cards {
     });
   }
 
-  /** Reading must not create kept.sqlite. */
+  /** All stored cards. Does not create kept.sqlite. */
   async #all(): Promise<readonly KeptCard[]> {
-    return existsSync(keptPath(this.#env)) ? this.#kept((file) => file.cards()) : [];
+    return existsSync(keptPath(this.#env)) ? this.#withFile((file) => file.cards()) : [];
   }
 
-  async #kept<T>(work: (file: Kept) => T): Promise<T> {
+  async #withFile<T>(work: (file: Kept) => T): Promise<T> {
     const file = await openKept(this.#env);
     try {
       return work(file);

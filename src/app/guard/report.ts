@@ -108,7 +108,7 @@ function usedBy(library: Library, env: Env, limits: Limits, thread: AgentKey, no
   return uses.length === 0 ? [] : [{ uri: tree.uri, title: tree.title ?? tree.prompt, uses }];
 }
 
-/** How much of its limits a thread has used, and each of its running agents of theirs. */
+/** How much a thread has used of its limits, and each of its running agents of the limits of its type. */
 export function threadUses(env: Env, limits: Limits, tree: AgentTree, now: number): ThreadUse["uses"] {
   const { provider, sessionId, cwd } = tree;
   const applied = limitsFor(limits, { product: provider, cwd, home: userHome(env) });

@@ -2,7 +2,7 @@ import type { Limits } from "../../core/guard/limits.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import { ownUpstream } from "../../providers/proxy/upstreams.ts";
 import { startProxy } from "../../transports/proxy.ts";
-import { Access, type Clients, keptToken } from "../access.ts";
+import { Access, type Clients, loadToken } from "../access.ts";
 import { Failure } from "../failure.ts";
 import { addToLedger } from "../guard/ledger-file.ts";
 import { withGiven } from "../guard/limits-file.ts";
@@ -66,7 +66,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     onExceeded: (exceeded) => reportExceeded(env, exceeded, notify),
   });
   const notifyOfTrouble = notifyOnce(notify);
-  const access = new Access(keptToken(env, "proxy-token"), run.clients);
+  const access = new Access(loadToken(env, "proxy-token"), run.clients);
   const requiresToken = run.requiresToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
   const admissionOptions = { host: run.host, port: () => port, access, requiresToken };

@@ -53,10 +53,10 @@ export function troubledFiles(
 
 /** Problems of the whole machine. */
 export function allTrouble(library: Library): readonly Problem[] {
-  const kept = library.store
+  const stored = library.store
     .problems(1)
     .flatMap(({ code, count, examples }) => examples.map((example) => ({ ...example, code, times: count })));
-  return [...kept, ...library.problems].filter(
+  return [...stored, ...library.problems].filter(
     (problem) => isLoss(problem) && (SOURCES.has(problem.code) || isOfRecord(problem)),
   );
 }

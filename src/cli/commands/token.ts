@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { keptToken } from "../../app/access.ts";
+import { loadToken } from "../../app/access.ts";
 import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import { printJson } from "../../core/tools/json.ts";
@@ -37,8 +37,8 @@ export async function token(
 
 /** Throws if the token cannot be stored: then no server would accept it. */
 function storedToken(env: Context["env"], name: "token" | "proxy-token"): string {
-  const token = keptToken(env, name);
-  if (keptToken(env, name) === token) return token;
+  const token = loadToken(env, name);
+  if (loadToken(env, name) === token) return token;
   throw new Failure("failed", `the token cannot be stored in ${join(retinueHome(env), name)}`, [
     "make it a writable file, or remove it",
   ]);
