@@ -10,7 +10,7 @@ import { type Env, madeHome } from "./home.ts";
 
 export { type Clients, unknownClients };
 
-/** `own`: of this user or of root. */
+/** Whose process is at the other end of a connection. `own`: this user's or root's. */
 export type Owner = "own" | "other" | "unknown";
 
 export const newToken = () => randomBytes(24).toString("base64url");
@@ -75,12 +75,12 @@ export function isSame(given: string, token: string): boolean {
 }
 
 /** The token of this home, created on first use. If it cannot be stored, every call returns a new one. */
-export function keptToken(env: Env, name: "token" | "proxy-token"): string {
+export function loadToken(env: Env, name: "token" | "proxy-token"): string {
   try {
     const path = join(madeHome(env), name);
     const draft = `${path}.${randomBytes(4).toString("hex")}`;
-    const kept = tokenIn(path);
-    if (kept !== null) return kept;
+    const stored = tokenIn(path);
+    if (stored !== null) return stored;
     writePrivate(draft, `${newToken()}\n`, "wx");
     try {
       // link() is atomic, and fails if another process was faster.
@@ -107,7 +107,8 @@ function tokenIn(path: string): string | null {
   }
 }
 
-const MAX_LINKS = 64;
+/** Maximum number of unused codes; the oldest one is dropped. */
+const MAX_CODES = 64;
 
 /**
  * Codes that each give one browser access once. Unlike a token, a used code in a process list or browser history is
@@ -120,7 +121,7 @@ export class OneTimeCodes {
     const code = newToken();
     this.#codes.add(code);
     for (const oldest of this.#codes) {
-      if (this.#codes.size <= MAX_LINKS) break;
+      if (this.#codes.size <= MAX_CODES) break;
       this.#codes.delete(oldest);
     }
     return code;

@@ -22,10 +22,10 @@ export async function openShippedFile(path: string): Promise<Shipped> {
   return openShipped(path);
 }
 
-/** How to open and save a file of decisions. */
+/** Opens and copies files with the content of `kept.sqlite`. */
 export interface KeptFiles {
   open(path: string, options?: { readonly readOnly?: boolean }): Kept;
-  /** Saves what can be read of a file into another one; false if not all of it can. */
+  /** Copies the readable content of a file into another one. Returns false if some of it cannot be read. */
   copy(from: string, to: string): boolean;
 }
 

@@ -30,7 +30,7 @@ export function retinueHome(env: Env): string {
   return env.RETINUE_HOME || join(env.XDG_DATA_HOME || join(userHome(env), ".local", "share"), "retinue");
 }
 
-/** The same for writers: creates it with mode 700. */
+/** Creates the folder of retinue's own data, with mode 0700, and returns it. */
 export function madeHome(env: Env): string {
   privateFolder(retinueHome(env));
   return retinueHome(env);

@@ -21,7 +21,10 @@ export interface PrivateResponse {
   readonly body: object;
 }
 
-/** A port on loopback for own programs, which send the token. Browsers are refused. It does not keep the process alive. */
+/**
+ * A server on loopback for retinue's own processes, which send the token. Requests of browsers are refused. The server
+ * does not keep the process alive.
+ */
 export async function openPrivateServer(
   answer: (request: PrivateRequest) => Promise<PrivateResponse>,
   maxBytes: number,

@@ -4,8 +4,9 @@ import { buildProgram, usageFor, withUnknownCommand } from "./program.ts";
 import type { Host } from "./terminal.ts";
 
 /**
- * Runs one command line and returns its exit code; null if the command has set the code of the process itself, as `run`
- * does. Commands that run until a signal (`serve`, `run`, `watch`, `relay`, `proxy`) need the real process as host.
+ * Runs one command line and returns its exit code; null if the command succeeded, or has set `process.exitCode` itself,
+ * as `run` does. Commands that run until a signal (`serve`, `run`, `watch`, `relay`, `proxy`) need the real process as
+ * host.
  */
 export async function runCli(args: readonly string[], host: Host): Promise<number | null> {
   const libraries: Library[] = [];

@@ -22,7 +22,7 @@ export interface CommonOptions {
   readonly debug?: boolean;
 }
 
-/** What commands get besides their arguments. */
+/** The environment of a command: its output, settings and library. */
 export interface Context {
   readonly terminal: Terminal;
   readonly host: Host;

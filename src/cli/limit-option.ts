@@ -3,7 +3,7 @@ import { LIMIT_ACTIONS, LIMIT_NAMES, type LimitAction, type LimitName, type Limi
 import { nearest } from "../core/tools/nearest.ts";
 
 export const LIMIT_FORM = "<limit>";
-export const LIMIT_HELP = `limit what it may do, such as agents=3 or cost_usd=5:warn; names: ${LIMIT_NAMES.join(", ")}; may be repeated`;
+export const LIMIT_HELP = `a limit for the agents, such as agents=3 or cost_usd=5:warn; names: ${LIMIT_NAMES.join(", ")}; may be repeated`;
 
 /** Collects the values of --limit. */
 export const collectLimit = (text: string, before: readonly string[] | undefined): readonly string[] => [
@@ -32,4 +32,4 @@ function limitIn(text: string): readonly [LimitName, { max: number; action: Limi
 }
 
 const refused = (text: string, next: string) =>
-  new Failure("usage", `--limit cannot be ${JSON.stringify(text)}`, [next]);
+  new Failure("usage", `--limit ${JSON.stringify(text)}: not a limit`, [next]);

@@ -16,9 +16,20 @@ export function writeOutput(text: string, out: string | undefined, { stdout }: P
   }
 }
 
-/** Aborted by SIGINT, SIGTERM or SIGHUP. */
+/** The signals that end a command which runs until it is stopped. SIGHUP: its terminal was closed. */
+const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Calls the handler on the first signal to stop. A second signal of the same kind ends the process at once. */
+export function onStopSignal(handler: () => void): void {
+  for (const signal of STOP_SIGNALS) process.once(signal, handler);
+}
+
+/** Resolves on the first signal to stop. */
+export const untilStopSignal = () => new Promise<void>((resolve) => onStopSignal(resolve));
+
+/** Aborted by the first signal to stop. */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  onStopSignal(() => stop.abort());
   return stop.signal;
 }

@@ -29,7 +29,7 @@ export async function statusline(env: NodeJS.ProcessEnv, input: () => string | n
   }
 }
 
-/** `● 2 agents run: Leaf A (runs Bash), Leaf B · 3 done · 1 failed · 40.1k tokens · $0.09` */
+/** `● 2 agents: Leaf A (runs Bash), Leaf B · ✔ 3 done · ✖ 1 not completed · 40.1k tokens · $0.09` */
 export function lineOf(tree: AgentTree, width: number, costUsd: number | null = null): string {
   const below = [...walk(tree)].slice(1);
   const running = below.filter(({ status }) => status === "running" || status === "pendingInit");
@@ -39,13 +39,13 @@ export function lineOf(tree: AgentTree, width: number, costUsd: number | null = 
   const rest = running.length - named.length;
   const cost = tree.usage.subtree.calls === 0 ? null : (tree.usage.subtree.costUsd ?? costUsd);
   const done = tree.counts.byStatus.completed ?? 0;
-  const failed = below.length - running.length - done;
+  const incomplete = below.length - running.length - done;
   const parts = [
     ...(running.length === 0
       ? []
       : [`● ${plural(running.length, "agent")}: ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`]),
     ...(done === 0 ? [] : [`✔ ${done} done`]),
-    ...(failed === 0 ? [] : [`✖ ${failed} not`]),
+    ...(incomplete === 0 ? [] : [`✖ ${incomplete} not completed`]),
     ...(below.length === 0 ? ["no agents"] : []),
     `${count(totalTokens(tree.usage.subtree))} tokens`,
     ...(cost === null ? [] : [money(cost)]),

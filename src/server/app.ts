@@ -41,34 +41,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
       onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
     }),
   );
-  const { state } = context;
-  const catalog = new LocalCatalog(context.library, context.hub, state);
-  app.route(
-    "/api",
-    agentRoutes(() => catalog),
-  );
-  app.route("/api", attachRoutes(context));
-  app.route(
-    "/api",
-    overviewRoutes(
-      () => catalog,
-      () => {
-        const { version, instance, startedAt, isDemo, env } = context;
-        const home = retinueHome(env);
-        return { version, instance, pid: process.pid, home, startedAt, demo: isDemo, clients: state.clients };
-      },
-    ),
-  );
-  app.route("/api", machineRoutes(context));
-  app.route("/api", requestRoutes(context));
-  app.route("/api", shipRoutes(context));
-  app.route(
-    "/api",
-    liveRoutes(() => catalog, state),
-  );
-  app.route("/api", cardRoutes(context));
-  app.route("/api", relayRoutes(context));
-  app.route("/api", controlRoutes(context, guarded));
+  for (const routes of apiRoutes(context, guarded)) app.route("/api", routes);
   const documentation = {
     info: {
       title: "retinue",
@@ -89,4 +62,28 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.route("/v1", telemetryRoutes(context));
   app.route("/", dashboard());
   return app;
+}
+
+/** The routes below `/api`. */
+function apiRoutes(context: ServerContext, guarded: GuardOptions): readonly Hono[] {
+  const { library, hub, state } = context;
+  const catalog = new LocalCatalog(library, hub, state);
+  const catalogOf = () => catalog;
+  const ownHealth = () => {
+    const { version, instance, startedAt, isDemo, env } = context;
+    const home = retinueHome(env);
+    return { version, instance, pid: process.pid, home, startedAt, demo: isDemo, clients: state.clients };
+  };
+  return [
+    agentRoutes(catalogOf),
+    attachRoutes(context),
+    overviewRoutes(catalogOf, ownHealth),
+    machineRoutes(context),
+    requestRoutes(context),
+    shipRoutes(context),
+    liveRoutes(catalogOf, state),
+    cardRoutes(context),
+    relayRoutes(context),
+    controlRoutes(context, guarded),
+  ];
 }

@@ -3,7 +3,7 @@ import type { AgentKey } from "../core/facts/ids.ts";
 import type { Forest } from "../core/link/forest.ts";
 import type { Change } from "./journal.ts";
 
-/** Remembers the last published state of each card, to publish only changes. */
+/** Publishes changed cards: remembers the last published state of each. */
 export class Board {
   readonly #cards: Cards;
   readonly #known = new Map<string, string>();
@@ -13,8 +13,8 @@ export class Board {
     this.#cards = cards;
   }
 
-  /** Marks the current cards as published. New clients fetch them with a request. */
-  async learn(): Promise<void> {
+  /** Marks the current cards as published, because new clients fetch them with a request. */
+  async markPublished(): Promise<void> {
     await this.#update();
   }
 

@@ -2,11 +2,8 @@
 import * as v from "valibot";
 import { STAGES } from "../core/views/card.ts";
 import { EVENT_KINDS } from "../core/views/event.ts";
-import { StatusVerdict, Tokens, wholeNumber } from "./schemas.ts";
+import { count, StatusVerdict, Tokens, text, time, wholeNumber } from "./schemas.ts";
 
-const text = v.nullable(v.string());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const stage = v.picklist(STAGES);
 
 export const Card = v.pipe(

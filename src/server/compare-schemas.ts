@@ -1,3 +1,4 @@
+/** Schemas of `/compare`. */
 import * as v from "valibot";
 import { STATUSES } from "../core/link/status.ts";
 import { MEASURES } from "../core/views/compare.ts";
@@ -52,5 +53,5 @@ export const Compared = v.pipe(
 
 export const CompareQuery = v.strictObject({
   left: v.pipe(v.string(), v.description("a URI, or several, separated by commas")),
-  right: v.pipe(v.string(), v.description("the same")),
+  right: v.pipe(v.string(), v.description("the other side: a URI, or several, separated by commas")),
 });

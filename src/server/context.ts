@@ -17,7 +17,7 @@ export interface ServerContext {
   readonly env: Env;
   readonly settings: SettingsFile;
   readonly version: string;
-  /** Identifies this run of the server at its address. */
+  /** Random id of this server process. Another program may use the same address later. */
   readonly instance: string;
   readonly startedAt: string;
   readonly isDemo: boolean;
@@ -44,10 +44,11 @@ export interface ServerState {
 /** The API's representation of the reading progress. */
 export const reportedReading = (reading: Reading | null) => {
   if (reading === null) return null;
-  const { reachesMs, ...far } = reading;
-  return { ...far, reaches: new Date(Math.min(reachesMs, Date.now())).toISOString() };
+  const { reachesMs, ...progress } = reading;
+  return { ...progress, reaches: new Date(Math.min(reachesMs, Date.now())).toISOString() };
 };
 
+/** The API's representation of text that is not searched yet. */
 export const reportedUnsearched = (left: Unsearched | null) =>
   left === null ? null : { files: left.files, bytes: left.bytes, reaches: new Date(left.reachesMs).toISOString() };
 

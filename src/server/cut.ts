@@ -7,6 +7,7 @@ export interface ShortEvent extends AgentEvent {
 
 const MAX_CHARS = 20_000;
 
+/** The event with all of its text. */
 export const whole = (event: AgentEvent): ShortEvent => shortened(event, Number.MAX_VALUE);
 
 export function shortened(event: AgentEvent, max = MAX_CHARS): ShortEvent {
@@ -23,7 +24,7 @@ export function shortened(event: AgentEvent, max = MAX_CHARS): ShortEvent {
   };
 }
 
-/** Does not split a surrogate pair. */
+/** The first `max` characters. Does not split a surrogate pair. */
 function begin(text: string, max: number): string {
   if (text.length <= max) return text;
   const code = text.charCodeAt(max - 1);

@@ -20,14 +20,17 @@ function builtDashboard(): string | null {
   return existsSync(join(folder, "index.html")) ? folder : null;
 }
 
-/** Serves the files of the dashboard. Paths are looked up in a list made once, never on disk. */
+/** Serves the files of the dashboard. Request paths are looked up in the list of its files, never on disk. */
 export function dashboard(find: () => string | null = builtDashboard): Hono {
   let folder: string | null = null;
   let files: ReadonlyMap<string, string> = new Map();
   const fileAt = (path: string): string | undefined => {
-    const [now] = [find()];
+    const current = find();
     // The dashboard may be built or rebuilt while the server runs.
-    if (now !== folder || !files.has(path)) [folder, files] = [now, now === null ? new Map() : filesIn(now)];
+    if (current !== folder || !files.has(path)) {
+      folder = current;
+      files = current === null ? new Map() : filesIn(current);
+    }
     return files.get(path);
   };
   return new Hono().get("/*", (c) => {

@@ -5,9 +5,10 @@ import { Failed } from "./schemas.ts";
 
 const json = (schema: v.GenericSchema) => ({ "application/json": { schema: resolver(schema) } });
 
-const WRONG: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
+/** How the OpenAPI document describes each error. */
+const ERRORS: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
   usage: "Invalid request",
-  not_found: "Nothing there",
+  not_found: "Not found",
   failed: "The operation failed",
   expired: "The cursor has expired; start again without it",
   too_large: "The request body is too large",
@@ -15,24 +16,24 @@ const WRONG: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
 };
 
 /** The error responses of a route: the given ones and those that every route may return. */
-export function failures(wrong: readonly (keyof typeof WRONG)[]) {
-  const codes = [...wrong, "forbidden" as const, "unauthorized" as const, "unavailable" as const];
-  const of = (code: keyof typeof STATUS) => ({
-    description: WRONG[code] ?? "Access denied: unknown host name, cross-site request or missing token",
+export function failures(errors: readonly (keyof typeof ERRORS)[]) {
+  const codes = [...errors, "forbidden" as const, "unauthorized" as const, "unavailable" as const];
+  const responseFor = (code: keyof typeof STATUS) => ({
+    description: ERRORS[code] ?? "Access denied: unknown host name, cross-site request or missing token",
     content: json(Failed),
   });
-  return Object.fromEntries(codes.map((code) => [STATUS[code], of(code)]));
+  return Object.fromEntries(codes.map((code) => [STATUS[code], responseFor(code)]));
 }
 
 /** Describes a route by its response schema and the common error schema. */
 export function describeResponse(
   summary: string,
   schema: v.GenericSchema,
-  wrong: readonly (keyof typeof WRONG)[] = [],
+  errors: readonly (keyof typeof ERRORS)[] = [],
 ) {
   return describeRoute({
     summary,
-    responses: { 200: { description: "OK", content: json(schema) }, ...failures(wrong) },
+    responses: { 200: { description: "OK", content: json(schema) }, ...failures(errors) },
   });
 }
 

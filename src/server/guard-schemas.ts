@@ -1,7 +1,8 @@
+/** Schema of `/guard`. */
 import * as v from "valibot";
 import { LIMIT_ACTIONS, LIMIT_NAMES } from "../core/guard/limits.ts";
+import { text } from "./schemas.ts";
 
-const text = v.nullable(v.string());
 const limit = { limit: v.picklist(LIMIT_NAMES), max: v.number(), action: v.picklist(LIMIT_ACTIONS) };
 const event = v.object({
   at: v.string(),

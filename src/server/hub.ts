@@ -15,7 +15,7 @@ import type { Change, Journal } from "./journal.ts";
 import { SpanBoard } from "./span-board.ts";
 import { isUnfiltered, type Subscription } from "./subscription.ts";
 
-/** A client follows, or has disconnected recently and may reconnect. */
+/** A topic that clients follow. It is kept for a while after its last client has disconnected, which may reconnect. */
 interface Follow {
   /** Everything since this position is in the journal. */
   readonly since: number;
@@ -25,7 +25,7 @@ interface Follow {
 
 interface LogFollow extends Follow {
   readonly log: EventLog;
-  /** The state of the agent when its log was last read, and the position. */
+  /** The `stampOf` the agent when its log was last read. */
   stamp: string;
   chain: readonly AgentKey[];
 }
@@ -37,7 +37,8 @@ export interface LogView {
   readonly position: number;
 }
 
-interface Known {
+/** A record as it was last published. */
+interface Published {
   readonly uri: string;
   /** Includes its place in the tree, so that clients that follow the new place are notified when it moves. */
   readonly hash: number;
@@ -45,7 +46,7 @@ interface Known {
   readonly chain: readonly AgentKey[];
 }
 
-/** How long the subscriptions of a disconnected client are kept. */
+/** How long a topic without clients is kept. */
 const LINGER_MS = 120_000;
 const THREADS = "threads";
 const EVERYTHING = "everything";
@@ -58,12 +59,10 @@ type Topic =
   | `log ${AgentKey}`
   | `spans ${AgentKey}`;
 
-/**
- * Converts changed threads into journal entries, for what clients follow. Nothing else is computed.
- */
+/** Converts changed threads into journal entries. Computes only what clients follow. */
 export class Hub {
   readonly spans = new SpanBoard();
-  /** By the root of each followed waterfall: the last version that was published. */
+  /** The last published version of each followed waterfall, by its root. */
   readonly #spansSent = new Map<AgentKey, string>();
   readonly #library: Library;
   readonly #journal: Journal;
@@ -75,7 +74,7 @@ export class Hub {
     string,
     { readonly roots: readonly AgentKey[]; readonly log: CardLog; usedAt: number }
   >();
-  readonly #known = new Map<AgentKey, Known>();
+  readonly #published = new Map<AgentKey, Published>();
   /** When something new was last read about a thread, since the server started. */
   readonly #changedAt = new Map<AgentKey, number>();
   #unsettled: readonly AgentKey[] = [];
@@ -94,7 +93,7 @@ export class Hub {
   /** Serialised, so that the journal matches what was read. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.#turn.then(work);
-    // The caller gets the error; later calls are not affected.
+    // The caller gets the error; later work runs anyway.
     this.#turn = result.then(
       () => {},
       () => {},
@@ -102,32 +101,32 @@ export class Hub {
     return result;
   }
 
-  /** Appends the changes to the journal. Without threads: changes that only follow from the time. */
+  /** Appends the changes to the journal. Without threads: changes that the passing of time causes. */
   changed({ threads, files }: Changes): Promise<void> {
     for (const thread of threads) this.#changedAt.set(thread, this.#library.now());
     return this.#inTurn(() => this.#write(threads, files));
   }
 
   async #write(threads: ReadonlySet<AgentKey>, grown: ReadonlyMap<string, number>): Promise<void> {
-    this.#forget();
+    this.#dropExpired();
     if (!this.#isFollowed) return;
     const unsettled = this.#library.unsettled();
     const touched = threads.size > 0 ? [...threads] : [...new Set([...unsettled, ...this.#unsettled].map(threadOf))];
     this.#unsettled = unsettled;
     if (touched.length === 0) return;
     const forest = this.#library.forestOf(touched);
-    const records = [...this.#gone(forest, new Set(touched)), ...this.#records(forest)];
-    // In one piece, so that each client is woken once.
+    const records = [...this.#removals(forest, new Set(touched)), ...this.#records(forest)];
+    // One append, so that each client is woken once.
     this.#journal.append([...records, ...(await this.#events(forest, grown)), ...this.#newSpans(forest)]);
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
     for (const { roots, log } of this.#cardLogs.values())
-      if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
+      if (roots.some((key) => forest.agents.has(key))) await this.#extend(log, roots);
   }
 
   /** Earlier entries are invalid or incomplete: all clients load everything again. */
   startOver(): Promise<void> {
     return this.#inTurn(() => {
-      for (const known of [this.#known, this.#logs, this.#merged, this.#cardLogs]) known.clear();
+      for (const cache of [this.#published, this.#logs, this.#merged, this.#cardLogs]) cache.clear();
       this.#journal.clear();
     });
   }
@@ -139,7 +138,7 @@ export class Hub {
     });
   }
 
-  /** Starts publishing cards, from this position. */
+  /** Starts publishing cards, and reads them as of the returned position. */
   followCards<T>(read: () => Promise<T>): Promise<{ readonly seen: T; readonly position: number }> {
     return this.#inTurn(async () => {
       await this.#followCards();
@@ -150,15 +149,15 @@ export class Hub {
   async #followCards() {
     const isNew = !this.#follows.has(CARDS);
     this.#follow(CARDS);
-    if (isNew) await this.#board.learn();
+    if (isNew) await this.#board.markPublished();
   }
 
   /** Drops what no client needs. */
   release(): void {
     this.spans.clear();
     this.#inTurn(() => {
-      this.#forget();
-      // A client that returns starts from a full load.
+      this.#dropExpired();
+      // A client that reconnects gets a reset and loads everything.
       if (!this.#isFollowed) this.#journal.clear();
     }).catch(() => {});
   }
@@ -169,14 +168,15 @@ export class Hub {
     return this.#follows.size > 0 || this.#logs.size > 0 || this.#cardLogs.size > 0;
   }
 
-  #forget() {
+  /** Drops topics without clients, and what was kept for them. */
+  #dropExpired() {
     const isOver = ({ clients, usedAt }: Follow) => clients === 0 && Date.now() - usedAt > LINGER_MS;
     for (const [topic, follow] of this.#follows) if (isOver(follow)) this.#follows.delete(topic);
     for (const [key, follow] of this.#logs) if (isOver(follow) && !this.#isLogged(follow.chain)) this.#logs.delete(key);
     for (const key of this.#spansSent.keys()) if (!this.#follows.has(`spans ${key}`)) this.#spansSent.delete(key);
     for (const key of this.#merged.keys()) if (!this.#follows.has(`log ${key}`)) this.#merged.delete(key);
     for (const [name, { usedAt }] of this.#cardLogs) if (Date.now() - usedAt > LINGER_MS) this.#cardLogs.delete(name);
-    for (const [key, known] of this.#known) if (!this.#isCovered(known)) this.#known.delete(key);
+    for (const [key, record] of this.#published) if (!this.#isCovered(record)) this.#published.delete(key);
   }
 
   #follow(topic: Topic): Follow {
@@ -192,7 +192,7 @@ export class Hub {
     this.#follow(THREADS);
     if (!isNew) return;
     this.#unsettled = this.#library.unsettled();
-    this.#learn(this.#library.forestOf(this.#unsettled));
+    this.#markPublished(this.#library.forestOf(this.#unsettled));
   }
 
   /** The current tree of an agent; starts publishing its changes. */
@@ -200,7 +200,7 @@ export class Hub {
     const forest = this.#library.forestOf([key]);
     const isNew = !this.#follows.has(`tree ${key}`);
     this.#follow(`tree ${key}`);
-    if (isNew) this.#learn(forest);
+    if (isNew) this.#markPublished(forest);
     return treeOf(forest, key, this.#library.price);
   }
 
@@ -272,29 +272,30 @@ export class Hub {
   cardLog(card: string, roots: readonly AgentKey[]): Promise<CardLog> {
     return this.#inTurn(async () => {
       const name = JSON.stringify([card, roots]);
-      const kept = this.#cardLogs.get(name) ?? { roots, log: new CardLog(), usedAt: 0 };
-      this.#cardLogs.set(name, kept);
-      kept.usedAt = Date.now();
-      await this.#readOn(roots, kept.log);
-      return kept.log;
+      const entry = this.#cardLogs.get(name) ?? { roots, log: new CardLog(), usedAt: 0 };
+      this.#cardLogs.set(name, entry);
+      entry.usedAt = Date.now();
+      await this.#extend(entry.log, roots);
+      return entry.log;
     });
   }
 
-  /** Number of events of all agents in several trees. */
-  spansOfAll(roots: readonly AgentKey[]): Promise<ReadonlyMap<AgentKey, LogSpan>> {
+  /** The number of events and the time range of each agent in these trees. */
+  logSpansIn(roots: readonly AgentKey[]): Promise<ReadonlyMap<AgentKey, LogSpan>> {
     return this.#inTurn(async () => {
-      const logs = await this.#logsOfAll(this.#library.forestOf(roots), roots);
+      const logs = await this.#logsIn(this.#library.forestOf(roots), roots);
       return new Map(logs.map((log) => [log.key, log.span]));
     });
   }
 
-  async #readOn(roots: readonly AgentKey[], log: CardLog): Promise<void> {
+  /** Adds new entries to the log of a card. */
+  async #extend(log: CardLog, roots: readonly AgentKey[]): Promise<void> {
     const forest = this.#library.forestOf(roots);
     const changedAt = Math.max(0, ...[...forest.agents.keys()].map((key) => this.#changedAt.get(threadOf(key)) ?? 0));
-    log.take(forest, await this.#logsOfAll(forest, roots), this.#library.now(), changedAt);
+    log.take(forest, await this.#logsIn(forest, roots), this.#library.now(), changedAt);
   }
 
-  async #logsOfAll(forest: Forest, roots: readonly AgentKey[]): Promise<readonly EventLog[]> {
+  async #logsIn(forest: Forest, roots: readonly AgentKey[]): Promise<readonly EventLog[]> {
     const logs: EventLog[] = [];
     for (const key of roots.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one)))
       logs.push((await this.#log(key, forest)).log);
@@ -307,8 +308,8 @@ export class Hub {
   }
 
   /**
-   * Publishes the subscriptions of a client until it leaves. Returns the position from which the journal has all of
-   * them, and a function to leave.
+   * Publishes what a client subscribes to until it leaves. Returns the position from which the journal has all of it,
+   * and a function to leave.
    */
   join(subscription: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
     return this.#inTurn(async () => {
@@ -342,21 +343,23 @@ export class Hub {
 
   #isLogged = (chain: readonly AgentKey[]) =>
     this.#follows.has(EVERYTHING) || chain.some((key) => this.#follows.has(`log ${key}`));
-  #isCovered = ({ isThread, chain }: Pick<Known, "isThread" | "chain">) =>
+  #isCovered = ({ isThread, chain }: Pick<Published, "isThread" | "chain">) =>
     this.#follows.has(EVERYTHING) ||
     (isThread && this.#follows.has(THREADS)) ||
     chain.some((key) => this.#follows.has(`tree ${key}`));
 
   // --- records
 
-  /** Marks the current records as published. */
-  #learn(forest: Forest) {
-    for (const { key, known } of this.#current(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
+  /** Marks the current records as published, because the client gets them in the response. */
+  #markPublished(forest: Forest) {
+    for (const { key, current } of this.#current(forest))
+      if (!this.#published.has(key)) this.#published.set(key, current);
   }
 
+  /** The records of the forest that clients follow. */
   *#current(
     forest: Forest,
-  ): Generator<{ readonly key: AgentKey; readonly known: Known; readonly record: AgentRecord }> {
+  ): Generator<{ readonly key: AgentKey; readonly current: Published; readonly record: AgentRecord }> {
     for (const root of forest.roots) {
       const keys = subtreeOf(forest, root);
       if (!keys.some((key) => this.#isCovered({ isThread: key === root, chain: [key] }))) continue;
@@ -372,7 +375,11 @@ export class Hub {
         yield {
           key,
           record,
-          known: { ...of, uri: record.uri, hash: hash(JSON.stringify([withoutRunningTime(record), places.get(key)])) },
+          current: {
+            ...of,
+            uri: record.uri,
+            hash: hash(JSON.stringify([withoutRunningTime(record), places.get(key)])),
+          },
         };
       }
     }
@@ -380,42 +387,39 @@ export class Hub {
 
   #records(forest: Forest): Change[] {
     const changes: Change[] = [];
-    for (const { key, known, record } of this.#current(forest)) {
-      const before = this.#known.get(key);
-      this.#known.set(key, known);
-      if (before !== undefined && before.hash === known.hash && before.uri === known.uri) continue;
+    for (const { key, current, record } of this.#current(forest)) {
+      const before = this.#published.get(key);
+      this.#published.set(key, current);
+      if (before !== undefined && before.hash === current.hash && before.uri === current.uri) continue;
       changes.push({
         type: "agent",
         subject: `agent ${key}`,
-        isThread: known.isThread,
-        chain: known.chain,
+        isThread: current.isThread,
+        chain: current.chain,
         data: JSON.stringify(record),
       });
     }
     return changes;
   }
 
-  /**
-   * Agents that were removed, renamed or moved: clients that follow their old place remove them.
-   */
-  #gone(forest: Forest, touched: ReadonlySet<AgentKey>): Change[] {
+  /** Agents that were removed, renamed or moved: clients that follow their old place remove them. */
+  #removals(forest: Forest, touched: ReadonlySet<AgentKey>): Change[] {
     const changes: Change[] = [];
     const threads = new Set([...touched, ...[...forest.agents.keys()].map(threadOf)]);
-    for (const [key, known] of this.#known) {
+    for (const [key, { uri, chain, isThread }] of this.#published) {
       if (!threads.has(threadOf(key))) continue;
       const agent = forest.agents.get(key);
-      const isSame = agent?.uri === known.uri;
+      const isSame = agent?.uri === uri;
       const now = isSame ? chainOf(forest, key) : [];
-      const left = known.chain.filter((one) => !now.includes(one));
-      if (agent === undefined) this.#known.delete(key);
+      const left = chain.filter((one) => !now.includes(one));
+      if (agent === undefined) this.#published.delete(key);
       if (left.length === 0) continue;
-      const isThread = known.isThread && !isSame;
       changes.push({
         type: "removed",
-        subject: `removed ${known.uri}`,
-        isThread,
+        subject: `removed ${uri}`,
+        isThread: isThread && !isSame,
         chain: left,
-        data: JSON.stringify({ uri: known.uri }),
+        data: JSON.stringify({ uri }),
       });
     }
     return changes;
@@ -444,7 +448,7 @@ export class Hub {
       const base = { subject: null, isThread: agent.parent === null, chain };
       if (events === null) {
         this.#logs.delete(key);
-        // They refer to an outdated log.
+        // Logs of cards refer to the log that was dropped.
         this.#cardLogs.clear();
         changes.push({
           ...base,
@@ -475,6 +479,7 @@ function stampOf({ verdict, children, files, messages, toolCalls, lastAt, uri }:
   );
 }
 
+/** The agent, its parent, and so on up to the root. */
 function chainOf(forest: Forest, key: AgentKey): AgentKey[] {
   const chain = [key];
   for (let at = forest.agents.get(key)?.parent ?? null; at !== null; at = forest.agents.get(at)?.parent ?? null)

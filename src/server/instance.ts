@@ -13,7 +13,7 @@ export async function runningInstance(env: Env): Promise<Instance | null> {
   const noted = notedInstance(env);
   if (noted !== null && (await isResponding(noted))) return noted;
   // Notes are written atomically, so an unreadable one belongs to no running server.
-  if (notedInstance(env)?.instance === noted?.instance) removed(instanceNote(env));
+  if (notedInstance(env)?.instance === noted?.instance) tryRemove(instanceNote(env));
   return null;
 }
 
@@ -33,11 +33,11 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
   } finally {
-    removed(draft);
+    tryRemove(draft);
   }
 }
 
-/** A process killed between writing its draft and removing it leaves the draft behind. */
+/** Removes drafts of processes that were killed between writing a draft and removing it. */
 function clearDrafts(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const draft = join(dirname(path), name);
@@ -45,15 +45,16 @@ function clearDrafts(path: string): void {
       name.startsWith(`${basename(path)}.`) &&
       Date.now() - (statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? 0) > STALE_MS
     )
-      removed(draft);
+      tryRemove(draft);
   }
 }
 
+/** Removes the note of this server, unless another server has replaced it. */
 export function release(env: Env, { instance }: Instance): void {
-  if (notedInstance(env)?.instance === instance) removed(instanceNote(env));
+  if (notedInstance(env)?.instance === instance) tryRemove(instanceNote(env));
 }
 
-function removed(path: string): void {
+function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {

@@ -51,18 +51,18 @@ describe("a journal", () => {
   it("waits for new entries, but not if there are unread ones", async () => {
     const journal = new Journal();
     const stop = new AbortController();
-    let isThere = false;
+    let isResolved = false;
     const waiting = journal.after(0, stop.signal).then(() => {
-      isThere = true;
+      isResolved = true;
     });
     await Promise.resolve();
-    expect(isThere).toBe(false);
+    expect(isResolved).toBe(false);
     journal.append([event("1")]);
     await waiting;
     await journal.after(0, stop.signal);
     stop.abort();
     await journal.after(1, stop.signal);
-    expect(isThere).toBe(true);
+    expect(isResolved).toBe(true);
   });
 
   it("continuing from any position gives every event once and the last version of every record, or a reset", () => {

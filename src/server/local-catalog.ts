@@ -1,5 +1,4 @@
 import { explainAgent, filesOfAgent } from "../app/explain/explain.ts";
-import { Failure } from "../app/failure.ts";
 import type { Library, ThreadPlace } from "../app/ingest/library.ts";
 import { resolve } from "../app/query/resolve.ts";
 import { search, unsearched } from "../app/query/search.ts";
@@ -29,6 +28,7 @@ import type { AgentEvent } from "../core/views/event.ts";
 import { messagesIn } from "../core/views/messages.ts";
 import { statsBy, statsTotal, threadsBehind } from "../core/views/stats.ts";
 import { reportedReading, reportedTroubles, reportedUnsearched, type ServerState } from "./context.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
 import type { Hub } from "./hub.ts";
 import { concerns, type Subscription } from "./subscription.ts";
 
@@ -186,22 +186,18 @@ export class LocalCatalog implements Catalog {
   }
 }
 
+/** A negative position counts from the end. */
 const clamp = (from: number, length: number) => Math.min(length, from < 0 ? Math.max(0, length + from) : from);
 
+/** Null if the cursor is of another log, or beyond its end. */
 function positionIn(cursor: string, serial: string, length: number): number | null {
   const [of, digits = ""] = cursor.split("-");
   return of === serial && /^\d{1,9}$/.test(digits) && Number(digits) <= length ? Number(digits) : null;
 }
 
-const cursorOf = ({ lastActivity, key }: ThreadPlace) =>
-  Buffer.from(JSON.stringify([lastActivity, key])).toString("base64url");
+const cursorOf = ({ lastActivity, key }: ThreadPlace) => encodeCursor([lastActivity, key]);
 
 function placeIn(cursor: string): ThreadPlace {
-  try {
-    const [lastActivity, key] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
-    if (typeof lastActivity === "number" && typeof key === "string") return { lastActivity, key: key as AgentKey };
-  } catch {
-    // Not JSON, so not a valid cursor.
-  }
-  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
+  const [lastActivity, key] = decodeCursor(cursor);
+  return { lastActivity, key: key as AgentKey };
 }

@@ -129,7 +129,7 @@ const event = {
   ref: v.nullable(place),
 };
 
-/** An event as it is stored. */
+/** An event with all of its text. */
 export const WholeEvent = v.object(event);
 
 export const Event = v.pipe(
@@ -249,11 +249,7 @@ export const Findings = v.object({
       v.object({
         files: v.pipe(count, v.description("files that are not searched yet")),
         bytes: count,
-        reaches: v.pipe(
-          v.string(),
-          v.isoTimestamp(),
-          v.description("every file that was written to after this is searched"),
-        ),
+        reaches: v.pipe(v.string(), v.isoTimestamp(), v.description("all files modified after this time are searched")),
       }),
     ),
     v.description("Text is still being indexed, newest first. Null once all of it is searched."),
@@ -391,7 +387,9 @@ export const Failed = v.pipe(
     error: v.object({
       code: v.pipe(
         v.string(),
-        v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large, unavailable or internal"),
+        v.description(
+          "usage, unauthorized, forbidden, not_found, failed, expired, too_large, invalid, internal or unavailable",
+        ),
       ),
       message: v.string(),
       next: text,

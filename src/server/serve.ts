@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
+import { Access, type Clients, loadToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards/cards.ts";
 import { shareRelays } from "../app/control/relay-owner.ts";
 import { openDemo } from "../app/demo/demo.ts";
@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
 }
 
-/** Returns false if another server was faster. If the note cannot be written, the server keeps running and retrying. */
+/** Returns false if another server was faster. If the note cannot be written, the server runs and retries the write. */
 function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, notify: (text: string) => void): boolean {
   try {
     return claim(env, served);
@@ -97,6 +97,7 @@ export async function serveDemo({ env, ...options }: Omit<ServeOptions, "setting
   }
 }
 
+/** The server that is already running. Throws if another address was requested. */
 async function joined(running: Instance, { port, host }: ServeOptions): Promise<Served> {
   const differs =
     (port !== null && port !== 0 && port !== running.port) ||
@@ -118,7 +119,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const { env, settings, notify, isDemo = false } = options;
   const host = options.host ?? LOCAL;
   const isLocal = isLoopback(host);
-  const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
+  const access = new Access(isLocal ? loadToken(env, "token") : newToken(), options.clients);
   const codes = new OneTimeCodes();
   const { state, journal } = initialState();
   const liveness = isDemo ? { liveness: () => "alive" as const } : {};
@@ -126,13 +127,10 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
   const hub = new Hub(library, journal, new Board(cards));
   const relays = new Relays(env, settings.values["relay.servers"]);
-  const demo = new DemoStage(options, host);
+  const demo = new DemoServer(options, host);
   let port = 0;
   const url = () => `http://${named(host)}:${port}/`;
-  /**
-   * True if this user's browser needs no token. A browser outside of a virtual machine is not recognised as this
-   * user's.
-   */
+  /** True if this user's browser needs no token. In WSL it does: the browser runs outside of the virtual machine. */
   let needsNoToken = false;
   const address = () => (needsNoToken ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`);
   const [instance, startedAt] = [randomBytes(8).toString("hex"), new Date().toISOString()];
@@ -190,7 +188,7 @@ function once(work: () => Promise<void>): Pick<Served, "stop" | "stopped"> {
 }
 
 /** The server of the demo, started when the dashboard asks for it. */
-class DemoStage {
+class DemoServer {
   readonly #options: ServeOptions;
   readonly #host: string;
   #served: Promise<Served> | undefined;
@@ -221,7 +219,7 @@ class DemoStage {
   }
 }
 
-/** Other recipients of changes. */
+/** The recipients of changes besides the hub. */
 interface Listeners {
   readonly autoCards: Cards | null;
   readonly tracer: Tracer | null;
@@ -251,6 +249,7 @@ async function resumeRelays(relays: Relays, env: Env, notify: ServeOptions["noti
   });
 }
 
+/** Publishes changes of the library until the server stops. */
 async function watch(
   library: Library,
   hub: Hub,
@@ -265,19 +264,19 @@ async function watch(
   };
   const since = library.now();
   let { replaced } = library.index;
-  // After a failed attempt clients may have received only part of it; during the initial reading they receive little.
-  let [isTorn, wasReading] = [false, false];
+  // Clients reload everything after an attempt that failed halfway, and when the initial reading is complete.
+  let [isPartial, wasReading] = [false, false];
   const starters = new StarterWatch(library);
   const publish = async (changes: Changes) => {
-    if (isTorn || library.index.replaced !== replaced || (wasReading && library.reading === null))
+    if (isPartial || library.index.replaced !== replaced || (wasReading && library.reading === null))
       await hub.startOver();
     wasReading = library.reading !== null;
-    isTorn = true;
+    isPartial = true;
     ({ replaced } = library.index);
     if (autoCards !== null && (await autoCards.createFor(changes.threads, since))) await hub.cardsChanged();
     await hub.changed(changes);
-    isTorn = false;
-    starters.look(changes.threads);
+    isPartial = false;
+    starters.check(changes.threads);
   };
   for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;

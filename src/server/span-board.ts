@@ -6,6 +6,7 @@ import { isSame, type Span } from "../core/views/span.ts";
 import type { SpanEdit } from "../core/views/span-list.ts";
 import { Timeline } from "../core/views/spans.ts";
 
+/** The spans of one tree. `serial` identifies the board; versions of another board are not valid. */
 interface Board {
   readonly serial: string;
   version: number;
@@ -22,8 +23,8 @@ interface Posted {
   readonly edits: readonly { readonly version: number; readonly edit: SpanEdit }[];
 }
 
-/** Maximum number of trees that are remembered. */
-const KEPT = 8;
+/** Maximum number of trees in memory; the least recently requested one is dropped. */
+const MAX_BOARDS = 8;
 /** Number of edits kept per agent. Clients that are further behind get all of its spans. */
 const MAX_EDITS = 64;
 
@@ -57,7 +58,7 @@ export class SpanBoard {
     };
     this.#boards.delete(key);
     this.#boards.set(key, board);
-    for (const oldest of this.#boards.keys()) if (this.#boards.size > KEPT) this.#boards.delete(oldest);
+    for (const oldest of this.#boards.keys()) if (this.#boards.size > MAX_BOARDS) this.#boards.delete(oldest);
     return board;
   }
 

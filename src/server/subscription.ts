@@ -15,6 +15,7 @@ export interface Subscription {
 export const isUnfiltered = ({ threads, trees, events, logs, cards, spans }: Subscription) =>
   !threads && !cards && trees.length + events.length + logs.length + spans.length === 0;
 
+/** Whether a journal entry is sent to a client with these subscriptions. */
 export function concerns(subscription: Subscription, { type, isThread, chain: [own, ...above] }: Entry): boolean {
   if (type === "spans") return subscription.spans.some((key) => key === own);
   if (isUnfiltered(subscription) || type === "troubles") return true;

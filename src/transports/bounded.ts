@@ -20,8 +20,8 @@ export async function readBody(
 const CHUNK = 1 << 16;
 
 /**
- * All of stdin; null if it is longer than any record. The rest is read and dropped, so that the writer does not get
- * EPIPE. `read` fills a buffer and returns the number of bytes, 0 at the end.
+ * All of stdin; null if it is longer than `max`, by default the limit of a record. The rest is then read and dropped, so
+ * that the writer does not get EPIPE. `read` fills a buffer and returns the number of bytes, 0 at the end.
  */
 export function readInput(max = MAX_RECORD, read: (into: Buffer) => number = readStdin): string | null {
   let parts: Buffer[] | null = [];

@@ -61,10 +61,10 @@ export function userIn(
   table: string,
   { remoteAddress, remotePort, localAddress, localPort }: Connection,
 ): number | null {
-  const [theirs, ours] = [namesOf(remoteAddress, remotePort), namesOf(localAddress, localPort)];
-  const client = rowOf(table, theirs, ours);
+  const [remote, local] = [namesOf(remoteAddress, remotePort), namesOf(localAddress, localPort)];
+  const client = rowOf(table, remote, local);
   // Our end must still exist; otherwise another client may have the same port by now.
-  if (client === null || rowOf(table, ours, theirs) === null) return null;
+  if (client === null || rowOf(table, local, remote) === null) return null;
   return client;
 }
 

@@ -6,7 +6,7 @@ import { MAX_RECORD } from "../core/tools/limits.ts";
 import { type FileStamp, type ReadCounts, stampOf } from "./files.ts";
 import { WITHOUT_WAITING } from "./regular.ts";
 
-/** A product's database cannot be read, or not now. */
+/** A product's database cannot be read, or cannot be read now (`database-busy`). */
 export class DatabaseTrouble extends Error {
   readonly code: "database-unreadable" | "database-busy";
 
@@ -16,6 +16,7 @@ export class DatabaseTrouble extends Error {
   }
 }
 
+/** Suffix of the write-ahead log (WAL). */
 export const LOG_SUFFIX = "-wal";
 
 /** Identifies a version of a database: its file, and its WAL, which has the newest changes. */
@@ -47,24 +48,27 @@ const OPTIONS: Readonly<Record<OpenMode, string>> = {
   alone: "?mode=ro&vfs=unix-none",
   immutable: "?immutable=1",
 };
+/** How long to wait for a lock. */
 const WAIT_MS = 250;
-const MODE_AT = 18;
-const MODE_LOGGED = 2;
+/** The file format write version, in the header of a database: 1 for a rollback journal, 2 for a WAL. */
+const WRITE_VERSION_OFFSET = 18;
+const WAL_VERSION = 2;
 
 function openModeOf(path: string): OpenMode {
-  if (writeMode(path) !== MODE_LOGGED) return "locks";
+  if (writeVersion(path) !== WAL_VERSION) return "locks";
   const log = statOrNull(path + LOG_SUFFIX);
   const isShared = statOrNull(`${path}-shm`) !== null;
   if (log === null || (log.size === 0 && !isShared)) return "immutable";
   return isShared || process.platform === "win32" ? "locks" : "alone";
 }
 
-/** 0 for a file without a complete header. */
-function writeMode(path: string): number {
+/** A file without a complete header is treated like a database in WAL mode. */
+function writeVersion(path: string): number {
   const file = openSync(path, WITHOUT_WAITING);
   try {
-    const header = Buffer.alloc(MODE_AT + 1);
-    return readSync(file, header, 0, header.length, 0) === header.length ? (header[MODE_AT] as number) : MODE_LOGGED;
+    const header = Buffer.alloc(WRITE_VERSION_OFFSET + 1);
+    const isWhole = readSync(file, header, 0, header.length, 0) === header.length;
+    return isWhole ? (header[WRITE_VERSION_OFFSET] as number) : WAL_VERSION;
   } finally {
     closeSync(file);
   }
@@ -128,7 +132,7 @@ export class ProductDatabase {
     return this.all(query)[0] ?? null;
   }
 
-  /** One at a time, because an object may not fit into memory. */
+  /** The records of a query, one at a time, because all records of an object may not fit into memory. */
   *records(query: Query): Generator<RecordRow> {
     const { sql, values } = query;
     this.#counts.queries += 1;
@@ -156,7 +160,7 @@ export class ProductDatabase {
     }
   }
 
-  /** Without locks a write during the read makes the result invalid. */
+  /** Throws if the database was opened without locks and was modified since: what was read is not consistent. */
   checkUndisturbed(): void {
     if (this.#openMode !== "locks" && this.#currentStamp() !== this.#stamp)
       throw new DatabaseTrouble("database-busy", "it was modified while it was being read");
@@ -179,8 +183,8 @@ export class ProductDatabase {
 }
 
 /**
- * The records of a query as bytes, without those that are too large. With OFFSET, SQLite makes each record once;
- * otherwise once for every mention of it.
+ * Wraps a query so that records are returned as bytes, and too large ones as NULL. The OFFSET keeps SQLite from
+ * flattening the subquery, which would compute each record once for every mention of it.
  */
 export const limited = (sql: string): string =>
   `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (SELECT * FROM (${sql}) LIMIT -1 OFFSET 0)`;

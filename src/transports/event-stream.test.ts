@@ -81,7 +81,7 @@ it("a redirect is not followed, neither by requests, nor by the stream, nor by s
   const trusted = { ...server, authorization: "Basic x" };
   expect(await fetchJson(trusted, "/session", signal)).toEqual({ status: 307, body: null });
   const events = readEventStream(trusted, "/event", { signal, silenceMs: 60_000, onOpen: () => {} });
-  await expect(events.next()).rejects.toThrow("it returned 307");
+  await expect(events.next()).rejects.toThrow("it returned status 307");
   await send({ url: url.href, headers: { authorization: "x" }, body: new Uint8Array(3), timeoutMs: 60_000 });
   expect(visits).toBe(0);
 });

@@ -4,7 +4,7 @@ import { parseJsonWithin } from "../core/tools/json-within.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_RECORD } from "../core/tools/limits.ts";
 import { readBody } from "./bounded.ts";
 
-const ANSWER_MS = 30_000;
+const RESPONSE_MS = 30_000;
 /** A server that has just started may never respond to the first request. */
 const OPEN_MS = 10_000;
 
@@ -94,7 +94,7 @@ export async function fetchJson(
     const response = await fetch(at(server, path), {
       headers: { Accept: "application/json", ...authorized(server) },
       redirect: "manual",
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(RESPONSE_MS)]),
     });
     const { bytes, isWhole } = await readBody(response.body, MAX_RECORD);
     return isWhole ? { status: response.status, body: jsonIn(new TextDecoder().decode(bytes)) } : TOO_LARGE;
@@ -112,7 +112,7 @@ export async function postJson(server: Server, path: string, body: object): Prom
       headers: { "Content-Type": "application/json", Accept: "application/json", ...authorized(server) },
       body: JSON.stringify(body),
       redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(RESPONSE_MS),
     });
     await response.body?.cancel();
     return response.status;
@@ -122,7 +122,7 @@ export async function postJson(server: Server, path: string, body: object): Prom
   }
 }
 
-/** Null if it is not JSON, or too much of it. */
+/** Null if the text is not JSON, or exceeds the limits of depth and number of values. */
 function jsonIn(text: string): unknown {
   try {
     return parseJsonWithin(text, { depth: MAX_JSON_DEPTH, values: MAX_JSON_VALUES });
@@ -143,6 +143,6 @@ const authorized = ({ authorization }: Server): Record<string, string> =>
   authorization === null ? {} : { Authorization: authorization };
 
 function refusal(status: number): string {
-  if (status === 401 || status === 403) return "it requires a password, or another one";
-  return `it returned ${status}`;
+  if (status === 401 || status === 403) return "the password is missing or wrong";
+  return `it returned status ${status}`;
 }

@@ -80,9 +80,9 @@ export function foldersLike(path: string): readonly string[] {
 
 const WRITTEN_BY_ALL = 0o002;
 
-/** In a list of folders to walk. */
+/** In a list of folders to walk: only the files directly in the root. */
 export const ROOT_ITSELF = ".";
-/** The same, recursively. */
+/** In a list of folders to walk: the root with everything below it. */
 export const WHOLE_ROOT = "";
 
 /** Entries that are not files. They must not be opened: a pipe would block, and a link may lead into a cycle. */
@@ -137,6 +137,7 @@ function entriesOf(folder: string, onError: (path: string, error: Error) => void
 
 /** How long reading may block the event loop. */
 const TURN_MS = 20;
+/** When the current turn of the event loop began. */
 let turn = 0;
 
 /** Yields to the event loop if it was blocked for too long. */
@@ -185,6 +186,7 @@ export async function continues(earlier: string, later: string): Promise<boolean
   }
 }
 
+/** All bytes of a regular file. Throws if it has more than `max`. */
 export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): Uint8Array {
   const file = openSync(path, WITHOUT_WAITING);
   try {
@@ -200,7 +202,7 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   }
 }
 
-/** The same for a file that may no longer exist. */
+/** The same, or null if the file cannot be read. */
 export function readIfThere(path: string): Uint8Array | null {
   try {
     return readWhole(path, noReads());

@@ -3,21 +3,21 @@ import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { unnamedFile, writeWhole } from "./standby.ts";
 
-/** Text that a command still receives on its stdin if this process is killed. */
+/** Text that a command receives on its stdin if this process is killed. */
 export interface FinalInput {
   set(text: string): void;
-  /** Ends it, so that closing stdin here closes it. */
+  /** Ends the shell that keeps stdin open, so that the command sees the end of its input when this process closes it. */
   end(): void;
 }
 
-export const NO_FINAL_INPUT: FinalInput = { set() {}, end() {} };
+const NO_FINAL_INPUT: FinalInput = { set() {}, end() {} };
 
 /** The kernel closes the other end of descriptor 3 when this process dies; only then `read` returns. */
 const SCRIPT = "read -r _ <&3; cat <&5 >&4";
 
 /**
- * Keeps the stdin of a command open if this process is killed, until the text was written. It is a waiting shell in its
- * own session, so that signals to our process group or terminal do not reach it.
+ * Keeps the stdin of a command open until the text was written, if this process is killed. A waiting shell does this. It
+ * has its own session, so that signals to our process group or terminal do not reach it.
  */
 export function startFinalInput(input: Writable, env: NodeJS.ProcessEnv): FinalInput {
   // Windows has no /bin/sh.

@@ -30,7 +30,7 @@ export interface RecordLine {
    * line.
    */
   readonly ended: boolean;
-  /** Another record precedes it in the same line. */
+  /** Another record precedes this one in the same line. */
   readonly isBehind?: true;
 }
 
@@ -126,7 +126,7 @@ export async function* readLines(
 }
 
 const BLANK = 32;
-/** Bytes to read backwards at a time. */
+/** Number of bytes to read backwards at a time. */
 const BACK = 4_096;
 
 /** Whether the position is inside a line, after a record that was read before. */
@@ -149,7 +149,7 @@ function startsBehindRecord(path: string, offset: number): boolean {
 }
 
 const CHUNK = 1 << 20;
-/** Buffers to reuse: a new one per file takes time, and memory until it is collected. */
+/** Buffers to reuse, because allocating one per file takes time, and memory until the next garbage collection. */
 const reusable: Buffer[] = [];
 const MAX_REUSABLE = 4;
 

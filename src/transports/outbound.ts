@@ -5,9 +5,10 @@ import { connect } from "node:tls";
 
 /** Shorter than the idle timeout of servers, so that a closing connection is not reused. */
 const IDLE_MS = 4_000;
-const KEPT = { keepAlive: true, timeout: IDLE_MS };
+const KEEP_ALIVE = { keepAlive: true, timeout: IDLE_MS };
 
-const direct = { plain: new PlainAgent(KEPT), tls: new TlsAgent(KEPT) };
+const direct = { plain: new PlainAgent(KEEP_ALIVE), tls: new TlsAgent(KEEP_ALIVE) };
+/** By the URL of the HTTP proxy. */
 const tunnels = new Map<string, TlsAgent>();
 
 export interface Outbound {
@@ -37,11 +38,12 @@ function credentials({ username, password }: URL): readonly string[] {
   return ["Proxy-Authorization", `Basic ${credentials}`];
 }
 
+/** Opens TLS connections through a CONNECT tunnel of an HTTP proxy. */
 class TunnelAgent extends TlsAgent {
   readonly #via: URL;
 
   constructor(via: URL) {
-    super(KEPT);
+    super(KEEP_ALIVE);
     this.#via = via;
   }
 

@@ -42,8 +42,8 @@ export function writePrivate(path: string, content: string | Uint8Array, flags: 
 }
 
 /**
- * SQLite gives its WAL the mode of the database. If the file cannot be written, SQLite reports it when it opens the
- * file; what is not a file must not be opened by SQLite, which would wait.
+ * Creates the file of a database before SQLite opens it, because SQLite gives its WAL the mode of the database. If the
+ * file cannot be written, SQLite reports it. Throws if it is not a regular file, because SQLite would wait for a pipe.
  */
 export function privateDatabase(path: string): void {
   try {
@@ -66,7 +66,7 @@ export function closeToOthers(folder: string, isOurs: (name: string) => boolean)
   });
 }
 
-/** Skips private folders, because their entries are inaccessible. */
+/** Skips folders that are private already, because others cannot reach their entries. */
 function closeEntry(path: string): void {
   ignoringErrors(() => {
     const stats = lstatSync(path);
@@ -79,7 +79,7 @@ function closeEntry(path: string): void {
 /** On Windows access follows from the user's folder; modes mean nothing. */
 const isOpen = (mode: number) => process.platform !== "win32" && (mode & OTHERS) !== 0;
 
-/** The file may no longer exist, or belong to another user. */
+/** Ignores errors: the file may no longer exist, or belong to another user. */
 function ignoringErrors(work: () => void): void {
   try {
     work();

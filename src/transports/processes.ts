@@ -8,7 +8,7 @@ import type { System } from "./system/system.ts";
 const GRACE_MS = 5_000;
 /** How long a process may run before it records that it started. */
 const STARTUP_MS = 60_000;
-/** On Linux a scan of all processes takes some milliseconds, and many threads need it at the same moment. */
+/** How long a result is reused: on Linux a scan of all processes takes milliseconds, and many threads need it at once. */
 const WRITERS_MS = 500;
 
 /** Whether the process that left a mark is running, as far as the system reports it. */
@@ -57,7 +57,8 @@ function ofFile(path: string, check: () => ReturnType<Liveness>): ReturnType<Liv
 }
 
 /**
- * Of several, the process that started first, because it may run any thread. Readers and our own process do not count.
+ * The process that writes to the file; of several, the one that started first, because it may run any thread. Readers
+ * and our own process do not count.
  */
 function oldestWriter(of: System, path: string): ReturnType<Liveness> {
   const pids = of.writers(path);

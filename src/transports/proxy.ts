@@ -77,7 +77,7 @@ export interface RunningProxy {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Hop-by-hop headers. */
+/** Headers of one connection, which are not forwarded. `host` is replaced by that of the upstream. */
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "host"]);
 const IDLE_CLIENT_MS = 75_000;
 /** Bytes that may wait for a client before the upstream is paused: several reads of a socket. */
@@ -150,80 +150,127 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     refuse(incoming, outgoing, refusal, observer);
     return;
   }
-  let ending: Ending | null = null;
-  const end = (how: Ending) => {
-    ending ??= how;
-  };
-  const sent = new Sent();
-  let up = openUpstream(incoming, upstream, options, false);
-  const listen = (request: ClientRequest) => {
-    request.on("drain", () => incoming.resume());
-    request.on("continue", () => outgoing.writeContinue());
-    request.setTimeout(options.silenceMs, () => {
-      end({ how: "timed-out", error: `no data from the upstream for ${duration(options.silenceMs)}` });
+  new Forwarding(incoming, outgoing, upstream, observer, options).start();
+}
+
+/** Forwards one request to its upstream, and the response to the client. */
+class Forwarding {
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  readonly #upstream: URL;
+  readonly #observer: ExchangeObserver;
+  readonly #options: ProxyOptions;
+  readonly #sent = new SentRequest();
+  #request: ClientRequest;
+  #ending: Ending | null = null;
+
+  constructor(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    upstream: URL,
+    observer: ExchangeObserver,
+    options: ProxyOptions,
+  ) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#upstream = upstream;
+    this.#observer = observer;
+    this.#options = options;
+    this.#request = this.#connect(false);
+  }
+
+  start(): void {
+    const [incoming, outgoing, observer] = [this.#incoming, this.#outgoing, this.#observer];
+    incoming.on("data", (chunk: Buffer) => {
+      this.#sent.add(chunk);
+      if (!this.#request.write(chunk)) incoming.pause();
+      observer.requestChunk(chunk);
+    });
+    incoming.on("end", () => {
+      this.#sent.end(pairs(incoming.rawTrailers), this.#request);
+      observer.requestEnd();
+    });
+    outgoing.on("close", () => {
+      if (!outgoing.writableFinished) {
+        this.#end({ how: "aborted" });
+        this.#request.destroy();
+      }
+      observer.ended(this.#ending ?? { how: "finished" });
+    });
+    // The end is reported by the response.
+    incoming.on("error", () => {});
+  }
+
+  /** The first ending counts: later errors are its consequences. */
+  #end(ending: Ending): void {
+    this.#ending ??= ending;
+  }
+
+  #connect(isFresh: boolean): ClientRequest {
+    const { silenceMs } = this.#options;
+    const request = openUpstream(this.#incoming, this.#upstream, this.#options, isFresh);
+    request.on("drain", () => this.#incoming.resume());
+    request.on("continue", () => this.#outgoing.writeContinue());
+    request.setTimeout(silenceMs, () => {
+      this.#end({ how: "timed-out", error: `no data from the upstream for ${duration(silenceMs)}` });
       request.destroy(new Error("upstream timeout"));
     });
     request.on("response", (response) => {
-      sent.forget();
-      relay(response, outgoing, observer, end);
+      this.#sent.drop();
+      relay(response, this.#outgoing, this.#observer, (ending) => this.#end(ending));
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
-      if (
-        request.reusedSocket &&
-        ending === null &&
-        !outgoing.destroyed &&
-        LOST_CONNECTION.has(error.code ?? "") &&
-        sent.isKnown
-      ) {
-        up = openUpstream(incoming, upstream, options, true);
-        listen(up);
-        sent.again(up);
-        incoming.resume();
-        return;
-      }
-      end({ how: "failed", error: error.message });
-      if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
-      else if (ending?.how === "timed-out")
-        respond(outgoing, 504, options.failure(504, `${upstream.host} did not respond in time`));
-      else respond(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
+      if (this.#mayRetry(request, error)) this.#retry();
+      else this.#fail(error);
     });
-  };
-  listen(up);
-  incoming.on("data", (chunk: Buffer) => {
-    sent.keep(chunk);
-    if (!up.write(chunk)) incoming.pause();
-    observer.requestChunk(chunk);
-  });
-  incoming.on("end", () => {
-    sent.end(pairs(incoming.rawTrailers), up);
-    observer.requestEnd();
-  });
-  outgoing.on("close", () => {
-    if (!outgoing.writableFinished) {
-      end({ how: "aborted" });
-      up.destroy();
-    }
-    observer.ended(ending ?? { how: "finished" });
-  });
-  // The end is reported by the response.
-  incoming.on("error", () => {});
+    return request;
+  }
+
+  /** The upstream closed a keep-alive connection just as it was reused, so it did not process the request. */
+  #mayRetry(request: ClientRequest, { code }: NodeJS.ErrnoException): boolean {
+    return (
+      request.reusedSocket &&
+      this.#ending === null &&
+      !this.#outgoing.destroyed &&
+      LOST_CONNECTION.has(code ?? "") &&
+      this.#sent.isComplete
+    );
+  }
+
+  #retry(): void {
+    this.#request = this.#connect(true);
+    this.#sent.replay(this.#request);
+    this.#incoming.resume();
+  }
+
+  #fail({ message }: Error): void {
+    const { host } = this.#upstream;
+    const failure = (status: number, text: string) => this.#options.failure(status, text);
+    this.#end({ how: "failed", error: message });
+    if (this.#outgoing.headersSent || this.#outgoing.destroyed) this.#outgoing.destroy();
+    else if (this.#ending?.how === "timed-out")
+      respond(this.#outgoing, 504, failure(504, `${host} did not respond in time`));
+    else respond(this.#outgoing, 502, failure(502, `${host} cannot be reached: ${message}`));
+  }
 }
 
-/** Errors of a keep-alive connection that the upstream closed just as it was reused: the request was not processed. */
+/** Errors of a connection that its peer has closed. */
 const LOST_CONNECTION = new Set(["ECONNRESET", "EPIPE"]);
+/** Longer request bodies are not kept for a retry. */
 const MAX_SENT = 48 << 20;
 
-/** The request sent so far, until the response begins: it may have to be sent again. */
-class Sent {
+/** The request sent so far, kept until the response begins: it may have to be sent again. */
+class SentRequest {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #trailers: [string, string][] | null = null;
-  isKnown = true;
+  /** False once the chunks were dropped. */
+  isComplete = true;
 
-  keep(chunk: Buffer): void {
+  add(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > MAX_SENT) this.forget();
-    if (this.isKnown) this.#chunks.push(chunk);
+    if (this.#bytes > MAX_SENT) this.drop();
+    if (this.isComplete) this.#chunks.push(chunk);
   }
 
   end(trailers: [string, string][], up: ClientRequest): void {
@@ -231,13 +278,13 @@ class Sent {
     finish(up, trailers);
   }
 
-  again(up: ClientRequest): void {
+  replay(up: ClientRequest): void {
     for (const chunk of this.#chunks) up.write(chunk);
     if (this.#trailers !== null) finish(up, this.#trailers);
   }
 
-  forget(): void {
-    this.isKnown = false;
+  drop(): void {
+    this.isComplete = false;
     this.#chunks = [];
   }
 }
@@ -247,11 +294,16 @@ function finish(up: ClientRequest, trailers: [string, string][]): void {
   up.end();
 }
 
-/** `fresh`: on a new connection. */
-function openUpstream(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions, fresh: boolean): ClientRequest {
+/** `isFresh`: on a new connection. */
+function openUpstream(
+  incoming: IncomingMessage,
+  upstream: URL,
+  { via }: ProxyOptions,
+  isFresh: boolean,
+): ClientRequest {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   const path = upstream.pathname.replace(/\/$/, "") + url;
-  const { agent, path: target, proxyHeaders } = agentFor(upstream, path, via, fresh);
+  const { agent, path: target, proxyHeaders } = agentFor(upstream, path, via, isFresh);
   const to = via !== null && upstream.protocol === "http:" ? via : upstream;
   const request = upstream.protocol === "https:" ? requestTls : requestPlain;
   return request({
@@ -322,11 +374,12 @@ function writeTogether(outgoing: ServerResponse, chunks: readonly Buffer[]): boo
   outgoing.cork();
   for (const chunk of chunks.slice(0, -1)) outgoing.write(chunk);
   outgoing.uncork();
-  const isRead = chunks.slice(-1).every((chunk) => outgoing.write(chunk));
+  const keepsUp = chunks.slice(-1).every((chunk) => outgoing.write(chunk));
   socket?.uncork();
-  return isRead;
+  return keepsUp;
 }
 
+/** Reads the request to its end for the observer, then responds without forwarding it. */
 function refuse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -371,11 +424,12 @@ function guarded(observer: ExchangeObserver, onTrouble: (error: Error) => void):
 const pairs = (raw: RawHeaders): [string, string][] =>
   raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ""] as [string, string]] : []));
 
+/** The headers without those of one connection. */
 function endToEnd(raw: RawHeaders): string[] {
-  const kept: string[] = [];
+  const forwarded: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const [name, value] = [raw[i] ?? "", raw[i + 1] ?? ""];
-    if (!HOP_BY_HOP.has(name.toLowerCase())) kept.push(name, value);
+    if (!HOP_BY_HOP.has(name.toLowerCase())) forwarded.push(name, value);
   }
-  return kept;
+  return forwarded;
 }

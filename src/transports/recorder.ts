@@ -7,7 +7,7 @@ import { openRegular } from "./regular.ts";
 
 const NEWLINE = 10;
 
-/** More than one read of a pipe returns, with the recording's framing. */
+/** More than one read of a pipe returns, including the framing of the recording. */
 const END_BYTES = 256 << 10;
 
 /** The last lines of a recording; the first one may be incomplete. */
@@ -32,6 +32,7 @@ export class Recorder {
   #file: number | null = null;
   /** The last line is incomplete: the next one must start on a new line. */
   #isTorn = false;
+  /** Number of lines that could not be written. */
   lost = 0;
 
   constructor(path: string, onFailure: (error: Error) => void = () => {}) {
@@ -39,12 +40,12 @@ export class Recorder {
     this.#onFailure = onFailure;
   }
 
-  /** A line of the source. */
+  /** Appends a line of the source. */
   line(line: string, at = Date.now()): void {
     this.#append(recordedLine(line, at));
   }
 
-  /** A note of retinue. */
+  /** Appends a note of retinue. */
   note(note: JsonObject, at = Date.now()): void {
     this.#append(recordedNote(note, at));
   }

@@ -65,7 +65,7 @@ export function readText(path: string, max: number): string {
   try {
     const { size } = fstatSync(file);
     if (size > max) throw new Error(`it has ${size} bytes; the limit is ${max}`);
-    // It may grow or shrink meanwhile.
+    // The file may grow or shrink while it is read.
     const bytes = Buffer.alloc(max < size + GROWTH ? max : size + GROWTH);
     let length = 0;
     for (let read = -1; read !== 0 && length < bytes.length; length += read)

@@ -28,7 +28,7 @@ export interface Sending {
 
 const MAX_REASON = 2_000;
 
-/** Never throws. Does not follow redirects, so that credentials are not sent elsewhere. */
+/** Posts the body. Never throws. Does not follow redirects, so that credentials are not sent elsewhere. */
 export async function send({ url, headers, body, timeoutMs, signal }: Sending): Promise<Outcome> {
   const until = AbortSignal.timeout(timeoutMs);
   try {
@@ -60,7 +60,7 @@ export function outcomeOf(status: number, body: Uint8Array, retryAfter: string |
   return { is: "unavailable", status, reason, retryAfterMs: retryAfterMs(retryAfter, now) };
 }
 
-/** Seconds, or a date. */
+/** Parses a `Retry-After` header: seconds, or a date. */
 function retryAfterMs(value: string | null, now: number): number | null {
   if (value === null) return null;
   if (/^\d+(\.\d+)?$/.test(value.trim())) return Number(value) * 1_000;

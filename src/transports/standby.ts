@@ -17,7 +17,7 @@ export interface StandbyOptions {
   readonly writes: boolean;
 }
 
-/** Call `hold` with data from the pipe before processing it, and `drop` when it was processed. */
+/** The caller passes data from the pipe to `hold` before it processes them, and calls `drop` afterwards. */
 export interface Standby {
   hold(chunk: Uint8Array): void;
   drop(): void;
@@ -59,7 +59,7 @@ export function startStandby({ command, input, env, reads, writes }: StandbyOpti
   return { ...(held === null ? NO_STANDBY : holderIn(held)), end: () => void standby.kill("SIGKILL") };
 }
 
-/** In the command: the data that the killed process had read but not processed. */
+/** Called by the standby command: the data that the killed process had read but not processed. */
 export function heldBytes(): Buffer {
   try {
     const bytes = Buffer.alloc(fstatSync(HELD).size);
@@ -70,6 +70,7 @@ export function heldBytes(): Buffer {
   }
 }
 
+/** Keeps the data in a file that the standby command inherits. */
 function holderIn(file: number): Pick<Standby, "hold" | "drop"> {
   let isFull = false;
   const attempt = (write: () => void) => {

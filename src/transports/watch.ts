@@ -21,14 +21,14 @@ export interface WatchOptions {
 
 /** inotify limits: number of watches, and number of instances. */
 const LIMITS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EMFILE"]);
-/** Poll interval of folders that are not watched; polling takes at most a twentieth of the time. */
+/** Minimum poll interval of folders that cannot be watched; polling takes at most one twentieth of the time. */
 const POLL_MS = 1_000;
 const POLL_SHARE = 20;
 
 /**
  * Reports paths below the folders that were changed, created or deleted, and waits for folders that do not exist yet.
  * For `shallow` folders only direct entries are reported, because they may contain copies of whole projects. No change
- * after it resolves is missed; see docs/adr/015-watching.md.
+ * after it resolves is missed; see docs/adr/015-watch-with-fs-watch.md.
  */
 export async function watchFolders(
   folders: readonly string[],
@@ -102,7 +102,7 @@ class Watches {
     return this.#polled.size;
   }
 
-  /** A folder given both shallow and deep counts as deep. */
+  /** Adds one of the given folders. A folder given both shallow and deep counts as deep. */
   beginAt(folder: string, isDeep: boolean): void {
     this.#given.set(folder, isDeep || this.#given.get(folder) === true);
   }

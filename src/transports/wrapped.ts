@@ -11,28 +11,28 @@ export interface WrapOptions {
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Called with each line before it is passed on. If omitted, the command inherits our stdout. */
+  /** Called with each line before the line is passed on. If omitted, the command inherits our stdout. */
   readonly onLine?: (line: string) => void;
-  /** Where its output is written; null: nowhere. */
+  /** Where the output of the command is written; null: nowhere. */
   readonly output: Writable | null;
   /** What is written in place of a line; null for nothing. If omitted, the output is written unchanged. */
   readonly shown?: (line: string) => string | null;
-  /** Whether `write` is possible; otherwise it inherits our stdin. */
+  /** Whether `write` is possible; otherwise the command inherits our stdin. */
   readonly listens?: boolean;
-  /** Discards its stderr; otherwise it inherits ours. */
+  /** Discards the command's stderr; otherwise the command inherits ours. */
   readonly isQuiet?: boolean;
   /**
-   * Continues to read its output if this process is killed, see `startStandby`. Without it, the command's next write
-   * fails then.
+   * The standby that continues to read the output if this process is killed, see `startStandby`. Without one, the
+   * command's next write then fails.
    */
   readonly standby?: (pid: number) => Pick<StandbyOptions, "command" | "input">;
 }
 
 export interface Wrapped {
   readonly pid: number;
-  /** Resolves when it has ended and all its output was passed on. */
+  /** Resolves when the command has ended and all its output was passed on. */
   readonly ended: Promise<RunEnded>;
-  /** Returns false once it no longer reads. */
+  /** Returns false once the command no longer reads its stdin. */
   write(line: string): boolean;
   /** These lines are written if this process is killed before `endInput`. Not on Windows. */
   setFinalInput(lines: readonly string[]): void;
@@ -70,11 +70,11 @@ export async function wrap({
     child.once("error", reject);
   });
   if (child.stdout !== null) {
-    const isReady = standby !== undefined && child.pid !== undefined;
-    const started = isReady
-      ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout })
-      : NO_STANDBY;
-    passOn(child.stdout, output, onLine ?? (() => {}), started, shown);
+    const holder =
+      standby === undefined || child.pid === undefined
+        ? NO_STANDBY
+        : startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout });
+    passOn(child.stdout, output, onLine ?? (() => {}), holder, shown);
   }
   // The command may close its stdin at any time.
   child.stdin?.on("error", () => {});
@@ -108,8 +108,8 @@ function send(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 /**
- * Records data, then passes it on, unchanged unless `shown` replaces its lines. If the consumer closes its end, closes ours too, so that the command's
- * next write fails as it would without us.
+ * Records data, then passes it on, unchanged unless `shown` replaces its lines. If the consumer closes its end, closes
+ * ours too, so that the command's next write fails as it would without us.
  */
 export function passOn(
   from: Readable,
@@ -186,7 +186,7 @@ class Lines {
   }
 }
 
-/** Signals to us are forwarded to the command. Those from a terminal reach it directly. */
+/** Signals to this process are forwarded to the command, except those that a terminal sends to both. */
 const { forwarded: FORWARDED, fromTerminal: FROM_TERMINAL } = signalsOf(process.platform);
 
 /** Forwards signals; returns a function that stops it. */

@@ -111,7 +111,7 @@ describe("a missing thread or agent exits with 1, with the places searched and a
   it("a machine without threads", async () => {
     const { code, stdout, stderr } = await retinue(scratch, ["ls", "--json"]);
     expect({ code, list: JSON.parse(stdout) }).toEqual({ code: 1, list: [] });
-    expect(stderr).toContain("(not there)");
+    expect(stderr).toContain("(not found)");
     expect(stderr).toContain("next: retinue demo");
   });
 });

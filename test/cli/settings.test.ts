@@ -50,7 +50,7 @@ describe("roots", () => {
   });
   it("are named in the message if nothing was found", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("roots:\n  claude: /nowhere/at/all\n"));
-    expect({ code, named: stderr.includes("searched: /nowhere/at/all (not there)") }).toEqual({ code: 1, named: true });
+    expect({ code, named: stderr.includes("searched: /nowhere/at/all (not found)") }).toEqual({ code: 1, named: true });
   });
 });
 

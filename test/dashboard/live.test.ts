@@ -55,7 +55,7 @@ describe("while agents work", () => {
     const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
     const { steps } = recording;
     const firstOfAgents = steps.findIndex(({ path }) => path.includes("agent-"));
-    const options = { to: join(server.home, ".claude"), begins: Date.now(), lasts: 1, take: 0, signal: stop.signal };
+    const options = { to: join(server.home, ".claude"), begins: Date.now(), lasts: 1, seed: 0, signal: stop.signal };
     await replay({ ...recording, steps: steps.slice(0, firstOfAgents) }, options);
     await tab.page.locator(".thread").click();
     await tab.page.locator(".row.root").waitFor();

@@ -191,7 +191,7 @@ localDescribe("a spawn in the log while agents work", () => {
       to: join(live.home, ".claude"),
       begins: Date.now(),
       lasts: LASTS_MS,
-      take: 0,
+      seed: 0,
       signal: stop.signal,
     });
     try {

@@ -34,7 +34,7 @@ beforeAll(async () => {
     to: join(server.home, ".claude"),
     begins: Date.now(),
     lasts: LASTS_MS,
-    take: 0,
+    seed: 0,
     signal: stop.signal,
   });
   await tab.page.locator(".thread").waitFor();

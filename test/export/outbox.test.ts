@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { readOutbox } from "../../src/app/export/outbox.ts";
 import { flush } from "../../src/app/hooks/flush.ts";
-import { keep } from "../../src/app/kept/kept-file.ts";
+import { openKept } from "../../src/app/kept/kept-file.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { serve } from "../../src/server/serve.ts";
 import { COMPILED, MAIN, retinue, retinueProcess } from "../support/cli.ts";
@@ -161,7 +161,7 @@ describe("flushing", () => {
   const traced = () => ({ ...env, TRACE_TO_LANGSMITH: "true" });
   /** As if tracing had been enabled before all of it happened. */
   const since = async (at: number) => {
-    const kept = await keep(env);
+    const kept = await openKept(env);
     kept.outbox.open(`langsmith ${server.url} (by product)`, at);
     kept.close();
   };

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readStory } from "../../src/app/export/story.ts";
 import { flush } from "../../src/app/hooks/flush.ts";
 import { hook } from "../../src/app/hooks/hook.ts";
-import { keep } from "../../src/app/kept/kept-file.ts";
+import { openKept } from "../../src/app/kept/kept-file.ts";
 import { readMachine } from "../../src/app/machine.ts";
 import type { AgentKey } from "../../src/core/facts/ids.ts";
 import { agentOf, subtreeOf } from "../../src/core/link/forest.ts";
@@ -289,7 +289,7 @@ describe("while agents work", () => {
       LANGSMITH_ENDPOINT: server.url,
       TRACE_TO_LANGSMITH: "true",
     };
-    const kept = await keep(env);
+    const kept = await openKept(env);
     kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
     kept.close();
   });
@@ -387,7 +387,7 @@ describe("while agents work", () => {
     );
     await flush(env);
     // Far in the future: the thread itself would no longer be checked.
-    const kept = await keep(env);
+    const kept = await openKept(env);
     kept.outbox.lookedTo(`langsmith ${server.url} (by product)`, Date.now() + 3_600_000);
     kept.close();
     meta(agentId(1), call(0));

@@ -91,7 +91,7 @@ it("returns every event of a long thread, page by page and by id", async () => {
   for (let from = 0; from < length; from += 90) pages.push(...(await log.page(from, 90)));
   expect(pages).toEqual(events);
   expect(await hub.event(key, events[5]?.id ?? "")).toEqual(events[5]);
-  expect((await hub.spansOfAll([key])).get(key)).toEqual({
+  expect((await hub.logSpansIn([key])).get(key)).toEqual({
     events: 700,
     first: Date.parse(events[0]?.at ?? ""),
     last: Date.parse(events[699]?.at ?? ""),

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { keep } from "../../src/app/kept/kept-file.ts";
+import { openKept } from "../../src/app/kept/kept-file.ts";
 import { claim } from "../../src/server/instance.ts";
 
 let home: string;
@@ -21,7 +21,7 @@ it("removes copies of kept.sqlite by ended processes, and no others", async () =
   const drafts = [`copy.${gone}`, `copy.${gone}-journal`, `restored-${gone}`, `copy.${process.ppid}`];
   for (const name of drafts) writeFileSync(join(home, `kept.sqlite.${name}`), "half");
   writeFileSync(join(home, "kept.sqlite.damaged-1"), "kept for its user");
-  (await keep({ RETINUE_HOME: home })).close();
+  (await openKept({ RETINUE_HOME: home })).close();
   expect(readdirSync(home).sort()).toEqual([
     "kept.sqlite",
     "kept.sqlite.copy",

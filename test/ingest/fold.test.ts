@@ -17,9 +17,6 @@ import { answer, notebook, record, thread } from "../support/observations.ts";
 
 const OPTIONS: LinkOptions = { now: Date.parse("2027-01-01T00:00:00.000Z"), liveness: () => "unknown" };
 
-/** Compares after every fact instead of three times: minutes instead of seconds. */
-const EVERY_APPEND = process.env.RETINUE_RECORDINGS === "all";
-
 /** A forest as plain data; the order of fields does not matter. */
 const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (_key, value: unknown) => {
@@ -79,13 +76,13 @@ function compare(facts: readonly Observation[], pieces: number, options: LinkOpt
 let [folded, agents] = [0, 0];
 
 describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
-  it.each(someOf(caseNames(provider)))("%s: the forest is the same if folded in pieces", async (name) => {
+  it.each(someOf(caseNames(provider)))("%s: the forest is the same after every single fact", async (name) => {
     const { home } = recordedHome(provider, name);
     const { library } = await readMachine({ env: homeEnv(home) });
     const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
     const threads = library.store.related(rows.map(({ key }) => key));
     const facts = library.store.facts(threads, library.under).observations.toSorted(byPlace);
-    folded += compare(facts, EVERY_APPEND ? facts.length : 3, OPTIONS);
+    folded += compare(facts, facts.length, OPTIONS);
     agents += new Set(facts.flatMap((o) => (o.type === "record" ? [o.speaker] : []))).size;
     expect(folded).toBeLessThanOrEqual(agents);
   });

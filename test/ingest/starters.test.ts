@@ -42,8 +42,8 @@ describe("the processes of running threads", () => {
       const variables = Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
       return { pid, startedAt: 1, ancestors: [], variables };
     });
-    const recording = watch.look([PARENT]);
-    watch.look([PARENT]);
+    const recording = watch.check([PARENT]);
+    watch.check([PARENT]);
     expect(looked).toEqual([process.pid]);
     const lines = readFileSync(recording ?? "", "utf8");
     expect(lines).toContain(CHILD);
@@ -62,7 +62,7 @@ describe("the processes of running threads", () => {
     onTestFinished(() => library.close());
     await library.refresh();
     const watch = new StarterWatch(library, (pid) => ({ pid, startedAt: 1, ancestors: [], variables: {} }));
-    expect(readFileSync(watch.look([PARENT]) ?? "", "utf8")).toContain('"starters":[]');
+    expect(readFileSync(watch.check([PARENT]) ?? "", "utf8")).toContain('"starters":[]');
     // Only a marker: some agent is above it, but not which one.
     const marked = new StarterWatch(library, (pid) => ({
       pid,
@@ -70,6 +70,6 @@ describe("the processes of running threads", () => {
       ancestors: [],
       variables: { AGENT: "1" },
     }));
-    expect(marked.look([PARENT])).toBeNull();
+    expect(marked.check([PARENT])).toBeNull();
   });
 });

@@ -101,7 +101,7 @@ it("a hook's payload is recorded as the product's own, and its transcript is fol
 
 it("hooks are installed in its settings", () => {
   const env = emptyHome();
-  planHooks("install", "example", env, "/usr/bin/retinue hook").make();
+  planHooks("install", "example", env, "/usr/bin/retinue hook").apply();
   expect(readFileSync(join(env.HOME, ".example/hooks.json"), "utf8")).toBe('{"commands":["/usr/bin/retinue hook"]}\n');
 });
 

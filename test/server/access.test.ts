@@ -9,7 +9,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
-import { type Clients, keptToken, unknownClients } from "../../src/app/access.ts";
+import { type Clients, loadToken, unknownClients } from "../../src/app/access.ts";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { Relays } from "../../src/app/relay/relays.ts";
 import { addressFrom, claim } from "../../src/server/instance.ts";
@@ -104,7 +104,7 @@ describe("if it does not report it", () => {
       200,
     );
     const file = join(server.env.RETINUE_HOME ?? "", "token");
-    expect([readFileSync(file, "utf8"), keptToken(server.env, "token")]).toEqual([`${server.token}\n`, server.token]);
+    expect([readFileSync(file, "utf8"), loadToken(server.env, "token")]).toEqual([`${server.token}\n`, server.token]);
     expect(process.platform === "win32" ? 0o600 : statSync(file).mode & 0o777).toBe(0o600);
   });
 
@@ -142,7 +142,7 @@ describe("if it does not report it", () => {
     );
     await once(listener, "listening");
     const { port } = listener.address() as AddressInfo;
-    const token = keptToken(env, "token");
+    const token = loadToken(env, "token");
     claim(env, { instance: "x", pid: 1, host: "127.0.0.1", port, url: `http://127.0.0.1:${port}/`, token, traces: [] });
     await hook(env, () => JSON.stringify({ session_id: "s", hook_event_name: "Stop", cwd: folder }));
     await until(() => heard.includes(`\r\nAuthorization: Bearer ${token}\r\n`));

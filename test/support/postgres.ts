@@ -1,6 +1,6 @@
 /**
  * One real PostgreSQL for all tests of a run, started by the first test that needs it. The binaries come with `npm ci`
- * (docs/adr/029-the-team-server.md).
+ * (docs/adr/029-team-data-keyed-by-owner.md).
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -7,7 +7,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/kept/kept-file.ts";
+import { openKept } from "../../../src/app/kept/kept-file.ts";
 import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/support/claude-records.ts";
 import { startLangSmith } from "../../../test/support/langsmith-server.ts";
 import { held, markdownTable, seconds } from "../format.ts";
@@ -72,7 +72,7 @@ async function repeated(work: () => Promise<number | null>): Promise<(number | n
   const taken: (number | null)[] = [];
   for (let run = 0; run < RUNS; run += 1) {
     data = mkdtempSync(join(home, "data-"));
-    const kept = await keep({ RETINUE_HOME: data });
+    const kept = await openKept({ RETINUE_HOME: data });
     kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
     kept.close();
     taken.push(await work());
@@ -109,7 +109,7 @@ async function deliver(): Promise<number | null> {
 /** Waits for the background processes that hooks started; they end once everything has arrived. */
 async function untilDelivered(): Promise<void> {
   for (const folder of tracedFolders) {
-    const kept = await keep({ RETINUE_HOME: folder });
+    const kept = await openKept({ RETINUE_HOME: folder });
     while (kept.outbox.destinations().some(({ holder, delivered }) => holder !== null || delivered === 0))
       await wait(50);
     kept.close();

@@ -15,7 +15,7 @@ export const alertRules = ({ values }: SettingsFile): AlertRules => ({
   limitPercent: values["alerts.limit_percent"],
 });
 
-/** What the webhook gets. `text` is what Slack and others show; the other fields are for programs. */
+/** The body of a request to the webhook. `text` is what Slack and others show; the other fields are for programs. */
 export interface AlertMessage {
   readonly text: string;
   readonly schema: "retinue/alert@1";
@@ -28,7 +28,7 @@ export interface AlertMessage {
 
 const MAX_TEXT = 300;
 
-/** Without secrets. With the redaction level `metadata`, without any text of the thread. */
+/** The message contains no secrets. With the redaction level `metadata`, it contains no text of the thread. */
 export function messageOf(alert: Alert, redactor: Redactor, leftOut: number): AlertMessage {
   const { kind, uri, thread, project, at, type, event } = alert;
   const isBare = redactor.level === "metadata";
@@ -51,20 +51,20 @@ export function messageOf(alert: Alert, redactor: Redactor, leftOut: number): Al
 export interface AlertOptions {
   readonly env: Env;
   readonly redaction: RedactionRules;
-  /** Null: none. */
+  /** The URL of the webhook; null if there is none. */
   readonly webhook: string | null;
   /** Receives the first failure of the desktop notice and of the webhook. */
   readonly notify: (text: string) => void;
-  /** Shows it in a terminal as well. */
+  /** Also shows the text of each alert, for `watch`. */
   readonly show?: (text: string) => void;
-  /** Pauses between attempts. */
+  /** Pauses between attempts to reach the webhook. */
   readonly pausesMs?: readonly number[];
 }
 
 const TIMEOUT_MS = 5_000;
 const PAUSES_MS = [2_000, 10_000];
 
-/** Delivers alerts: each event once, and not too many. Nothing waits for it, and it never throws. */
+/** Delivers alerts: each event once, and at most `PER_HOUR`. Runs in the background and never throws. */
 export class Alerts {
   readonly #options: AlertOptions;
   readonly #redactor: Redactor;
@@ -89,7 +89,7 @@ export class Alerts {
     }
   }
 
-  /** Null if another process reports it, or there were too many. */
+  /** The number of alerts left out before this one; null if another process reports it, or the limit is reached. */
   #claimed({ key }: Alert, now: number): number | null {
     try {
       const claimed = claim(this.#options.env, key, now);
@@ -119,20 +119,20 @@ export class Alerts {
       if (signal.aborted) return;
       const outcome = await send({ url, headers, body, timeoutMs: TIMEOUT_MS, signal });
       problem = outcome.is === "accepted" || outcome.is === "known" ? null : outcome.reason;
-      // Another attempt helps only if it was not reachable.
+      // Retry only if the webhook was unreachable.
       if (outcome.is !== "unavailable") break;
     }
     this.#report("the webhook of alerts", problem);
   }
 
-  /** Once for each cause; an address may contain a secret, so it is not named. */
+  /** Reports each cause once. Does not name the address, which may contain a secret. */
   #report(what: string, problem: string | null): void {
     if (problem === null || this.#failures.has(what)) return;
     this.#failures.add(what);
     this.#options.notify(`${what} cannot be delivered: ${this.#redactor.text(problem)}`);
   }
 
-  /** Waits for what is being sent, but not long. */
+  /** Waits up to `graceMs` for alerts that are being sent. */
   async stop(graceMs = 1_000): Promise<void> {
     await Promise.race([Promise.all(this.#sending), sleep(graceMs)]);
     this.#stop.abort();

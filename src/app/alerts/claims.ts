@@ -13,7 +13,10 @@ interface Claim {
   readonly by: string;
 }
 
-/** `sent`: to be sent now, after this many were left out. `known`: another process has it. `late`: over the limit. */
+/**
+ * `sent`: the caller sends the alert; `leftOut` earlier ones were not sent. `known`: another process sends it. `late`:
+ * the limit per hour is reached.
+ */
 export type Claimed = { readonly is: "sent"; readonly leftOut: number } | { readonly is: "known" | "late" };
 
 const HOUR_MS = 3_600_000;
@@ -24,7 +27,7 @@ const KEPT_MS = 7 * 24 * HOUR_MS;
 
 const claimsPath = (env: Env) => join(guardFolder(env), "alerts.jsonl");
 
-/** The first process that appends the key has it. */
+/** Claims an alert. The first process that appends the key sends it. */
 export function claim(env: Env, key: string, now: number): Claimed {
   privateFolder(guardFolder(env));
   const own: Claim = { at: now, key, by: randomBytes(8).toString("hex") };
@@ -39,10 +42,11 @@ export function claim(env: Env, key: string, now: number): Claimed {
   return { is: "sent", leftOut: earlier.length - 1 - lastSent };
 }
 
-/** Each event once, in the order of the file. */
+/** The first claim of each event, in the order of the file. */
 const firsts = (claims: readonly Claim[]) =>
   [...new Map(claims.toReversed().map((one) => [one.key, one])).values()].reverse();
 
+/** Appends a claim, and returns all claims of the file. */
 function append(env: Env, own: Claim): readonly Claim[] {
   const file = openPrivate(claimsPath(env), "a+");
   try {
@@ -62,15 +66,16 @@ function readClaims(text: string): Claim[] {
     try {
       return [JSON.parse(line) as Claim];
     } catch {
-      // Half written.
+      // A line that was not written completely.
       return [];
     }
   });
 }
 
+/** Rewrites the file with recent claims only. */
 function trim(env: Env, claims: readonly Claim[], now: number): void {
   const draft = `${claimsPath(env)}.${process.pid}`;
-  const kept = claims.filter(({ at }) => at > now - KEPT_MS).slice(-MAX_BYTES / 512);
-  writePrivate(draft, kept.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const recent = claims.filter(({ at }) => at > now - KEPT_MS).slice(-MAX_BYTES / 512);
+  writePrivate(draft, recent.map((one) => `${JSON.stringify(one)}\n`).join(""));
   renameOver(draft, claimsPath(env));
 }

@@ -46,7 +46,7 @@ export interface AttachPlan {
   readonly begins: "history" | "text";
   readonly command: readonly string[];
   readonly cwd: string;
-  /** The agent's folder is not there, and none was named: `cwd` is the current folder. */
+  /** The agent's folder does not exist, and the user named none: `cwd` is the current folder. */
   readonly isHere: boolean;
   /** Files to write first. */
   readonly copies: readonly TranscriptCopy[];
@@ -57,6 +57,7 @@ export interface AttachPlan {
 /** Where copies are written. They are not read as transcripts. */
 const attachedFolder = (env: Env, provider: string) => join(retinueHome(env), "attached", provider);
 
+/** Plans how an agent is continued: by its product, with its history, or else in a new session with the history as text. */
 export async function planAttach(
   env: Env,
   library: Library,
@@ -67,7 +68,7 @@ export async function planAttach(
   const { provider, attach } = attachOf(agent);
   const cut = options.at === null ? null : await cutAt(library, forest, agent, options.at);
   const id = randomUUID();
-  const ask: AttachRequest = {
+  const request: AttachRequest = {
     message: options.message,
     isInteractive: options.isInteractive,
     until: cut?.after ?? null,
@@ -76,40 +77,34 @@ export async function planAttach(
     copyAt: (name) => join(attachedFolder(env, provider.name), name),
   };
   const attached = attachedAgent(library, forest, agent);
-  const found = await resumption(library, attach, attached, ask);
+  const found = await resumption(library, attach, attached, request);
   const where = folderOf(forest, agent, options.folder);
   const plan = { uri: agent.uri, product: provider.product, cwd: where.cwd, isHere: where.isHere };
   const notes = [
     ...where.notes,
     ...(agent.verdict.status === "running"
-      ? ["it is still running; the new session has its history up to now, and both go on"]
+      ? ["the agent is still running; the new session has its history up to now, and both continue"]
       : []),
   ];
-  if (!("unable" in found))
-    return {
-      ...plan,
-      begins: "history",
-      command: found.command,
-      copies: found.copies,
-      notes: [...notes, ...found.limits],
-    };
-  const events = (cut?.events ?? (await new EventReader(library).nextPlaced(forest, [agent.key]))).map(
-    ({ event }) => event,
-  );
-  const path = ask.copyAt(`${id}.md`);
+  if (!("unable" in found)) {
+    const { command, copies, limits } = found;
+    return { ...plan, begins: "history", command, copies, notes: [...notes, ...limits] };
+  }
+  const placed = cut?.events ?? (await new EventReader(library).nextPlaced(forest, [agent.key]));
+  const events = placed.map(({ event }) => event);
+  const path = request.copyAt(`${id}.md`);
   const context = contextOf(agent, provider.product, events, options.message, path);
+  const reason = `${provider.product} cannot resume this agent: ${found.unable}. A new session begins with the agent's history as its first message`;
   return {
     ...plan,
     begins: "text",
-    command: attach.begin(context.message, attached, ask),
+    command: attach.begin(context.message, attached, request),
     copies: [{ path, records: [context.whole] }],
-    notes: [
-      ...notes,
-      `${provider.product} cannot resume this agent: ${found.unable}. A new session begins with the agent's history as its first message`,
-    ],
+    notes: [...notes, reason],
   };
 }
 
+/** How the agent's product continues agents. Throws if it cannot. */
 function attachOf({ key, uri }: LinkedAgent): { readonly provider: Provider; readonly attach: Attach } {
   const provider = PROVIDERS.find(({ name }) => name === partsOf(key).provider);
   if (provider?.attach !== undefined) return { provider, attach: provider.attach };
@@ -135,14 +130,14 @@ function attachedAgent(library: Library, forest: Forest, agent: LinkedAgent): At
   };
 }
 
-/** The parent first. */
+/** The agents above, the parent first. */
 function aboveOf(forest: Forest, { parent }: LinkedAgent): LinkedAgent[] {
   const above: LinkedAgent[] = [];
   for (let at = parent; at !== null; at = agentOf(forest, at).parent) above.push(agentOf(forest, at));
   return above;
 }
 
-/** Transcripts only: recordings of live sources are not a product's own. */
+/** The transcripts of an agent, the product's own first. Without recordings, which the product cannot resume. */
 function filesOf(library: Library, { files }: LinkedAgent): AttachedFile[] {
   return files
     .flatMap(({ path }) => {
@@ -154,13 +149,14 @@ function filesOf(library: Library, { files }: LinkedAgent): AttachedFile[] {
     .sort((a, b) => Number(b.isOwn) - Number(a.isOwn));
 }
 
+/** Runs the provider's plan, and gives it the transcripts that it requests. */
 async function resumption(
   library: Library,
   attach: Attach,
   agent: AttachedAgent,
-  ask: AttachRequest,
+  request: AttachRequest,
 ): Promise<Resumption | Unable> {
-  const steps = attach.resume(agent, ask);
+  const steps = attach.resume(agent, request);
   if (!("next" in steps)) return steps;
   let step = steps.next();
   while (step.done !== true) step = steps.next(await recordsOf(library, step.value));
@@ -209,11 +205,11 @@ async function cutAt(library: Library, forest: Forest, agent: LinkedAgent, at: s
 function folderOf(
   forest: Forest,
   agent: LinkedAgent,
-  asked: string | null,
+  requested: string | null,
 ): { readonly cwd: string; readonly isHere: boolean; readonly notes: readonly string[] } {
-  if (asked !== null) {
-    if (!isFolder(asked)) throw new Failure("usage", `no folder ${asked}`, ["--in needs an existing folder"]);
-    return { cwd: asked, isHere: false, notes: [] };
+  if (requested !== null) {
+    if (!isFolder(requested)) throw new Failure("usage", `no folder ${requested}`, ["--in needs an existing folder"]);
+    return { cwd: requested, isHere: false, notes: [] };
   }
   // Some products record the folder of the thread only.
   const cwd = [agent, ...aboveOf(forest, agent)].find((one) => one.cwd !== null)?.cwd ?? null;
@@ -223,6 +219,6 @@ function folderOf(
   return { cwd: here, isHere: true, notes: [`${why}; the product runs in the current folder (--in names another)`] };
 }
 
-/** A path in a record may be anything. */
+/** A recorded path may contain a NUL byte, which `statSync` does not accept. */
 const isFolder = (path: string) =>
   !path.includes("\0") && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

@@ -3,9 +3,9 @@ import type { LinkedAgent } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
 import { type AgentEvent, shownText } from "../../core/views/event.ts";
 
-/** One event. Longer texts are cut in the message, and are whole in the file. */
+/** Maximum length of one event in the message. The file has the whole text. */
 const MAX_EVENT = 4_000;
-/** An argument of a command may have 128 KiB on Linux, and a whole command 32 KiB on Windows. */
+/** Linux limits one argument of a command to 128 KiB, Windows the whole command to 32 KiB. */
 const MAX_MESSAGE = process.platform === "win32" ? 24_000 : 96_000;
 const DEFAULT_REQUEST = "Say in one sentence where this work stands, then wait for instructions.";
 
@@ -52,7 +52,7 @@ export function contextOf(
   };
 }
 
-/** The newest entries matter most. */
+/** The index of the first entry to include, so that the newest entries fit into `room` bytes. */
 function firstThatFits(texts: readonly string[], room: number): number {
   let [from, left] = [texts.length, room];
   for (; from > 0; from -= 1) {

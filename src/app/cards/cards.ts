@@ -19,7 +19,7 @@ import { PROVIDERS } from "../../providers/loaded.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
-import { keep, keptPath } from "../kept/kept-file.ts";
+import { keptPath, openKept } from "../kept/kept-file.ts";
 import { resolve } from "../query/resolve.ts";
 import { RELAYED_NAMES } from "../relay/relayed.ts";
 
@@ -52,7 +52,7 @@ export class Cards {
   readonly #env: Env;
   readonly #guess: boolean;
   /** The last derived state of each card. */
-  #views: ReadonlyMap<string, { readonly made: string; readonly derived: CardAgents }> = new Map();
+  #views: ReadonlyMap<string, { readonly stored: string; readonly derived: CardAgents }> = new Map();
 
   constructor({ library, env, guess }: CardsOptions) {
     this.#library = library;
@@ -62,10 +62,10 @@ export class Cards {
 
   /** `changed` selects the threads that may have changed; other cards are taken from the cache. */
   async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
-    const kept = await this.#all();
-    const derived = kept.map((card) => this.#asBefore(card, changed) ?? this.#derived(card));
+    const stored = await this.#all();
+    const derived = stored.map((card) => this.#cached(card, changed) ?? this.#derived(card));
     this.#views = new Map(
-      kept.map((card, i) => [card.id, { made: JSON.stringify(card), derived: derived[i] as CardAgents }]),
+      stored.map((card, i) => [card.id, { stored: JSON.stringify(card), derived: derived[i] as CardAgents }]),
     );
     const [only, ...more] = derived.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return derived;
@@ -78,11 +78,11 @@ export class Cards {
    * Returns null if the card has to be derived again. Cards with running agents always are, since time alone can change
    * them.
    */
-  #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
+  #cached(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
     const view = this.#views.get(card.id);
     if (
       view === undefined ||
-      view.made !== JSON.stringify(card) ||
+      view.stored !== JSON.stringify(card) ||
       view.derived.card.stage === "working" ||
       view.derived.card.agents.running > 0
     )
@@ -122,7 +122,7 @@ export class Cards {
   }
 
   async remove(id: string): Promise<void> {
-    if (!(await this.#kept((file) => file.removeCard(id)))) throw noCard(id);
+    if (!(await this.#withFile((file) => file.removeCard(id)))) throw noCard(id);
   }
 
   /** Creates a card for each of these threads that began after `since` and has none. */
@@ -159,7 +159,7 @@ export class Cards {
   }
 
   async #save(card: KeptCard): Promise<void> {
-    await this.#kept((file) => {
+    await this.#withFile((file) => {
       const taken = file
         .cards()
         .find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
@@ -171,13 +171,13 @@ export class Cards {
     });
   }
 
-  /** Reading must not create kept.sqlite. */
+  /** All stored cards. Does not create kept.sqlite. */
   async #all(): Promise<readonly KeptCard[]> {
-    return existsSync(keptPath(this.#env)) ? this.#kept((file) => file.cards()) : [];
+    return existsSync(keptPath(this.#env)) ? this.#withFile((file) => file.cards()) : [];
   }
 
-  async #kept<T>(work: (file: Kept) => T): Promise<T> {
-    const file = await keep(this.#env);
+  async #withFile<T>(work: (file: Kept) => T): Promise<T> {
+    const file = await openKept(this.#env);
     try {
       return work(file);
     } finally {

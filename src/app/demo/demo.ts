@@ -68,10 +68,10 @@ async function replayRepeatedly(
   lasts: number,
   firstNumber: number,
 ): Promise<void> {
-  await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, take: firstNumber, signal });
+  await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, seed: firstNumber, signal });
   for (let number = 1; number < REPLAYS && !signal.aborted; number += 1) {
     const begins = Date.now() - (number === 1 ? Math.min(AHEAD_MS, lasts / 2) : 0);
-    await replay(recording, { to, begins, lasts, take: firstNumber + number, signal });
+    await replay(recording, { to, begins, lasts, seed: firstNumber + number, signal });
     await wait(PAUSE_MS, undefined, { signal }).catch(() => {});
   }
 }

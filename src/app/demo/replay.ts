@@ -23,8 +23,8 @@ export interface ReplayOptions {
   readonly begins: number;
   /** Duration of the replay. */
   readonly lasts: number;
-  /** Each replay has its own ids, so that it is not taken for a copy of another. */
-  readonly take: number;
+  /** New ids are derived from it. Replays with equal ids would be linked as copies of each other. */
+  readonly seed: number;
   readonly signal: AbortSignal;
 }
 
@@ -81,10 +81,10 @@ function timeOfNearest(path: string, begins: ReadonlyMap<string, number>): numbe
 /** Writes the recording again in real time. */
 export async function replay(
   { steps, began, lasted }: Recording,
-  { to, begins, lasts, take, signal }: ReplayOptions,
+  { to, begins, lasts, seed, signal }: ReplayOptions,
 ): Promise<void> {
   const now = (at: number) => begins + ((at - began) / lasted) * lasts;
-  const renamed = (text: string) => text.replace(ID, (id) => anotherId(id, take));
+  const renamed = (text: string) => text.replace(ID, (id) => anotherId(id, seed));
   const isRecordedTime = (at: number) => Math.abs(at - began) < AROUND_MS + lasted;
   const retimed = (text: string) =>
     text
@@ -104,11 +104,11 @@ export async function replay(
 const ID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b|\b[a-z]+_[0-9A-Za-z]{16,}\b/g;
 
 /** Another id of the same form; deterministic for an id and a replay. */
-function anotherId(id: string, take: number): string {
+function anotherId(id: string, seed: number): string {
   let at = 0;
   const digit = (of: number) => {
     at += 1;
-    return hash(`${take} ${at} ${id}`) % of;
+    return hash(`${seed} ${at} ${id}`) % of;
   };
   const prefix = /^[a-z]+_/.exec(id)?.[0] ?? id.slice(0, 1);
   const isHex = /^[0-9a-f-]+$/.test(id);

@@ -22,23 +22,23 @@ export class Endings {
   }
 
   /**
-   * Records the current state of every agent of the tree. `lookedAt`: when the sync began that the forest is based on.
+   * Records the current state of every agent of the tree. `syncedAt`: when the sync that the forest is based on began.
    */
-  check(forest: Forest, root: AgentKey, lookedAt: number): EndingsCheck {
+  check(forest: Forest, root: AgentKey, syncedAt: number): EndingsCheck {
     let [isRunning, isSettling] = [false, false];
     const over = new Set<AgentKey>();
     for (const key of subtreeOf(forest, root)) {
       const agent = agentOf(forest, key);
       const { status } = agent.verdict;
       if (status === "running" || status === "pendingInit") isRunning ||= agent.process === "alive";
-      else if (hasOwnEnd(agent) || this.#isUnchanged(agent, lookedAt)) over.add(key);
+      else if (hasOwnEnd(agent) || this.#isUnchanged(agent, syncedAt)) over.add(key);
       else isSettling = true;
     }
     return { isOver: ({ key }) => over.has(key), isRunning, isSettling };
   }
 
-  #isUnchanged(agent: LinkedAgent, lookedAt: number): boolean {
-    if (lookedAt - (agent.lastActivity ?? 0) > QUIET_MS) return true;
+  #isUnchanged(agent: LinkedAgent, syncedAt: number): boolean {
+    if (syncedAt - (agent.lastActivity ?? 0) > QUIET_MS) return true;
     const { verdict, lastAt, calls, records, files } = agent;
     const is = [verdict.status, lastAt, calls.length, records, ...files.map(({ readTo }) => readTo)].join(" ");
     const before = this.#states.get(agent.key);
@@ -46,7 +46,7 @@ export class Endings {
       this.#states.set(agent.key, { is, since: this.#library.now() });
       return false;
     }
-    return lookedAt - before.since >= SETTLE_MS && !this.#hasUnread(agent);
+    return syncedAt - before.since >= SETTLE_MS && !this.#hasUnread(agent);
   }
 
   #hasUnread = ({ files }: LinkedAgent) =>

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { DestinationState, OutboxItem } from "../../core/ports/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
-import { keep, keptPath } from "../kept/kept-file.ts";
+import { keptPath, openKept } from "../kept/kept-file.ts";
 import { redactionOf, type SettingsFile } from "../settings/settings.ts";
 import { deliver, hold, release } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
@@ -44,7 +44,7 @@ export async function readOutbox({
     DESTINATIONS.map((kind) => reachable(kind.open(env, redactionOf(settings), false))),
   );
   const known = new Map(configured.flat().map((one) => [one.name, one]));
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     const { outbox } = kept;
     for (const { name } of outbox.destinations()) {

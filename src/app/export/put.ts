@@ -19,8 +19,8 @@ export interface PutOptions {
   readonly old: OldTraces | null;
   /** Only turns that were active after this time. */
   readonly since?: number;
-  /** When the thread was last heard of: a hook may report the end of a turn whose records are old. */
-  readonly heardAt?: number;
+  /** When the thread was last mentioned: a hook may report the end of a turn whose records are old. */
+  readonly mentionedAt?: number;
   /** Only this agent, its subtree and its ancestors. */
   readonly below?: string;
   readonly wholeTurns?: boolean;
@@ -59,14 +59,14 @@ function planOf(
   destination: Destination,
   story: Story,
   all: readonly Trace[],
-  { since, heardAt, below, old, wholeTurns = false }: PutOptions,
+  { since, mentionedAt, below, old, wholeTurns = false }: PutOptions,
 ): Plan {
   const last = all.at(-1);
   const isRecent = (trace: Trace) =>
     since === undefined ||
     trace.root.end === null ||
     trace.root.end >= since ||
-    (trace === last && heardAt !== undefined && heardAt >= since);
+    (trace === last && mentionedAt !== undefined && mentionedAt >= since);
   const traces = all.filter(isRecent);
   const selected = below === undefined ? traces : traces.flatMap((trace) => only(trace, below));
   return destination.plan(story, selected, { now: Date.now(), old, wholeTurns });
@@ -112,7 +112,7 @@ function abandoned(
     .flatMap((posted) => destination.ending(story, posted, at) ?? []);
 }
 
-/** The part of a trace that concerns an agent. Includes its ancestors, so that ids stay the same. */
+/** The part of a trace below an agent, with the agent's ancestors, so that ids stay the same. */
 function only({ root, spans }: Trace, uri: string): Trace[] {
   const keep = new Set<Trace["root"]>();
   const below = new Set<Trace["root"]>();

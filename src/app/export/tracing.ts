@@ -4,7 +4,7 @@ import type { Outbox } from "../../core/ports/outbox.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
-import { keep } from "../kept/kept-file.ts";
+import { openKept } from "../kept/kept-file.ts";
 import { redactionOf, type SettingsFile } from "../settings/settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
@@ -57,7 +57,7 @@ export function openDestination(outbox: Outbox, { name }: Destination): void {
   outbox.open(name, Date.now() - GRACE_MS);
 }
 
-/** If more threads than this are recent, it is the first pass. */
+/** If more threads than this have changed, it is the first pass over all of them, and their activity decides. */
 const MANY_THREADS = 200;
 
 /**
@@ -80,24 +80,24 @@ export interface CollectResult {
 }
 
 /**
- * Adds new work of the changed threads to the outbox; if `isEverywhere`, of all threads active since the last pass.
- * `lookedAt`: when the library's sync began.
+ * Adds new work of the changed threads to the outbox; if `isFullPass`, of all threads active since the last pass.
+ * `syncedAt`: when the last sync of the library began.
  */
 export async function collect(
   watched: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey>,
-  isEverywhere: boolean,
-  lookedAt: number,
+  isFullPass: boolean,
+  syncedAt: number,
 ): Promise<CollectResult> {
   const { library, outbox, log, thread } = watched;
   const running: AgentKey[] = [];
   let isSettling = false;
   const state = stateOf(outbox, destination);
   if (state === undefined) return { hadRoom: true, isSettling, running };
-  const oldest = watched.since ?? state.since ?? lookedAt;
+  const oldest = watched.since ?? state.since ?? syncedAt;
   const since = Math.max(oldest, state.lookedTo - SLACK_MS);
-  const recent = isEverywhere ? recentThreads(library, since, changed) : changed;
+  const recent = isFullPass ? recentThreads(library, since, changed) : changed;
   const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
   const seen = new Set<AgentKey>();
   for (const key of keys) {
@@ -112,12 +112,12 @@ export async function collect(
       outbox.setUnfinished(destination.name, root, false);
       continue;
     }
-    const one = await collectTree(watched, destination, forest, root, oldest, lookedAt);
+    const one = await collectTree(watched, destination, forest, root, oldest, syncedAt);
     isSettling ||= one.isSettling;
     if (!one.hadRoom) return { hadRoom: false, isSettling, running };
     if (one.isRunning) running.push(root);
   }
-  if (isEverywhere) outbox.lookedTo(destination.name, lookedAt);
+  if (isFullPass) outbox.lookedTo(destination.name, syncedAt);
   return { hadRoom: true, isSettling, running };
 }
 
@@ -128,16 +128,16 @@ async function collectTree(
   forest: Forest,
   root: AgentKey,
   since: number,
-  lookedAt: number,
+  syncedAt: number,
 ): Promise<{ readonly hadRoom: boolean; readonly isSettling: boolean; readonly isRunning: boolean }> {
-  const { isSettling, isRunning, isOver } = endings.check(forest, root, lookedAt);
+  const { isSettling, isRunning, isOver } = endings.check(forest, root, syncedAt);
   const [name, fingerprint] = [`${destination.name} ${root}`, fingerprintOf(forest, root)];
   if (!isSettling && known?.get(name) === fingerprint) return { hadRoom: true, isSettling, isRunning };
   const story = await storyFor(destination, library, forest, root, log, isOver);
   const options = {
     old,
     since,
-    heardAt: heardAt(agentOf(forest, root)),
+    mentionedAt: mentionedAt(agentOf(forest, root)),
     wholeTurns,
     ...(below === undefined ? {} : { below }),
   };
@@ -158,7 +158,7 @@ async function collectTree(
 }
 
 /** When the thread was last mentioned, by its records or by a hook. */
-const heardAt = ({ statements, lastAt }: LinkedAgent) =>
+const mentionedAt = ({ statements, lastAt }: LinkedAgent) =>
   statements.reduce((latest, { at }) => Math.max(latest, at ?? 0), lastAt ?? 0);
 
 /** Differs whenever there may be something new to send. */
@@ -181,7 +181,7 @@ export async function openTracer(
   if (!isTracing(env)) return null;
   try {
     const destinations = await tracedDestinations(env, redactionOf(settings));
-    const kept = await keep(env);
+    const kept = await openKept(env);
     for (const destination of destinations) openDestination(kept.outbox, destination);
     return new Tracer(
       { library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null },
@@ -203,12 +203,12 @@ export class Tracer {
   readonly #onStop: () => void;
   readonly #stop = new AbortController();
   #changed = new Set<AgentKey>();
-  /** Check all threads, because it is unknown which ones changed. */
-  #isEverywhere = true;
-  #isAsked = false;
+  /** The next pass covers all recent threads, because it is unknown which ones changed. */
+  #isFullPass = true;
+  #isDue = false;
   #running: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #nextLook = 0;
+  #nextPassAt = 0;
   #lastText = "";
 
   constructor(
@@ -231,12 +231,12 @@ export class Tracer {
 
   /** These threads changed; an empty set means that only time has passed. */
   changed(threads: ReadonlySet<AgentKey>): void {
-    this.#isAsked = true;
+    this.#isDue = true;
     for (const thread of threads) this.#changed.add(thread);
-    this.#soon(Math.max(0, this.#nextLook - Date.now()));
+    this.#schedule(Math.max(0, this.#nextPassAt - Date.now()));
   }
 
-  #soon(ms: number) {
+  #schedule(ms: number) {
     if (this.#stop.signal.aborted || this.#running !== null) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -244,50 +244,50 @@ export class Tracer {
       this.#running ??= this.#work()
         .catch((error: Error) => {
           this.#report(`tracing: ${error.message}`);
-          this.#lookEverywhere();
+          this.#requestFullPass();
         })
         .finally(() => {
           this.#running = null;
-          this.#again();
+          this.#scheduleNext();
         });
     }, ms);
   }
 
   async #work() {
     const began = Date.now();
-    const [isAsked, isEverywhere, changed] = [this.#isAsked, this.#isEverywhere, this.#changed];
-    this.#isAsked = false;
-    this.#isEverywhere = false;
+    const [isDue, isFullPass, changed] = [this.#isDue, this.#isFullPass, this.#changed];
+    this.#isDue = false;
+    this.#isFullPass = false;
     this.#changed = new Set();
-    this.#nextLook = began + PAUSE_MS;
+    this.#nextPassAt = began + PAUSE_MS;
     const { outbox, log } = this.#watched;
     for (const destination of this.#destinations) {
       // If another process holds the destination, request another pass from it.
       const isOurs = hold(outbox, destination);
-      const looked = isOurs && isAsked ? await collect(this.#watched, destination, changed, isEverywhere, began) : null;
-      if (looked?.isSettling) this.#isAsked = true;
-      const isAll = isOurs && (looked?.hadRoom ?? true);
+      const collected = isOurs && isDue ? await collect(this.#watched, destination, changed, isFullPass, began) : null;
+      if (collected?.isSettling) this.#isDue = true;
+      const isAll = isOurs && (collected?.hadRoom ?? true);
       if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
       // Released between passes, so that another command can send.
-      const isAskedAgain = isOurs && !release(outbox, destination, began);
-      if (!isAll || isAskedAgain) this.#lookEverywhere();
+      const isRequestedAgain = isOurs && !release(outbox, destination, began);
+      if (!isAll || isRequestedAgain) this.#requestFullPass();
     }
-    this.#nextLook = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
+    this.#nextPassAt = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
   }
 
-  #lookEverywhere() {
-    this.#isEverywhere = true;
-    this.#isAsked = true;
+  #requestFullPass() {
+    this.#isFullPass = true;
+    this.#isDue = true;
   }
 
   /** Schedules the next pass, after a failed delivery or for changes since. */
-  #again() {
+  #scheduleNext() {
     if (this.#stop.signal.aborted) return;
     const states = this.#destinations.flatMap((destination) => stateOf(this.#watched.outbox, destination) ?? []);
     const waiting = states.filter((state) => state.waiting > 0);
     for (const { name, reason } of waiting) if (reason !== null) this.#report(`${name}: waiting: ${reason}`);
-    const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isAsked ? [this.#nextLook] : []));
-    if (next !== Number.POSITIVE_INFINITY) this.#soon(Math.max(50, next - Date.now()));
+    const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isDue ? [this.#nextPassAt] : []));
+    if (next !== Number.POSITIVE_INFINITY) this.#schedule(Math.max(50, next - Date.now()));
   }
 
   /** Reports each message once. */

@@ -1,4 +1,4 @@
-/** What `retinue doctor` reports about limits: errors that agents did not notice, and hooks that do not work. */
+/** What `retinue doctor` reports about limits: errors of the guard, which agents do not see, and broken hooks. */
 import { spawn } from "node:child_process";
 import type { Problem } from "../../core/facts/problem.ts";
 import { duration } from "../../core/tools/format.ts";
@@ -24,8 +24,8 @@ export async function hookProblems(env: Env, patienceMs = PATIENCE_MS): Promise<
   const states = hookStates(env).flatMap(({ path, commands }) => commands.map((command) => ({ path, command })));
   const found = await Promise.all(
     states.map(async ({ path, command }): Promise<readonly Problem[]> => {
-      const wrong = await wrongWith(wordsIn(command), env, patienceMs);
-      return wrong === null ? [] : [{ code: "hook-broken", where: path, detail: `${command} ${wrong}` }];
+      const problem = await problemOf(wordsIn(command), env, patienceMs);
+      return problem === null ? [] : [{ code: "hook-broken", where: path, detail: `${command} ${problem}` }];
     }),
   );
   return found.flat();
@@ -37,7 +37,7 @@ const wordsIn = (command: string): readonly string[] =>
     ([, double, single, plain]) => double?.replace(/\\(.)/g, "$1") ?? single ?? plain ?? "",
   );
 
-function wrongWith([program = "", ...args]: readonly string[], env: Env, patienceMs: number): Promise<string | null> {
+function problemOf([program = "", ...args]: readonly string[], env: Env, patienceMs: number): Promise<string | null> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { env: env as NodeJS.ProcessEnv, stdio: ["pipe", "pipe", "pipe"] });
     let output = "";
@@ -45,9 +45,9 @@ function wrongWith([program = "", ...args]: readonly string[], env: Env, patienc
       child.kill("SIGKILL");
       resolve(`does not return within ${duration(patienceMs)}`);
     }, patienceMs);
-    const done = (wrong: string | null) => {
+    const done = (problem: string | null) => {
       clearTimeout(timer);
-      resolve(wrong);
+      resolve(problem);
     };
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (part: Buffer) => {

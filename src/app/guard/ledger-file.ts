@@ -24,8 +24,8 @@ function pathOf(env: Env, { provider, thread }: LedgerOf, suffix: string): strin
   return join(guardFolder(env), provider, `${thread}${suffix}`);
 }
 
-export const ledgerPath = (env: Env, of: LedgerOf) => pathOf(env, of, ".jsonl");
-export const treePath = (env: Env, of: LedgerOf) => pathOf(env, of, ".tree.json");
+const ledgerPath = (env: Env, of: LedgerOf) => pathOf(env, of, ".jsonl");
+const treePath = (env: Env, of: LedgerOf) => pathOf(env, of, ".tree.json");
 
 /**
  * Appends a line and returns all lines up to now. One write appends it whole, so lines of several processes do not mix

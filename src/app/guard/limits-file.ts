@@ -14,7 +14,7 @@ import { settingsPath } from "../settings/settings-path.ts";
 
 export const guardFolder = (env: Env) => join(retinueHome(env), "guard");
 
-/** The variable by which `retinue run --limit` tells the hooks of its command. */
+/** The variable by which `retinue run --limit` passes its limits to the hooks of its command. */
 export const LIMITS_VARIABLE = "RETINUE_LIMITS";
 
 const NO_LIMITS: Limits = {};
@@ -36,7 +36,7 @@ export async function limitsInForce(env: Env): Promise<Limits> {
 export const withGiven = (limits: Limits, given: Limits | null): Limits =>
   given === null ? limits : { ...withoutNames(limits, Object.keys(given)), ...given };
 
-/** A limit of the command line applies in every project and product. */
+/** Removes limits that the command line replaces, because those apply in every project and product. */
 function withoutNames(limits: Limits, names: readonly string[]): Limits {
   const without = (set: object) => Object.fromEntries(Object.entries(set).filter(([name]) => !names.includes(name)));
   const each = (sets: Limits["by_project"]) =>

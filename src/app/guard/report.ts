@@ -86,8 +86,9 @@ export function guardReport(library: Library, env: Env, limits: Limits, most: nu
   };
 }
 
+/** Maximum number of running threads in the report. */
 const RUNNING = 100;
-/** Files of threads that are read for events, newest first. */
+/** Maximum number of ledgers that are read for events, newest first. */
 const LEDGERS = 200;
 
 function* inForce({ by_type, by_project, by_product, ...general }: Limits): Generator<LimitInForce> {
@@ -107,12 +108,12 @@ function usedBy(library: Library, env: Env, limits: Limits, thread: AgentKey, no
   return uses.length === 0 ? [] : [{ uri: tree.uri, title: tree.title ?? tree.prompt, uses }];
 }
 
-/** How much of its limits a thread has used, and each of its running agents of theirs. */
+/** How much a thread has used of its limits, and each of its running agents of the limits of its type. */
 export function threadUses(env: Env, limits: Limits, tree: AgentTree, now: number): ThreadUse["uses"] {
   const { provider, sessionId, cwd } = tree;
   const applied = limitsFor(limits, { product: provider, cwd, home: userHome(env) });
   const seen = treeSeenOf(tree);
-  const ledger = new Ledger(readable(env, { provider, thread: sessionId }), applied, seen);
+  const ledger = new Ledger(linesOf(env, { provider, thread: sessionId }), applied, seen);
   const used = ledger.used(now, null);
   const minutesSince = (start: number | null) => (start === null ? null : (now - start) / 60_000);
   const chain = seen.agents
@@ -136,7 +137,7 @@ function deepest(tree: AgentTree): number {
 /** The events of the threads that were active last, newest first. */
 export function limitEvents(env: Env): readonly LimitEvent[] {
   return ledgers(env)
-    .flatMap(({ provider, thread }) => eventsIn(readable(env, { provider, thread }), threadKey(provider, thread)))
+    .flatMap(({ provider, thread }) => eventsIn(linesOf(env, { provider, thread }), threadKey(provider, thread)))
     .sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
@@ -166,8 +167,8 @@ function eventsIn(lines: readonly LedgerLine[], thread: AgentKey): LimitEvent[] 
   });
 }
 
-/** Empty if the ledger cannot be read: then nothing is enforced by it either. */
-function readable(env: Env, of: LedgerOf): readonly LedgerLine[] {
+/** The lines of a ledger; empty if it cannot be read. Then no limit is enforced by it either. */
+function linesOf(env: Env, of: LedgerOf): readonly LedgerLine[] {
   try {
     return ledgerOf(env, of);
   } catch {
@@ -193,18 +194,23 @@ function ledgers(env: Env): { readonly provider: string; readonly thread: string
 
 const KEPT_MS = 30 * 24 * 3_600_000;
 
-/** Removes what was counted for threads that have not been active for a month. Never throws. */
+/** Removes the ledgers of threads that have not been active for a month. Never throws. */
 export function tidyLedgers(env: Env, now: number): void {
   const folder = guardFolder(env);
   for (const provider of entriesIn(folder))
-    for (const name of entriesIn(join(folder, provider))) {
-      const path = join(folder, provider, name);
-      const found = statSync(path, { throwIfNoEntry: false });
-      if (found?.isFile() === true && now - found.mtimeMs > KEPT_MS) rmSync(path, { force: true });
-    }
+    for (const name of entriesIn(join(folder, provider))) removeIfOld(join(folder, provider, name), now);
 }
 
-/** Empty if it is missing, or a file. */
+function removeIfOld(path: string, now: number): void {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isFile() === true && now - found.mtimeMs > KEPT_MS) rmSync(path, { force: true });
+  } catch {
+    // No permission, or a read-only disk: the file stays.
+  }
+}
+
+/** The entries of a folder; empty if it does not exist, or is a file. */
 function entriesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

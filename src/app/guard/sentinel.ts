@@ -18,30 +18,31 @@ export interface SentinelOptions {
   readonly show?: (text: string) => void;
 }
 
-/** How often trees are written for hooks, and alerts are looked for. */
+/** Minimum intervals of writing trees for hooks, and of checking for alerts. */
 const FEED_MS = 1_000;
 const ALERT_MS = 5_000;
+/** Maximum number of running threads that are checked. */
 const RUNNING = 200;
 
 /**
- * Watches the threads of a running server or `watch`: writes what they use for those who enforce limits, and raises
- * alerts. Does nothing unless settings require it.
+ * Watches the threads of a running server or `watch`: writes their usage for the processes that enforce limits, and
+ * raises alerts. Does nothing if the settings have neither limits nor alerts.
  */
 export class Sentinel {
   readonly #options: SentinelOptions;
   readonly #alerts: Alerts | null;
-  readonly #feeds: boolean;
+  readonly #hasLimits: boolean;
   readonly #since: number;
   readonly #changed = new Set<AgentKey>();
   #fedAt = 0;
-  #lookedAt = 0;
+  #checkedAt = 0;
 
   constructor(options: SentinelOptions) {
     const { settings, env, library, notify, show } = options;
     this.#options = options;
-    this.#feeds = hasLimits(settings.values.limits);
+    this.#hasLimits = hasLimits(settings.values.limits);
     this.#since = library.now();
-    if (this.#feeds) tidyLedgers(env, this.#since);
+    if (this.#hasLimits) tidyLedgers(env, this.#since);
     this.#alerts = hasAlerts(alertRules(settings))
       ? new Alerts({
           env,
@@ -55,12 +56,12 @@ export class Sentinel {
 
   /** Call it after each change and, while something runs, from time to time. Never throws. */
   changed(threads: Iterable<AgentKey>): void {
-    if (!this.#feeds && this.#alerts === null) return;
+    if (!this.#hasLimits && this.#alerts === null) return;
     for (const thread of threads) this.#changed.add(thread);
     const now = this.#options.library.now();
     try {
-      if (this.#feeds && now - this.#fedAt >= FEED_MS) this.#feed(now);
-      if (this.#alerts !== null && now - this.#lookedAt >= ALERT_MS) this.#look(this.#alerts, now);
+      if (this.#hasLimits && now - this.#fedAt >= FEED_MS) this.#feed(now);
+      if (this.#alerts !== null && now - this.#checkedAt >= ALERT_MS) this.#checkAlerts(this.#alerts, now);
     } catch (error) {
       noteTrouble(this.#options.env, error as Error);
     }
@@ -80,8 +81,8 @@ export class Sentinel {
     if (this.#alerts === null) this.#changed.clear();
   }
 
-  #look(alerts: Alerts, now: number): void {
-    this.#lookedAt = now;
+  #checkAlerts(alerts: Alerts, now: number): void {
+    this.#checkedAt = now;
     const { env, library, settings } = this.#options;
     // A thread that has just ended may have failed.
     const threads = new Set([...this.#running(), ...this.#changed]);
@@ -89,7 +90,7 @@ export class Sentinel {
     for (const thread of threads) {
       const forest = library.forestOf([thread]);
       if (!forest.agents.has(thread)) continue;
-      const uses = this.#feeds
+      const uses = this.#hasLimits
         ? threadUses(env, settings.values.limits, treeOf(forest, thread, library.price), now)
         : [];
       alerts.raise(alertsOf(forest, thread, alertRules(settings), { uses, since: this.#since }), now);

@@ -16,7 +16,7 @@ import { noteTrouble } from "./trouble.ts";
 export interface GuardedStart {
   readonly env: Env;
   readonly output: Writable | null;
-  /** Null if it has no text. */
+  /** The text for the command; null if stdin is a terminal. */
   readonly stdin: Readable | null;
   /** Other processes of the user may control it, and answer its permission requests. */
   readonly isControlled?: boolean;
@@ -27,7 +27,7 @@ export interface GuardedStart {
 
 /**
  * Starts a command with its limits enforced: by its announced calls if the product has them, else by its hooks if they
- * are installed. Without limits, and if they cannot be read, the command is started as it is.
+ * are installed. Without limits, or if the limits cannot be read, the command is started unchanged.
  */
 export async function startGuarded(launch: Launch, options: GuardedStart): Promise<Running> {
   const { output, stdin, given, notify, isControlled = false } = options;

@@ -6,17 +6,17 @@ import { deliver, hold, release, stateOf } from "../export/deliver.ts";
 import type { Destination } from "../export/destination.ts";
 import { isTracing } from "../export/destinations/index.ts";
 import { Endings } from "../export/endings.ts";
-import { exportLog } from "../export/log.ts";
+import { exportLog, type Log } from "../export/log.ts";
 import { MAX_OUTBOX_BYTES } from "../export/put.ts";
 import { type CollectResult, collect, openDestination, tracedDestinations } from "../export/tracing.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { mayRun, notedInstance } from "../instance-note.ts";
-import { keep } from "../kept/kept-file.ts";
+import { openKept } from "../kept/kept-file.ts";
 import { openLibrary } from "../open.ts";
 import { loadSettings, redactionOf } from "../settings/settings.ts";
 
-/** Runs in the background, so it can wait long for an unreachable service. */
+/** How long to wait for an unreachable service. Long, because the process runs in the background. */
 const PATIENCE_MS = 10 * 60_000;
 
 export interface FlushOptions {
@@ -44,7 +44,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
   const settings = await loadSettings(env);
   const log = exportLog(env, options.debug === true);
   const destinations = await tracedDestinations(env, redactionOf(settings));
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     const { outbox } = kept;
     for (const destination of destinations) {
@@ -55,31 +55,8 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
     log(`flush: ${heldHere.length} of ${destinations.length} destinations held by this process`);
     if (heldHere.length > 0) {
       const library = await openLibrary({ env, settings, notify: log });
-      const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
       try {
-        for (let held = heldHere; held.length > 0; ) {
-          const began = Date.now();
-          const { threads: changed } = await library.refresh();
-          const passes = new Map<Destination, CollectResult>();
-          for (const destination of held)
-            passes.set(destination, await collect(watched, destination, changed, true, began));
-          await Promise.all(
-            held.map((destination) =>
-              deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS }),
-            ),
-          );
-          const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
-          const isWaiting = (destination: Destination) => {
-            const { hadRoom, isSettling, running } = passes.get(destination) as CollectResult;
-            return (
-              (!hadRoom && hasRoom) ||
-              isSettling ||
-              (options.stay === true && running.length > 0 && !isServed(env, destination))
-            );
-          };
-          held = held.filter((destination) => isWaiting(destination) || !release(outbox, destination, began));
-          await untilChange(held, passes, began, library, outbox);
-        }
+        await flushHeld(env, library, outbox, heldHere, log, options);
       } finally {
         library.close();
         for (const destination of heldHere) release(outbox, destination, Number.MAX_SAFE_INTEGER);
@@ -96,6 +73,32 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
     });
   } finally {
     kept.close();
+  }
+}
+
+/** Collects and delivers, pass by pass, until no held destination needs another pass. */
+async function flushHeld(
+  env: Env,
+  library: Library,
+  outbox: Outbox,
+  destinations: readonly Destination[],
+  log: Log,
+  { patienceMs = PATIENCE_MS, stay = false }: FlushOptions,
+): Promise<void> {
+  const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
+  for (let held = destinations; held.length > 0; ) {
+    const began = Date.now();
+    const { threads: changed } = await library.refresh();
+    const passes = new Map<Destination, CollectResult>();
+    for (const destination of held) passes.set(destination, await collect(watched, destination, changed, true, began));
+    await Promise.all(held.map((destination) => deliver(outbox, destination, { log, patienceMs })));
+    const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
+    const isWaiting = (destination: Destination) => {
+      const { hadRoom, isSettling, running } = passes.get(destination) as CollectResult;
+      return (!hadRoom && hasRoom) || isSettling || (stay && running.length > 0 && !isServed(env, destination));
+    };
+    held = held.filter((destination) => isWaiting(destination) || !release(outbox, destination, began));
+    await untilChange(held, passes, began, library, outbox);
   }
 }
 

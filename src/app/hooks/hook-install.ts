@@ -33,7 +33,7 @@ export interface HookChange {
   /** Hook commands of other tracing tools. */
   readonly tracers: readonly string[];
   readonly next: string | null;
-  make(): void;
+  apply(): void;
 }
 
 /** Recognises hooks of other tracing tools. */
@@ -57,11 +57,11 @@ export function planHooks(
     throw new Failure("failed", `${path} cannot be changed: it contains bytes that are not UTF-8`, [
       "correct it, then try again",
     ]);
-  const kept = backupOf(provider, env);
+  const backupPath = backupPathOf(provider, env);
   const after =
     action === "install"
       ? changed(settings.install(before, command, lineage), path)
-      : restored(settings, before, kept, path);
+      : restored(settings, before, backupPath, path);
   return {
     path,
     before,
@@ -72,16 +72,16 @@ export function planHooks(
         ? settings.commands(before).filter((one) => TRACER.test(one) && !isOwnHook(one))
         : [],
     next: action === "install" ? settings.next : null,
-    make: () => {
+    apply: () => {
       if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
       if (action === "install") {
-        const folders = before === null ? missingFolders(path) : (readBackup(kept)?.folders ?? []);
-        keepBackup(kept, { path, before: restored(settings, before, kept, path), after, folders });
+        const folders = before === null ? missingFolders(path) : (readBackup(backupPath)?.folders ?? []);
+        writeBackup(backupPath, { path, before: restored(settings, before, backupPath, path), after, folders });
       }
       write(path, after);
       if (action === "uninstall") {
-        if (after === null) removeEmpty(readBackup(kept)?.folders ?? []);
-        rmSync(kept, { force: true });
+        if (after === null) removeEmpty(readBackup(backupPath)?.folders ?? []);
+        rmSync(backupPath, { force: true });
       }
     },
   };
@@ -158,9 +158,9 @@ function changed(text: string | { readonly wrong: string }, path: string): strin
 }
 
 /** The original bytes if the file was not changed since; otherwise the current file without our hooks. */
-function restored(settings: HookSettings, before: string | null, kept: string, path: string): string | null {
+function restored(settings: HookSettings, before: string | null, backupPath: string, path: string): string | null {
   if (!hasOurs(settings, before) || before === null) return before;
-  const backup = readBackup(kept);
+  const backup = readBackup(backupPath);
   return backup?.path === path && backup.after === before ? backup.before : changed(settings.uninstall(before), path);
 }
 
@@ -177,23 +177,23 @@ function missingFolders(path: string): readonly string[] {
   return existsSync(folder) ? [] : [folder, ...missingFolders(folder)];
 }
 
-/** The product may have put other files there in the meantime. */
+/** Removes the folders that are empty; the product may have created other files in them. */
 function removeEmpty(folders: readonly string[]): void {
   try {
     for (const folder of folders) rmdirSync(folder);
   } catch {
-    // It is not empty, so those around it are not empty either.
+    // Not empty, so the folders around it are not empty either.
   }
 }
 
-const backupOf = (provider: string, env: Env) => join(retinueHome(env), "hooks", `${provider}.json`);
+const backupPathOf = (provider: string, env: Env) => join(retinueHome(env), "hooks", `${provider}.json`);
 
 function readBackup(path: string): Backup | null {
   const text = textAt(path);
   return text === null ? null : (JSON.parse(text) as Backup);
 }
 
-function keepBackup(path: string, backup: Backup) {
+function writeBackup(path: string, backup: Backup) {
   privateFolder(dirname(path));
   writePrivate(path, JSON.stringify(backup));
 }

@@ -1,7 +1,7 @@
 /**
  * `retinue hook`: records a hook's payload, notifies the server, and refuses a spawn that exceeds a limit. A separate
- * entry point that loads little, because the agent waits for it. Prints nothing else and never fails, so that it cannot
- * disturb the agent.
+ * entry point that loads few modules, because the agent waits for it. Prints nothing but a refusal or warning, and never
+ * fails, so that it cannot disturb the agent.
  */
 
 import { realpathSync } from "node:fs";
@@ -45,7 +45,7 @@ export async function hook(
     if (found === null) return;
     const decision = await decided(payload, found, env);
     if (decision !== null) print(decision.output);
-    const recording = keep(payload, found, decision, env);
+    const recording = record(payload, found, decision, env);
     const server = notedInstance(env);
     const traced = server !== null && (await wake(recording, server)) ? server.traces : [];
     if (wantsFlush(payload, env, traced)) await flush(env);
@@ -71,8 +71,8 @@ function sessionIn(payload: string): Session | null {
 }
 
 /**
- * Null if the product's hooks cannot refuse, or nothing is to be refused. What decides is loaded only if there are
- * limits. If they cannot be read, this is noted for `retinue doctor`.
+ * Null if the product's hooks cannot refuse, or the call is within its limits. The modules that decide are loaded only
+ * if there are limits. If the limits cannot be read, this is noted for `retinue doctor`.
  */
 async function decided(payload: string, { product, session }: Session, env: Env): Promise<HookDecision | null> {
   const { guard, provider } = product;
@@ -89,7 +89,12 @@ async function decided(payload: string, { product, session }: Session, env: Env)
 }
 
 /** Appends the payload to the recording of its session. A refusal precedes the call, so that no agent is shown for it. */
-function keep(payload: string, { product, session, field }: Session, decision: HookDecision | null, env: Env): string {
+function record(
+  payload: string,
+  { product, session, field }: Session,
+  decision: HookDecision | null,
+  env: Env,
+): string {
   const recording = join(recordingsRoot(env, product.provider), "hooks", `${session}.jsonl`);
   const recorder = new Recorder(recording);
   if (decision?.action === "deny") recorder.note(refusalNote({ session, ...decision }));
@@ -168,9 +173,9 @@ async function wake(recording: string, server: Instance): Promise<boolean> {
   ];
   return new Promise((resolve) => {
     const socket = connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
-    const done = (isThere: boolean) => {
+    const done = (isRunning: boolean) => {
       clearTimeout(timer);
-      resolve(isThere);
+      resolve(isRunning);
       socket.destroy();
     };
     // A busy server is notified by its file watcher.

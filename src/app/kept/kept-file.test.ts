@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentKey } from "../../core/facts/ids.ts";
-import { keep, keptPath, manualLinks } from "./kept-file.ts";
+import { keptPath, manualLinks, openKept } from "./kept-file.ts";
 
 let home = "";
 let messages: string[] = [];
@@ -42,7 +42,7 @@ const linkTo = (parent: string, at = 1) => ({
 });
 
 async function decide(parent: string): Promise<void> {
-  const kept = await keep(env(), notify);
+  const kept = await openKept(env(), notify);
   kept.link(linkTo(parent));
   kept.close();
 }
@@ -59,7 +59,7 @@ function damage(from = PAGE): void {
 const names = () => readdirSync(home).filter((name) => !/-(?:wal|shm)$/.test(name));
 const aside = () => names().filter((name) => name.startsWith("kept.sqlite.damaged-"));
 
-describe("decisions made by people", () => {
+describe("kept.sqlite", () => {
   it("is copied with private permissions, again after a day if it changed, and the previous copy is kept", async () => {
     await decide("claude:a");
     const copy = `${keptPath(env())}.copy`;
@@ -70,7 +70,7 @@ describe("decisions made by people", () => {
     const yesterday = (Date.now() - DAY_MS - 1_000) / 1_000;
     utimesSync(copy, yesterday, yesterday);
     // As another process: this one has tried within the hour.
-    const script = `import { keep } from ${JSON.stringify(new URL("./kept-file.ts", import.meta.url).href)}; (await keep(${JSON.stringify(env())})).close();`;
+    const script = `import { openKept } from ${JSON.stringify(new URL("./kept-file.ts", import.meta.url).href)}; (await openKept(${JSON.stringify(env())})).close();`;
     execFileSync(process.execPath, ["--input-type=module", "-e", script]);
     expect(readFileSync(`${copy}-before`).equals(first)).toBe(true);
     expect(readFileSync(copy).equals(first)).toBe(false);
@@ -95,7 +95,7 @@ describe("decisions made by people", () => {
   it("is recovered from the damaged file itself if every row can still be read", async () => {
     await decide("claude:a");
     await decide("claude:after the copy");
-    const kept = await keep(env(), notify);
+    const kept = await openKept(env(), notify);
     kept.close();
     // The index of a table, which is not needed for a copy.
     const db = new DatabaseSync(keptPath(env()));
@@ -106,7 +106,7 @@ describe("decisions made by people", () => {
     const file = openSync(keptPath(env()), "r+");
     writeSync(file, Buffer.alloc(PAGE, 0xa5), 0, PAGE, (rootpage - 1) * PAGE);
     closeSync(file);
-    const again = await keep(env(), notify);
+    const again = await openKept(env(), notify);
     again.outbox.open("somewhere", null);
     again.outbox.put(
       "somewhere",
@@ -131,7 +131,7 @@ describe("decisions made by people", () => {
 
   it("is repaired while it is open, whichever access finds the damage", async () => {
     await decide("claude:a");
-    const kept = await keep(env(), notify);
+    const kept = await openKept(env(), notify);
     damage();
     expect(kept.cards()).toEqual([]);
     expect(kept.links().length).toBe(1);
@@ -141,7 +141,7 @@ describe("decisions made by people", () => {
 
   it("leaves a file alone that another process has put in its place", async () => {
     await decide("claude:a");
-    const [one, two] = [await keep(env(), notify), await keep(env(), notify)];
+    const [one, two] = [await openKept(env(), notify), await openKept(env(), notify)];
     damage();
     expect([one.links().length, two.links().length, one.cards().length, two.cards().length]).toEqual([1, 1, 0, 0]);
     one.close();

@@ -6,7 +6,7 @@ import { privateDatabase, writePrivate } from "../../transports/private.ts";
 import { NotAFile } from "../../transports/regular.ts";
 import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { exists } from "../../transports/system/system.ts";
-import { keptFiles } from "../databases.ts";
+import { type KeptFiles, keptFiles } from "../databases.ts";
 import { asFailure, Failure } from "../failure.ts";
 import { type Env, madeHome, retinueHome } from "../home.ts";
 import { identityOf } from "../ingest/index-file.ts";
@@ -27,73 +27,95 @@ const toStderr: Notify = (text) => void process.stderr.write(`retinue: ${text}\n
  * Opens kept.sqlite, creating it on first use. If it is damaged, moves it aside and restores what can be read before
  * the call returns. Opens it read-only if it cannot be written.
  */
-export async function keep(env: Env, notify: Notify = toStderr): Promise<Kept> {
-  const path = keptPath(env);
-  const files = await keptFiles();
-  let identity: string | null = null;
-  let kept: Kept | null = null;
-  const open = (): Kept => {
-    try {
-      madeHome(env);
-      privateDatabase(path);
-      return files.open(path);
-    } catch (error) {
-      if (error instanceof NotAFile || faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
-      return files.open(path, { readOnly: true });
-    } finally {
-      identity = identityOf(path);
-    }
-  };
-  const tried = <T>(work: (kept: Kept) => T): T => {
-    try {
-      kept ??= open();
-      return work(kept);
-    } catch (error) {
-      // Reopen the file for the next call.
-      if (faultKind(error) !== null) {
-        close(kept);
-        kept = null;
-      }
-      throw error;
-    }
-  };
-  const mended = <T>(work: (kept: Kept) => T): T => {
-    try {
-      try {
-        return tried(work);
-      } catch (error) {
-        if (faultKind(error) !== "damaged") throw error;
-        restore(path, identity, error as Error, files.copy, notify);
-        return tried(work);
-      }
-    } catch (error) {
-      throw asFailure(error, `cannot use ${path}`) ?? error;
-    }
-  };
+export async function openKept(env: Env, notify: Notify = toStderr): Promise<Kept> {
+  const handle = new KeptHandle(env, await keptFiles(), notify);
   try {
-    mended(() => null);
+    handle.use(() => null);
   } catch (error) {
     throw error instanceof Failure
       ? error
-      : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
+      : new Failure("failed", `cannot open ${keptPath(env)}: ${(error as Error).message}`, [], error);
   }
-  // Proxies every method of a part to the file that is open when it is called.
-  const mending = <T extends object>(part: (kept: Kept) => T): T => {
-    const methods = Object.keys(mended(part)).map((name) => [
+  return {
+    ...handle.proxied((kept) => kept),
+    outbox: handle.proxied((kept) => kept.outbox),
+    close: () => handle.close(),
+  };
+}
+
+/** The open file. It is opened again after an error, and restored if it is damaged. */
+class KeptHandle {
+  readonly #env: Env;
+  readonly #path: string;
+  readonly #files: KeptFiles;
+  readonly #notify: Notify;
+  /** Identifies the file that was opened last. */
+  #identity: string | null = null;
+  #kept: Kept | null = null;
+
+  constructor(env: Env, files: KeptFiles, notify: Notify) {
+    this.#env = env;
+    this.#path = keptPath(env);
+    this.#files = files;
+    this.#notify = notify;
+  }
+
+  /** Runs the work. If the file is damaged, restores it and runs the work again. */
+  use<T>(work: (kept: Kept) => T): T {
+    try {
+      try {
+        return this.#attempt(work);
+      } catch (error) {
+        if (faultKind(error) !== "damaged") throw error;
+        restore(this.#path, this.#identity, error as Error, this.#files.copy, this.#notify);
+        return this.#attempt(work);
+      }
+    } catch (error) {
+      throw asFailure(error, `cannot use ${this.#path}`) ?? error;
+    }
+  }
+
+  /** A copy of a part of the file's interface whose methods run with `use`. */
+  proxied<T extends object>(part: (kept: Kept) => T): T {
+    const methods = Object.keys(this.use(part)).map((name) => [
       name,
       (...args: unknown[]) =>
-        mended((now) => Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args)),
+        this.use((kept) => Reflect.apply(Reflect.get(part(kept), name) as (...args: unknown[]) => unknown, null, args)),
     ]);
     return Object.fromEntries(methods) as T;
-  };
-  return {
-    ...mending((now) => now),
-    outbox: mending((now) => now.outbox),
-    close: () => {
-      mended((now) => copyDaily(now, path));
-      close(kept);
-    },
-  };
+  }
+
+  close(): void {
+    this.use((kept) => copyDaily(kept, this.#path));
+    close(this.#kept);
+  }
+
+  #attempt<T>(work: (kept: Kept) => T): T {
+    try {
+      this.#kept ??= this.#open();
+      return work(this.#kept);
+    } catch (error) {
+      // Reopen the file for the next call.
+      if (faultKind(error) !== null) {
+        close(this.#kept);
+        this.#kept = null;
+      }
+      throw error;
+    }
+  }
+
+  #open(): Kept {
+    try {
+      madeHome(this.#env);
+      privateDatabase(this.#path);
+      return this.#files.open(this.#path);
+    } catch (error) {
+      if (error instanceof NotAFile || faultKind(error) !== "unwritable" || !existsSync(this.#path)) throw error;
+      return this.#files.open(this.#path, { readOnly: true });
+    } finally {
+      this.#identity = identityOf(this.#path);
+    }
+  }
 }
 
 function close(kept: Kept | null): void {
@@ -187,11 +209,11 @@ export function keptStamp(env: Env): string | null {
   return files.map((file) => (file === undefined ? "-" : `${file.ino} ${file.size} ${file.ctimeMs}`)).join(" ");
 }
 
-/** Reading must not create the file. Null if it cannot be read. */
+/** The manual links; null if the file cannot be read. Does not create the file. */
 export async function manualLinks(env: Env, notify?: Notify): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];
   try {
-    const kept = await keep(env, notify);
+    const kept = await openKept(env, notify);
     try {
       return kept.links();
     } finally {
@@ -203,6 +225,7 @@ export async function manualLinks(env: Env, notify?: Notify): Promise<readonly M
   }
 }
 
+/** The links that only one of the lists contains. */
 export function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
   // Links written by older versions have no call and no request.
   const nameOf = ({ child, parent, call, request }: ManualLink) =>

@@ -6,7 +6,7 @@ import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { uriOf } from "../query/requests.ts";
 import { resolve } from "../query/resolve.ts";
-import { keep } from "./kept-file.ts";
+import { openKept } from "./kept-file.ts";
 
 /** An agent after its link was changed manually. */
 export interface Relinked {
@@ -26,7 +26,7 @@ export async function linkByHand(library: Library, env: Env, childName: string, 
   const { child, parent, forest } = pair(library, uriOf(library, childName), uriOf(library, parentName));
   const calls = request?.invocations ?? openCalls(forest, parent);
   const call = callFor(child, calls, forest, request !== null);
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     kept.link({ child: child.key, parent: parent.key, at: Date.now(), call, request: request?.id ?? null });
   } finally {
@@ -87,7 +87,7 @@ function callFor(child: LinkedAgent, calls: readonly OpenCall[], forest: Forest,
 /** Removes a manual link; the evidence of the records decides again. */
 export async function unlinkByHand(library: Library, env: Env, childName: string): Promise<Relinked> {
   const child = resolve(library, uriOf(library, childName));
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     if (!kept.unlink(child.key))
       throw new Failure("not_found", `${child.uri} has no manual link`, [`next: retinue why ${child.uri}`]);

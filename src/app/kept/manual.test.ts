@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import { MemoryStore } from "../../stores/memory.ts";
-import { keep } from "./kept-file.ts";
+import { openKept } from "./kept-file.ts";
 import { Manual } from "./manual.ts";
 
 let home = "";
@@ -19,7 +19,7 @@ afterEach(() => {
 it("opens the file only if it has changed, or changed so recently that its time may not show the next change", async () => {
   const [env, store, manual] = [{ RETINUE_HOME: home }, new MemoryStore(), new Manual()];
   const link = async (parent: string) => {
-    const kept = await keep(env);
+    const kept = await openKept(env);
     kept.link({ child: "toy:c" as AgentKey, parent: parent as AgentKey, at: 1, call: null, request: null });
     kept.close();
   };

@@ -4,7 +4,7 @@ const FIRST_POLL_MS = 100;
 const FIRST_POLL_NOTIFIED_MS = 400;
 /** A file that has not changed for this long is no longer polled. */
 const QUIET_MS = 2_000;
-/** After a change that was not notified, so many notified ones show that notifications work. */
+/** Number of notified changes after which notifications are trusted again, if a change was found by polling. */
 const ENOUGH_NOTIFIED = 3;
 
 interface Growing {
@@ -23,10 +23,10 @@ export class GrowingFiles {
   readonly #now: () => number;
   #pause = FIRST_POLL_MS;
   #nextPollAt = 0;
-  /** Notified changes that are missing until notifications are relied on. */
+  /** Number of notified changes until notifications are trusted again. */
   #missing = 0;
 
-  /** `stampOf`: changes whenever the file changes; null if that cannot be said. */
+  /** `stampOf` returns a value that changes whenever the file changes; null if the file cannot be checked. */
   constructor(stampOf: (path: string) => string | null, now: () => number = () => performance.now()) {
     this.#stampOf = stampOf;
     this.#now = now;

@@ -12,6 +12,7 @@ export { FIRST_PAGE, type LiveOptions } from "./rounds.ts";
 
 /** Size of the fact cache: enough for about twenty busy threads. */
 const LIVE_BYTES = 64 << 20;
+
 /**
  * Yields changes once the library has synced them; no threads if only time has passed for running ones.
  * Begins when the newest threads are up to date. The rest is read in between (`Library.reading`), followed by one more
@@ -27,7 +28,7 @@ export async function* live(
     yield* watchOn(library, { ...options, notify, troubles }, isFirst);
 }
 
-/** Until the list of root folders changes. */
+/** Watches until the list of root folders changes. */
 async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
   const { signal, notify, troubles, onWatching } = options;
   const rounds = new Rounds(library, options);

@@ -55,31 +55,32 @@ export class Rounds {
   readonly #library: Library;
   readonly #options: AllOptions;
   readonly #growing: GrowingFiles;
-  /** A notification ends the first; only the end of the program ends the second. */
+  /** The wait for work; a notification ends it. */
   readonly #alarm = new Alarm();
+  /** The pause between two rounds; only an abort ends it early. */
   readonly #rest = new Alarm();
   readonly #changed = new Set<string>();
   readonly #returning = new ReturnTimer();
   #notifications = 0;
-  /** A round is requested without a path. */
-  #isAsked = false;
+  /** A round was requested without a path. */
+  #isRequested = false;
   /** The list of root folders has changed. */
-  #isElsewhere = false;
+  #areRootsChanged = false;
   #isReleased = false;
   /** Something may be running. */
   #runs = true;
   #nextRoundAt = 0;
   #nextPulseAt = 0;
-  /** The store as of the last round, and when it was right. */
+  /** How often the store had been replaced by the last round, and the time of that round. */
   #replaced: number;
-  #goodAt: number;
+  #settledAt: number;
 
   constructor(library: Library, options: AllOptions) {
     this.#library = library;
     this.#options = options;
     this.#growing = new GrowingFiles((path) => library.stampOf(path));
     this.#replaced = library.index.replaced;
-    this.#goodAt = library.now();
+    this.#settledAt = library.now();
   }
 
   /** Notes changed files; without files: check the index. */
@@ -88,12 +89,12 @@ export class Rounds {
     for (const path of paths) {
       // Of retinue's own files, only manual links and cards may be changed by other processes.
       if (path !== decisions && dirname(path) === dirname(decisions)) continue;
-      this.#isElsewhere ||= this.#library.isListOfRoots(path);
+      this.#areRootsChanged ||= this.#library.isListOfRoots(path);
       this.#notifications += 1;
       this.#changed.add(path);
       if (path !== decisions) this.#growing.notified(path);
     }
-    this.#isAsked ||= paths.length === 0;
+    this.#isRequested ||= paths.length === 0;
     if (!this.#isQuiet) this.#alarm.ring();
   };
 
@@ -103,7 +104,7 @@ export class Rounds {
     this.#rest.ring();
   }
 
-  /** Everything was read just now. */
+  /** Starts the intervals; call it after everything was read. */
   begin(): void {
     this.#nextRoundAt = performance.now() + RELINK_MS;
     this.#nextPulseAt = performance.now() + PULSE_MS;
@@ -112,15 +113,15 @@ export class Rounds {
   /** The changes to report. After the store was replaced, everything was read again, and most of it has not changed. */
   changedIn(changes: Changes): Changes {
     if (this.#library.index.replaced === this.#replaced) return changes;
-    const recent = this.#library.threadRows({ since: this.#goodAt - SLACK_MS });
+    const recent = this.#library.threadRows({ since: this.#settledAt - SLACK_MS });
     return { ...changes, threads: new Set(Array.from(recent, ({ place }) => place.key)) };
   }
 
-  /** What was read is reported. Returns whether the store was replaced since the last time. */
+  /** Marks the changes as reported. Returns whether the store was replaced since the last call. */
   settle(): boolean {
     const isReplaced = this.#library.index.replaced !== this.#replaced;
     this.#replaced = this.#library.index.replaced;
-    this.#goodAt = this.#library.now();
+    this.#settledAt = this.#library.now();
     return isReplaced;
   }
 
@@ -132,7 +133,7 @@ export class Rounds {
       troubles.set("index-unusable", library.index.trouble);
       const returnAt = this.#returning.next(library.index.mayReturn);
       const isAwake = await this.#sleep(wasBehind, returnAt);
-      if (signal.aborted || this.#isElsewhere) return;
+      if (signal.aborted || this.#areRootsChanged) return;
       if (!isAwake) continue;
       const late = wasBehind ? await persistently(() => caughtUp(library), options) : NO_CHANGES;
       if (late === null) return;
@@ -158,7 +159,7 @@ export class Rounds {
   }
 
   get #isQuiet(): boolean {
-    return this.#changed.size === 0 && !this.#isAsked;
+    return this.#changed.size === 0 && !this.#isRequested;
   }
 
   get #isPulseDue(): boolean {
@@ -177,7 +178,7 @@ export class Rounds {
     const pause = wasBehind ? 0 : times.length === 0 ? null : Math.max(0, Math.min(...times) - performance.now());
     if (this.#isQuiet || wasBehind)
       await this.#alarm.wait(pause ?? (this.#isReleased ? null : releaseMs), pause === null);
-    if (signal.aborted || this.#isElsewhere) return true;
+    if (signal.aborted || this.#areRootsChanged) return true;
     this.#isReleased = pause === null && this.#isQuiet;
     if (!this.#isReleased) return true;
     this.#library.release();
@@ -191,12 +192,12 @@ export class Rounds {
       for (const path of this.#growing.poll(this.#changed)) this.#changed.add(path);
   }
 
-  /** Reads what was noted. Null if the program ends. */
+  /** Reads the files that were noted. Null if the signal is aborted. */
   async #read(late: Changes, isPulse: boolean, mayReturn: boolean): Promise<Changes | null> {
     const [library, options] = [this.#library, this.#options];
     const paths = [...this.#changed];
     this.#changed.clear();
-    this.#isAsked = false;
+    this.#isRequested = false;
     this.#growing.reading(paths);
     const isOverflow = this.#notifications > MAX_NOTIFICATIONS;
     this.#notifications = 0;

@@ -9,32 +9,32 @@ import { recordingsRoot } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 
 const NAMES: ReadonlySet<string> = new Set([...STARTER_VARIABLES, ...AGENT_MARKERS]);
-const MOST_LOOKS = 5;
+const MAX_CHECKS = 5;
 
 /**
- * Records which agents the processes of running threads name in their environment or as their ancestors: this is known
- * only while they run. Each thread is looked at once, when its process is first seen.
+ * Records which agents the processes of running threads name in their environment or as their ancestors, which is known
+ * only while they run. Each thread is checked until its process is found, at most `MAX_CHECKS` times.
  */
 export class StarterWatch {
   readonly #library: Library;
-  /** How often each thread was looked at; some products never name their process. */
-  readonly #looks = new Map<AgentKey, number>();
+  /** How often each thread was checked; some products never name their process. */
+  readonly #checks = new Map<AgentKey, number>();
   readonly #threadOf = new Map<number, AgentKey>();
-  readonly #look: (pid: number, names: ReadonlySet<string>) => ProcessOrigin | null;
+  readonly #originOf: (pid: number, names: ReadonlySet<string>) => ProcessOrigin | null;
 
-  constructor(library: Library, look = originOf) {
+  constructor(library: Library, lookUp = originOf) {
     this.#library = library;
-    this.#look = look;
+    this.#originOf = lookUp;
   }
 
-  /** Looks at the processes of these threads; returns the recording if something was added to it. */
-  look(threads: Iterable<AgentKey>): string | null {
+  /** Checks the processes of these threads. Returns the path of the recording if something was added to it. */
+  check(threads: Iterable<AgentKey>): string | null {
     const fresh = [...new Set([...threads].map(threadOf))].filter(
-      (thread) => (this.#looks.get(thread) ?? 0) < MOST_LOOKS,
+      (thread) => (this.#checks.get(thread) ?? 0) < MAX_CHECKS,
     );
     const seen = fresh.flatMap((thread) => {
       const pid = this.#pidOf(thread);
-      this.#looks.set(thread, pid === null ? (this.#looks.get(thread) ?? 0) + 1 : MOST_LOOKS);
+      this.#checks.set(thread, pid === null ? (this.#checks.get(thread) ?? 0) + 1 : MAX_CHECKS);
       if (pid === null) return [];
       this.#threadOf.set(pid, thread);
       return [{ thread, pid }];
@@ -43,7 +43,7 @@ export class StarterWatch {
     const recorder = new Recorder(join(recordingsRoot(this.#library.env, "run"), "starters", `${day}.jsonl`));
     let isWritten = false;
     for (const { thread, pid } of seen) {
-      const origin = this.#look(pid, NAMES);
+      const origin = this.#originOf(pid, NAMES);
       const starters = origin === null ? null : this.#startersOf(origin, thread);
       if (origin === null || starters === null) continue;
       const note = { thread, starters: starters.map((starter) => ({ ...starter })) };

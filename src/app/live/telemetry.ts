@@ -11,7 +11,7 @@ import { type Env, recordingsRoot } from "../home.ts";
 export type { Signal } from "../../providers/kit/otlp.ts";
 
 /** The result of an OTLP request: number of entries of known products, and the files they were written to. */
-export interface Kept {
+export interface TelemetryResult {
   readonly taken: number;
   readonly refused: number;
   readonly recordings: readonly string[];
@@ -37,8 +37,8 @@ export function telemetryIn(
   return request;
 }
 
-/** Records the telemetry of known products unparsed, one file per day. Ignores other entries. */
-export function keepTelemetry(signal: Signal, request: JsonObject, env: Env, now = Date.now()): Kept {
+/** Records the telemetry of known products unparsed, one file per day. Counts other entries as refused. */
+export function recordTelemetry(signal: Signal, request: JsonObject, env: Env, now = Date.now()): TelemetryResult {
   const { list } = SIGNALS[signal];
   const recorders = new Map<string, Recorder>();
   let [taken, refused] = [0, 0];

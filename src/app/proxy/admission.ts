@@ -26,12 +26,12 @@ export async function admission(
     return refused(403, "requests from web pages are not forwarded");
   const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
   if (token !== undefined)
-    return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
+    return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, NO_TOKEN);
   if (!isOwnName(host, options)) return refused(403, `${JSON.stringify(host)} is not a name of this proxy`);
   const whose = requiresToken ? "unknown" : await access.ownerOf(socket);
   if (whose === "own") return { path: url };
-  return refused(401, whose === "other" ? "this proxy is another user's" : WRONG);
+  return refused(401, whose === "other" ? "this proxy is another user's" : NO_TOKEN);
 }
 
-const WRONG = "this address lacks the token; use the one that retinue proxy printed";
+const NO_TOKEN = "this address lacks the token; use the one that retinue proxy printed";
 const refused = (status: number, message: string) => ({ status, message });

@@ -67,15 +67,17 @@ interface Running {
   readonly began: number;
   readonly day: string;
   readonly head: RequestStart;
-  asked: Uint8Array[];
-  askedBytes: number;
-  isAsked: boolean;
+  /** The chunks of the request body, until the request is recorded. */
+  body: Uint8Array[];
+  bodyBytes: number;
+  /** The request itself is recorded. */
+  isRequestRecorded: boolean;
   file: RecordingFile | null;
   unpacker: Unpacker | null;
 }
 
 /** Longer request bodies are forwarded, but only their size is recorded. */
-const MAX_ASKED = 48 << 20;
+const MAX_REQUEST_BODY = 48 << 20;
 /** Maximum number of open files; the least recently used one is closed. */
 const MAX_FILES = 64;
 /** Maximum number of pieces remembered per file; an older one is written again if it recurs. */
@@ -112,14 +114,14 @@ export class TrafficRecording {
     if (running === undefined) return;
     switch (event.is) {
       case "request-chunk":
-        running.askedBytes += event.bytes.length;
-        if (running.askedBytes <= MAX_ASKED) running.asked.push(new Uint8Array(event.bytes));
+        running.bodyBytes += event.bytes.length;
+        if (running.bodyBytes <= MAX_REQUEST_BODY) running.body.push(new Uint8Array(event.bytes));
         break;
       case "request-end":
-        this.#asked(running, event.at);
+        this.#recordRequest(running, event.at);
         break;
       case "response-head":
-        this.#asked(running, event.at);
+        this.#recordRequest(running, event.at);
         running.unpacker = new Unpacker(headerIn(event.headers, "content-encoding"), (text, bytes, at) =>
           this.#text(running, text, bytes, at),
         );
@@ -152,22 +154,22 @@ export class TrafficRecording {
       began: at,
       day: new Date(at).toISOString().slice(0, 10),
       head,
-      asked: [],
-      askedBytes: 0,
-      isAsked: false,
+      body: [],
+      bodyBytes: 0,
+      isRequestRecorded: false,
       file: null,
       unpacker: null,
     });
   }
 
-  /** The request body is complete or will not be completed. */
-  #asked(running: Running, at: number) {
-    if (running.isAsked) return;
-    running.isAsked = true;
-    const isWhole = running.askedBytes <= MAX_ASKED;
-    const text = isWhole ? bodyText(running.asked, headerIn(running.head.headers, "content-encoding")) : null;
-    running.asked = [];
-    const { row, pieces } = running.reader.asked(text, running.askedBytes);
+  /** Records the request, once its body is complete or will not be completed. */
+  #recordRequest(running: Running, at: number) {
+    if (running.isRequestRecorded) return;
+    running.isRequestRecorded = true;
+    const isWhole = running.bodyBytes <= MAX_REQUEST_BODY;
+    const text = isWhole ? bodyText(running.body, headerIn(running.head.headers, "content-encoding")) : null;
+    running.body = [];
+    const { row, pieces } = running.reader.asked(text, running.bodyBytes);
     const { name, cwd } = recordingOf(PROVIDERS, row, running.day);
     running.file = this.#file(name);
     for (const piece of pieces) this.#write(running, piece, at);
@@ -179,7 +181,7 @@ export class TrafficRecording {
   }
 
   #end(running: Running, { id, at, how, error }: Extract<ExchangeEvent, { is: "ended" }>) {
-    this.#asked(running, at);
+    this.#recordRequest(running, at);
     this.#running.delete(id);
     const finish = () => {
       for (const row of running.reader.ended(how, error, at - running.began)) this.#write(running, row, at);
@@ -198,8 +200,8 @@ export class TrafficRecording {
 
   #write(running: Running, row: TrafficRow, at: number) {
     const { redactor } = this.#sanitizer;
-    const kept = this.#options.redaction === null ? withoutSecretsIn(row, redactor) : redactedRow(row, redactor);
-    running.file?.write(kept, at);
+    const redacted = this.#options.redaction === null ? withoutSecretsIn(row, redactor) : redactedRow(row, redactor);
+    running.file?.write(redacted, at);
     if (row.is !== "piece") this.#options.onRow?.(row);
   }
 

@@ -1,11 +1,13 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-export interface Limits {
+/** Null: unlimited. */
+export interface Retention {
   readonly ageMs: number | null;
   readonly bytes: number | null;
 }
 
+/** The recordings that are left, and those that were removed. */
 export interface Kept {
   readonly files: number;
   readonly bytes: number;
@@ -16,7 +18,7 @@ export interface Kept {
 /**
  * Deletes recordings that are too old, then the oldest ones until the size limit is met. Returns what is left.
  */
-export function keepWithin(folder: string, { ageMs, bytes }: Limits, now: number): Kept {
+export function keepWithin(folder: string, { ageMs, bytes }: Retention, now: number): Kept {
   const files = recordingsIn(folder).sort((a, b) => b.at - a.at);
   let [kept, left] = [0, 0];
   const removed: { readonly size: number }[] = [];

@@ -2,7 +2,7 @@ import type { Limits } from "../../core/guard/limits.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import { ownUpstream } from "../../providers/proxy/upstreams.ts";
 import { startProxy } from "../../transports/proxy.ts";
-import { Access, type Clients, keptToken } from "../access.ts";
+import { Access, type Clients, loadToken } from "../access.ts";
 import { Failure } from "../failure.ts";
 import { addToLedger } from "../guard/ledger-file.ts";
 import { withGiven } from "../guard/limits-file.ts";
@@ -66,10 +66,10 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     onExceeded: (exceeded) => reportExceeded(env, exceeded, notify),
   });
   const notifyOfTrouble = notifyOnce(notify);
-  const access = new Access(keptToken(env, "proxy-token"), run.clients);
+  const access = new Access(loadToken(env, "proxy-token"), run.clients);
   const requiresToken = run.requiresToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
   let port = 0;
-  const door = { host: run.host, port: () => port, access, requiresToken };
+  const admissionOptions = { host: run.host, port: () => port, access, requiresToken };
   const recorder = new TrafficRecorder({
     folder,
     redaction: run.redaction,
@@ -85,7 +85,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     host: run.host,
     via: run.via,
     silenceMs: run.silenceMs,
-    admits: (incoming) => admission(incoming, door),
+    admits: (incoming) => admission(incoming, admissionOptions),
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
     begin: (head) => recorder.begin(head),
     refuses: (head) => budgets.refuses(head),
@@ -124,7 +124,7 @@ function notListening({ host, port }: ProxyRun, error: NodeJS.ErrnoException): F
   return new Failure("failed", `port ${port} is in use`, ["next: retinue proxy --port 0, for any free port"], error);
 }
 
-/** Notes what was refused or warned about, for `retinue guard`. */
+/** Reports a request that exceeded a limit, and writes it to the ledger for `retinue guard`. */
 function reportExceeded(
   env: Env,
   { product, session, agent, verdict }: ExceededLimit,

@@ -255,7 +255,7 @@ const UNRECORDED: ExchangeObserver = {
   ended() {},
 };
 
-/** Ids sort by time. Those of other proxies differ by the random part, which is expensive and therefore the same here. */
+/** Ids sort by time. The random part tells proxies apart; it is generated once, because that is expensive. */
 const newId = () => {
   started += 1;
   return `req-${Date.now().toString(36)}-${OWN}${started.toString(36).padStart(COUNTER_DIGITS, "0")}`;

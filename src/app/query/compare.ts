@@ -25,7 +25,7 @@ export interface ComparedThreads {
   readonly measures: readonly ComparedMeasure[];
 }
 
-const MOST = 200;
+const MAX_THREADS = 200;
 
 /** `left` and `right` are one URI each, or several, separated by commas. */
 export async function compareThreads(library: Library, left: string, right: string): Promise<ComparedThreads> {
@@ -56,8 +56,8 @@ function namesIn(list: string): readonly string[] {
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-  if (names.length > MOST)
-    throw new Failure("usage", `${names.length} threads are too many`, [`compare at most ${MOST} on each side`]);
+  if (names.length > MAX_THREADS)
+    throw new Failure("usage", `${names.length} threads are too many`, [`compare at most ${MAX_THREADS} on each side`]);
   return names;
 }
 

@@ -368,59 +368,66 @@ function isOwn(forest: Forest, draft: EventDraft): boolean {
 /** Events that no single record states: spawns and statuses. Those that may still change are held back. */
 function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
   if (isUnnamedYet(agent, more, forest.now)) return [];
-  const base = {
-    schema: "retinue/event@1",
-    uri: agent.uri,
-    text: null,
-    summary: null,
-    tool: null,
-    usage: null,
-    ref: null,
-    order: Number.MAX_SAFE_INTEGER,
-    from: null,
-    draft: null,
-    isRecorded: false,
-  } as const;
   const children = agent.children
     .map((key) => agentOf(forest, key))
     .filter((child) => !isUnnamedYet(child, more, forest.now) && !isUnplacedYet(child, more));
-  const spawns = children.map((child): Unnumbered => {
-    const call = child.spawnCall;
-    const time = child.firstAt ?? call?.at ?? null;
-    return {
-      ...base,
-      id: `spawn:${child.uri}`,
-      at: iso(time),
-      time,
-      kind: "spawn",
-      text: child.description ?? call?.description ?? null,
-      spawn: {
-        uri: child.uri,
-        agentId: child.agentId,
-        sessionId: child.sessionId,
-        prompt: call?.prompt ?? child.prompt,
-        type: child.agentType ?? call?.agentType ?? null,
-        toolCallId: toolCallOf(child),
-        parent: agent.uri,
-        depth: child.depth,
-        background: child.background ?? child.statements.some((s) => s.state === "launched"),
-      },
-      status: null,
-    };
-  });
-  const { status, statusSource, statusReason } = agent.verdict;
-  const last = Math.max(agent.statements.at(-1)?.at ?? 0, agent.lastAt ?? 0);
+  const spawns = children.map((child) => spawnEvent(agent, child));
+  return isEndUncertain(agent, more) ? spawns : [...spawns, statusEvent(agent)];
+}
+
+const DERIVED = {
+  schema: "retinue/event@1",
+  text: null,
+  summary: null,
+  tool: null,
+  usage: null,
+  ref: null,
+  order: Number.MAX_SAFE_INTEGER,
+  from: null,
+  draft: null,
+  isRecorded: false,
+} as const;
+
+function spawnEvent(parent: LinkedAgent, child: LinkedAgent): Unnumbered {
+  const call = child.spawnCall;
+  const time = child.firstAt ?? call?.at ?? null;
+  return {
+    ...DERIVED,
+    uri: parent.uri,
+    id: `spawn:${child.uri}`,
+    at: iso(time),
+    time,
+    kind: "spawn",
+    text: child.description ?? call?.description ?? null,
+    spawn: {
+      uri: child.uri,
+      agentId: child.agentId,
+      sessionId: child.sessionId,
+      prompt: call?.prompt ?? child.prompt,
+      type: child.agentType ?? call?.agentType ?? null,
+      toolCallId: toolCallOf(child),
+      parent: parent.uri,
+      depth: child.depth,
+      background: child.background ?? child.statements.some((s) => s.state === "launched"),
+    },
+    status: null,
+  };
+}
+
+function statusEvent({ uri, verdict, statements, lastAt }: LinkedAgent): Unnumbered {
+  const { status, statusSource, statusReason } = verdict;
+  const last = Math.max(statements.at(-1)?.at ?? 0, lastAt ?? 0);
   const time = last === 0 ? null : last;
-  const statusEvent: Unnumbered = {
-    ...base,
-    id: `status:${agent.uri}:${status}:${last}`,
+  return {
+    ...DERIVED,
+    uri,
+    id: `status:${uri}:${status}:${last}`,
     at: iso(time),
     time,
     kind: "status",
     spawn: null,
     status: { status, statusSource, statusReason },
   };
-  return isEndUncertain(agent, more) ? spawns : [...spawns, statusEvent];
 }
 
 /** The call may be known only from its result. */

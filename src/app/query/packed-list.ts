@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 
-/** Entries that are packed together. */
+/** Number of entries that are compressed together. */
 const BLOCK = 32;
 
 /**
@@ -24,7 +24,7 @@ export class PackedList<T> {
   push(value: T): void {
     if (this.#latest.push(value) < 2 * BLOCK) return;
     const packed = deflateRawSync(JSON.stringify(this.#latest.splice(0, BLOCK)), { level: 3 });
-    // Of the exact size: what the compressor returns may be a part of something larger.
+    // Copied, because the compressor may return a view of a larger buffer, which would stay in memory.
     this.#packed.push(new Uint8Array(packed));
   }
 

@@ -77,7 +77,7 @@ describe("public prices", () => {
   });
 });
 
-describe("a call", () => {
+describe("the cost of a model call", () => {
   const tokens = { inputTokens: 1000, outputTokens: 100, reasoningTokens: 50 };
 
   it("is the product's own figure if stated, and unknown if too little is recorded", () => {

@@ -51,6 +51,7 @@ function named(library: Library, target: Extract<Target, { is: "named" }>): Agen
   const threads = found.filter((row) => partsOf(row.key).agent === null);
   return one(
     fitting(threads, target.thread, (row) => [partsOf(row.key).thread]),
+    target.thread,
     () => {
       const inside = fitting(found, target.thread, (row) => [row.agentId]);
       const elsewhere = target.agent === null ? [] : anywhere(library, target.agent);
@@ -65,7 +66,7 @@ function named(library: Library, target: Extract<Target, { is: "named" }>): Agen
 /** The agent must be a descendant of the thread, which may be a root or itself a child. */
 function below(library: Library, thread: AgentRow, id: string): AgentRow {
   const inside = descendants(library, thread);
-  return one(fitting(inside, id, namesOf), () => {
+  return one(fitting(inside, id, namesOf), id, () => {
     const elsewhere = anywhere(library, id);
     if (elsewhere.some((row) => row.key === thread.key))
       return new Failure("not_found", `${id} is the thread itself, not an agent below it`, [`its URI: ${thread.uri}`]);
@@ -116,13 +117,14 @@ function fitting(
   return rows.filter((row) => namesOf(row).some((name) => name?.toLowerCase().startsWith(id.toLowerCase())));
 }
 
-function one(found: readonly AgentRow[], none: () => Failure): AgentRow {
+/** The only match of an id. Throws if there is none, or several. */
+function one(found: readonly AgentRow[], id: string, none: () => Failure): AgentRow {
   const [first, ...more] = found;
   if (first === undefined) throw none();
   if (more.length > 0)
     throw new Failure(
       "not_found",
-      `ambiguous id: ${found.length} matches; use more characters`,
+      `ambiguous id ${JSON.stringify(id)}: ${found.length} matches; use more characters`,
       found.slice(0, 10).map((row) => row.uri),
     );
   return first;
@@ -135,6 +137,7 @@ const list = (rows: readonly AgentRow[]) =>
     .map((row) => row.uri)
     .join(", ") + (rows.length > SHOWN ? `, and ${rows.length - SHOWN} more` : "");
 
+/** No agent matches: names the folders that were searched and what could not be read. */
 function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
   return new Failure("not_found", what, [
     ...hint,
@@ -168,4 +171,4 @@ const unread = (library: Library) =>
 
 /** The roots that were searched. */
 export const searched = (library: Library) =>
-  `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;
+  `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not found)"}`).join(", ")}`;

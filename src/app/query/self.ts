@@ -9,7 +9,7 @@ import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { readEvents } from "./events.ts";
 
-/** The process that asks, as far as it shows which agent it belongs to. */
+/** The process that runs `retinue self`: what it shows about the agent it belongs to. */
 export interface Caller {
   readonly env: Env;
   /** Nearest first: the agents that each ancestor's environment names, and its command line. */
@@ -42,7 +42,7 @@ const PAUSE_MS = 150;
 export async function findSelf(library: Library, caller: Caller, tries = TRIES): Promise<SelfFound> {
   const nearest = nearestStarter(caller);
   for (let left = tries; ; left -= 1) {
-    const found = await lookFor(library, caller, nearest);
+    const found = await findNow(library, caller, nearest);
     if (found.is === "found" || left <= 1) return found;
     await wait(PAUSE_MS);
     await library.refresh();
@@ -50,8 +50,8 @@ export async function findSelf(library: Library, caller: Caller, tries = TRIES):
 }
 
 /**
- * The variables of all agents above a process pile up. The nearest agent is the one whose variable is missing in the
- * environment of the nearest ancestor: that ancestor, or one above it, set it for its commands.
+ * A process inherits the variables of all agents above it. The nearest agent is the one whose variable is missing in the
+ * environment of the nearest ancestor: that ancestor, or one above it, set the variable for its commands.
  */
 function nearestStarter({ env, ancestors }: Caller): Starter | null {
   const own = startersIn(env);
@@ -62,7 +62,7 @@ function nearestStarter({ env, ancestors }: Caller): Starter | null {
   return own.toSorted((a, b) => reach(a) - reach(b) || Number(b.exact) - Number(a.exact))[0] ?? null;
 }
 
-async function lookFor(library: Library, caller: Caller, nearest: Starter | null): Promise<SelfFound> {
+async function findNow(library: Library, caller: Caller, nearest: Starter | null): Promise<SelfFound> {
   if (nearest?.exact) {
     const forest = library.forestOf([threadOf(nearest.agent)]);
     const agent = forest.nameOf(nearest.agent);
@@ -73,15 +73,16 @@ async function lookFor(library: Library, caller: Caller, nearest: Starter | null
       ? [...library.threadRows({ running: true })].map(({ place }) => threadOf(place.key))
       : [threadOf(nearest.agent)];
   const forests = threads.map((thread) => ({ thread, forest: library.forestOf([thread]) }));
-  const calling: { readonly agent: LinkedAgent; readonly isOurs: boolean }[] = [];
+  const calling: { readonly agent: LinkedAgent; readonly isCaller: boolean }[] = [];
   for (const { thread, forest } of forests) {
     if (!forest.agents.has(thread)) continue;
     const working = subtreeOf(forest, thread)
       .map((key) => agentOf(forest, key))
       .filter(({ key, pending }) => threadOf(key) === thread && pending.some(({ spawns }) => !spawns));
-    for (const agent of working) calling.push({ agent, isOurs: await runsUs(library, forest, agent, caller) });
+    for (const agent of working)
+      calling.push({ agent, isCaller: await runsThisProcess(library, forest, agent, caller) });
   }
-  const ours = calling.filter(({ isOurs }) => isOurs);
+  const ours = calling.filter(({ isCaller }) => isCaller);
   const [only, ...others] = ours;
   const says = nearest === null ? "" : `this process ${nearest.says}, and `;
   if (only !== undefined && others.length === 0)
@@ -91,7 +92,7 @@ async function lookFor(library: Library, caller: Caller, nearest: Starter | null
       how: `${says}a process above it runs the command of its open tool call`,
     };
   if (ours.length > 1) return { is: "several", agents: ours.map(({ agent }) => agent.key) };
-  // Without the command lines of processes, the only agent that runs a tool must be meant.
+  // Without command lines of processes, it must be the only agent that runs a tool.
   const [alone, ...more] = calling;
   if (nearest !== null && alone !== undefined && more.length === 0 && caller.ancestors.length === 0)
     return { is: "found", agent: alone.agent.key, how: `${says}it is the only agent of it that runs a tool` };
@@ -101,7 +102,7 @@ async function lookFor(library: Library, caller: Caller, nearest: Starter | null
 }
 
 /** Whether one of the processes above this one runs the command of an open tool call of the agent. */
-async function runsUs(library: Library, forest: Forest, { key, pending }: LinkedAgent, { ancestors }: Caller) {
+async function runsThisProcess(library: Library, forest: Forest, { key, pending }: LinkedAgent, { ancestors }: Caller) {
   const open = new Set(pending.filter(({ spawns }) => !spawns).map(({ call }) => nativeCall(call)));
   const events = await readEvents(library, forest, [key]);
   const commands = events.flatMap(({ kind, tool }) => {

@@ -3,7 +3,7 @@ import { PROBLEMS, type Problem } from "../../core/facts/problem.ts";
 import { agentOf, type Forest, subtreeOf } from "../../core/link/forest.ts";
 import type { Library } from "../ingest/library.ts";
 
-/** Problems of whole files or databases. */
+/** Codes of problems that concern a whole file or database. */
 const SOURCES: ReadonlySet<Problem["code"]> = new Set([
   "file-unreadable",
   "database-unreadable",
@@ -53,10 +53,10 @@ export function troubledFiles(
 
 /** Problems of the whole machine. */
 export function allTrouble(library: Library): readonly Problem[] {
-  const kept = library.store
+  const stored = library.store
     .problems(1)
     .flatMap(({ code, count, examples }) => examples.map((example) => ({ ...example, code, times: count })));
-  return [...kept, ...library.problems].filter(
+  return [...stored, ...library.problems].filter(
     (problem) => isLoss(problem) && (SOURCES.has(problem.code) || isOfRecord(problem)),
   );
 }

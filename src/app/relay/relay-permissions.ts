@@ -32,7 +32,7 @@ export class RelayPermissions {
       product?.guard === undefined ? null : new RelayLimits({ env, provider, guard: product.guard, openIn, reject });
   }
 
-  /** Their agents are named by their own thread, because the server's requests do not name the root. */
+  /** Agents are named by their own thread, because the server's permission requests do not name the root. */
   get open(): readonly Permission[] {
     return [...this.#open.values()].map(({ asked: { sessionId, agentId, ...asked }, at }) => ({
       ...asked,
@@ -60,7 +60,7 @@ export class RelayPermissions {
     this.#limits?.onAsked(open.asked, open.place);
   }
 
-  /** A list of all open requests of a place: others of that place were answered while disconnected. */
+  /** Handles a list of all open requests of a place: others of that place were answered while disconnected. */
   onResponse(path: string, body: unknown, askedAt: number): void {
     const listed = this.#product?.openIn(path, body) ?? null;
     if (listed === null) return;

@@ -45,7 +45,7 @@ const FIRST_FRAMES = 1;
 /**
  * Limits the backoff after short connections: one second if they delivered data, four seconds if only the first frame.
  */
-const [FEW, SOME] = [2, 4];
+const [MAX_FAILURES_WITH_DATA, MAX_FAILURES_WITHOUT_DATA] = [2, 4];
 const OPEN_FILES = 64;
 
 /** Follows one server until stopped: records its stream unparsed, and requests what was missed. */
@@ -62,7 +62,7 @@ export class ServerRelay {
   #since = Date.now();
   #error: string | null = null;
   #limits: readonly string[] = [];
-  /** Limit of the current stream. */
+  /** What the current stream does not report. */
   #streamLimit: string | null = null;
   #frames = 0;
   #lastFrameAt: number | null = null;
@@ -83,7 +83,7 @@ export class ServerRelay {
     this.permissions = new RelayPermissions(env, provider.name, relay.permissions, this.#server);
     const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
-      this.#turn(this.#state, `cannot write the recording: ${error.message}`),
+      this.#setState(this.#state, `cannot write the recording: ${error.message}`),
     );
     this.#done = this.#run(relay.streams);
   }
@@ -109,7 +109,7 @@ export class ServerRelay {
     await this.#done;
   }
 
-  #turn(state: RelayState, error: string | null) {
+  #setState(state: RelayState, error: string | null) {
     if (state !== this.#state) this.#since = Date.now();
     else if (error === this.#error) return;
     this.#state = state;
@@ -117,7 +117,7 @@ export class ServerRelay {
     this.#options.onChange?.(this.view);
   }
 
-  #note(streamLimit: string | null) {
+  #setLimits(streamLimit: string | null) {
     this.#streamLimit = streamLimit;
     const limits = [...(streamLimit === null ? [] : [streamLimit]), ...this.#follower.limits];
     if (limits.join("\n") === this.#limits.join("\n")) return;
@@ -132,16 +132,20 @@ export class ServerRelay {
       const error = await this.#connection(streams);
       // Backs off even if the server closes every stream immediately.
       if (Date.now() - began >= this.#pace.stableMs) failures = 0;
-      else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + FIRST_FRAMES ? FEW : SOME);
+      else if (this.#frames > before)
+        failures = Math.min(
+          failures,
+          this.#frames > before + FIRST_FRAMES ? MAX_FAILURES_WITH_DATA : MAX_FAILURES_WITHOUT_DATA,
+        );
       if (signal.aborted) break;
-      this.#turn(
+      this.#setState(
         error instanceof Refused && needsPassword(error) ? "refused" : "waiting",
         error === null ? "the server closed the stream" : reasonOf(error),
       );
-      await this.#rest(this.#backOff(failures), signal);
+      await this.#pause(this.#backOff(failures), signal);
     }
     this.#recorders.close();
-    this.#turn("stopped", null);
+    this.#setState("stopped", null);
   }
 
   /** Exponential backoff with jitter, so that many clients do not reconnect at the same time. */
@@ -166,8 +170,8 @@ export class ServerRelay {
     const signal = AbortSignal.any([this.#stop.signal, over.signal]);
     let catchingUp: Promise<void> = Promise.resolve();
     const onOpen = () => {
-      this.#note(limit);
-      this.#turn("following", null);
+      this.#setLimits(limit);
+      this.#setState("following", null);
       catchingUp = this.#catchUpRepeatedly(signal);
     };
     try {
@@ -176,7 +180,7 @@ export class ServerRelay {
         silenceMs: this.#options.pace?.silenceMs ?? silenceMs,
         onOpen,
       }))
-        for (const frame of frames) this.#take(frame);
+        for (const frame of frames) this.#receive(frame);
       return null;
     } catch (error) {
       return error as Error;
@@ -187,7 +191,7 @@ export class ServerRelay {
   }
 
   /** Records the frame before anything else. */
-  #take(frame: string) {
+  #receive(frame: string) {
     const at = Date.now();
     const json = parseJson(frame);
     const name = this.#follower.received(json?.value ?? null);
@@ -206,14 +210,14 @@ export class ServerRelay {
     let gap = true;
     for (let failures = 0; !signal.aborted; ) {
       const complete = await this.#catchUp(gap, signal);
-      if (!signal.aborted) this.#note(this.#streamLimit);
+      if (!signal.aborted) this.#setLimits(this.#streamLimit);
       if (complete) gap = false;
       failures = complete ? 0 : failures + 1;
-      if (!complete) await this.#rest(this.#backOff(failures), signal);
-      else await this.#rest(this.#pace.catchUpMs, signal, (wake) => (this.#wakeCatchUp = wake));
+      if (!complete) await this.#pause(this.#backOff(failures), signal);
+      else await this.#pause(this.#pace.catchUpMs, signal, (wake) => (this.#wakeCatchUp = wake));
       this.#wakeCatchUp = () => {};
       // Combines bursts into one request.
-      if (complete) await this.#rest(this.#pace.firstMs, signal);
+      if (complete) await this.#pause(this.#pace.firstMs, signal);
     }
   }
 
@@ -238,7 +242,7 @@ export class ServerRelay {
     return null;
   }
 
-  #rest(ms: number, signal: AbortSignal, onWakeable: (wake: () => void) => void = () => {}): Promise<void> {
+  #pause(ms: number, signal: AbortSignal, onWakeable: (wake: () => void) => void = () => {}): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = () => {

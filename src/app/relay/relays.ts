@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
-import { keep, keptPath } from "../kept/kept-file.ts";
+import { keptPath, openKept } from "../kept/kept-file.ts";
 import { isLoopback } from "../own-names.ts";
 import { type RelayView, ServerRelay } from "./relay.ts";
 import type { RelayPermissions } from "./relay-permissions.ts";
@@ -41,7 +41,7 @@ export class Relays {
   /** Resumes the stored relays. */
   async resume(): Promise<void> {
     if (!existsSync(keptPath(this.#env))) return;
-    const kept = await keep(this.#env);
+    const kept = await openKept(this.#env);
     const failures: unknown[] = [];
     try {
       for (const { provider, url } of kept.relays()) {
@@ -60,7 +60,7 @@ export class Relays {
   /** A server is followed once; adding it again restarts it with the new password. */
   async add(request: RelayRequest): Promise<RelayView> {
     const { provider, url, id } = this.#checked(request);
-    const kept = await keep(this.#env);
+    const kept = await openKept(this.#env);
     try {
       kept.saveRelay({ id, provider: provider.name, url: url.href }, Date.now());
     } finally {
@@ -74,7 +74,7 @@ export class Relays {
     const running = this.#running.get(id);
     if (running === undefined) throw new Failure("not_found", `no relay ${id}`, ["next: GET /api/relays"]);
     this.#running.delete(id);
-    const kept = await keep(this.#env);
+    const kept = await openKept(this.#env);
     try {
       kept.removeRelay(id);
     } finally {

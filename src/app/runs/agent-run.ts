@@ -184,7 +184,7 @@ class ControlledRun implements AgentRun {
       this.#running.endInput();
   }
 
-  send = (text: string) => this.#message("hear more", (channel) => channel.send(text));
+  send = (text: string) => this.#message("receive another message", (channel) => channel.send(text));
   continueAgent = (agentId: string, text: string) =>
     this.#message("continue an agent", (channel) => channel.continueAgent(agentId, text));
   interrupt = () => this.#control("interrupt its turn", (channel) => channel.interrupt());

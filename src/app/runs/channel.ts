@@ -97,7 +97,7 @@ export class Channel {
     this.#input.endInput();
   }
 
-  send = (text: string) => this.#send("hear more", this.#control.send(text));
+  send = (text: string) => this.#send("receive another message", this.#control.send(text));
   interrupt = () => this.#send("interrupt its turn", this.#control.interrupt?.());
   stop = (agent: string) => this.#send("stop an agent", this.#control.stop?.(agent));
   continueAgent = (agent: string, text: string) =>

@@ -1,9 +1,9 @@
 import type { RunTracker } from "../../core/ports/control.ts";
 
-/** How long a turn that is expected to begin by itself may take to begin. */
+/** How long to wait for a turn that is expected to begin by itself, such as after the end of a background agent. */
 const RESUME_MS = 15_000;
 
-/** Whether a run only waits for input, and for how long a turn was expected to begin by itself. */
+/** Tracks whether a run only waits for input. A turn that is expected to begin by itself is waited for. */
 export class Idle {
   readonly tracker: RunTracker;
   readonly #onIdle: () => void;

@@ -45,7 +45,7 @@ export async function decide(
 
 const LATE = Symbol("late");
 
-/** Failing or late means "allow". */
+/** The decision of one interceptor; "allow" if it fails or is late. */
 async function within(
   answerMs: number,
   ask: () => ToolDecision | Promise<ToolDecision>,
@@ -67,7 +67,7 @@ async function within(
   return "allow";
 }
 
-/** Handlers are the code of others, which types cannot check at run time. */
+/** Checks the result of a handler, which is a user's code and may be untyped. */
 function isDecision(decision: unknown): decision is ToolDecision {
   if (decision === "allow") return true;
   if (typeof decision !== "object" || decision === null) return false;

@@ -23,7 +23,7 @@ export { endAs, forwardSignals } from "../../transports/wrapped.ts";
 /** A command and its product. */
 export interface Launch {
   readonly command: readonly string[];
-  /** The command of the user, if its output is converted to what this one prints. */
+  /** The command that the user gave, if another one runs in its place and its output is converted back. */
   readonly given?: readonly string[];
   readonly provider: Provider;
   /** Null for an unknown command: it is only run and timed. */
@@ -59,9 +59,9 @@ export function withJsonInput(launch: Launch): { readonly launch: Launch; readon
 export interface Running extends Pick<Wrapped, "pid" | "ended" | "endInput" | "kill"> {
   /** The thread, once known; null if the command ended without naming one. */
   readonly thread: Promise<AgentKey | null>;
-  /** If retinue controls its stdin. */
+  /** The stdin of the run; null if retinue does not control it. */
   readonly channel: Channel | null;
-  /** If the product asks about its tool calls otherwise. */
+  /** Open if the product asks about its tool calls through a hook or plugin; otherwise null. */
   readonly gate: OpenGate | null;
 }
 
@@ -90,7 +90,7 @@ export async function start(launch: Launch, options: StartOptions): Promise<Runn
     interception,
     onIdle,
     onPermission,
-    onLine: hear,
+    onLine: onRecordedLine,
     ...rest
   } = options;
   const gate = await gateFor(launch, control, env, interception);
@@ -115,7 +115,7 @@ export async function start(launch: Launch, options: StartOptions): Promise<Runn
   const onLine = (line: string) => {
     output.line(line);
     channel?.onLine(line);
-    hear?.(line);
+    onRecordedLine?.(line);
   };
   const wrapped = await wrap({
     command,

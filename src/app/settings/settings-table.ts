@@ -205,13 +205,13 @@ export const SETTINGS = {
     foldersOr("all"),
     [],
     "all",
-    "Only threads that were started in these folders, or below them, are sent to the team server.",
+    "Only threads that were started in or below these folders are sent to the team server.",
   ),
   "team.share.level": setting(
     oneOf(...REDACTION_LEVELS),
     DEFAULT_REDACTION.level,
     DEFAULT_REDACTION.level,
-    "What the team server gets; redaction.level applies too, and the stricter of both counts.",
+    "What is sent to the team server: the stricter of this level and redaction.level.",
   ),
   "team.bandwidth": setting(
     sizeOr("unlimited"),
@@ -223,7 +223,7 @@ export const SETTINGS = {
     networks,
     [],
     "none",
-    "Of a team server: reverse proxies that authenticate people, and whose headers about them are believed. See docs/team.md.",
+    "For a team server: reverse proxies that authenticate people, and whose headers are trusted. See docs/team.md.",
   ),
   "team.proxy.header": setting(
     wordOr("the name of a header", "none"),
@@ -248,13 +248,13 @@ export const SETTINGS = {
     databases,
     [],
     "none",
-    "Of a team server: read replicas of its database. What they do not have yet is read from the primary. See docs/team.md.",
+    "For a team server: read replicas of its database. Data that a replica does not have yet is read from the primary. See docs/team.md.",
   ),
   "store.retention": setting(
     durationOr("forever"),
     null,
     "forever",
-    "Of a team server: how long events are kept; whole months are dropped. Records and sums stay.",
+    "For a team server: how long events are kept; whole months are dropped. Records and sums stay.",
   ),
   "proxy.token": setting(
     flag,

@@ -4,7 +4,7 @@ import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "y
 export type Entry =
   | { readonly is: "map"; readonly line: number; readonly pairs: readonly Pair[] }
   | { readonly is: "list"; readonly line: number; readonly items: readonly Entry[] }
-  /** `words` is the value as written. */
+  /** `source` is the value as written. */
   | { readonly is: "plain"; readonly line: number; readonly value: unknown; readonly source: string };
 
 export interface Pair {

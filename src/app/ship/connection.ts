@@ -4,7 +4,7 @@ import type { Shipped } from "../../core/ports/shipped.ts";
 import { hold, pauseAfter, release, stateOf } from "../export/deliver.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
-import { keep } from "../kept/kept-file.ts";
+import { openKept } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
 import { NotAcknowledged, POST_TIMEOUT_MS, post, withRevision } from "./post.ts";
 import { openShipped } from "./shipped-file.ts";
@@ -57,7 +57,7 @@ export class Connection {
   static async open(options: ConnectOptions): Promise<Connection> {
     const { env, settings, target, notify } = options;
     const token = teamToken(env, settings);
-    const kept = await keep(env);
+    const kept = await openKept(env);
     try {
       const shipped = await openShipped(env, notify);
       const { outbox } = kept;

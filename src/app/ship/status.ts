@@ -4,7 +4,7 @@ import { stateOf } from "../export/deliver.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
-import { keep, keptPath } from "../kept/kept-file.ts";
+import { keptPath, openKept } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
 import { readShipped } from "./shipped-file.ts";
 import { Shipper } from "./shipper.ts";
@@ -54,7 +54,7 @@ async function attempts(
   target: ShipTarget,
 ): Promise<{ readonly reason: string | null; readonly nextAt: number }> {
   if (!existsSync(keptPath(env))) return { reason: null, nextAt: 0 };
-  const kept = await keep(env);
+  const kept = await openKept(env);
   try {
     const { reason = null, nextAt = 0 } = stateOf(kept.outbox, target) ?? {};
     return { reason, nextAt };

@@ -14,7 +14,7 @@ export interface BudgetOptions extends Partial<Record<Budget["of"], string>> {
   readonly usd?: string;
 }
 
-/** Lists, sets and removes what people, teams and projects may spend in a month, in the database of a team server. */
+/** Lists, sets and removes monthly budgets of people, teams and projects in the database of a team server. */
 export async function budget({ terminal, json }: Context, action: BudgetAction, options: BudgetOptions): Promise<void> {
   const subject = action === "list" ? null : subjectOf(options);
   const usd = action === "set" ? amountOf(options.usd) : 0;
@@ -51,17 +51,17 @@ function subjectOf(options: BudgetOptions): Omit<Budget, "usd"> {
   });
   const [one, ...more] = given;
   if (one === undefined || more.length > 0)
-    throw new Failure("usage", "a budget is of one person, team or project", [
+    throw new Failure("usage", "a budget applies to exactly one person, team or project", [
       "write one of --owner <name>, --team <name>, --project <name>",
     ]);
   return one;
 }
 
 function amountOf(text: string | undefined): number {
+  const hint = ["write US dollars per month, such as --usd 200"];
+  if (text === undefined) throw new Failure("usage", "budget set needs --usd <n>", hint);
   const usd = Number(text);
-  if (text === undefined || !(usd > 0 && usd < Number.POSITIVE_INFINITY))
-    throw new Failure("usage", `--usd ${text ?? ""}: not an amount`.replace("  ", " "), [
-      "write the US dollars of a month, such as --usd 200",
-    ]);
+  if (!(usd > 0 && usd < Number.POSITIVE_INFINITY))
+    throw new Failure("usage", `--usd ${JSON.stringify(text)}: not a positive amount`, hint);
   return usd;
 }

@@ -13,7 +13,7 @@ export interface DbOptions {
   readonly olderThan?: string;
 }
 
-/** Looks after the database of a team server. */
+/** Maintains the database of a team server. */
 export async function db(context: Context, action: DbAction, options: DbOptions): Promise<void> {
   if (action === "distribute" && options.print === true) return printDistribution(context);
   const { store: url } = options;
@@ -22,7 +22,7 @@ export async function db(context: Context, action: DbAction, options: DbOptions)
       `write retinue db ${action} --store postgres://user@host/database`,
     ]);
   const age = action === "prune" ? ageOf(options.olderThan) : 0;
-  // Moving the rows of a large table takes as long as it takes.
+  // No statement timeout: distributing a large table may take hours.
   const store = await openTeamStore(url, { connections: 1, statementMs: 0 });
   try {
     if (action === "migrate") report(context, store);
@@ -49,7 +49,7 @@ async function prune({ terminal, json }: Context, store: TeamStore, age: number)
   if (json) return terminal.out(printJson({ dropped }));
   terminal.out(
     dropped.length === 0
-      ? "No month is that old."
+      ? "No month of events is that old."
       : `Dropped ${plural(dropped.length, "month")} of events: ${dropped.join(", ")}. Records and sums stay.`,
   );
 }

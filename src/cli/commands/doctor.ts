@@ -21,7 +21,7 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     .filter(isListed)
     .map(
       (r) =>
-        `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`,
+        `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not found")}`,
     );
   const products = new Map(found.roots.map(({ provider, product }) => [provider, product]));
   const versions = [...Map.groupBy(found.versions, ({ provider }) => provider)].map(

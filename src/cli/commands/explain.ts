@@ -23,7 +23,7 @@ export async function explain(context: Context, uri: string | undefined, options
   const since = new Date(from).toISOString();
   const library = await context.library();
   const active = new Set([...library.threads({ since: from })].map((thread) => thread.uri));
-  // Usage is summed up by day: of the first day, only that of threads that were active since the time.
+  // The index has usage by day, not by time of day. For the first day, threads that ended before `since` are left out.
   const rows = library.store.spent(library.under, since.slice(0, 10)).filter(({ thread }) => active.has(thread));
   const summary = summarise(rows);
   context.terminal.out(

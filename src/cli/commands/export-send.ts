@@ -1,14 +1,17 @@
+import type { Destination } from "../../app/export/destination.ts";
 import { DESTINATIONS, type SentFormat } from "../../app/export/destinations/index.ts";
 import type { Manifest } from "../../app/export/destinations/manifest.ts";
 import { Endings } from "../../app/export/endings.ts";
-import { exportLog, exportLogPath } from "../../app/export/log.ts";
+import type { OldTraces } from "../../app/export/formats.ts";
+import { exportLog, exportLogPath, type Log } from "../../app/export/log.ts";
 import { type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
 import type { Library } from "../../app/ingest/library.ts";
-import { keep } from "../../app/kept/kept-file.ts";
+import { openKept } from "../../app/kept/kept-file.ts";
 import { live } from "../../app/live/live.ts";
 import { sinceOf } from "../../app/query/since.ts";
+import type { Outbox } from "../../core/ports/outbox.ts";
 import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import { plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
@@ -16,7 +19,7 @@ import type { Context } from "../context.ts";
 import { stopSignal, writeOutput } from "../output.ts";
 import type { ExportOptions } from "./export.ts";
 
-/** How long to wait for the service. Items that do not arrive in time stay in the outbox. */
+/** How long to wait for the service. Items that it has not confirmed by then stay in the outbox. */
 const PATIENCE_MS = 30_000;
 
 /** Sends one tree, or all threads of a backfill, and waits for the acknowledgement. */
@@ -29,45 +32,17 @@ export async function sendTree(
 ): Promise<void> {
   const { env, terminal } = context;
   const kind = DESTINATIONS.find((one) => one.format === format) as Manifest;
-  const destinations = await kind.open(env, rules, options.preview === true || options.out !== undefined);
+  const isPreview = options.preview === true || options.out !== undefined;
+  const destinations = await kind.open(env, rules, isPreview);
   const log = exportLog(env, options.debug === true);
   const { library, threads } = await selected(context, uri, options);
-  const old = options.old ?? null;
+  const batch: Batch = { kind, destinations, library, threads, log, old: options.old ?? null };
   try {
-    if (options.preview === true || options.out !== undefined) {
-      // All destinations of one format get the same content, so one preview is enough.
-      const [first] = destinations;
-      const { text, tooOld } =
-        first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
-      if (tooOld > 0) terminal.notify(skippedText(tooOld, kind.title));
-      return writeOutput(text, options.out, context.host);
-    }
-    const kept = await keep(env);
+    if (isPreview) return await preview(context, batch, options.out);
+    const kept = await openKept(env);
     try {
-      if (options.follow === true)
-        return await follow(
-          context,
-          library,
-          new Tracer(
-            { library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) },
-            destinations,
-            terminal.notify,
-          ),
-        );
-      const results: Exported[] = [];
-      const onProgress = terminal.progressOf === null ? {} : { onProgress: terminal.progressOf("sending", "threads") };
-      for (const destination of destinations)
-        results.push(
-          await exportThreads(destination, threads, {
-            library,
-            outbox: kept.outbox,
-            log,
-            old,
-            patienceMs: PATIENCE_MS,
-            ...onProgress,
-          }),
-        );
-      report(context, kind, results);
+      if (options.follow === true) return await follow(context, batch, kept.outbox);
+      await send(context, batch, kept.outbox);
       if (options.debug === true) terminal.notify(`debug: ${exportLogPath(env)}`);
     } finally {
       kept.close();
@@ -75,6 +50,38 @@ export async function sendTree(
   } finally {
     library.close();
   }
+}
+
+/** What is sent, and where to. */
+interface Batch {
+  readonly kind: Manifest;
+  readonly destinations: readonly Destination[];
+  readonly library: Library;
+  readonly threads: readonly ThreadToSend[];
+  readonly log: Log;
+  readonly old: OldTraces | null;
+}
+
+async function preview({ terminal, host }: Context, batch: Batch, out: string | undefined): Promise<void> {
+  // All destinations of one format get the same content, so one preview is enough.
+  const [first] = batch.destinations;
+  const { text, tooOld } =
+    first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, batch.threads, batch);
+  if (tooOld > 0) terminal.notify(skippedText(tooOld, batch.kind.title));
+  writeOutput(text, out, host);
+}
+
+async function send(context: Context, { kind, destinations, threads, ...batch }: Batch, outbox: Outbox): Promise<void> {
+  const { progressOf } = context.terminal;
+  const options = {
+    ...batch,
+    outbox,
+    patienceMs: PATIENCE_MS,
+    ...(progressOf === null ? {} : { onProgress: progressOf("sending", "threads") }),
+  };
+  const results: Exported[] = [];
+  for (const destination of destinations) results.push(await exportThreads(destination, threads, options));
+  report(context, kind, results);
 }
 
 /** One thread from its beginning, or all threads from now on. */
@@ -100,8 +107,15 @@ async function selected(
   return { library, threads: rows.map(({ place }) => ({ key: place.key })) };
 }
 
-async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
-  const { notify, colors } = context.terminal;
+/** Sends changes until the command is interrupted. */
+async function follow(
+  { terminal }: Context,
+  { destinations, library, threads, log, old }: Batch,
+  outbox: Outbox,
+): Promise<void> {
+  const { notify, colors } = terminal;
+  const watched = { library, outbox, endings: new Endings(library), log, old, ...followed(threads) };
+  const tracer = new Tracer(watched, destinations, notify);
   notify(colors.dim("Press Ctrl-C to stop."));
   try {
     for await (const { threads } of live(library, { signal: stopSignal(), notify })) tracer.changed(threads);

@@ -26,7 +26,7 @@ export async function guard(context: Context, options: GuardOptions): Promise<vo
       ...section("Limits", limitLines(found, colors), colors),
       ...section("Running threads", threadLines(found, colors, width), colors),
       ...section(
-        "Refused, and warned about",
+        "Refusals and warnings",
         eventLines([...found.denied, ...found.warned], colors, width, library.now()),
         colors,
       ),
@@ -64,7 +64,7 @@ function limitLines({ limits, hooks }: GuardReport, colors: Colors): string[] {
 }
 
 function threadLines({ threads, limits }: GuardReport, colors: Colors, width: number | null): string[] {
-  if (threads.length === 0) return [limits.length === 0 ? "  no limits" : "  none has limits"];
+  if (threads.length === 0) return [limits.length === 0 ? "  no limits" : "  none with limits"];
   return threads.flatMap(({ uri, title, uses }) => [
     clipped(`  ${uri}  ${oneLine(title ?? "")}`, width),
     ...table(
@@ -87,7 +87,7 @@ function useCells({ limit, whose, used, max, share }: ThreadUse["uses"][number],
   ];
 }
 
-/** Equal refusals of one agent are one entry. */
+/** One entry per refusal or warning; equal ones of one agent are counted in one entry. */
 function eventLines(events: readonly LimitEvent[], colors: Colors, width: number | null, now: number): string[] {
   if (events.length === 0) return ["  nothing"];
   const alike = Map.groupBy(events, ({ uri, action, via, reason }) => JSON.stringify([uri, action, via, reason]));

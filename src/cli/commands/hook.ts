@@ -10,8 +10,8 @@ export interface HookOptions {
 }
 
 /**
- * The command that agents' hooks run, unless `bin/retinue.js` handled it already. `--flush` sends new turns, if tracing
- * is enabled.
+ * The command that agents' hooks run. `bin/retinue.js` handles the common cases itself, because starting the whole
+ * program takes longer. `--flush` sends new turns, if tracing is enabled.
  */
 export async function hook(context: Context, options: HookOptions): Promise<void> {
   const { terminal, env, json } = context;

@@ -42,7 +42,7 @@ export async function hooks(
     report(false);
     return notify("nothing was changed");
   }
-  change.make();
+  change.apply();
   report(true);
   if (!json) out(`changed ${change.path}`);
   if (change.next !== null) notify(change.next);

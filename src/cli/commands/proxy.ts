@@ -1,10 +1,12 @@
 import { Failure } from "../../app/failure.ts";
+import { redactionOf } from "../../app/settings/settings.ts";
 import { withoutSecrets } from "../../core/redaction/secrets.ts";
 import { parseDuration } from "../../core/tools/duration.ts";
 import { bytes } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { limitsGiven } from "../limit-option.ts";
+import { untilStopSignal } from "../output.ts";
 import { portOf } from "./serve.ts";
 
 export interface ProxyOptions {
@@ -32,11 +34,6 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
       "write a number with a unit, such as 30s or 10m",
     ]);
   const settings = await context.settings();
-  const { level, patterns, paths } = {
-    level: settings.values["redaction.level"],
-    patterns: settings.values["redaction.patterns"],
-    paths: settings.values["redaction.paths"],
-  };
   // Imported on demand: only this command needs them.
   const { runProxy } = await import("../../app/proxy/run.ts");
   const { setHeapGrowth } = await import("../../app/proxy/heap.ts");
@@ -49,7 +46,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     upstream,
     via,
     silenceMs,
-    redaction: options.redact === true ? { level, patterns, paths } : null,
+    redaction: options.redact === true ? redactionOf(settings) : null,
     requiresToken: options.token === true,
     limits: limitsGiven(options.limit),
     notify: terminal.notify,
@@ -70,9 +67,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
       "Point your agent at it with ANTHROPIC_BASE_URL, or with base_url in its settings. Press Ctrl-C to stop.",
     ),
   );
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
-  });
+  await untilStopSignal();
   await running.stop();
 }
 

@@ -2,6 +2,7 @@ import type { RelayView } from "../../app/relay/relay.ts";
 import { RELAYED_NAMES, relayedProvider, serverAddress } from "../../app/relay/relayed.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
+import { untilStopSignal } from "../output.ts";
 
 export interface RelayOptions {
   readonly url?: string;
@@ -42,9 +43,7 @@ export async function relay({ terminal, env, json }: Context, name: string, opti
   show(following.view);
   const { shareRelays } = await import("../../app/control/relay-owner.ts");
   const endpoint = await shareRelays(env, () => [following.permissions]);
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
-  });
+  await untilStopSignal();
   endpoint.close();
   await following.stop();
 }

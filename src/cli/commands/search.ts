@@ -12,7 +12,7 @@ export interface SearchOptions {
   readonly wait?: boolean;
 }
 
-/** These threads are searched in any case. */
+/** The threads whose files are always read before the search. */
 const NEWEST = { limit: 50 } as const;
 
 export async function search(context: Context, words: readonly string[], options: SearchOptions): Promise<void> {

@@ -50,27 +50,38 @@ export async function self(context: Context): Promise<void> {
         2,
       ),
     );
+  terminal.out(render({ own, how: found.how, siblings, limits, root }, terminal));
+}
+
+interface Self {
+  readonly own: AgentTree;
+  /** How the agent was found. */
+  readonly how: string;
+  readonly siblings: readonly AgentTree[];
+  readonly limits: ReturnType<typeof threadUses>;
+  readonly root: AgentTree;
+}
+
+function render({ own, how, siblings, limits, root }: Self, terminal: Context["terminal"]): string {
   const { colors } = terminal;
-  const line = (one: AgentTree) =>
+  const sibling = (one: AgentTree) =>
     `  ${one.uri} · ${oneLine(displayName(one))} · ${one.status}${one.activity === null ? "" : ` · ${oneLine(one.activity)}`} · ${money(one.usage.subtree.costUsd)}`;
   const { calls, costUsd } = own.usage.subtree;
-  terminal.out(
-    [
-      `${colors.bold("you are")} ${own.uri}`,
-      `  ${oneLine(displayName(own))} · ${count(calls)} calls · ${money(costUsd)} · ${duration(own.durationMs)}`,
-      colors.dim(`  ${oneLine(found.how)}`),
-      `${colors.bold("parent")} ${own.parent ?? "none: you are a top-level thread"}`,
-      colors.bold(siblings.length === 0 ? "no siblings" : "siblings"),
-      ...siblings.map(line),
-      colors.bold(limits.length === 0 ? "no limits are set" : "limits"),
-      ...limits.map(
-        ({ limit, used, max, share, action }) =>
-          `  ${LIMIT_LABELS[limit]}: ${limitText(limit, used)} of ${limitText(limit, max)}${share === null ? "" : ` (${percent(share)})`}, then ${action}`,
-      ),
-      "",
-      renderTree(root, terminal, { all: false }),
-    ].join("\n"),
-  );
+  return [
+    `${colors.bold("you are")} ${own.uri}`,
+    `  ${oneLine(displayName(own))} · ${count(calls)} calls · ${money(costUsd)} · ${duration(own.durationMs)}`,
+    colors.dim(`  ${oneLine(how)}`),
+    `${colors.bold("parent")} ${own.parent ?? "none: you are a top-level thread"}`,
+    colors.bold(siblings.length === 0 ? "no siblings" : "siblings"),
+    ...siblings.map(sibling),
+    colors.bold(limits.length === 0 ? "no limits are set" : "limits"),
+    ...limits.map(
+      ({ limit, used, max, share, action }) =>
+        `  ${LIMIT_LABELS[limit]}: ${limitText(limit, used)} of ${limitText(limit, max)}${share === null ? "" : ` (${percent(share)})`}, then ${action}`,
+    ),
+    "",
+    renderTree(root, terminal, { all: false }),
+  ].join("\n");
 }
 
 function rootOf(forest: Forest, key: AgentKey): AgentKey {

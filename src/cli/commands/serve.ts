@@ -4,12 +4,13 @@ import { printJson } from "../../core/tools/json.ts";
 import type { TrustedProxy } from "../../server/team/proxy-identity.ts";
 import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
+import { onStopSignal } from "../output.ts";
 
 export interface ServeOptions {
   readonly port?: string;
   readonly host?: string;
   readonly open?: boolean;
-  /** Of a team server: the address of its database. */
+  /** The URL of a PostgreSQL database: starts a team server. */
   readonly store?: string;
 }
 
@@ -51,13 +52,15 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
   await untilStopped(served);
 }
 
-/** Without a header there is nothing to believe. */
+/** The trusted reverse proxy of the settings; null if none is set. Addresses without a header, or the reverse, are an error. */
 function proxyOf(values: Settings): TrustedProxy | null {
   const addresses = values["team.proxy.addresses"];
   const header = values["team.proxy.header"];
   if (addresses.length === 0 && header === null) return null;
   if (addresses.length === 0 || header === null)
-    throw new Failure("usage", "team.proxy.addresses and team.proxy.header belong together", ["set both, or none"]);
+    throw new Failure("usage", "team.proxy.addresses and team.proxy.header must be set together", [
+      "set both, or neither",
+    ]);
   return {
     addresses,
     header,
@@ -83,7 +86,7 @@ export async function present(
 }
 
 async function untilStopped(served: { stop(): Promise<void>; readonly stopped: Promise<void> }): Promise<void> {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());
+  onStopSignal(() => void served.stop());
   await served.stopped;
 }
 

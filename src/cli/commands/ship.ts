@@ -21,7 +21,7 @@ export interface ShipOptions {
   readonly dryRun?: boolean;
 }
 
-/** How long `--once` waits for a server that is away. */
+/** How long `--once` waits for a server that is unreachable. */
 const PATIENCE_MS = 30_000;
 
 /** `retinue ship`: sends this machine's records and events to a team server. */
@@ -45,7 +45,7 @@ export async function ship(context: Context, options: ShipOptions): Promise<void
 
 async function once(context: Context, target: ShipTarget): Promise<void> {
   const { env, terminal } = context;
-  // If it is killed, what was acknowledged is recorded.
+  // Never aborted: a signal may kill the process at any moment, because acknowledged documents are already recorded.
   const { signal } = new AbortController();
   const settings = await context.settings();
   const library = await context.library();
@@ -56,7 +56,7 @@ async function once(context: Context, target: ShipTarget): Promise<void> {
       const { threads, documents, bytes: sent } = connection.shipper.work;
       if (left !== null)
         throw new Failure("failed", `not everything was acknowledged by ${target.url}: ${left}`, [
-          "nothing is lost: run it again later; retinue ship --status lists what waits",
+          "nothing is lost: run the command again later; retinue ship --status lists what is waiting",
         ]);
       terminal.out(
         context.json
@@ -73,7 +73,7 @@ async function once(context: Context, target: ShipTarget): Promise<void> {
   }
 }
 
-/** Prints the documents, one a line, as they would be sent. */
+/** Prints the documents as they would be sent, one per line. */
 async function dryRun(context: Context, target: ShipTarget): Promise<void> {
   const { terminal, env } = context;
   const library = await context.library();
@@ -134,7 +134,7 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
 
 const SHOWN = 10;
 
-/** Until it is interrupted. */
+/** Ships changes until the command is interrupted. */
 async function follow(context: Context, target: ShipTarget): Promise<void> {
   const { env, terminal } = context;
   const { notify, colors } = terminal;

@@ -6,7 +6,7 @@ import { printJson } from "../../core/tools/json.ts";
 import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/views/stats.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
-import { type Column, clip, table } from "../render/table.ts";
+import { type Cell, type Column, clip, table } from "../render/table.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface StatsOptions {
@@ -61,51 +61,48 @@ function render(
   limit: number,
   { width, colors }: Context["terminal"],
 ): string {
-  // For templates the duration per agent is more useful than the sum.
-  const times: Column[] =
-    by === "template"
-      ? [
-          { title: "MEDIAN", align: "right", drop: 5 },
-          { title: "LONGEST", align: "right", drop: 6 },
-        ]
-      : [{ title: "TIME", align: "right", drop: 5 }];
-  const columns: Column[] = [
-    { title: `BY ${by.toUpperCase()}`, flex: true },
-    { title: "AGENTS", align: "right", drop: 2 },
-    { title: "ERRORED", align: "right", drop: 3 },
-    { title: "CALLS", align: "right", drop: 4 },
-    { title: "TOKENS", align: "right" },
-    { title: "COST", align: "right" },
-    { title: "", drop: 1 },
-    ...times,
-  ];
   // Days end with the newest; other groups begin with the largest.
   const shown = by === "day" ? lines.slice(-limit) : lines.slice(0, limit);
   const weight = weightIn(lines);
   const most = Math.max(0, ...shown.map(weight));
-  const cells = (line: StatsLine, name: string, drawn: string) => [
+  const name = (line: StatsLine) => (line.key === null ? "(unknown)" : oneLine(line.key));
+  const rows = [
+    ...shown.map((line) => cellsOf(by, line, name(line), bar(weight(line), most), colors.cyan)),
+    cellsOf(by, total, lines.length > shown.length ? `total of ${lines.length}` : "total", "", colors.cyan),
+  ];
+  return table(columnsOf(by), rows, width, colors.dim).join("\n");
+}
+
+/** For templates the duration per agent is more useful than the sum. */
+const columnsOf = (by: Group): Column[] => [
+  { title: `BY ${by.toUpperCase()}`, flex: true },
+  { title: "AGENTS", align: "right", drop: 2 },
+  { title: "ERRORED", align: "right", drop: 3 },
+  { title: "CALLS", align: "right", drop: 4 },
+  { title: "TOKENS", align: "right" },
+  { title: "COST", align: "right" },
+  { title: "", drop: 1 },
+  ...(by === "template"
+    ? ([
+        { title: "MEDIAN", align: "right", drop: 5 },
+        { title: "LONGEST", align: "right", drop: 6 },
+      ] as const)
+    : ([{ title: "TIME", align: "right", drop: 5 }] as const)),
+];
+
+function cellsOf(by: Group, line: StatsLine, name: string, drawn: string, paint: (text: string) => string): Cell[] {
+  return [
     { text: name },
     { text: String(line.agents) },
     { text: String(line.byStatus.errored ?? 0) },
     { text: String(line.usage.calls) },
     { text: count(totalTokens(line.usage)) },
     { text: costOf(line) },
-    { text: drawn, paint: colors.cyan },
+    { text: drawn, paint },
     ...(by === "template"
       ? [{ text: duration(line.durations?.median ?? null) }, { text: duration(line.durations?.most ?? null) }]
       : [{ text: duration(line.durationMs) }]),
   ];
-  const rest = lines.length - shown.length;
-  const name = (line: StatsLine) => (line.key === null ? "(unknown)" : oneLine(line.key));
-  return table(
-    columns,
-    [
-      ...shown.map((line) => cells(line, name(line), bar(weight(line), most))),
-      cells(total, rest > 0 ? `total of ${lines.length}` : "total", ""),
-    ],
-    width,
-    colors.dim,
-  ).join("\n");
 }
 
 /** The shares of delegated and of failed work. */

@@ -46,15 +46,20 @@ export async function teamToken(
 export function nameGiven(option: string, text: string): string {
   if (!NAME.test(text))
     throw new Failure("usage", `${option} ${JSON.stringify(text)}: not a name`, [
-      "write small letters, digits, dots, hyphens and underscores, at most 63",
+      "use lower-case letters, digits, dots, hyphens and underscores, at most 63 characters",
     ]);
   return text;
 }
 
 function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
   if (owner === undefined)
-    throw new Failure("usage", "token create needs --owner <name>", ["the person whose threads are sent or read"]);
-  if (scope === undefined) throw new Failure("usage", "token create needs --scope ship, read or admin", []);
+    throw new Failure("usage", "token create needs --owner <name>", [
+      "write the name of the person whose threads are sent or read",
+    ]);
+  if (scope === undefined)
+    throw new Failure("usage", "token create needs --scope <scope>", [
+      "write --scope ship to send threads, read to read them, admin to read everything",
+    ]);
   const span = expires === undefined ? null : parseDuration(expires);
   const until = expires === undefined ? null : span === null ? Date.parse(expires) : Date.now() + span;
   if (until !== null && !(until > Date.now()))

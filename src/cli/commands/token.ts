@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { keptToken } from "../../app/access.ts";
+import { loadToken } from "../../app/access.ts";
 import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export const TOKEN_ACTIONS = ["show", "link"] as const;
-/** Of a team server. */
+/** Actions on the tokens of a team server. */
 export const TEAM_TOKEN_ACTIONS = ["create", "list", "revoke"] as const;
 
 export interface TokenOptions {
@@ -35,10 +35,10 @@ export async function token(
   terminal.out(json ? printJson({ [name]: value }) : value);
 }
 
-/** A token that is not stored would be accepted by no server. */
+/** Throws if the token cannot be stored: then no server would accept it. */
 function storedToken(env: Context["env"], name: "token" | "proxy-token"): string {
-  const token = keptToken(env, name);
-  if (keptToken(env, name) === token) return token;
+  const token = loadToken(env, name);
+  if (loadToken(env, name) === token) return token;
   throw new Failure("failed", `the token cannot be stored in ${join(retinueHome(env), name)}`, [
     "make it a writable file, or remove it",
   ]);

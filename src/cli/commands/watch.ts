@@ -33,7 +33,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   await new Watching(context, library, key, new Screen(context, stdout)).run();
 }
 
-/** What is shown, until the user quits. */
+/** One session of `watch`: reads changes, draws them and handles keys until the user quits. */
 class Watching {
   readonly #context: Context;
   readonly #library: Library;
@@ -45,8 +45,9 @@ class Watching {
   #view: View = FIRST_VIEW;
   #trees: readonly AgentTree[] = [];
   #notice = "";
-  /** The terminal belongs to a product. */
+  /** An attached product uses the terminal. */
   #isSuspended = false;
+  /** Restores the terminal. */
   #leave = () => {};
 
   constructor(context: Context, library: Library, key: AgentKey | null, screen: Screen) {
@@ -136,7 +137,7 @@ class Watching {
 
   async #answer({ shown, reply }: NonNullable<View["permission"]>): Promise<void> {
     if (reply === null) return;
-    // A key that was pressed before the end was shown does not count.
+    // An answer counts only after the end of the request was on the screen.
     const isSeen = isAllShown(shown, this.#view.scroll, this.#screen.size);
     this.#view = { ...this.#view, permission: isSeen ? null : { shown, reply: null } };
     if (isSeen) {
@@ -240,7 +241,7 @@ class Screen {
     stdin.on("end", onEnd);
     stdin.setRawMode(true);
     stdin.on("data", onKeys);
-    // A listener alone does not continue a stream that was paused when the screen was left before.
+    // Adding a listener does not resume a stream that was paused explicitly, as when the screen was left before.
     stdin.resume();
     this.#out.on("resize", resized);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -270,7 +271,7 @@ class Screen {
     if (changed.length > 0) this.#write(changed.join(""));
   }
 
-  /** The bell, and a notice in terminals that show one. */
+  /** Rings the bell, and shows a desktop notification in terminals that support OSC 9. */
   alert(text: string): void {
     this.#write(`\u001b]9;${harmless(oneLine(text), false)}\u0007\u0007`);
   }

@@ -39,7 +39,7 @@ _${name}() {
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
-    # Bash cuts words at = and at :, so that a value after = and the rest of a URI are words of their own.
+    # Bash splits words at = and :, so the value after = and the rest of a URI are separate words.
     [[ $word == '=' ]] && continue
     if [[ $word == ':' ]]; then
       ((i + 1 < COMP_CWORD)) || return 0
@@ -76,7 +76,7 @@ ${cases(options)}
 ${cases(places)}
     esac
   fi
-  # Read line by line: names of files may hold blanks and stars.
+  # Read line by line, because file names may contain spaces and asterisks.
   while IFS= read -r word; do
     COMPREPLY+=("$word")
   done < <(

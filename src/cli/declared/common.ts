@@ -1,4 +1,4 @@
-/** What the declarations of several commands share. */
+/** Options and texts that several commands share. */
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import type { Host } from "../terminal.ts";
@@ -19,7 +19,7 @@ export function common(command: Command): Command {
 
 export function serving(command: Command): Command {
   return command
-    .option("--port <n>", "port to listen on (default: a free one)")
+    .option("--port <n>", "port to listen on; 0 for any free port (default: 4747, or another free port)")
     .option("--host <address>", "address to listen on; a token is required on non-loopback addresses")
     .option("--no-open", "do not open a browser");
 }

@@ -36,8 +36,8 @@ const declareSelf: Declare = (program, open) => {
 const declareSkill: Declare = (program, open) => {
   common(program.command("skill"))
     .description("print a skill file that tells agents how to use retinue; --install writes it, after asking")
-    .addArgument(new Argument("[provider]", "for --install: whose skills").choices(SKILLED))
-    .option("--install", "write it to the product's folder of skills")
+    .addArgument(new Argument("[provider]", "for --install: the product").choices(SKILLED))
+    .option("--install", "write it to the product's skills folder")
     .option("--yes", "do not ask")
     .action(async (provider: string | undefined, options: SkillOptions, command: Command) =>
       (await import("../commands/skill.ts")).skill(open(command), provider, options),
@@ -78,7 +78,7 @@ const declareUnlink: Declare = (program, open) => {
 const declareGuard: Declare = (program, open) => {
   common(program.command("guard"))
     .description("the limits in force, how much of them running threads have used, and what was refused and why")
-    .option("--limit <n>", "how many refusals and warnings", "20")
+    .option("--limit <n>", "maximum number of refusals and of warnings", "20")
     .action(async (options: GuardOptions, command: Command) =>
       (await import("../commands/guard.ts")).guard(open(command), options),
     );

@@ -46,7 +46,7 @@ const declareHooks: Declare = (program, open) => {
   common(program.command("hooks"))
     .description("install or uninstall retinue's hooks; shows the change to the product's settings and asks first")
     .addArgument(new Argument("<action>", "install or uninstall").choices(["install", "uninstall"]))
-    .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
+    .addArgument(new Argument("<provider>", "the product").choices(HOOKABLE))
     .option("--yes", "do not ask")
     .option("--lineage", "also name session, agent and call in the environment of shell commands that may start agents")
     .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) =>
@@ -56,7 +56,9 @@ const declareHooks: Declare = (program, open) => {
 
 const declareHook: Declare = (program, open) => {
   common(program.command("hook"))
-    .description("called by agents' hooks: records the payload from stdin and notifies the server; prints nothing")
+    .description(
+      "called by agents' hooks: records the payload from stdin and notifies the server; prints nothing unless a limit is exceeded",
+    )
     .option("--flush", "send new turns, if tracing is enabled")
     .option("--stay", "with --flush: wait until running turns have ended")
     .option("--lineage", "print the command of a shell call with the ids of its agent in the environment")

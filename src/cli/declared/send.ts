@@ -60,8 +60,8 @@ const declareShip: Declare = (program, open) => {
     .description("send this machine's records and events to a team server, and keep sending; secrets are removed")
     .option("--to <url>", "the team server's address (default: team.url of the settings)")
     .option("--once", "send what there is; exit 0 when all of it was acknowledged")
-    .option("--status", "list what waits to be sent, and why")
-    .option("--dry-run", "print exactly what would be sent, one document a line, and send nothing")
+    .option("--status", "list what is waiting to be sent, and why")
+    .option("--dry-run", "print exactly what would be sent, one document per line, and send nothing")
     .addHelpText("after", SHIP_HELP)
     .action(async (options: ShipOptions, command: Command) =>
       (await import("../commands/ship.ts")).ship(open(command), options),
@@ -124,14 +124,12 @@ const declareDb: Declare = (program, open) => {
 
 const declareBudget: Declare = (program, open) => {
   common(program.command("budget"))
-    .description(
-      "list, set and remove what people, teams and projects may spend in a month, for the pages of a team server",
-    )
+    .description("list, set and remove monthly budgets of people, teams and projects, for the pages of a team server")
     .addArgument(new Argument("<action>", "what to do").choices(["list", "set", "remove"]))
     .requiredOption("--store <url>", "the team server's PostgreSQL database")
     .option("--owner <name>", "the budget of a person")
-    .option("--team <name>", "the budget of all who share with a team")
-    .option("--project <name>", "the budget of a project, of all people")
+    .option("--team <name>", "the budget of everyone who shares with this team")
+    .option("--project <name>", "the budget of a project, over all people")
     .option("--usd <n>", "set: US dollars in a calendar month (UTC)")
     .action(async (action: BudgetAction, options: BudgetOptions, command: Command) =>
       (await import("../commands/budget.ts")).budget(open(command), action, options),

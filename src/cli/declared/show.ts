@@ -20,7 +20,7 @@ const declareLs: Declare = (program, open) => {
     .addOption(new Option("--provider <name>", "only threads of this product").choices(PROVIDER_NAMES))
     .option("--cwd <folder>", "only threads in this folder or below")
     .option("--since <time>", "only threads active since then: 30m, 2h, 3d, 1w, or a date")
-    .option("--limit <n>", "how many", "20")
+    .option("--limit <n>", "maximum number of threads", "20")
     .option("--all", "list all threads, after reading everything")
     .option("--running", "only running threads")
     .option("--wait", "read everything first; by default only the files of the listed threads are read")
@@ -31,7 +31,7 @@ const declareTree: Declare = (program, open) => {
   common(program.command("tree"))
     .description("print the tree of agents, with own and subtree usage")
     .argument("<uri>", URI)
-    .option("--all", "fold nothing")
+    .option("--all", "print every agent; by default, completed ones of many siblings are folded")
     .option("--timeline", "when each agent worked or waited, and the critical path")
     .action((uri: string, options: TreeOptions, command: Command) => tree(open(command), uri, options));
 };
@@ -41,7 +41,7 @@ const declareExplain: Declare = (program, open) => {
     .description("what went wrong or was wasted, with the records that show it")
     .argument("[uri]", URI)
     .option("--since <time>", "sum up all threads since then instead: 30m, 2h, 3d, 1w, or a date")
-    .option("--all", "also print where time and cost went if there is nothing to report")
+    .option("--all", "print all lines of long lists, and times and costs even if there is nothing to report")
     .action((uri: string | undefined, options: ExplainOptions, command: Command) =>
       explain(open(command), uri, options),
     );
@@ -69,7 +69,7 @@ const declareCompare: Declare = (program, open) => {
   common(program.command("compare"))
     .description("compare two trees agent by agent, or two groups of threads with their spread")
     .argument("<left>", "a URI; for a group several, separated by commas")
-    .argument("<right>", "what to compare it with: a URI, or several")
+    .argument("<right>", "the other side: a URI, or several separated by commas")
     .action(async (left: string, right: string, _options: object, command: Command) =>
       (await import("../commands/compare.ts")).compare(open(command), left, right),
     );
@@ -79,8 +79,8 @@ const declareSearch: Declare = (program, open) => {
   common(program.command("search"))
     .description("search messages, prompts and tool calls")
     .argument("<words...>", "all words must occur; the last one may be a prefix")
-    .option("--limit <n>", "how many", "20")
-    .option("--wait", "index all text first; otherwise no more than 64 MB of new text is indexed, the newest first")
+    .option("--limit <n>", "maximum number of results", "20")
+    .option("--wait", "index all text first; by default, at most 64 MB of new text is indexed, newest first")
     .action((words: string[], options: SearchOptions, command: Command) => search(open(command), words, options));
 };
 

@@ -1,6 +1,6 @@
 const CONTEXT_LINES = 2;
 
-/** A diff with a few lines of context. Handles a single changed region only. */
+/** A diff with a few lines of context. Shows everything between the first and the last changed line as changed. */
 export function changeOf(before: string | null, after: string | null): string[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const head = sameAtStart(old, now);

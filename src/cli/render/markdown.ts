@@ -67,6 +67,7 @@ export function entryMarkdown(entries: number, events: readonly AgentEvent[], fu
     lines.join("\n\n") || "_No messages._",
   ].join("\n");
 }
+
 /** Maximum number of files listed: some products keep every message in its own file. */
 const SHOWN_RECORDS = 5;
 

@@ -221,7 +221,7 @@ export function modelName(agent: AgentRecord): string {
   return more.length === 0 ? short : `${short} +${more.length}`;
 }
 
-/** `completed · 6 agents (5 completed, 1 errored) · 12 calls · 40.1k tokens · $0.09 · 1 m 20 s` */
+/** `completed · 6 agents below (5 completed, 1 errored) · 12 model calls · 40.1k tokens · $0.09 · 1 m 20 s` */
 function summaryOf(tree: AgentTree): string {
   const { counts, usage } = tree;
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${exact(n)} ${status}`);

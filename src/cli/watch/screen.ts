@@ -73,7 +73,7 @@ export function screenOf(
   return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
 }
 
-/** Everything that would run; the answers are offered once the end was shown. */
+/** The complete request. The keys of the answers are shown only once its end is on the screen. */
 function permissionScreen(shown: Permission, scroll: number, size: Size, colors: Colors): string[] {
   const lines = permissionLines(shown, size.columns);
   const last = Math.max(0, lines.length - (size.rows - 1));

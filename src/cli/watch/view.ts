@@ -17,7 +17,7 @@ export interface View {
   /** Lines scrolled in the detail view. */
   readonly scroll: number;
   readonly isHelp: boolean;
-  /** The agent that `a` was pressed on: pressed again, it is continued. */
+  /** The agent that `a` was pressed on. Pressing `a` again confirms that it is continued. */
   readonly attaches: { readonly uri: string; readonly isConfirmed: boolean } | null;
   /** The permission request that `p` showed, and the answer that was pressed. */
   readonly permission: { readonly shown: Permission; readonly reply: PermissionReply | null } | null;
@@ -64,7 +64,7 @@ const REPLY_KEYS: ReadonlyMap<string, PermissionReply> = new Map([
 /** The keys of the answers to a request. */
 export const replyKeys = ({ replies }: Permission) => [...REPLY_KEYS].filter(([, reply]) => replies.includes(reply));
 
-/** Only the keys of its answers answer it; scrolling shows all of it. */
+/** Only the keys of its answers answer a request. Scroll keys scroll; any other key closes it without an answer. */
 function pressPermission(
   view: View,
   { shown }: NonNullable<View["permission"]>,

@@ -1,6 +1,6 @@
 import { escapeHidden } from "../../core/tools/visible.ts";
 
-const MEANING: Readonly<Record<string, string>> = {
+const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",
@@ -10,5 +10,8 @@ const MEANING: Readonly<Record<string, string>> = {
 
 /** Escapes text for elements and attributes. Control and invisible characters are shown as escape sequences. */
 export function escaped(text: string): string {
-  return escapeHidden(text.toWellFormed().replace(/\r\n?/g, "\n")).replace(/[&<>"']/g, (sign) => MEANING[sign] ?? sign);
+  return escapeHidden(text.toWellFormed().replace(/\r\n?/g, "\n")).replace(
+    /[&<>"']/g,
+    (char) => ENTITIES[char] ?? char,
+  );
 }

@@ -11,7 +11,7 @@ import { transcriptsHtml } from "./transcript.ts";
 import { anchors, treeHtml } from "./tree.ts";
 
 const sha256 = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-/** Nothing is loaded or sent; only our own script and style run, identified by hash. */
+/** The page loads and sends nothing. Only its own script and style are allowed, by their hashes. */
 const POLICY = `default-src 'none'; script-src ${sha256(SCRIPT)}; style-src ${sha256(STYLE)}; base-uri 'none'; form-action 'none'`;
 
 /** One self-contained file: tree, waterfall, transcripts. Readable without its script. */
@@ -51,9 +51,9 @@ ${[
 </ul>
 </header>
 <main>
-<h2>Who worked for whom</h2>
+<h2>Agents</h2>
 ${treeHtml(story, spans, anchor)}
-<h2>What each of them did</h2>
+<h2>Transcripts</h2>
 <div class="find" id="find" hidden><input id="words" type="search" placeholder="Find agents by their text or tool calls ( / )" aria-label="Find"><span id="found" class="dim" role="status"></span><button id="all" type="button">Open all</button></div>
 ${transcriptsHtml(story, anchor)}
 </main>

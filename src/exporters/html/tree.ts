@@ -13,7 +13,8 @@ export function anchors(story: Story): Anchor {
   return ({ record }) => numbers.get(record.uri) ?? "";
 }
 
-const DEEPEST = 15;
+/** Maximum indentation; the style sheet has a class for each level. */
+const MAX_INDENT = 15;
 
 /** The tree with a bar per agent: its duration, and its model and tool calls. */
 export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): string {
@@ -23,7 +24,7 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
     const { record } = one;
     const hasBelow = one.children.length > 0;
     const mark = hasBelow ? '<span class="fold"></span>' : '<span class="leaf"></span>';
-    const who = `<span class="who d${Math.min(depth, DEEPEST)}">${mark}<a href="#${anchor(one)}-log">${escaped(displayName(record))}</a>${typeHtml(record)}</span>`;
+    const who = `<span class="who d${Math.min(depth, MAX_INDENT)}">${mark}<a href="#${anchor(one)}-log">${escaped(displayName(record))}</a>${typeHtml(record)}</span>`;
     const cells = [
       who,
       `<span class="status ${record.status}" title="${escaped(record.statusReason)}">${record.status}</span>`,
@@ -46,7 +47,7 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
   return `<div class="tree">${head}${rows.join("")}${"</details>".repeat(open)}</div>`;
 }
 
-/** Omitted if it equals the name. */
+/** The agent's type; omitted if it equals the name. */
 export const typeHtml = (record: Story["record"]) =>
   record.type === null || record.type === displayName(record)
     ? ""
@@ -78,5 +79,5 @@ function bar({ record }: Story, spans: readonly Span[], { from, length }: Range)
   return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${duration(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
 }
 
-/** A hundredth of a percent is less than a pixel. */
+/** A share as a percentage. A hundredth of a percent is less than a pixel. */
 const across = (part: number) => `${Math.round(part * 10_000) / 100}%`;

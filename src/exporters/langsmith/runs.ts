@@ -11,7 +11,7 @@ export interface LangSmithOptions {
   readonly version: string;
   /** Metadata that the user has configured for every run. */
   readonly metadata: JsonObject;
-  /** A run of the user's that becomes the parent of all turns. */
+  /** An existing run of the user that becomes the parent of all turns. */
   readonly outer: RunPlace | null;
   /** Added to all times, for servers that refuse old ones; the metadata then has the original times. */
   readonly shiftMs: number;
@@ -45,15 +45,14 @@ export interface PlacedRun {
   readonly span: Span;
   readonly place: RunPlace;
   readonly run: Run;
-  /** Whether it may have children. */
-  readonly holdsOthers: boolean;
+  readonly mayHaveChildren: boolean;
 }
 
 /** The runs of one turn, parents first. */
 export const runsOf = (trace: Trace, options: LangSmithOptions): Run[] =>
   placedRuns(trace, options).map(({ run }) => run);
 
-/** The same; runs that were posted before keep the place that `find` returns. */
+/** The runs of one turn with their places. Runs that were posted before keep the place that `find` returns. */
 export function placedRuns({ root, spans }: Trace, options: LangSmithOptions, find?: FindPlace): PlacedRun[] {
   const places = new Places(options.project, options.outer, options.shiftMs, find);
   const turn = places.of(root).id;
@@ -66,7 +65,7 @@ export function placedRuns({ root, spans }: Trace, options: LangSmithOptions, fi
       span,
       place,
       run: runOf(span, place, options, { turn, isSpawning }),
-      holdsOthers: isSpawning || span.kind === "turn" || span.kind === "agent",
+      mayHaveChildren: isSpawning || span.kind === "turn" || span.kind === "agent",
     };
   });
 }
@@ -219,7 +218,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
   };
 }
 
-/** Input tokens include caches. */
+/** LangSmith's usage: input tokens include cache reads and writes. */
 function usageOf({ tokens, allOutput, costUsd }: NonNullable<Span["call"]>): JsonObject {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = tokens;
   return {

@@ -16,7 +16,7 @@ export function perfettoTrace(story: Story): string {
   const lanes = new Lanes(agents.map(({ record }) => record.uri));
   const slices = spans.filter(isSlice).map((span) => sliceOf(span, last, lanes));
   const events = [
-    ...agents.flatMap((agent, i) => named(agent, i, lanes)),
+    ...agents.flatMap((agent, i) => trackNames(agent, i, lanes)),
     ...slices.map(({ event }) => event),
     ...spans.filter((span) => !isSlice(span)).map((span) => instant(span, lanes)),
     ...flows(slices),
@@ -88,7 +88,8 @@ function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonOb
   };
 }
 
-function named({ record }: Story, order: number, lanes: Lanes): JsonObject[] {
+/** Names and sorts the tracks of an agent; the first agent also names the process. */
+function trackNames({ record }: Story, order: number, lanes: Lanes): JsonObject[] {
   const label = displayName(record);
   return [
     ...(order === 0 ? [{ ph: "M", pid: PID, name: "process_name", args: { name: record.uri } }] : []),
@@ -134,7 +135,7 @@ function flows(slices: readonly Slice[]): JsonObject[] {
   });
 }
 
-/** Tokens so far, and the number of running agents. */
+/** Counter tracks: tokens so far, and the number of running agents. */
 function counters(spans: readonly Span[], last: number): JsonObject[] {
   const calls = spans
     .flatMap(({ call, end, start }) => (call === null ? [] : [{ at: end ?? start, tokens: call.tokens }]))

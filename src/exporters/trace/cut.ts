@@ -1,4 +1,4 @@
-/** Truncates texts that are too long for services, and notes it. */
+/** Truncates a text, and states how much was cut. */
 export function cut(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max)}… [${text.length - max} more characters]`;
 }

@@ -11,13 +11,13 @@ export interface Span {
   readonly turn: number;
   /** Never before the parent's. */
   readonly start: number;
-  /** The time in its id: of the record that it is derived from, so it never changes. */
+  /** The time that ids contain: that of the record which the span is derived from, so it never changes. */
   readonly born: number;
   /** Null while it or anything below it is running. */
   readonly end: number | null;
-  /** Its kind, parent and start are final. False: a later record may change them. */
+  /** Whether kind, parent and start are final. If false, a later record may change them. */
   readonly isCertain: boolean;
-  /** Its own end, if it waits for children. */
+  /** The end of the span itself; `end` is later if it waits for children. */
   readonly ownEnd: number | null;
   readonly input: readonly Message[];
   readonly output: readonly Message[];
@@ -27,7 +27,7 @@ export interface Span {
   readonly error: string | null;
   /** Errors that were recovered from. */
   readonly marks: readonly { readonly at: number; readonly text: string }[];
-  /** Keys of the agents whose end was reported to it. */
+  /** URIs of the agents whose end was reported to this turn. */
   readonly reportedAgents: readonly string[];
 }
 

@@ -43,6 +43,7 @@ function split(steps: readonly Step[]): Step[][] {
   const turns: Step[][] = [];
   /** A tool result belongs to the turn of its call, and all parts of a response to the turn where it began. */
   const homes = new Map<string, Step[]>();
+  /** Notes that arrive while the thread is idle belong to the next turn. */
   const held: Step[] = [];
   let isIdle = true;
   let call: string | null = null;

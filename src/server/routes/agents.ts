@@ -94,7 +94,7 @@ function recordRoutes(catalogOf: CatalogOf): Hono {
     );
 }
 
-/** What else is known about an agent. */
+/** Spans, messages, evidence, findings and files of an agent. */
 function detailRoutes(catalogOf: CatalogOf): Hono {
   return new Hono()
     .get(

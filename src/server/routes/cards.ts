@@ -71,7 +71,7 @@ function agentRoutes(context: ServerContext): Hono {
       async (c) => {
         const id = c.req.param("id");
         const { forest, roots, keys, guessed } = await agentsIn(context, id);
-        const spans = await hub.spansOfAll(roots);
+        const spans = await hub.logSpansIn(roots);
         const agents = keys.flatMap((key) => {
           const span = spans.get(key);
           return span === undefined ? [] : [activityOf(agentOf(forest, key), span)];

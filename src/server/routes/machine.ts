@@ -13,10 +13,10 @@ import { checked, describeResponse } from "../describe.ts";
 import { Guard } from "../guard-schemas.ts";
 import { Address, Doctor, Link, Linked, Woken } from "../schemas.ts";
 
-/** Refusals and warnings, each. */
-const MOST_EVENTS = 100;
+/** Maximum number of refusals, and of warnings, in a response. */
+const MAX_EVENTS = 100;
 
-/** What only the machine of the agents can answer or do. */
+/** Routes that only the machine of the agents can serve. */
 export function machineRoutes(context: ServerContext): Hono {
   return new Hono().route("/", reportRoutes(context)).route("/", serverRoutes(context)).route("/", linkRoutes(context));
 }
@@ -42,7 +42,7 @@ function reportRoutes({ library, env, settings, state }: ServerContext): Hono {
     .get(
       "/guard",
       describeResponse("Limits in force, what running threads have used, and what was refused", Guard),
-      (c) => c.json(guardReport(library, env, settings.values.limits, MOST_EVENTS)),
+      (c) => c.json(guardReport(library, env, settings.values.limits, MAX_EVENTS)),
     );
 }
 

@@ -1,9 +1,9 @@
 import { Hono } from "hono";
-import { Failure } from "../../app/failure.ts";
 import { conversation, conversations } from "../../app/query/conversations.ts";
 import { contentOf, pieceOf } from "../../app/query/request-content.ts";
 import { Requests as AllRequests, keyOf } from "../../app/query/requests.ts";
 import type { ServerContext } from "../context.ts";
+import { decodeCursor, encodeCursor } from "../cursor.ts";
 import { checked, describeResponse } from "../describe.ts";
 import {
   ConversationDetail,
@@ -103,19 +103,9 @@ function conversationRoutes({ library }: ServerContext): Hono {
 const numberIn = (cursor: string | undefined): number =>
   cursor === undefined ? 0 : Math.max(0, Math.trunc(placeIn(cursor).at));
 
-interface Place {
-  readonly at: number;
-  readonly id: string;
-}
+const cursorOf = ({ at, id }: { readonly at: number; readonly id: string }) => encodeCursor([at, id]);
 
-const cursorOf = ({ at, id }: Place) => Buffer.from(JSON.stringify([at, id])).toString("base64url");
-
-function placeIn(cursor: string): Place {
-  try {
-    const [at, id] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
-    if (typeof at === "number" && typeof id === "string") return { at, id };
-  } catch {
-    // Not JSON, so not a valid cursor.
-  }
-  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
+function placeIn(cursor: string): { readonly at: number; readonly id: string } {
+  const [at, id] = decodeCursor(cursor);
+  return { at, id };
 }

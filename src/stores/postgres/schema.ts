@@ -1,6 +1,6 @@
 /**
  * The tables of a team server. Every table of shipped data has `owner` as the first column of its key and of all of its
- * indexes, so that it can be distributed by it (docs/adr/029-the-team-server.md).
+ * indexes, so that it can be distributed by it (docs/adr/029-team-data-keyed-by-owner.md).
  * Records, events and details are JSON text that the database never looks into: `jsonb` refuses some valid JSON, such as
  * "\u0000". What queries need is in columns.
  */

@@ -2,7 +2,7 @@
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/kept/kept-file.ts";
+import { openKept } from "../../../src/app/kept/kept-file.ts";
 import { FIXTURES } from "../../support/fixtures.ts";
 import { startLangSmith } from "../../support/langsmith-server.ts";
 import { environment, Run } from "../process.ts";
@@ -33,7 +33,7 @@ export const exporting: Scenario = {
         TRACE_TO_LANGSMITH: "true",
       });
       // As if tracing had been enabled before all of it happened.
-      const kept = await keep(env);
+      const kept = await openKept(env);
       kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
       kept.close();
       // The first round is not disturbed.

@@ -131,13 +131,13 @@ function parcelsOf(trace: Trace, options: LangSmithOptions, find: FindPosted, wh
   return placedRuns(trace, options, dottedOrder)
     .slice(0, MAX_RUNS)
     .flatMap((placed) => {
-      const { span, run, holdsOthers } = placed;
+      const { span, run, mayHaveChildren } = placed;
       const before = find(span.key);
       const isEnd = span.end !== null;
       const mayBegin =
         span.isCertain &&
         (span.parent === null || known.has(span.parent.key)) &&
-        (isEnd || (holdsOthers && !wholeTurns));
+        (isEnd || (mayHaveChildren && !wholeTurns));
       if (before !== undefined || mayBegin) known.add(span.key);
       if (before === undefined ? !mayBegin : !before.isOpen || !isEnd) return [];
       const operation = before === undefined ? postOf(run) : patchOf(run);
