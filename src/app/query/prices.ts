@@ -136,7 +136,12 @@ const inputOf = ({ tokens }: Pick<ModelCall, "tokens">) =>
 /** Calls in the same bracket have the same price. A call exactly on a boundary is in none (NaN) and is looked up. */
 function bracketOf(starts: readonly number[], call: ModelCall): number {
   const input = inputOf(call);
-  return starts.includes(input) ? Number.NaN : starts.filter((start) => input > start).length;
+  let bracket = 0;
+  for (const start of starts) {
+    if (input === start) return Number.NaN;
+    if (input > start) bracket += 1;
+  }
+  return bracket;
 }
 
 /** Null unless the kinds of tokens of the call have a price and their sum matches the library's total. */

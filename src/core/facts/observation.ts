@@ -19,7 +19,8 @@ interface Observed extends FromOrigin, Keyed {
 
 /** By the records' clock, then by position. A total order, independent of the order of arrival. */
 export function byTime(a: Observation, b: Observation): number {
-  const [x, y] = [a.at ?? Number.NEGATIVE_INFINITY, b.at ?? Number.NEGATIVE_INFINITY];
+  const x = a.at ?? Number.NEGATIVE_INFINITY;
+  const y = b.at ?? Number.NEGATIVE_INFINITY;
   if (x !== y) return x < y ? -1 : 1;
   return a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }

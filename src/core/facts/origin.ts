@@ -25,6 +25,7 @@ export interface FromOrigin {
 }
 
 const authorityOf = ({ origin = "transcript" }: FromOrigin): Authority => AUTHORITY[origin];
-export const isRecorded = (from: FromOrigin) => authorityOf(from) === "record";
+// Without the table for nearly all observations: it is called several times for each.
+export const isRecorded = (from: FromOrigin) => from.origin === undefined || authorityOf(from) === "record";
 export const isReport = (from: FromOrigin) => authorityOf(from) === "report";
 export const isOutside = (from: FromOrigin) => authorityOf(from) === "outside";

@@ -35,14 +35,17 @@ export interface Launches {
 
 const NONE: Launches = { launches: [], folders: [], wraps: false, background: false, delayed: false };
 
-/** Programs that run scripts or tasks from files. Tested before the command is parsed. */
-const MAY_WRAP =
-  /(?:^|[\s;&|("'])(?:\.{0,2}\/|~\/|(?:ba|z|da)?sh\s|source\s|make\b|just\b|task\b|rake\b|npm\s|npx\s|pnpm\s|yarn\s|bunx?\s|tmux\s|screen\s|python[\d.]*\s|node\s|deno\s|ruby\s|perl\s|uv\s)/;
+/** Programs that run scripts or tasks from files, and paths of programs. */
+const WRAPPER =
+  /(?:\.{0,2}\/|~\/|(?:ba|z|da)?sh\s|source\s|make\b|just\b|task\b|rake\b|npm\s|npx\s|pnpm\s|yarn\s|bunx?\s|tmux\s|screen\s|python[\d.]*\s|node\s|deno\s|ruby\s|perl\s|uv\s)/
+    .source;
+/** Such a program where a command may begin, and anywhere. */
+const BEGINS_WITH_WRAPPER = new RegExp(`(?:^|[\\n;&|(){}!\`"'])[\\s\\\\]*${WRAPPER}`);
+const CONTAINS_WRAPPER = new RegExp(`(?:^|[\\s;&|("'])${WRAPPER}`);
 
 /** The products that a command starts when it is run in the folder `cwd`. */
 export function launchesIn(command: string, cwd: string | null): Launches {
-  const names = NAMES_PRODUCT.test(command);
-  if (!names && !MAY_WRAP.test(command)) return NONE;
+  if (!NAMES_PRODUCT.test(command) && !mayWrap(command)) return NONE;
   const found = new LaunchFinder(cwd);
   for (const simple of simpleCommands(command)) found.add(simple, false, 0);
   return found;
@@ -74,6 +77,19 @@ const PREFIXES = new Map<string, number>(
     gtimeout: 1,
   }),
 );
+/** What precedes the program of a command: a keyword, one of these programs, an assignment, or a redirection. */
+const BEGINS_LATER = new RegExp(
+  [
+    `(?:^|[\\s;&|(\`"'/])(?:if|then|else|elif|do|while|until|xargs|parallel|${[...PREFIXES.keys()].join("|")})[\\s"']`,
+    /(?:^|[\s;&|(`"'])[A-Za-z_]\w*\+?=/.source,
+    /(?:^|[\n;&|(){}`"'])[ \t]*\d?[<>]/.source,
+  ].join("|"),
+);
+
+/** Whether a command may run a script or a task. Parsing takes much longer, and most commands run none. */
+const mayWrap = (command: string) =>
+  BEGINS_WITH_WRAPPER.test(command) || (CONTAINS_WRAPPER.test(command) && BEGINS_LATER.test(command));
+
 /** Options of these programs that take a value. */
 const PREFIX_VALUES = new Set(["-n", "-s", "-k", "-u", "-o", "-S", "-C", "-w", "--signal", "--kill-after", "-E"]);
 const DETACHES = new Set(["coproc", "setsid", "systemd-run"]);
