@@ -76,6 +76,17 @@ describe("the board", () => {
     expect(await column("working").locator(".card").textContent()).toContain("2 agents, 2 running");
   });
 
+  it("unchecks the box if the browser denies notifications after asking", async () => {
+    await tab.page.evaluate(() => {
+      const requestPermission = () => new Promise((resolve) => setTimeout(resolve, 0, "denied"));
+      Object.assign(window, { Notification: { permission: "default", requestPermission } });
+    });
+    await tab.page.getByLabel("Notify me").click();
+    await tab.page.getByText("The browser blocks notifications").waitFor();
+    await expect.poll(() => tab.page.getByLabel("Notify me").isChecked()).toBe(false);
+    expect(tab.complaints).toEqual([]);
+  });
+
   it("shows a desktop notification when a card has ended, if enabled", async () => {
     await tab.page.context().grantPermissions(["notifications"]);
     await tab.page.evaluate(() => {

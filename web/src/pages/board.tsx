@@ -94,8 +94,10 @@ export default function Board() {
             <input
               type="checkbox"
               checked={isNotifying()}
-              onChange={(event) =>
-                void notify(event.currentTarget.checked).then(() => (event.currentTarget.checked = isNotifying()))
+              onChange={({ currentTarget: box }) =>
+                void notify(box.checked).then(() => {
+                  box.checked = isNotifying();
+                })
               }
             />
             Notify me
