@@ -56,6 +56,16 @@ it.each([
   await tab.page.context().close();
 });
 
+it("says why a command cannot be copied over plain HTTP", async () => {
+  const tab = await visit(browser, server.url);
+  await tab.page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await tab.goto(`#/agent/${encodeURIComponent(agent.uri)}?attach=${encodeURIComponent(agent.uri)}`);
+  await tab.page.locator(".command").getByRole("button", { name: /^Copy/ }).click();
+  await tab.page.getByText("The browser does not allow copying here").waitFor();
+  expect(tab.complaints).toEqual([]);
+  await tab.page.context().close();
+});
+
 it("opens from the tree by keyboard, and states if the history can only be text", async () => {
   const tab = await visit(browser, server.url);
   await tab.goto(`#/tree/${encodeURIComponent(await threadOf("copilot"))}`);

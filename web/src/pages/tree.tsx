@@ -4,12 +4,12 @@ import { displayName } from "../data/format.ts";
 import { COLUMN_PX, layout, MODES, type Mode } from "../data/layout.ts";
 import { formatSort, parseSort, type Sort, treeRows } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
+import { copyText } from "../state/clipboard.ts";
 import { useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { isTeam } from "../state/server.ts";
 import { useThread } from "../state/thread.ts";
-import { showToast } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -169,7 +169,7 @@ export default function Tree(props: { uri: string }) {
             },
           ]
         : []),
-      { label: "Copy URI", run: () => void navigator.clipboard.writeText(uri).then(() => showToast("Copied")) },
+      { label: "Copy URI", run: () => void copyText(uri) },
     ];
   };
 
