@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { earliest, LiveStream } from "./live.ts";
+import { type Connection, earliest, LiveStream } from "./live.ts";
 import { sampleAgent } from "./sample.ts";
 
 interface Part {
@@ -14,6 +14,7 @@ function followed(parts: readonly Part[]) {
   const asked: (string | null)[] = [];
   const received: string[] = [];
   const waits: number[] = [];
+  const states: Connection[] = [];
   let done: () => void = () => {};
   const over = new Promise<void>((resolve) => {
     done = resolve;
@@ -51,11 +52,11 @@ function followed(parts: readonly Part[]) {
       cardRemoved: (id) => received.push(`card removed ${id}`),
       troubles: (troubles) => received.push(`troubles ${troubles.map(({ code }) => code)}`),
       reset: () => received.push("reset"),
-      connection: () => {},
+      connection: (state) => states.push(state),
     },
   });
   stream.follow("api/live", null);
-  return { asked, received, waits, over, stream };
+  return { asked, received, waits, states, over, stream };
 }
 
 const message = (event: string, id: string, data: unknown) =>
@@ -106,7 +107,7 @@ describe("the live stream", () => {
   });
 
   it("can be stopped and started", async () => {
-    const { stream, asked, over } = followed([{ text: message("event", "g-1", { id: "e1" }) }]);
+    const { stream, asked, states, over } = followed([{ text: message("event", "g-1", { id: "e1" }) }]);
     await over;
     stream.stop();
     expect(stream.isStarted).toBe(false);
@@ -118,6 +119,7 @@ describe("the live stream", () => {
     expect(asked).toEqual([null, "g-1", "g-1", "g-9"]);
     stream.follow(null, null);
     expect(stream.isStarted).toBe(false);
+    expect(states.at(-1)).toBe("idle");
   });
 
   it("starts at the earliest position of several responses", () => {

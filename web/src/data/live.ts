@@ -3,7 +3,8 @@ import type { Card } from "./board.ts";
 import type { SpansChange } from "./span-set.ts";
 import type { AgentEvent, AgentRecord, Trouble } from "./types.ts";
 
-export type Connection = "connecting" | "open" | "waiting";
+/** `idle`: the page follows nothing. `waiting`: between two attempts to connect. */
+export type Connection = "idle" | "connecting" | "open" | "waiting";
 
 export interface LiveHandlers {
   agent(record: AgentRecord): void;
@@ -52,6 +53,7 @@ export class LiveStream {
     this.#url = url;
     this.#lastId = after;
     this.stop();
+    if (url === null) this.#options.handlers.connection("idle");
     this.start();
   }
 

@@ -47,7 +47,7 @@ const HIDDEN_MS = 30_000;
 
 /** Listeners with their interests and start positions; undefined until the listener has loaded its data. */
 const listeners = new Map<LiveListener, { readonly interest: Interest; since: string | null | undefined }>();
-const [connection, setConnection] = createSignal<Connection>("connecting");
+const [connection, setConnection] = createSignal<Connection>("idle");
 
 /** What the server cannot do at the moment. */
 const [troubles, setTroubles] = createSignal<readonly Trouble[]>([]);
