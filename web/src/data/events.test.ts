@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EventList, keepEvent } from "./events.ts";
+import { EventList, loadedEvent } from "./events.ts";
 import { logRows } from "./log.ts";
 import { sampleEvent } from "./sample.ts";
 import { timeline } from "./timeline.ts";
@@ -37,7 +37,7 @@ describe("a list of events", () => {
   });
 
   it("truncates very long texts", () => {
-    const kept = keepEvent(
+    const kept = loadedEvent(
       sampleEvent("a", 1, {
         text: "x".repeat(50_000_000),
         tool: { ...tool("c"), input: { content: "y".repeat(100_000) } },
@@ -46,7 +46,7 @@ describe("a list of events", () => {
     expect(kept).toMatchObject({ fullText: 50_000_000, tool: { input: null } });
     expect(kept.text?.length).toBe(8_000);
     expect(kept.inputHead?.length).toBe(30_000);
-    expect(keepEvent(sampleEvent("a", 1))).toMatchObject({ fullText: null, inputHead: null });
+    expect(loadedEvent(sampleEvent("a", 1))).toMatchObject({ fullText: null, inputHead: null });
   });
 });
 

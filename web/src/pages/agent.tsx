@@ -19,7 +19,7 @@ import { RequestsLink } from "../view/requests-link.tsx";
 import { StatusBadge } from "../view/status.tsx";
 import { StepView } from "../view/step.tsx";
 import { Text } from "../view/text.tsx";
-import { tipped } from "../view/tip.tsx";
+import { tooltip } from "../view/tip.tsx";
 import { placeOf } from "./search-results.tsx";
 
 const Attach = lazy(() => import("../view/attach.tsx"));
@@ -36,7 +36,7 @@ export default function Agent(props: { uri: string }) {
       (thread.root() !== null && !thread.set.has(props.uri) ? thread.agent(thread.root() ?? "") : undefined)
     );
   };
-  const events = useEvents(() => props.uri, { subtree: false, isOurs: (event) => event.uri === agent()?.uri });
+  const events = useEvents(() => props.uri, { subtree: false, belongs: (event) => event.uri === agent()?.uri });
   const steps = createMemo(() => timeline(events.items()));
   const [toggled, setToggled] = createSignal<ReadonlyMap<string, boolean>>(new Map());
   const [selected, setSelected] = createSignal(-1);
@@ -301,7 +301,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
                   <a
                     class="child"
                     href={hrefTo({ page: "agent", uri })}
-                    {...tipped(() => <AgentTip agent={child()} />)}
+                    {...tooltip(() => <AgentTip agent={child()} />)}
                   >
                     <StatusBadge agent={child()} compact /> {oneLine(displayName(child()), 60)}{" "}
                     <span class="muted">{money(child().usage.subtree.costUsd)}</span>

@@ -2,7 +2,7 @@ import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, dateAndTime, plural, UNKNOWN } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import type { Audited } from "../data/types.ts";
+import type { AuditEntry } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { hrefTo, route } from "../state/navigation.ts";
@@ -33,7 +33,7 @@ export default function Audit() {
   const all = () => (found.state === "ready" ? found().items : []);
   const shown = () =>
     all().filter((one) => (one.owner === who() || who() === null) && (one.action === action() || action() === null));
-  const names = (of: (one: Audited) => string | null, chosen: string | null) =>
+  const names = (of: (one: AuditEntry) => string | null, chosen: string | null) =>
     [...new Set([...all().map(of), chosen])].flatMap((name) => (name === null ? [] : [[name, name] as const])).sort();
   return (
     <div class="page scroll report audit">
@@ -97,7 +97,7 @@ export default function Audit() {
   );
 }
 
-function Subject(props: { one: Audited }) {
+function Subject(props: { one: AuditEntry }) {
   const subject = () => props.one.subject ?? "";
   return (
     <Show when={subject() !== ""}>

@@ -1,6 +1,6 @@
 import "../styles/board.css";
 import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
-import { article, type Card, inStage, mayMove, neighbour, STAGE_WORDS, STAGES, type Stage } from "../data/board.ts";
+import { withArticle, type Card, inStage, mayMove, neighbour, STAGE_LABELS, STAGES, type Stage } from "../data/board.ts";
 import { ago, clock, plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
@@ -182,7 +182,7 @@ function Column(props: {
   return (
     <section
       role="group"
-      aria-label={STAGE_WORDS[props.stage]}
+      aria-label={STAGE_LABELS[props.stage]}
       class="column"
       classList={{ takes: takes(), refuses: props.dragged !== undefined && !takes() }}
       data-stage={props.stage}
@@ -190,7 +190,7 @@ function Column(props: {
       onDrop={drop}
     >
       <h2>
-        {STAGE_WORDS[props.stage]} <span class="muted">{props.cards.length}</span>
+        {STAGE_LABELS[props.stage]} <span class="muted">{props.cards.length}</span>
       </h2>
       <ul>
         <For each={props.cards}>
@@ -236,7 +236,7 @@ function CardFace(props: { card: Card }) {
             href={hrefTo({ page: "agent", uri: wait.uri })}
             title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}
           >
-            <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
+            <b>{oneLine(wait.agent, 40)}</b> waits for {withArticle(wait.for)}
             <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
             <span class="wait-text" dir="auto">
               {oneLine(wait.says, 120)}

@@ -1,8 +1,8 @@
 import "../styles/board.css";
 import { type Accessor, createEffect, createMemo, createSignal, For, mapArray, on, onCleanup, Show } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
-import type { KeptEvent } from "../data/events.ts";
+import { withArticle, type Card, mayMove, STAGE_LABELS } from "../data/board.ts";
+import type { LoadedEvent } from "../data/events.ts";
 import { clock, displayName, plural } from "../data/format.ts";
 import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
 import { threadOf } from "../data/route.ts";
@@ -19,7 +19,7 @@ import { hueAt } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
 import { LogList } from "../view/log-list.tsx";
 import { StatusMark } from "../view/status.tsx";
-import { tipped } from "../view/tip.tsx";
+import { tooltip } from "../view/tip.tsx";
 import { ProgressLine, queueAgain } from "./board.tsx";
 
 /** One card, kept up to date. */
@@ -70,7 +70,7 @@ export default function CardPage(props: { uri: string }) {
     const thread = useThread(() => uri);
     const events = useEvents(() => uri, {
       subtree: true,
-      isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === uri,
+      belongs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === uri,
     });
     return { uri, thread, events };
   });
@@ -185,7 +185,7 @@ export default function CardPage(props: { uri: string }) {
 }
 
 /** Merges sorted lists. Statuses are shown by the chips. */
-function byTime(lists: readonly (readonly KeptEvent[])[]): readonly KeptEvent[] {
+function byTime(lists: readonly (readonly LoadedEvent[])[]): readonly LoadedEvent[] {
   return lists
     .flat()
     .filter(({ kind }) => kind !== "status")
@@ -196,14 +196,14 @@ function CardHead(props: { card: Card }) {
   return (
     <div class="card-head" data-stage={props.card.stage}>
       <p>
-        <a href="#/board">Board</a> <span class="stage">{STAGE_WORDS[props.card.stage]}</span>
+        <a href="#/board">Board</a> <span class="stage">{STAGE_LABELS[props.card.stage]}</span>
       </p>
       <h1 dir="auto">{oneLine(props.card.title, 300)}</h1>
       <For each={props.card.waiting}>
         {(wait) => (
           <p class="wait">
             <a href={hrefTo({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for{" "}
-            {article(wait.for)}: <span dir="auto">{oneLine(wait.says, 200)}</span>
+            {withArticle(wait.for)}: <span dir="auto">{oneLine(wait.says, 200)}</span>
             <Show when={wait.since}>{(since) => <span class="muted"> · since {clock(since())}</span>}</Show>
           </p>
         )}
@@ -235,7 +235,7 @@ function AgentChip(props: { agent: AgentRecord; hue: number; count: number; show
       aria-pressed={props.shown}
       ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.hue)))}
       onClick={() => props.onFlip()}
-      {...tipped(() => <AgentTip agent={props.agent} />)}
+      {...tooltip(() => <AgentTip agent={props.agent} />)}
     >
       <StatusMark status={props.agent.status} /> {oneLine(displayName(props.agent), 32)}{" "}
       <b class="number">{props.count}</b>

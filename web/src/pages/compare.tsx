@@ -11,7 +11,7 @@ import {
 } from "../data/compare.ts";
 import { plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
@@ -23,7 +23,7 @@ export default function Compare() {
     const { left = "", right = "" } = route().params;
     return left === "" || right === "" ? null : `${left} ${right}`;
   };
-  const found = createFresh(sides, () => api.compare(route().params.left ?? "", route().params.right ?? ""));
+  const found = createKeyedResource(sides, () => api.compare(route().params.left ?? "", route().params.right ?? ""));
   return (
     <div class="page scroll compare">
       <div class="page-head">

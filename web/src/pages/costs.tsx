@@ -15,7 +15,7 @@ import { DayColumns } from "../view/day-columns.tsx";
 import { Loaded } from "../view/loaded.tsx";
 import { sized } from "../view/sized.ts";
 
-const AGAIN_MS = 5_000;
+const REFRESH_MS = 5_000;
 const FIRST = 8;
 const ALL = "all";
 const PERIODS = [
@@ -42,7 +42,7 @@ export default function Costs() {
     const period = route().params.since ?? thisMonth();
     return period === ALL ? undefined : period;
   };
-  const costs = useRefreshed(since, (from, signal) => api.costs(from, signal), AGAIN_MS);
+  const costs = useRefreshed(since, (from, signal) => api.costs(from, signal), REFRESH_MS);
   useKeys({ r: costs.reload });
   return (
     <div class="page scroll stats costs">

@@ -4,7 +4,7 @@ import { For, Match, Show, Switch } from "solid-js";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
@@ -16,7 +16,7 @@ import { ThreadHead } from "../view/thread-head.tsx";
 /** What went wrong or was wasted in a thread, and where its time and cost went. */
 export default function ExplainPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const found = createFresh(
+  const found = createKeyedResource(
     () => props.uri,
     (uri) => api.explain(uri),
   );

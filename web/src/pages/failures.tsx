@@ -13,7 +13,7 @@ import { Loaded } from "../view/loaded.tsx";
 import { StatusMark } from "../view/status.tsx";
 import { threadAddress } from "../view/thread-line.tsx";
 
-const AGAIN_MS = 3_000;
+const REFRESH_MS = 3_000;
 const [MOST_FAILED, MOST_RUNNING] = [200, 1_000];
 const WEEK = "7d";
 const PERIODS = [
@@ -36,7 +36,7 @@ export default function Failures() {
       ]);
       return { failed: failed.items, running: running.items };
     },
-    AGAIN_MS,
+    REFRESH_MS,
   );
   useKeys({ r: failures.reload });
   return (

@@ -3,7 +3,7 @@ import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } fr
 import { dateAndTime, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
 import type { FileUse, UsedFile } from "../data/types.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
@@ -17,7 +17,7 @@ const Diff = lazy(() => import("../view/diff.tsx"));
 /** The files that the agents of a thread read and changed. */
 export default function FilesPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const found = createFresh(
+  const found = createKeyedResource(
     () => props.uri,
     (uri) => api.files(uri),
   );

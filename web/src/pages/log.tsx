@@ -15,7 +15,7 @@ import { Failure } from "../view/failure.tsx";
 import { LogList } from "../view/log-list.tsx";
 import { StatusMark } from "../view/status.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
-import { tipped } from "../view/tip.tsx";
+import { tooltip } from "../view/tip.tsx";
 
 const CHIPS = 60;
 
@@ -24,7 +24,7 @@ export default function Log(props: { uri: string }) {
   const thread = useThread(() => props.uri);
   const events = useEvents(() => threadOf(props.uri), {
     subtree: true,
-    isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root(),
+    belongs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root(),
   });
   const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
   const [selectedId, setSelectedId] = createSignal<string | null>(route().params.event ?? null);
@@ -168,7 +168,7 @@ function Chips(props: {
                     .filter((id) => id !== idOf(agent)),
                 )
               }
-              {...tipped(() => <AgentTip agent={agent} />)}
+              {...tooltip(() => <AgentTip agent={agent} />)}
             >
               <StatusMark status={agent.status} /> {oneLine(displayName(agent), 32)}{" "}
               <code>{idOf(agent).slice(-5)}</code>

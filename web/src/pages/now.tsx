@@ -12,7 +12,7 @@ import { Loaded } from "../view/loaded.tsx";
 import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
 
 const LIMIT = 1_000;
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
 /** Who is running what now. */
 export default function Now() {
@@ -21,7 +21,7 @@ export default function Now() {
   const running = useRefreshed(
     () => LIMIT,
     (limit, signal) => api.running(limit, signal),
-    AGAIN_MS,
+    REFRESH_MS,
   );
   const rows = createMemo(() => nowRows(running.value()?.items ?? [], now()));
   const people = () => rows().filter((row) => row.is === "person");

@@ -10,7 +10,7 @@ import { api } from "../state/server.ts";
 import { BudgetBar } from "../view/budget-bar.tsx";
 import { Loaded } from "../view/loaded.tsx";
 
-const AGAIN_MS = 10_000;
+const REFRESH_MS = 10_000;
 
 /** Who shares, from which machines, and what they spent this month. */
 export default function People() {
@@ -19,7 +19,7 @@ export default function People() {
   const people = useRefreshed(
     () => null,
     (_, signal) => api.people(signal),
-    AGAIN_MS,
+    REFRESH_MS,
   );
   useKeys({ r: people.reload });
   return (

@@ -3,7 +3,7 @@ import type { ApiError } from "../data/api.ts";
 import { ago, bytes, plural } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
 import { visible } from "../data/text.ts";
-import type { EventRef, Found } from "../data/types.ts";
+import type { EventRef, SearchHit } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, hrefTo, owner } from "../state/navigation.ts";
@@ -27,7 +27,7 @@ export function SearchResults(props: { text: string }) {
   );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
-  const addressOf = ({ uri, ref, owner }: Found) => hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
+  const addressOf = ({ uri, ref, owner }: SearchHit) => hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
   useKeys({
     ...listKeys({
       count: () => rows().length,
@@ -107,7 +107,7 @@ export function SearchResults(props: { text: string }) {
   );
 }
 
-function marked({ snippet, marks }: Found): { text: string; isMark: boolean }[] {
+function marked({ snippet, marks }: SearchHit): { text: string; isMark: boolean }[] {
   const parts: { text: string; isMark: boolean }[] = [];
   let at = 0;
   for (const [start, end] of marks) {

@@ -12,11 +12,11 @@ import { hrefTo, owner, route, setParams } from "../state/navigation.ts";
 import { useRefreshed } from "../state/refreshed.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
-import { BarTable, DayChart, DurationChart, MEASURE_WORDS } from "../view/stats-charts.tsx";
+import { BarTable, DayChart, DurationChart, MEASURE_LABELS } from "../view/stats-charts.tsx";
 
 const Overlay = lazy(async () => ({ default: (await import("../view/overlay.tsx")).Overlay }));
 
-const AGAIN_MS = 3_000;
+const REFRESH_MS = 3_000;
 const PERIODS = [
   ["", "All time"],
   ["1d", "Today and yesterday"],
@@ -39,7 +39,7 @@ export default function Stats() {
   document.title = "Stats · retinue";
   const since = () => route().params.since;
   const measure = (): StatsMeasure => STATS_MEASURES.find((one) => one === route().params.measure) ?? "cost";
-  const { value: stats, error, reload } = useRefreshed(since, (from, signal) => api.stats(from, signal), AGAIN_MS);
+  const { value: stats, error, reload } = useRefreshed(since, (from, signal) => api.stats(from, signal), REFRESH_MS);
   useKeys({ r: reload, Escape: () => setParams({ behind: null }) });
   return (
     <div class="page scroll stats">
@@ -64,7 +64,7 @@ export default function Stats() {
                   aria-pressed={measure() === one}
                   onClick={() => setParams({ measure: one === "cost" ? null : one })}
                 >
-                  {MEASURE_WORDS[one]}
+                  {MEASURE_LABELS[one]}
                 </button>
               )}
             </For>
@@ -163,7 +163,7 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
       owner: owner(),
     };
   });
-  const [threads] = createResource(query, ({ by, key, since }) => api.threadsBehind(by, key, since));
+  const [threads] = createResource(query, ({ by, key, since }) => api.statsThreads(by, key, since));
   return (
     <Suspense>
       <Overlay label="Threads of this bar" class="drawer" onClose={() => setParams({ behind: null })}>

@@ -15,7 +15,7 @@ import { TimesTable } from "../view/times-table.tsx";
 import { TypeLegend } from "../view/type-legend.tsx";
 import { WaterfallView } from "../view/waterfall.tsx";
 
-const MEASURE_WORDS: Readonly<Record<Measure, string>> = {
+const MEASURE_LABELS: Readonly<Record<Measure, string>> = {
   time: "Working time",
   cost: "Cost",
   tokens: "Tokens",
@@ -126,7 +126,7 @@ export default function WaterfallPage(props: { uri: string }) {
                 <For each={MEASURES}>
                   {(one) => (
                     <option value={one} selected={measure() === one}>
-                      {MEASURE_WORDS[one]}
+                      {MEASURE_LABELS[one]}
                     </option>
                   )}
                 </For>

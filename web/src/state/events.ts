@@ -1,11 +1,11 @@
 import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { EventList, type KeptEvent } from "../data/events.ts";
+import { EventList, type LoadedEvent } from "../data/events.ts";
 import type { AgentEvent } from "../data/types.ts";
 import { api, listen } from "./server.ts";
 
 export interface Events {
-  readonly items: Accessor<readonly KeptEvent[]>;
+  readonly items: Accessor<readonly LoadedEvent[]>;
   /** True when all past events are loaded. */
   readonly complete: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
@@ -18,13 +18,13 @@ const FIRST_PAGE = 100;
 /** The events of an agent or a whole thread: past ones page by page, then live. */
 export function useEvents(
   address: Accessor<string | null>,
-  options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean },
+  options: { subtree: boolean; belongs: (event: AgentEvent) => boolean },
 ): Events {
   /** Another selection in the URL is not another agent: nothing is loaded again. */
   const uri = createMemo(address);
   let list = new EventList();
   let loading = new AbortController();
-  const [items, setItems] = createSignal<readonly KeptEvent[]>([]);
+  const [items, setItems] = createSignal<readonly LoadedEvent[]>([]);
   const [complete, setComplete] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);
 
@@ -66,7 +66,7 @@ export function useEvents(
     }),
   );
   const setPosition = listen(() => ({ [options.subtree ? "log" : "events"]: uri() }), {
-    changes: ({ events }) => add(events.filter(options.isOurs)),
+    changes: ({ events }) => add(events.filter(options.belongs)),
     reset: () => {
       const of = uri();
       if (of !== null) void load(of);

@@ -13,7 +13,7 @@ export function useKeys(keys: Keys, modal = false): void {
 }
 
 /** While a field has the focus, arrows and letters belong to it. */
-function isWriting(target: EventTarget | null): boolean {
+function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable)
@@ -23,7 +23,7 @@ function isWriting(target: EventTarget | null): boolean {
 export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isWriting(event.target) && event.key !== "Escape") return;
+    if (isTyping(event.target) && event.key !== "Escape") return;
     // These keys activate a focused button, box or link, not the list behind it.
     if (
       (event.key === "Enter" || event.key === " ") &&

@@ -3,7 +3,7 @@ import type { Message } from "../data/types.ts";
 import { api } from "./server.ts";
 import type { Thread } from "./thread.ts";
 
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
 /** The messages between agents of a thread; fetched again after changes. */
 export function useMessages(thread: Thread): Accessor<readonly Message[]> {
@@ -29,7 +29,7 @@ export function useMessages(thread: Thread): Accessor<readonly Message[]> {
     on(
       thread.pulse,
       () => {
-        timer ??= setTimeout(load, AGAIN_MS);
+        timer ??= setTimeout(load, REFRESH_MS);
       },
       { defer: true },
     ),

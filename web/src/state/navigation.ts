@@ -1,5 +1,5 @@
 import { createMemo, createRoot, createSignal } from "solid-js";
-import { formatRoute, keptOwner, type Page, parseRoute, type Route } from "../data/route.ts";
+import { formatRoute, linkOwner, type Page, parseRoute, type Route } from "../data/route.ts";
 
 const [route, setRoute] = createSignal<Route>(parseRoute(location.hash));
 
@@ -12,7 +12,7 @@ export const owner = createRoot(() => createMemo(() => route().params.owner ?? n
 
 /** The address of a view; it keeps the owner. */
 export const hrefTo: typeof formatRoute = ({ page, uri = null, params = {} }) =>
-  formatRoute({ page, uri, params: { owner: keptOwner(route(), page), ...params } });
+  formatRoute({ page, uri, params: { owner: linkOwner(route(), page), ...params } });
 
 export function go(page: Page, uri: string | null = null, params: Readonly<Record<string, string | null>> = {}): void {
   location.hash = hrefTo({ page, uri, params });

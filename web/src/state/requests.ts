@@ -14,7 +14,7 @@ export interface AgentRequests {
 
 const PAGE = 100;
 /** Minimum interval between requests while an agent runs. */
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
 /** The API requests of one agent, page by page; `pulse` changes on every update. */
 export function useRequests(
@@ -60,7 +60,7 @@ export function useRequests(
         timer ??= setTimeout(() => {
           timer = undefined;
           void load(undefined, false);
-        }, AGAIN_MS);
+        }, REFRESH_MS);
       },
       { defer: true },
     ),

@@ -13,7 +13,7 @@ export interface Spans {
 }
 
 /** Minimum interval between requests, in case changes are missed repeatedly. */
-const AGAIN_MS = 400;
+const REFRESH_MS = 400;
 
 /** The spans of a thread's agents. The live stream sends changes; those that were missed are requested. */
 export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
@@ -36,7 +36,7 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
     try {
       const { body, live } = await api.spans(threadUri(), set.next, signal);
       if (signal.aborted) return;
-      set.take(body);
+      set.apply(body);
       setError(null);
       setPosition(live);
       if (body.whole || body.items.length > 0) setVersion((n) => n + 1);
@@ -57,7 +57,7 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
     timer ??= setTimeout(() => {
       timer = undefined;
       void fetchNew();
-    }, AGAIN_MS);
+    }, REFRESH_MS);
   }
 
   function stop(): void {
@@ -86,7 +86,7 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
   function take(changes: readonly SpansChange[]): void {
     if (changes.length === 0) return;
     // The response that is expected may be older than these.
-    if (isAsking || changes.some((change) => !set.takeChange(change))) {
+    if (isAsking || changes.some((change) => !set.applyChange(change))) {
       isStale = true;
       if (!isAsking) fetchSoon();
     }

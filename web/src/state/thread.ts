@@ -44,12 +44,12 @@ export function useThread(uri: Accessor<string>): Thread {
     const touched: string[] = [];
     let moved = false;
     for (const record of changes.agents) {
-      const isOurs =
+      const belongs =
         set.has(record.uri) ||
         record.uri === top ||
         threadOf(record.uri) === top ||
         (record.parent !== null && set.has(record.parent));
-      if (!isOurs || isOld(record)) continue;
+      if (!belongs || isOld(record)) continue;
       if (set.put(record) !== "changed") moved = true;
       touched.push(record.uri);
     }

@@ -8,7 +8,7 @@ import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { Overlay } from "./overlay.tsx";
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 const ACTION_LABELS: Readonly<Record<Action, string>> = {
   stop: "Stop this agent",
@@ -25,7 +25,7 @@ export default function Control(props: { uri: string; onClose: () => void }) {
     () => props.uri,
     async () => ({ permissions: await api.permissions(), threads: await api.steering() }),
   );
-  const timer = setInterval(() => void refetch(), LOOK_MS);
+  const timer = setInterval(() => void refetch(), POLL_MS);
   onCleanup(() => clearInterval(timer));
   const [wrong, setWrong] = createSignal<ApiError | null>(null);
   const [done, setDone] = createSignal("");

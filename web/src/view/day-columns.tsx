@@ -1,7 +1,7 @@
 import { createMemo, For, Show } from "solid-js";
 import { sized } from "./sized.ts";
 
-const WIDEST_DAY_PX = 90;
+const MAX_DAY_PX = 90;
 
 export interface DayColumnShown {
   readonly day: string;
@@ -23,7 +23,7 @@ export function DayColumns(props: { columns: readonly DayColumnShown[] }) {
     <div
       class="days-box"
       ref={(element) =>
-        createMemo(() => element.style.setProperty("max-width", `${props.columns.length * WIDEST_DAY_PX}px`))
+        createMemo(() => element.style.setProperty("max-width", `${props.columns.length * MAX_DAY_PX}px`))
       }
     >
       <div class="days" role="list">

@@ -48,7 +48,7 @@ const DASHES: Readonly<Record<EdgeKind, string | undefined>> = {
   revived: "10 3 2 3",
   external: "2 3",
 };
-const EDGE_WORDS: Readonly<Record<EdgeKind, string>> = {
+const EDGE_LABELS: Readonly<Record<EdgeKind, string>> = {
   spawned: "spawned",
   forked: "forked",
   revived: "revived by a message",
@@ -388,7 +388,7 @@ export function GraphLegend(props: { records: readonly AgentRecord[]; tint: Tint
         </ul>
       </Show>
       <ul class="legend edges" aria-label="Lines">
-        <For each={EDGE_KINDS}>{(kind) => <li data-edge={kind}>{EDGE_WORDS[kind]}</li>}</For>
+        <For each={EDGE_KINDS}>{(kind) => <li data-edge={kind}>{EDGE_LABELS[kind]}</li>}</For>
         <Show when={props.messages > 0}>
           <li data-edge="message">message</li>
         </Show>

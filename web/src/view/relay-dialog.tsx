@@ -5,7 +5,7 @@ import { now } from "../state/clock.ts";
 import { api, productOf } from "../state/server.ts";
 import { Overlay } from "./overlay.tsx";
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const STATE_LABELS: Readonly<Record<Relay["state"], string>> = {
   connecting: "connecting",
   following: "following",
@@ -17,7 +17,7 @@ const STATE_LABELS: Readonly<Record<Relay["state"], string>> = {
 /** The followed servers, and a form to add one. */
 export default function RelayDialog(props: { onClose: () => void }) {
   const [relays, { refetch }] = createResource(() => api.relays());
-  const timer = setInterval(() => void refetch(), LOOK_MS);
+  const timer = setInterval(() => void refetch(), POLL_MS);
   onCleanup(() => clearInterval(timer));
   const [chosen, setChosen] = createSignal<string | null>(null);
   const [url, setUrl] = createSignal("");

@@ -9,7 +9,7 @@ import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
-import { tipped } from "./tip.tsx";
+import { tooltip } from "./tip.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
 
@@ -65,7 +65,7 @@ function Subtasks(props: { request: RequestRecord }) {
           <a
             class="subtask"
             href={hrefTo({ page: "agent", uri: task.uri })}
-            {...tipped(() => <SubtaskTip task={task} />)}
+            {...tooltip(() => <SubtaskTip task={task} />)}
           >
             <StatusMark status={task.status} /> sub-task {task.task_number}
             <span class="subtask-what">{oneLine(task.description ?? task.prompt ?? task.uri, 60)}</span>

@@ -1,5 +1,5 @@
 import { Show } from "solid-js";
-import { isSharedThread, LEVEL_WORDS, serverName } from "../data/sharing.ts";
+import { isSharedThread, LEVEL_LABELS, serverName } from "../data/sharing.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { sharing } from "../state/server.ts";
 
@@ -12,7 +12,7 @@ export function SharedMark(props: { record: AgentRecord }) {
   return (
     <Show when={shared()}>
       {(all) => (
-        <span class="shared" title={`Shared with ${serverName(all())}: ${LEVEL_WORDS[all().level]}`}>
+        <span class="shared" title={`Shared with ${serverName(all())}: ${LEVEL_LABELS[all().level]}`}>
           shared
         </span>
       )}
@@ -27,7 +27,7 @@ export function SharedWith(props: { record: AgentRecord }) {
       {(all) => (
         <a class="shared" href="#/health" title={all().url}>
           {isSharedThread(all(), props.record)
-            ? `shared with ${serverName(all())}, ${LEVEL_WORDS[all().level]}`
+            ? `shared with ${serverName(all())}, ${LEVEL_LABELS[all().level]}`
             : "not shared with the team"}
         </a>
       )}

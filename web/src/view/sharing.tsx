@@ -1,6 +1,6 @@
 import { For, Show } from "solid-js";
 import { ago, bytes, dateAndTime, plural } from "../data/format.ts";
-import { LEVEL_WORDS } from "../data/sharing.ts";
+import { LEVEL_LABELS } from "../data/sharing.ts";
 import { visible } from "../data/text.ts";
 import type { Sharing } from "../data/types.ts";
 import { now } from "../state/clock.ts";
@@ -26,7 +26,7 @@ export default function SharingReport(props: { sharing: Sharing }) {
         </dd>
         <dt>Level</dt>
         <dd>
-          {props.sharing.level}: {LEVEL_WORDS[props.sharing.level]}
+          {props.sharing.level}: {LEVEL_LABELS[props.sharing.level]}
         </dd>
         <Show when={props.sharing.waiting}>{(waiting) => <Waiting waiting={waiting()} />}</Show>
       </dl>

@@ -19,7 +19,7 @@ import { DayColumns } from "./day-columns.tsx";
 import { sized } from "./sized.ts";
 import { StatusCounts } from "./status-counts.tsx";
 
-export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = {
+export const MEASURE_LABELS: Readonly<Record<StatsMeasure, string>> = {
   cost: "Cost",
   tokens: "Tokens",
   time: "Time",
@@ -53,7 +53,7 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
           <tr>
             <th scope="col">{props.title}</th>
             <th scope="col">Bar</th>
-            <th scope="col">{MEASURE_WORDS[props.measure]}</th>
+            <th scope="col">{MEASURE_LABELS[props.measure]}</th>
             <th scope="col">Outcome</th>
           </tr>
         </thead>

@@ -2,7 +2,7 @@ import { Show } from "solid-js";
 import { ago, STATUS_MARKS } from "../data/format.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { now } from "../state/clock.ts";
-import { tipped } from "./tip.tsx";
+import { tooltip } from "./tip.tsx";
 
 const SOURCES: Readonly<Record<string, string>> = {
   protocol: "stated by the product",
@@ -29,7 +29,7 @@ export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
       class="status"
       classList={{ compact: props.compact === true }}
       data-status={props.agent.status}
-      {...tipped(() => <StatusTip agent={props.agent} />)}
+      {...tooltip(() => <StatusTip agent={props.agent} />)}
     >
       <StatusMark status={props.agent.status} />
       <span class={props.compact === true ? "sr" : ""}>{props.agent.status}</span>

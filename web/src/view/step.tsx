@@ -1,7 +1,7 @@
 import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import { eventAddress } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
-import type { KeptEvent } from "../data/events.ts";
+import type { LoadedEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
 import { inputWithoutPrompt, promptsOf, type Spawn } from "../data/spawns.ts";
@@ -16,7 +16,7 @@ import { Text } from "./text.tsx";
 const Diff = lazy(() => import("./diff.tsx"));
 
 /** A step on one line. */
-export function summary(event: KeptEvent): string {
+export function summary(event: LoadedEvent): string {
   if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
   if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
   if (event.status !== null) return `${event.status.status}: ${event.status.statusReason}`;
@@ -24,7 +24,7 @@ export function summary(event: KeptEvent): string {
 }
 
 /** Fetches the full text. */
-const whole = (event: KeptEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
+const whole = (event: LoadedEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
 
 interface StepProps {
   readonly step: Step;
@@ -91,14 +91,14 @@ export function StepView(props: StepProps) {
   );
 }
 
-const placeText = ({ ref }: KeptEvent) =>
+const placeText = ({ ref }: LoadedEvent) =>
   ref === null
     ? "Derived from several records"
     : "row" in ref
       ? `${ref.path}, row ${ref.row}`
       : `${ref.path}, line ${ref.line}`;
 
-function RawLink(props: { event: KeptEvent }) {
+function RawLink(props: { event: LoadedEvent }) {
   return (
     <a
       class="raw"
@@ -133,7 +133,7 @@ function Spawned(props: { step: Step }) {
   return <For each={spawns()}>{(event) => <SpawnedLink event={event} />}</For>;
 }
 
-function SpawnedLink(props: { event: KeptEvent; uri?: string }) {
+function SpawnedLink(props: { event: LoadedEvent; uri?: string }) {
   return (
     <Show when={props.event.spawn}>
       {(spawn) => (
@@ -226,7 +226,7 @@ function Body(props: { step: Step }) {
   );
 }
 
-function MessageText(props: { event: KeptEvent; markdown: boolean }) {
+function MessageText(props: { event: LoadedEvent; markdown: boolean }) {
   const text = () => (
     <Text
       text={props.event.text ?? ""}
@@ -250,7 +250,7 @@ function MessageText(props: { event: KeptEvent; markdown: boolean }) {
   );
 }
 
-function Input(props: { event: KeptEvent; shownOf?: (input: unknown) => unknown }) {
+function Input(props: { event: LoadedEvent; shownOf?: (input: unknown) => unknown }) {
   const [whole, setWhole] = createSignal<unknown>(undefined);
   const isCut = () => whole() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
   const input = () => {

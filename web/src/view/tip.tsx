@@ -23,7 +23,7 @@ export function hideTip(): void {
 export const isTipShown = () => tip() !== null;
 
 /** Shows a tooltip on hover and focus. */
-export function tipped(content: () => JSX.Element) {
+export function tooltip(content: () => JSX.Element) {
   onCleanup(hideTip);
   return {
     onPointerEnter: (event: PointerEvent) => {

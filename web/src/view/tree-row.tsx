@@ -11,7 +11,7 @@ import type { Thread } from "../state/thread.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
-import { tipped } from "./tip.tsx";
+import { tooltip } from "./tip.tsx";
 
 export interface RowActions {
   select(uri: string): void;
@@ -89,7 +89,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
           dir="auto"
           tabindex="-1"
           href={hrefTo({ page: "agent", uri: uri() })}
-          {...tipped(() => <AgentTip agent={props.agent} />)}
+          {...tooltip(() => <AgentTip agent={props.agent} />)}
         >
           {oneLine(displayName(props.agent))}
         </a>
