@@ -1,13 +1,22 @@
 import "../styles/board.css";
 import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
-import { withArticle, type Card, inStage, mayMove, neighbour, STAGE_LABELS, STAGES, type Stage } from "../data/board.ts";
+import {
+  type Card,
+  inStage,
+  mayMove,
+  neighbour,
+  STAGE_LABELS,
+  STAGES,
+  type Stage,
+  withArticle,
+} from "../data/board.ts";
 import { ago, clock, plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { hrefTo } from "../state/navigation.ts";
-import { isNotifying, notify } from "../state/notify.ts";
+import { isNotifying, setNotifying } from "../state/notify.ts";
 import { api, productOf } from "../state/server.ts";
 import { showToast } from "../state/toast.ts";
 import { Failure } from "../view/failure.tsx";
@@ -95,7 +104,7 @@ export default function Board() {
               type="checkbox"
               checked={isNotifying()}
               onChange={({ currentTarget: box }) =>
-                void notify(box.checked).then(() => {
+                void setNotifying(box.checked).then(() => {
                   box.checked = isNotifying();
                 })
               }

@@ -1,7 +1,7 @@
 import "../styles/board.css";
 import { type Accessor, createEffect, createMemo, createSignal, For, mapArray, on, onCleanup, Show } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { withArticle, type Card, mayMove, STAGE_LABELS } from "../data/board.ts";
+import { type Card, mayMove, STAGE_LABELS, withArticle } from "../data/board.ts";
 import type { LoadedEvent } from "../data/events.ts";
 import { clock, displayName, plural } from "../data/format.ts";
 import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";

@@ -27,7 +27,8 @@ export function SearchResults(props: { text: string }) {
   );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
-  const addressOf = ({ uri, ref, owner }: SearchHit) => hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
+  const addressOf = ({ uri, ref, owner }: SearchHit) =>
+    hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
   useKeys({
     ...listKeys({
       count: () => rows().length,

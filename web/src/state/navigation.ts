@@ -7,10 +7,10 @@ export { route };
 
 addEventListener("hashchange", () => setRoute(parseRoute(location.hash)));
 
-/** On a team server: the person whose threads are shown, or null for everybody. */
+/** On a team server, the person whose threads are shown; null for everybody. */
 export const owner = createRoot(() => createMemo(() => route().params.owner ?? null));
 
-/** The address of a view; it keeps the owner. */
+/** The URL of a view, with the owner of the current one (`linkOwner`). */
 export const hrefTo: typeof formatRoute = ({ page, uri = null, params = {} }) =>
   formatRoute({ page, uri, params: { owner: linkOwner(route(), page), ...params } });
 

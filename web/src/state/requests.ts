@@ -8,7 +8,7 @@ export interface AgentRequests {
   readonly items: Accessor<readonly RequestRecord[]>;
   readonly isLoaded: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
-  /** Loads older ones; null if there are none. */
+  /** Loads the next page of older requests; null if there are none. */
   readonly older: Accessor<(() => Promise<void>) | null>;
 }
 
@@ -16,7 +16,7 @@ const PAGE = 100;
 /** Minimum interval between requests while an agent runs. */
 const REFRESH_MS = 1_000;
 
-/** The API requests of one agent, page by page; `pulse` changes on every update. */
+/** The API requests of one agent, page by page. The first page is requested again when `pulse` changes. */
 export function useRequests(
   agent: Accessor<string>,
   isWork: Accessor<boolean>,

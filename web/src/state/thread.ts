@@ -5,7 +5,7 @@ import { threadOf } from "../data/route.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api, type LiveChanges, listen } from "./server.ts";
 
-/** A thread with all its agents, kept up to date. */
+/** A thread with all its agents, updated live. */
 export interface Thread {
   readonly set: AgentSet;
   /** The URI of the root, once known. */
@@ -20,18 +20,19 @@ export interface Thread {
   reload(): Promise<void>;
 }
 
-/** Follows the thread of the given URI. Each record is a signal of its own: only what shows it is redrawn. */
+/** Follows the thread of the given URI. Each record is a signal of its own, so that a change redraws only its users. */
 export function useThread(uri: Accessor<string>): Thread {
   let set = new AgentSet();
   let signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
-  let waiting: LiveChanges[] | null = [];
+  /** Changes that arrive while the tree is loaded; null at other times. */
+  let pending: LiveChanges[] | null = [];
   let loading = new AbortController();
   const [root, setRoot] = createSignal<string | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
   const [shape, setShape] = createSignal(0);
   const [pulse, setPulse] = createSignal(0);
 
-  function tick(uris: Iterable<string>, moved: boolean): void {
+  function notify(uris: Iterable<string>, moved: boolean): void {
     batch(() => {
       for (const one of uris) signals.get(one)?.[1](() => set.get(one));
       if (moved) setShape((n) => n + 1);
@@ -39,17 +40,17 @@ export function useThread(uri: Accessor<string>): Thread {
     });
   }
 
-  function take(changes: LiveChanges, isOld: (record: AgentRecord) => boolean = () => false): void {
+  function apply(changes: LiveChanges, isOld: (record: AgentRecord) => boolean = () => false): void {
     const top = root();
     const touched: string[] = [];
     let moved = false;
     for (const record of changes.agents) {
-      const belongs =
+      const isInThread =
         set.has(record.uri) ||
         record.uri === top ||
         threadOf(record.uri) === top ||
         (record.parent !== null && set.has(record.parent));
-      if (!belongs || isOld(record)) continue;
+      if (!isInThread || isOld(record)) continue;
       if (set.put(record) !== "changed") moved = true;
       touched.push(record.uri);
     }
@@ -58,14 +59,14 @@ export function useThread(uri: Accessor<string>): Thread {
       moved = true;
       touched.push(gone);
     }
-    if (touched.length > 0) tick(touched, moved);
+    if (touched.length > 0) notify(touched, moved);
   }
 
   async function load(): Promise<void> {
     loading.abort();
     loading = new AbortController();
     const { signal } = loading;
-    waiting = [];
+    pending = [];
     try {
       // The URL may contain a short form; the record has the full URI.
       const { body: tree, live } = await api.agent(threadOf(uri()), signal);
@@ -75,13 +76,13 @@ export function useThread(uri: Accessor<string>): Thread {
       set = fresh;
       setError(null);
       setRoot(tree.uri);
-      tick([...before, ...fresh.uris()], true);
-      // A change received in the meantime may be older than the tree.
+      notify([...before, ...fresh.uris()], true);
+      // A change that arrived meanwhile may be older than the tree.
       const isOld = (record: AgentRecord) =>
         (set.get(record.uri)?.lastActivityAt ?? "") > (record.lastActivityAt ?? "");
-      const missed = waiting ?? [];
-      waiting = null;
-      for (const changes of missed) take(changes, isOld);
+      const arrived = pending ?? [];
+      pending = null;
+      for (const changes of arrived) apply(changes, isOld);
       setPosition(live);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
@@ -99,8 +100,8 @@ export function useThread(uri: Accessor<string>): Thread {
   );
   const setPosition = listen(() => ({ tree: thread() }), {
     changes: (changes) => {
-      if (waiting !== null) waiting.push(changes);
-      else take(changes);
+      if (pending !== null) pending.push(changes);
+      else apply(changes);
     },
     reset: () => void load(),
   });
