@@ -251,8 +251,8 @@ describe("an agent", () => {
       ["Prompt", "Result"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()),
     );
     expect(asked?.y).toBe(answered?.y);
-    await tab.page.getByText("Tools, files and other facts").click();
-    expect(await tab.page.locator(".about").textContent()).toMatch(/May use.*May not use.*Read from.*\.jsonl/s);
+    await tab.page.getByText("Tools, files and other details").click();
+    expect(await tab.page.locator(".about").textContent()).toMatch(/Allowed tools.*Denied tools.*Records.*\.jsonl/s);
     expect(await tab.page.locator(".child").count()).toBe(3);
     expect(await tab.page.locator(".step").count()).toBeGreaterThan(3);
   });

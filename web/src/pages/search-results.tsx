@@ -2,8 +2,9 @@ import { createMemo, createResource, createSignal, For, Match, Show, Switch } fr
 import type { ApiError } from "../data/api.ts";
 import { ago, bytes, plural } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
+import { placeOf } from "../data/place.ts";
 import { visible } from "../data/text.ts";
-import type { EventRef, SearchHit } from "../data/types.ts";
+import type { SearchHit } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, hrefTo, owner } from "../state/navigation.ts";
@@ -12,9 +13,6 @@ import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
 
 const LIMIT = 200;
-
-/** The place of a record, as a URL parameter. */
-export const placeOf = (ref: EventRef) => ("row" in ref ? `${ref.path}#${ref.row}` : `${ref.path}:${ref.line}`);
 
 /** The results of a full-text search. */
 export function SearchResults(props: { text: string }) {
