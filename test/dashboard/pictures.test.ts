@@ -124,6 +124,11 @@ describe("the waterfall", () => {
     await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 1, (box?.y ?? 0) + (row?.y ?? 0));
     await tab.page.locator(".picture-tip").waitFor();
     expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*responds.*ms.*tokens/s);
+    // The tooltip follows the pointer.
+    const tipLeft = async () => (await tab.page.locator(".picture-tip").boundingBox())?.x ?? 0;
+    const left = await tipLeft();
+    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 200, (box?.y ?? 0) + (row?.y ?? 0));
+    await expect.poll(tipLeft).toBeCloseTo(left + 199, 0);
     await tab.page.mouse.click((box?.x ?? 0) + 60, (box?.y ?? 0) + (drawn[3]?.y ?? 0));
     expect(await selected()).toBe(drawn[3]?.uri);
   });

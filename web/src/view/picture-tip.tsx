@@ -1,14 +1,20 @@
-import type { JSX } from "solid-js";
+import { createEffect, type JSX } from "solid-js";
 
 const MARGIN = 8;
 
-/** A tooltip next to the pointer, for pictures on a canvas. */
+/** A tooltip that follows the pointer, for pictures on a canvas. */
 export function PictureTip(props: { x: number; y: number; children: JSX.Element }) {
   return (
     <div
       class="tip placed picture-tip"
       role="tooltip"
-      ref={(box) => requestAnimationFrame(() => placeAt(box, props.x, props.y))}
+      ref={(box) =>
+        createEffect(() => {
+          const { x, y } = props;
+          // The box has its size only after its content is rendered.
+          requestAnimationFrame(() => placeAt(box, x, y));
+        })
+      }
     >
       {props.children}
     </div>
