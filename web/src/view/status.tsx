@@ -4,16 +4,17 @@ import type { AgentRecord, Status } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { tooltip } from "./tip.tsx";
 
-const SOURCES: Readonly<Record<string, string>> = {
+const SOURCE_LABELS: Readonly<Record<string, string>> = {
   protocol: "stated by the product",
   parent_rollout: "from the parent's records",
   child_rollout: "from the agent's own records",
   inferred: "inferred",
+  manual: "set by a person",
 };
 
-export const sourceLabel = (source: string) => SOURCES[source] ?? source;
+export const sourceLabel = (source: string) => SOURCE_LABELS[source] ?? source;
 
-/** The mark alone, for narrow places. */
+/** The status as a symbol. */
 export function StatusMark(props: { status: Status }) {
   return (
     <span class={`mark ${props.status}`} aria-hidden="true">
