@@ -87,7 +87,10 @@ export function linkOwner({ page, params }: Route, to: Page): string | null {
   return WITH_URI.includes(page) && !WITH_URI.includes(to) ? null : (params.owner ?? null);
 }
 
-/** The thread of an agent. */
+/** Whether a text has the form of a URI, `<provider>://…`. */
+export const isUri = (text: string) => /^[a-z]+:\/\/\S+$/.test(text);
+
+/** The URI of an agent's thread. */
 export function threadOf(uri: string): string {
   const [scheme = "", rest = ""] = splitOnce(uri, "://");
   return `${scheme}://${splitOnce(rest, "/")[0]}`;

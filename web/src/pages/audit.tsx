@@ -11,9 +11,9 @@ import { Choice } from "../view/choice.tsx";
 import { Failure } from "../view/failure.tsx";
 
 const LIMIT = 1_000;
-const WORDS: Readonly<Record<string, string>> = {
-  tree: "looked at the thread",
-  events: "read the events of",
+const ACTION_LABELS: Readonly<Record<string, string>> = {
+  tree: "viewed the thread",
+  events: "viewed the events of",
   search: "searched for",
   session: "signed in",
   "token-created": "token created",
@@ -22,8 +22,8 @@ const WORDS: Readonly<Record<string, string>> = {
   "budget-removed": "budget removed",
 };
 
-/** Who looked at what, and who changed what. */
-export default function Audit() {
+/** The audit log: who read what, and who changed what. */
+export default function AuditPage() {
   useClock();
   document.title = "Audit · retinue";
   const [found, { refetch }] = createResource(() => api.audit(LIMIT));
@@ -56,7 +56,7 @@ export default function Audit() {
         </Match>
         <Match when={found.state === "ready" && shown().length === 0}>
           <p class="muted">
-            Nothing was recorded{who() === null && action() === null ? " yet" : " that matches these filters"}.
+            {who() === null && action() === null ? "No entries yet." : "No entry matches these filters."}
           </p>
         </Match>
         <Match when={found.state === "ready"}>
@@ -78,7 +78,7 @@ export default function Audit() {
                       </td>
                       <td>{oneLine(one.owner ?? UNKNOWN, 40)}</td>
                       <td>
-                        {WORDS[one.action] ?? one.action} <Subject one={one} />
+                        {ACTION_LABELS[one.action] ?? one.action} <Subject one={one} />
                       </td>
                     </tr>
                   )}

@@ -14,8 +14,8 @@ import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
 const LIMIT = 1_000;
 const REFRESH_MS = 1_000;
 
-/** Who is running what now. */
-export default function Now() {
+/** The running threads of a team, by person. */
+export default function NowPage() {
   useClock();
   document.title = "Now · retinue";
   const running = useRefreshed(
@@ -52,8 +52,8 @@ export default function Now() {
             when={found().items.length > 0}
             fallback={
               <div class="nothing">
-                <p class="big">{owner() === null ? "Nobody runs an agent." : `${owner()} runs no agent.`}</p>
-                <p class="muted">This page shows agents as soon as they work.</p>
+                <p class="big">{owner() === null ? "No agents are running." : `${owner()} has no running agents.`}</p>
+                <p class="muted">Agents appear here as soon as they start.</p>
                 <p>
                   <a href={hrefTo({ page: "threads" })}>All threads</a>
                 </p>
@@ -83,10 +83,10 @@ export default function Now() {
               {plural(people().length, "person", "people")} with {plural(threads().length, "running thread")},{" "}
               {plural(
                 sum(({ agents }) => agents),
-                "agent",
+                "running agent",
               )}{" "}
-              at work · {money(sum(({ costUsd }) => costUsd))} so far
-              <Show when={found().items.length === LIMIT}> · only the latest {LIMIT} threads are shown</Show>
+              · {money(sum(({ costUsd }) => costUsd))} so far
+              <Show when={found().items.length === LIMIT}> · only the {LIMIT} latest threads are shown</Show>
             </p>
           </Show>
         )}
@@ -104,7 +104,7 @@ function Heading(props: { row: NowRow }) {
         <h2 class="group" data-owner={person().owner}>
           <a href={hrefTo({ page: "threads", params: { owner: person().owner } })}>{oneLine(person().owner, 60)}</a>{" "}
           <span class="muted">
-            {plural(person().agents, "agent")} at work · {money(person().costUsd)}
+            {plural(person().agents, "running agent")} · {money(person().costUsd)}
           </span>
           <Show when={isSilent(person().shippedAt, now())}>
             {" "}

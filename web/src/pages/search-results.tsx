@@ -1,6 +1,6 @@
 import { createMemo, createResource, createSignal, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { ago, bytes, plural } from "../data/format.ts";
+import { ago, bytes, dateAndTime, plural } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
 import { placeOf } from "../data/place.ts";
 import { visible } from "../data/text.ts";
@@ -21,7 +21,7 @@ export function SearchResults(props: { text: string }) {
     ({ text }) => api.search(text, LIMIT),
   );
   const rows = createMemo(() =>
-    (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })),
+    (found.error === undefined ? (found()?.items ?? []) : []).map((hit, index) => ({ id: String(index), hit })),
   );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
@@ -34,7 +34,7 @@ export function SearchResults(props: { text: string }) {
       select: setSelected,
       open: (index) => {
         const row = rows()[index];
-        if (row !== undefined) location.hash = addressOf(row.finding);
+        if (row !== undefined) location.hash = addressOf(row.hit);
       },
     }),
     Escape: () => {
@@ -52,8 +52,8 @@ export function SearchResults(props: { text: string }) {
       <Show when={incomplete()}>
         {(left) => (
           <p class="muted" role="status" data-testid="unsearched">
-            Only what was written since {ago(left().reaches, now())} is searched yet;{" "}
-            {plural(left().files, "older file")} ({bytes(left().bytes)}) will follow.{" "}
+            The search index is incomplete: {plural(left().files, "older file")} ({bytes(left().bytes)}), changed before{" "}
+            {dateAndTime(left().reaches)}, are not indexed yet.{" "}
             <button type="button" onClick={() => void refetch()}>
               Search again
             </button>
@@ -67,7 +67,7 @@ export function SearchResults(props: { text: string }) {
         <Match when={found.state === "ready" && rows().length === 0}>
           <div class="nothing">
             <p class="big">No match.</p>
-            <p>Try fewer words; the last one may be a prefix. Tool results are not searched.</p>
+            <p>Try fewer words. The last word may be a prefix. Tool results are not searched.</p>
           </div>
         </Match>
         <Match when={found.state === "ready"}>
@@ -82,31 +82,34 @@ export function SearchResults(props: { text: string }) {
                 classList={{ selected: index() === selected() }}
                 id={`row-${index()}`}
                 tabindex="-1"
-                href={addressOf(row().finding)}
+                href={addressOf(row().hit)}
               >
                 <span class="meta">
-                  <Show when={row().finding.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
-                  <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
-                  <span>{kindLabel(row().finding.kind)}</span>
-                  <span>{ago(row().finding.at, now())}</span>
-                  <code class="wide">{row().finding.uri}</code>
+                  <Show when={row().hit.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
+                  <span class="product">{productOf(row().hit.uri.split("://")[0] ?? "")}</span>
+                  <span>{kindLabel(row().hit.kind)}</span>
+                  <span>{ago(row().hit.at, now())}</span>
+                  <code class="wide">{row().hit.uri}</code>
                 </span>
                 <span class="snippet" dir="auto">
-                  <For each={marked(row().finding)}>
+                  <For each={markedParts(row().hit)}>
                     {(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}
                   </For>
                 </span>
               </a>
             )}
           />
-          <p class="foot muted">{rows().length === LIMIT ? `The best ${LIMIT}` : plural(rows().length, "result")}</p>
+          <p class="foot muted">
+            {rows().length === LIMIT ? `The best ${LIMIT} results` : plural(rows().length, "result")}
+          </p>
         </Match>
       </Switch>
     </div>
   );
 }
 
-function marked({ snippet, marks }: SearchHit): { text: string; isMark: boolean }[] {
+/** The snippet, split at the marked words. */
+function markedParts({ snippet, marks }: SearchHit): { text: string; isMark: boolean }[] {
   const parts: { text: string; isMark: boolean }[] = [];
   let at = 0;
   for (const [start, end] of marks) {

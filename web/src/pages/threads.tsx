@@ -14,7 +14,7 @@ import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
 import { NoThreads, NothingYet } from "./nothing-yet.tsx";
 import { SearchResults } from "./search-results.tsx";
 
-const TIMES = [
+const PERIODS = [
   ["", "Any time"],
   ["1h", "Last hour"],
   ["1d", "Last day"],
@@ -22,7 +22,8 @@ const TIMES = [
   ["4w", "Last four weeks"],
 ] as const;
 
-export default function Threads() {
+/** The list of threads, or the results of a search. */
+export default function ThreadsPage() {
   return (
     <Show when={route().params.q} fallback={<ThreadList />} keyed>
       {(text) => <SearchResults text={text} />}
@@ -104,7 +105,7 @@ function ThreadList() {
           />
           <p class="foot muted">
             {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them ·{" "}
-            {money(totals().cost)} where prices are known
+            {money(totals().cost)} known cost
             <Show when={reading()}> · reading</Show>
           </p>
         </Match>
@@ -153,7 +154,7 @@ function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, A
         any="Any status"
         options={STATUSES.map((status) => [status, status])}
       />
-      <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
+      <Choice label="Time" name="since" value={props.filters.since} any={PERIODS[0][1]} options={PERIODS.slice(1)} />
     </div>
   );
 }

@@ -7,9 +7,9 @@ export interface DayColumnShown {
   readonly day: string;
   /** Null for a day without usage. */
   readonly bar: {
-    /** Of the highest column. */
+    /** Height relative to the highest column. */
     readonly part: number;
-    /** The part of it that failed, of the highest column. */
+    /** Height of the failed part, relative to the highest column. */
     readonly failed: number;
     readonly href: string;
     readonly label: string;
@@ -17,7 +17,7 @@ export interface DayColumnShown {
   } | null;
 }
 
-/** One column for each day, which leads to what is behind it. */
+/** One column for each day, with a link to its threads. */
 export function DayColumns(props: { columns: readonly DayColumnShown[] }) {
   return (
     <div
@@ -30,7 +30,7 @@ export function DayColumns(props: { columns: readonly DayColumnShown[] }) {
         <For each={props.columns}>
           {({ day, bar }) => (
             <div class="day" role="listitem">
-              <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
+              <Show when={bar} fallback={<span class="sr">{day}: no usage</span>}>
                 {(found) => (
                   <a href={found().href} data-key={day} aria-label={found().label} title={found().title}>
                     <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>

@@ -22,7 +22,7 @@ export function hideTip(): void {
 
 export const isTipShown = () => tip() !== null;
 
-/** Shows a tooltip on hover and focus. */
+/** Event handlers that show a tooltip on hover and keyboard focus. */
 export function tooltip(content: () => JSX.Element) {
   onCleanup(hideTip);
   return {
@@ -38,7 +38,7 @@ export function tooltip(content: () => JSX.Element) {
   };
 }
 
-/** One tooltip for the whole page. */
+/** The tooltip; there is at most one on a page. */
 export function TipLayer() {
   return (
     <Show when={tip()} keyed>
