@@ -1,6 +1,7 @@
 import { createEffect, createSignal, onCleanup, Show } from "solid-js";
 import { plural } from "../data/format.ts";
 import { cutAt, visible } from "../data/text.ts";
+import { showToast } from "../state/toast.ts";
 
 /** Longer texts are shown unformatted and in parts, so that rendering does not block the page. */
 const MARKDOWN_CHARS = 16_000;
@@ -29,9 +30,13 @@ export function Text(props: TextProps) {
   const showMore = async () => {
     if (full() === null && props.more !== undefined && (props.full ?? 0) > props.text.length) {
       setBusy(true);
-      const { text, more } = props;
-      setFull(await more().catch(() => text));
-      setBusy(false);
+      try {
+        setFull(await props.more());
+      } catch (error) {
+        return showToast((error as Error).message, { isError: true });
+      } finally {
+        setBusy(false);
+      }
     }
     setShown((n) => n + PIECE_CHARS);
   };
