@@ -84,7 +84,7 @@ describe("the board", () => {
     await tab.page.getByLabel("Notify me").click();
     await tab.page.getByText("The browser blocks notifications").waitFor();
     await expect.poll(() => tab.page.getByLabel("Notify me").isChecked()).toBe(false);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
   it("shows a desktop notification when a card has ended, if enabled", async () => {
@@ -172,11 +172,11 @@ describe("the board", () => {
     await other.goto("#/board");
     await other.page.locator(".card").first().waitFor();
     expect(await other.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(other.complaints).toEqual([]);
+    expect(other.errors).toEqual([]);
     await other.page.context().close();
   });
 
   it("has no errors in the console", () => {
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

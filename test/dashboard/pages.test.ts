@@ -238,7 +238,7 @@ localIt("closes a menu immediately after it was opened", async () => {
     ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))),
   );
   await tab.page.evaluate(() => new Promise(requestAnimationFrame));
-  expect([await tab.page.locator(".menu").count(), tab.complaints]).toEqual([0, []]);
+  expect([await tab.page.locator(".menu").count(), tab.errors]).toEqual([0, []]);
 });
 
 describe("an agent", () => {
@@ -411,6 +411,6 @@ describe("the dashboard", () => {
   });
 
   it("ran without errors, blocked styles or scripts, and requests to other hosts", () => {
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

@@ -38,7 +38,7 @@ beforeAll(async () => {
   failing = items.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
 }, 60_000);
 afterAll(async () => {
-  expect(tab.complaints).toEqual([]);
+  expect(tab.errors).toEqual([]);
   await closeTabs(browser);
   await server?.stop();
 });
