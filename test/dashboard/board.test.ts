@@ -155,9 +155,9 @@ describe("the board", () => {
     await tab.page.waitForURL((url) => url.hash === "#/board");
   });
 
-  it("removes a card, and undoes that", async () => {
+  it("deletes a card, and undoes that", async () => {
     await column("queued").locator(".card", { hasText: "Nest" }).getByRole("button").click();
-    await tab.page.getByRole("menuitem", { name: "Remove" }).click();
+    await tab.page.getByRole("menuitem", { name: "Delete" }).click();
     await tab.page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
     await tab.page.getByRole("button", { name: "Undo" }).click();
     await column("done").getByText("Nest in parallel").waitFor();
