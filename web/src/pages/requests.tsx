@@ -63,10 +63,12 @@ export default function RequestsPage(props: { uri: string }) {
         </div>
         <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={requests.isLoaded() && requests.items().length === 0}>
-          <p class="muted nothing">
-            No requests of this agent were recorded. Start <code>retinue proxy</code>, and set its address as the base
-            URL of the agent.
-          </p>
+          <div class="muted nothing">
+            <p>
+              No requests of this agent were recorded. Start <code>retinue proxy</code>, and set its address as the base
+              URL of the agent.
+            </p>
+          </div>
         </Show>
       </div>
       <ol class="request-list">
