@@ -116,13 +116,13 @@ describe("a spawn in the log of a recording", () => {
     await tab.goto(`#/log/${TREE}?event=${encodeURIComponent((await spawnsOf(server, TREE))[0]?.id ?? "")}`);
     await tab.page.reload();
     await tab.page.locator(".spawn-line.selected", { hasText: "Parent A" }).waitFor();
-    const asked: string[] = [];
-    tab.page.on("request", (request) => asked.push(request.url()));
+    const requested: string[] = [];
+    tab.page.on("request", (request) => requested.push(request.url()));
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("Enter");
     await tab.page.locator(".spawn-line.selected[aria-expanded=true]", { hasText: "Parent B" }).waitFor();
     // Nothing is loaded again because another line is selected.
-    expect(asked.filter((url) => url.includes("/events?"))).toEqual([]);
+    expect(requested.filter((url) => url.includes("/events?"))).toEqual([]);
     await tab.page.keyboard.press("ArrowLeft");
     await tab.page.locator(".spawn-line.selected[aria-expanded=false]").waitFor();
     await tab.page.keyboard.press("ArrowRight");

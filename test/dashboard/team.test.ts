@@ -31,7 +31,7 @@ afterAll(async () => {
   await team?.close();
 });
 
-/** A browser with a session of a new token. */
+/** A tab with the session of a new token. */
 async function visitAs(owner: string, scope: Scope, ...teams: string[]): Promise<Visit & { readonly token: string }> {
   const token = await team.token(owner, scope, ...teams);
   return { ...(await visit(browser, { url, cookie: await cookieOf(url, token) })), token };

@@ -146,7 +146,9 @@ describe("an appended record", { timeout: 60_000 }, () => {
     whole.apply(hub.spansSince(key, undefined));
     expect([...spansIn(waterfall)]).toEqual([...spansIn(whole)]);
     // Messages about what it knows by now change nothing.
-    expect(late.map(({ data }) => waterfall.applyChange(JSON.parse(data) as SpansChange))).toEqual(late.map(() => true));
+    expect(late.map(({ data }) => waterfall.applyChange(JSON.parse(data) as SpansChange))).toEqual(
+      late.map(() => true),
+    );
     hub.spans.clear();
     await append();
     const [unknown] = journal.since(journal.position - 3).filter(({ type }) => type === "spans");

@@ -190,7 +190,7 @@ export class Api {
     return this.#get("api/guard", {}, signal);
   }
 
-  /** What this machine shares; null without a team server. `waiting` adds what is not shipped yet, which reads all threads. */
+  /** What this machine shares; null without a team server. `waiting` adds what is not shipped yet, which is slower. */
   async sharing(waiting: boolean): Promise<Sharing | null> {
     return (await this.#get<{ team: Sharing | null }>("api/ship", { waiting }, undefined)).team;
   }

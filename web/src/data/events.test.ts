@@ -15,14 +15,14 @@ const listOf = (events: readonly AgentEvent[]) => {
 const tool = (callId: string, isError = false) => ({ name: "Bash", callId, input: { command: "ls" }, isError });
 
 describe("a list of events", () => {
-  const three = [1, 2, 3, 4, 5].map((seq) => sampleEvent("a", seq));
+  const five = [1, 2, 3, 4, 5].map((seq) => sampleEvent("a", seq));
 
   it("has each event once and in order, in any order of arrival", () => {
     fc.assert(
-      fc.property(fc.array(fc.shuffledSubarray(three, { minLength: 1 }), { minLength: 1 }), (batches) => {
+      fc.property(fc.array(fc.shuffledSubarray(five, { minLength: 1 }), { minLength: 1 }), (batches) => {
         const list = new EventList();
-        for (const batch of [...batches, three]) list.add(batch);
-        expect(ids(list)).toEqual(three.map((event) => event.id));
+        for (const batch of [...batches, five]) list.add(batch);
+        expect(ids(list)).toEqual(five.map((event) => event.id));
       }),
     );
   });

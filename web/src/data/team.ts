@@ -60,8 +60,8 @@ export function nowRows(threads: readonly RunningThread[], now: number): NowRow[
 
 const newer = (a: string | null, b: string | null) => ((a ?? "") < (b ?? "") ? b : a);
 
-/** A machine with running agents ships every few seconds. After this time without a shipment it is asleep or offline. */
-export const SILENT_MS = 10 * 60_000;
+/** A machine with running agents ships every few seconds. Without a shipment for this long it is asleep or offline. */
+const SILENT_MS = 10 * 60_000;
 
 export const isSilent = (shippedAt: string | null, now: number) =>
   shippedAt !== null && now - Date.parse(shippedAt) > SILENT_MS;
@@ -70,7 +70,7 @@ export const isSilent = (shippedAt: string | null, now: number) =>
 export const RUNAWAY = { agents: 50, ms: 3 * 3_600_000, usd: 20 } as const;
 
 /** Which limits of `RUNAWAY` a thread exceeds. */
-export function runawayReasons({ running, record }: RunningThread, now: number): string[] {
+function runawayReasons({ running, record }: RunningThread, now: number): string[] {
   const ms = record.startedAt === null ? 0 : now - Date.parse(record.startedAt);
   const usd = record.usage.subtree.costUsd ?? 0;
   return [

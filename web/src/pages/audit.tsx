@@ -60,32 +60,7 @@ export default function AuditPage() {
           </p>
         </Match>
         <Match when={found.state === "ready"}>
-          <div class="scroll-x">
-            <table class="audited">
-              <thead>
-                <tr>
-                  <th>When</th>
-                  <th>Who</th>
-                  <th>What</th>
-                </tr>
-              </thead>
-              <tbody>
-                <For each={shown()}>
-                  {(one) => (
-                    <tr>
-                      <td class="muted" title={dateAndTime(one.at)}>
-                        {ago(one.at, now())}
-                      </td>
-                      <td>{oneLine(one.owner ?? UNKNOWN, 40)}</td>
-                      <td>
-                        {ACTION_LABELS[one.action] ?? one.action} <Subject one={one} />
-                      </td>
-                    </tr>
-                  )}
-                </For>
-              </tbody>
-            </table>
-          </div>
+          <AuditTable entries={shown()} />
           <p class="muted">
             {all().length === LIMIT
               ? `The last ${plural(LIMIT, "entry", "entries")}`
@@ -97,12 +72,43 @@ export default function AuditPage() {
   );
 }
 
-function Subject(props: { one: AuditEntry }) {
-  const subject = () => props.one.subject ?? "";
+function AuditTable(props: { entries: readonly AuditEntry[] }) {
   return (
-    <Show when={subject() !== ""}>
-      <Show when={subject().includes("://")} fallback={<q>{oneLine(subject(), 120)}</q>}>
-        <a href={hrefTo({ page: "agent", uri: subject() })}>{oneLine(subject(), 120)}</a>
+    <div class="scroll-x">
+      <table class="audited">
+        <thead>
+          <tr>
+            <th>When</th>
+            <th>Who</th>
+            <th>What</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.entries}>
+            {(entry) => (
+              <tr>
+                <td class="muted" title={dateAndTime(entry.at)}>
+                  {ago(entry.at, now())}
+                </td>
+                <td>{oneLine(entry.owner ?? UNKNOWN, 40)}</td>
+                <td>
+                  {ACTION_LABELS[entry.action] ?? entry.action} <Subject subject={entry.subject ?? ""} />
+                </td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What an action was about: a link if it is a URI, otherwise the text. */
+function Subject(props: { subject: string }) {
+  return (
+    <Show when={props.subject !== ""}>
+      <Show when={props.subject.includes("://")} fallback={<q>{oneLine(props.subject, 120)}</q>}>
+        <a href={hrefTo({ page: "agent", uri: props.subject })}>{oneLine(props.subject, 120)}</a>
       </Show>
     </Show>
   );

@@ -108,7 +108,7 @@ export default function GraphPage(props: { uri: string }) {
   );
 }
 
-/** Changes when the thread's cost or time has grown by about a twentieth, so that the drawing does not move all the time. */
+/** Changes when the thread's cost or time has grown by about a twentieth, so that the drawing does not always move. */
 function createSizeSteps(thread: Thread) {
   return createMemo(() => {
     if (size() === "equal") return 0;

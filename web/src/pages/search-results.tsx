@@ -76,28 +76,7 @@ export function SearchResults(props: { text: string }) {
             rows={rows()}
             height={() => 72}
             selected={selected()}
-            row={(row, index) => (
-              <a
-                class="found"
-                classList={{ selected: index() === selected() }}
-                id={`row-${index()}`}
-                tabindex="-1"
-                href={addressOf(row().hit)}
-              >
-                <span class="meta">
-                  <Show when={row().hit.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
-                  <span class="product">{productOf(row().hit.uri.split("://")[0] ?? "")}</span>
-                  <span>{kindLabel(row().hit.kind)}</span>
-                  <span>{ago(row().hit.at, now())}</span>
-                  <code class="wide">{row().hit.uri}</code>
-                </span>
-                <span class="snippet" dir="auto">
-                  <For each={markedParts(row().hit)}>
-                    {(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}
-                  </For>
-                </span>
-              </a>
-            )}
+            row={(row, index) => <SearchHitLine hit={row().hit} index={index()} selected={index() === selected()} />}
           />
           <p class="foot muted">
             {rows().length === LIMIT ? `The best ${LIMIT} results` : plural(rows().length, "result")}
@@ -105,6 +84,32 @@ export function SearchResults(props: { text: string }) {
         </Match>
       </Switch>
     </div>
+  );
+}
+
+const addressOf = ({ uri, ref, owner }: SearchHit) =>
+  hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
+
+function SearchHitLine(props: { hit: SearchHit; index: number; selected: boolean }) {
+  return (
+    <a
+      class="found"
+      classList={{ selected: props.selected }}
+      id={`row-${props.index}`}
+      tabindex="-1"
+      href={addressOf(props.hit)}
+    >
+      <span class="meta">
+        <Show when={props.hit.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
+        <span class="product">{productOf(props.hit.uri.split("://")[0] ?? "")}</span>
+        <span>{kindLabel(props.hit.kind)}</span>
+        <span>{ago(props.hit.at, now())}</span>
+        <code class="wide">{props.hit.uri}</code>
+      </span>
+      <span class="snippet" dir="auto">
+        <For each={markedParts(props.hit)}>{(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}</For>
+      </span>
+    </a>
   );
 }
 

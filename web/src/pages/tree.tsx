@@ -2,7 +2,7 @@ import { createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount, S
 import { displayName } from "../data/format.ts";
 import { COLUMN_PX, layout, MODES, type Mode } from "../data/layout.ts";
 import { nextMatch } from "../data/next-match.ts";
-import { parseSort, treeRows } from "../data/tree-rows.ts";
+import { parseSort, type TreeRow, treeRows } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
@@ -56,51 +56,7 @@ export default function TreePage(props: { uri: string }) {
     hideTip();
     if (uri !== undefined) setParams({ sel: uri });
   };
-  const current = () => rows()[selected()];
-  const rowElement = () => document.getElementById(`row-${selected()}`);
-  const nextFailure = (direction: 1 | -1) => () => {
-    const index = nextMatch(rows(), selected(), direction, ({ uri }) => hasFailed(thread.set.get(uri)));
-    if (index !== null) select(rows()[index]?.uri);
-  };
-  /** The agent that a key refers to. */
-  const target = () => current()?.uri ?? thread.root();
-  useKeys({
-    ...listKeys({
-      count: () => rows().length,
-      selected,
-      select: (index) => select(rows()[index]?.uri),
-      open: (index) => go("agent", rows()[index]?.uri ?? null),
-    }),
-    ArrowRight: () => {
-      const row = current();
-      if (row === undefined) return select(rows()[0]?.uri);
-      if (row.folded) folding.fold([row.uri], false);
-      else if (row.children > 0) select(rows()[selected() + 1]?.uri);
-    },
-    ArrowLeft: () => {
-      const row = current();
-      if (row === undefined) return;
-      if (row.children > 0 && !row.folded) folding.fold([row.uri], true);
-      else select(thread.set.get(row.uri)?.parent ?? undefined);
-    },
-    " ": () => {
-      const agent = thread.set.get(current()?.uri ?? "");
-      const near = rowElement();
-      if (isTipShown() || agent === undefined || near === null) hideTip();
-      else showTip(near, () => <AgentTip agent={agent} />);
-    },
-    w: () => setParams({ why: target() }),
-    a: () => setParams({ attach: isTeam() ? null : target() }),
-    p: () => setParams({ control: isTeam() ? null : target() }),
-    m: () => {
-      const near = rowElement()?.querySelector(".name");
-      const row = current();
-      if (near != null && row !== undefined) setMenu({ uri: row.uri, near });
-    },
-    e: nextFailure(1),
-    E: nextFailure(-1),
-    l: () => go("log", thread.root()),
-  });
+  useTreeKeys({ thread, rows, selected, select, folding, openMenu: (uri, near) => setMenu({ uri, near }) });
 
   onMount(() => {
     if (page === undefined) return;
@@ -113,6 +69,8 @@ export default function TreePage(props: { uri: string }) {
     const root = thread.set.get(thread.root() ?? "");
     document.title = root === undefined ? "retinue" : `${displayName(root)} · retinue`;
   });
+  const itemsOf = (agent: AgentRecord) =>
+    menuItems(agent, thread, { fold: folding.fold, relink: () => setRelinking(agent) });
   const parentsBelowRoot = () =>
     [...thread.set.uris()].filter((uri) => uri !== thread.root() && thread.set.childrenOf(uri).length > 0);
 
@@ -154,16 +112,11 @@ export default function TreePage(props: { uri: string }) {
         />
       </ThreadContent>
       <Show when={menu()}>
-        {(open) => {
-          const agent = () => thread.set.get(open().uri);
-          const items = (of: AgentRecord) =>
-            menuItems(of, thread, { fold: folding.fold, relink: () => setRelinking(of) });
-          return (
-            <Show when={agent()}>
-              {(of) => <Menu near={open().near} items={items(of())} onClose={() => setMenu(null)} />}
-            </Show>
-          );
-        }}
+        {(open) => (
+          <Show when={thread.set.get(open().uri)}>
+            {(agent) => <Menu near={open().near} items={itemsOf(agent())} onClose={() => setMenu(null)} />}
+          </Show>
+        )}
       </Show>
       <AgentDialogs />
       <Suspense>
@@ -173,6 +126,63 @@ export default function TreePage(props: { uri: string }) {
       </Suspense>
     </div>
   );
+}
+
+/** Moves the selection, folds and unfolds, and opens what belongs to the selected agent. */
+function useTreeKeys(state: {
+  readonly thread: Thread;
+  readonly rows: () => readonly TreeRow[];
+  readonly selected: () => number;
+  readonly select: (uri: string | undefined) => void;
+  readonly folding: ReturnType<typeof createFolding>;
+  readonly openMenu: (uri: string, near: Element) => void;
+}): void {
+  const { thread, rows, selected, select, folding } = state;
+  const current = () => rows()[selected()];
+  const rowElement = () => document.getElementById(`row-${selected()}`);
+  const nextFailure = (direction: 1 | -1) => () => {
+    const index = nextMatch(rows(), selected(), direction, ({ uri }) => hasFailed(thread.set.get(uri)));
+    if (index !== null) select(rows()[index]?.uri);
+  };
+  /** The agent that a dialog is about. */
+  const target = () => current()?.uri ?? thread.root();
+  useKeys({
+    ...listKeys({
+      count: () => rows().length,
+      selected,
+      select: (index) => select(rows()[index]?.uri),
+      open: (index) => go("agent", rows()[index]?.uri ?? null),
+    }),
+    ArrowRight: () => {
+      const row = current();
+      if (row === undefined) return select(rows()[0]?.uri);
+      if (row.folded) folding.fold([row.uri], false);
+      else if (row.children > 0) select(rows()[selected() + 1]?.uri);
+    },
+    ArrowLeft: () => {
+      const row = current();
+      if (row === undefined) return;
+      if (row.children > 0 && !row.folded) folding.fold([row.uri], true);
+      else select(thread.set.get(row.uri)?.parent ?? undefined);
+    },
+    " ": () => {
+      const agent = thread.set.get(current()?.uri ?? "");
+      const near = rowElement();
+      if (isTipShown() || agent === undefined || near === null) hideTip();
+      else showTip(near, () => <AgentTip agent={agent} />);
+    },
+    w: () => setParams({ why: target() }),
+    a: () => setParams({ attach: isTeam() ? null : target() }),
+    p: () => setParams({ control: isTeam() ? null : target() }),
+    m: () => {
+      const near = rowElement()?.querySelector(".name");
+      const row = current();
+      if (near != null && row !== undefined) state.openMenu(row.uri, near);
+    },
+    e: nextFailure(1),
+    E: nextFailure(-1),
+    l: () => go("log", thread.root()),
+  });
 }
 
 const hasFailed = (agent: AgentRecord | undefined) =>

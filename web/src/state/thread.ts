@@ -23,7 +23,7 @@ export interface Thread {
 /** Follows the thread of the given URI. Each record is a signal of its own, so that a change redraws only its users. */
 export function useThread(uri: Accessor<string>): Thread {
   let set = new AgentSet();
-  let signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
+  let signals = new RecordSignals();
   /** Changes that arrive while the tree is loaded; null at other times. */
   let pending: LiveChanges[] | null = [];
   let loading = new AbortController();
@@ -34,7 +34,7 @@ export function useThread(uri: Accessor<string>): Thread {
 
   function notify(uris: Iterable<string>, moved: boolean): void {
     batch(() => {
-      for (const one of uris) signals.get(one)?.[1](() => set.get(one));
+      for (const one of uris) signals.set(one, set.get(one));
       if (moved) setShape((n) => n + 1);
       setPulse((n) => n + 1);
     });
@@ -93,7 +93,7 @@ export function useThread(uri: Accessor<string>): Thread {
   createEffect(
     on(thread, () => {
       set = new AgentSet();
-      signals = new Map();
+      signals = new RecordSignals();
       setRoot(null);
       void load();
     }),
@@ -115,18 +115,30 @@ export function useThread(uri: Accessor<string>): Thread {
     error,
     shape,
     pulse,
-    agent(one) {
-      let signal = signals.get(one);
-      if (signal === undefined) {
-        signal = createSignal(set.get(one), { equals: false });
-        signals.set(one, signal);
-      }
-      return signal[0]();
-    },
+    agent: (one) => signals.read(one, set.get(one)),
     sums(one) {
       pulse();
       return set.sumsOf(one);
     },
     reload: load,
   };
+}
+
+/** A signal for each record that was read. */
+class RecordSignals {
+  readonly #signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
+
+  /** Tracks the record. `current` is its value if it has no signal yet. */
+  read(uri: string, current: AgentRecord | undefined): AgentRecord | undefined {
+    let signal = this.#signals.get(uri);
+    if (signal === undefined) {
+      signal = createSignal(current, { equals: false });
+      this.#signals.set(uri, signal);
+    }
+    return signal[0]();
+  }
+
+  set(uri: string, record: AgentRecord | undefined): void {
+    this.#signals.get(uri)?.[1](() => record);
+  }
 }
