@@ -99,7 +99,7 @@ export class Follower {
     const parser = createParser({
       onEvent: ({ event, data }) => {
         this.messages += 1;
-        if (event === "spans" && !this.#waterfall.takeChange(JSON.parse(data) as SpansChange)) void this.#request();
+        if (event === "spans" && !this.#waterfall.applyChange(JSON.parse(data) as SpansChange)) void this.#request();
       },
     });
     const { body } = await fetch(live, { signal: this.#abort.signal });
@@ -114,7 +114,7 @@ export class Follower {
     this.requests += 1;
     const url = new URL(this.#spans);
     if (this.#waterfall.next !== undefined) url.searchParams.set("after", this.#waterfall.next);
-    this.#waterfall.take((await (await fetch(url, { signal: this.#abort.signal })).json()) as SpansResponse);
+    this.#waterfall.apply((await (await fetch(url, { signal: this.#abort.signal })).json()) as SpansResponse);
   }
 
   /** Number of spans in the waterfall. */

@@ -1,11 +1,11 @@
 /** "Continue this agent", in a real browser: from the agent's page, from the tree, light and dark, wide and narrow. */
-import { setTimeout as wait } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/views/agent.ts";
+import { eventually } from "../support/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
-import { visit } from "./visit.ts";
+import { keepScreenshots, visit } from "./visit.ts";
 
 let browser: Browser;
 let server: Running;
@@ -13,13 +13,8 @@ let agent: AgentTree;
 
 const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
 /** The server responds before it has read all files. */
-async function threadOf(provider: string): Promise<string> {
-  for (;;) {
-    const { items } = await json<{ items: AgentTree[] }>(`threads?provider=${provider}`);
-    if (items[0] !== undefined) return items[0].uri;
-    await wait(50);
-  }
-}
+const threadOf = async (provider: string) =>
+  eventually(async () => (await json<{ items: AgentTree[] }>(`threads?provider=${provider}`)).items[0]?.uri);
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([sharedBrowser(), serve(homeWith(["claude/c-nested", "copilot/nested"]))]);
@@ -48,11 +43,20 @@ it.each([
   expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width).toBe(true);
   const wide = await dialog.evaluate((element) => element.scrollWidth > element.clientWidth);
   expect(wide).toBe(false);
-  const { RETINUE_SHOTS: folder } = process.env;
-  if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/attach-${scheme}-${width}.png` });
+  await keepScreenshots(tab.page, "attach");
   await tab.page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  expect(tab.complaints).toEqual([]);
+  expect(tab.errors).toEqual([]);
+  await tab.page.context().close();
+});
+
+it("says why a command cannot be copied over plain HTTP", async () => {
+  const tab = await visit(browser, server.url);
+  await tab.page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await tab.goto(`#/agent/${encodeURIComponent(agent.uri)}?attach=${encodeURIComponent(agent.uri)}`);
+  await tab.page.locator(".command").getByRole("button", { name: /^Copy/ }).click();
+  await tab.page.getByText("The browser does not allow copying here").waitFor();
+  expect(tab.errors).toEqual([]);
   await tab.page.context().close();
 });
 
@@ -66,6 +70,6 @@ it("opens from the tree by keyboard, and states if the history can only be text"
   await dialog.getByText("Run this in a terminal").waitFor();
   expect(await dialog.textContent()).toContain("with this agent's history as its first message");
   expect(await dialog.textContent()).toContain("Copilot CLI cannot resume this agent");
-  expect(tab.complaints).toEqual([]);
+  expect(tab.errors).toEqual([]);
   await tab.page.context().close();
 });

@@ -76,6 +76,17 @@ describe("the board", () => {
     expect(await column("working").locator(".card").textContent()).toContain("2 agents, 2 running");
   });
 
+  it("unchecks the box if the browser denies notifications after asking", async () => {
+    await tab.page.evaluate(() => {
+      const requestPermission = () => new Promise((resolve) => setTimeout(resolve, 0, "denied"));
+      Object.assign(window, { Notification: { permission: "default", requestPermission } });
+    });
+    await tab.page.getByLabel("Notify me").click();
+    await tab.page.getByText("The browser blocks notifications").waitFor();
+    await expect.poll(() => tab.page.getByLabel("Notify me").isChecked()).toBe(false);
+    expect(tab.errors).toEqual([]);
+  });
+
   it("shows a desktop notification when a card has ended, if enabled", async () => {
     await tab.page.context().grantPermissions(["notifications"]);
     await tab.page.evaluate(() => {
@@ -144,9 +155,9 @@ describe("the board", () => {
     await tab.page.waitForURL((url) => url.hash === "#/board");
   });
 
-  it("removes a card, and undoes that", async () => {
+  it("deletes a card, and undoes that", async () => {
     await column("queued").locator(".card", { hasText: "Nest" }).getByRole("button").click();
-    await tab.page.getByRole("menuitem", { name: "Remove" }).click();
+    await tab.page.getByRole("menuitem", { name: "Delete" }).click();
     await tab.page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
     await tab.page.getByRole("button", { name: "Undo" }).click();
     await column("done").getByText("Nest in parallel").waitFor();
@@ -161,11 +172,11 @@ describe("the board", () => {
     await other.goto("#/board");
     await other.page.locator(".card").first().waitFor();
     expect(await other.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(other.complaints).toEqual([]);
+    expect(other.errors).toEqual([]);
     await other.page.context().close();
   });
 
   it("has no errors in the console", () => {
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

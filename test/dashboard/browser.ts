@@ -1,4 +1,4 @@
-/** A real browser for tests: the installed one, or, if that is allowed, one that is installed now. */
+/** Chromium for tests: the installed one, or one that apt-get installs now if the tests run as root. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Browser } from "playwright-core";
@@ -19,9 +19,7 @@ export function browserPath(): string {
   const found = [process.env.RETINUE_TEST_BROWSER ?? "", ...PLACES].find((path) => path !== "" && existsSync(path));
   if (found !== undefined) return found;
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get"))
-    throw new Error(
-      "no Chromium found: install it, or name one in RETINUE_TEST_BROWSER; the dashboard's tests need a real browser",
-    );
+    throw new Error("no Chromium found: install it, or set RETINUE_TEST_BROWSER to its path");
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   try {
     execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "ignore" });
@@ -43,7 +41,7 @@ const BROWSER_FLAGS = [
   "--disable-dev-shm-usage",
 ];
 
-/** With a fresh profile, as playwright creates one for every launch. */
+/** Playwright creates a fresh profile for every launch. */
 export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   return chromium.launch({ executablePath: browserPath(), headless: true, args: [...BROWSER_FLAGS, ...more] });
@@ -51,7 +49,7 @@ export async function openBrowser(more: readonly string[] = []): Promise<Browser
 
 let shared: Promise<Browser> | undefined;
 
-/** One browser for all test files of a process; it ends with the process. Each visit has a profile of its own. */
+/** One browser for all test files of a process, which ends with the process. Each visit has its own storage. */
 export function sharedBrowser(): Promise<Browser> {
   shared ??= openBrowser();
   return shared;

@@ -6,7 +6,7 @@ import { needsPosix } from "../support/needs.ts";
 import { replayedRun } from "../support/replayed-run.ts";
 import { startServer, type TestServer, until } from "../support/server.ts";
 import { openBrowser } from "./browser.ts";
-import { visit } from "./visit.ts";
+import { keepScreenshots, visit } from "./visit.ts";
 
 beforeEach(needsPosix("scripts that name their interpreter"));
 
@@ -52,17 +52,16 @@ it.each([
   expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width).toBe(true);
   expect(await dialog.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(false);
   await dialog.getByRole("button", { name: "Stop this agent" }).waitFor();
-  const { RETINUE_SHOTS: folder } = process.env;
-  if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/control-${scheme}-${width}.png` });
+  await keepScreenshots(tab.page, "control");
   await request.getByRole("button", { name: "Allow once" }).click();
   await request.getByText("touch third", { exact: true }).waitFor();
-  const reason = request.getByLabel("Text for the model if you reject");
+  const reason = request.getByLabel("Message to the model if you reject");
   await reason.fill("Not today.");
-  // The dialog asks for news meanwhile; what was typed stays, even if one response does not list the request.
-  let missed = 0;
+  // The dialog polls meanwhile. The entered text is kept, even if one response does not list the request.
+  let responses = 0;
   await tab.page.route("**/api/permissions", (route) => {
-    missed += 1;
-    return missed === 1 ? route.fulfill({ json: { items: [] } }) : route.continue();
+    responses += 1;
+    return responses === 1 ? route.fulfill({ json: { items: [] } }) : route.continue();
   });
   await request.waitFor({ state: "detached" });
   await request.waitFor();
@@ -71,6 +70,6 @@ it.each([
   await ended;
   expect(received()).toEqual(recorded);
   await dialog.getByText("retinue does not control this agent").waitFor();
-  expect(tab.complaints).toEqual([]);
+  expect(tab.errors).toEqual([]);
   await tab.page.context().close();
 });

@@ -1,15 +1,14 @@
 /** The Explain and Files views of a thread, and two threads side by side. */
-import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openBrowser } from "./browser.ts";
 import { localDescribe, start } from "./place.ts";
 import { homeWith, type Running } from "./server.ts";
-import { type Visit, visit } from "./visit.ts";
+import { keepScreenshots, type Visit, visit } from "./visit.ts";
 
 const FAILING = "claude://5891a169-1e39-4b84-8481-5552c2a22d13";
 const CLEAN = "claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30";
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 let browser: Browser;
 let server: Running;
 let tab: Visit;
@@ -18,24 +17,15 @@ beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), start(homeWith(["claude/e-fail", "claude/a-single"]))]);
   tab = await visit(browser, server);
   await tab.goto("#/");
-  await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
+  await tab.page.locator(".thread").nth(1).waitFor({ timeout: TIMEOUT_MS });
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
 });
 
-/** For people who look at the pages: `LOOK=<folder>` keeps screenshots. */
-async function keep(name: string): Promise<void> {
-  if (process.env.LOOK === undefined) return;
-  for (const scheme of ["light", "dark"] as const) {
-    await tab.page.emulateMedia({ colorScheme: scheme });
-    await tab.page.screenshot({ path: join(process.env.LOOK, `${name}-${scheme}.png`) });
-  }
-}
-
 describe("the Explain view", () => {
-  it("lists what went wrong, with links to the agents and records", { timeout: PATIENCE_MS }, async () => {
+  it("lists what went wrong, with links to the agents and records", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto(`#/explain/${FAILING}`);
     const findings = tab.page.locator(".findings > li");
     await findings.first().waitFor();
@@ -45,14 +35,14 @@ describe("the Explain view", () => {
       "failed",
       "failed",
     ]);
-    await keep("explain");
+    await keepScreenshots(tab.page, "explain");
     await findings.first().locator("ul a").first().click();
-    await tab.page.locator(".timeline .selected, .timeline [aria-current], .timeline").first().waitFor();
+    await tab.page.locator(".step.selected").waitFor();
     expect(new URL(tab.page.url()).hash).toMatch(/^#\/agent\/claude:\/\/5891a169[^?]*\?event=/);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
-  it("shows nothing of one thread while another one is read", { timeout: PATIENCE_MS }, async () => {
+  it("shows nothing of one thread while another one is read", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto(`#/explain/${FAILING}`);
     await tab.page.locator(".findings > li").first().waitFor();
     const held = Promise.withResolvers<void>();
@@ -61,37 +51,37 @@ describe("the Explain view", () => {
       await route.continue();
     });
     await tab.goto(`#/explain/${CLEAN}`);
-    await tab.page.getByText("Reading the records of all agents…").waitFor();
+    await tab.page.getByText("Reading the records of all agents …").waitFor();
     expect(await tab.page.locator(".findings").count()).toBe(0);
     held.resolve();
     await tab.page.getByRole("heading", { name: "Nothing to report" }).waitFor();
     await tab.page.unroute("**/explain");
   });
 
-  it("says so if there is nothing", { timeout: PATIENCE_MS }, async () => {
+  it("states that there are no findings", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto(`#/explain/${CLEAN}`);
     await tab.page.getByRole("heading", { name: "Nothing to report" }).waitFor();
     expect(await tab.page.locator(".findings > li").count()).toBe(0);
     expect(await tab.page.locator(".explain table").count()).toBe(2);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });
 
 describe("the Files view", () => {
-  it("lists files, and who used them", { timeout: PATIENCE_MS }, async () => {
+  it("lists files, and who used them", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto(`#/files/${CLEAN}`);
     const file = tab.page.locator(".used-files > li");
     await file.first().waitFor();
     expect(await file.locator("code").allTextContents()).toEqual(["/home/dev/trial/runs/a-single/repo/a.txt"]);
     await file.getByRole("button").click();
     expect(await file.locator("ul li").count()).toBe(1);
-    await keep("files");
-    expect(tab.complaints).toEqual([]);
+    await keepScreenshots(tab.page, "files");
+    expect(tab.errors).toEqual([]);
   });
 });
 
 localDescribe("the Compare page", () => {
-  it("shows two trees side by side, agent by agent", { timeout: PATIENCE_MS }, async () => {
+  it("shows two trees side by side, agent by agent", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto("#/compare");
     await tab.page.getByLabel("Left").fill(FAILING);
     await tab.page.getByLabel("Right").fill(CLEAN);
@@ -105,21 +95,21 @@ localDescribe("the Compare page", () => {
     expect(texts.filter((text) => text === "only left").length).toBeGreaterThan(0);
     expect(texts).not.toContain("only right");
     expect(await tab.page.locator("[data-measure=failed] td").allTextContents()).toEqual(["4", "0", expect.anything()]);
-    await keep("compare");
+    await keepScreenshots(tab.page, "compare");
     await pairs.first().locator("a").first().click();
     expect(new URL(tab.page.url()).hash).toBe(`#/agent/${FAILING}`);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
-  it("shows the spread of two groups instead", { timeout: PATIENCE_MS }, async () => {
+  it("shows the spread of two groups instead", { timeout: TIMEOUT_MS }, async () => {
     await tab.goto(`#/compare?left=${FAILING},${CLEAN}&right=${CLEAN}`);
     await tab.page.locator("[data-measure=tokens]").waitFor();
     expect(await tab.page.locator(".compare-agents").count()).toBe(0);
     expect(await tab.page.locator(".compare thead").textContent()).toContain("2 threads");
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
-  it("says what is wrong with a thread that does not exist", { timeout: PATIENCE_MS }, async () => {
+  it("reports a thread that does not exist", { timeout: TIMEOUT_MS }, async () => {
     const other = await visit(browser, server.url);
     await other.goto(`#/compare?left=${CLEAN}&right=claude://00000000-0000-4000-8000-000000000000`);
     await other.page.getByRole("button", { name: /again|retry/i }).waitFor();

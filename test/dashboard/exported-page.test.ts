@@ -28,7 +28,7 @@ afterAll(async () => {
 interface Opened {
   readonly page: Page;
   /** The errors, the requests and the dialogs of the browser. */
-  readonly heard: string[];
+  readonly errors: string[];
 }
 
 let number = 0;
@@ -43,18 +43,18 @@ async function open(
     colorScheme: options.dark === true ? "dark" : "light",
     javaScriptEnabled: options.script !== false,
   });
-  const heard: string[] = [];
-  page.on("console", (message) => heard.push(message.text()));
-  page.on("pageerror", (error) => heard.push(String(error)));
+  const errors: string[] = [];
+  page.on("console", (message) => errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
   page.on("dialog", (dialog) => {
-    heard.push(dialog.message());
+    errors.push(dialog.message());
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith("file:")) heard.push(request.url());
+    if (!request.url().startsWith("file:")) errors.push(request.url());
   });
   await page.goto(pathToFileURL(file).href);
-  return { page, heard };
+  return { page, errors };
 }
 
 /** Copies of one agent, each with its own name. */
@@ -70,7 +70,7 @@ function crowd(story: Story, size: number): Story {
 
 describe("an exported page", () => {
   it("shows the tree, a bar per agent and their events; links to it work, and nothing is loaded", async () => {
-    const { page, heard } = await open(recorded);
+    const { page, errors } = await open(recorded);
     const agents = [...everyone(recorded)].length;
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(agents);
     expect(await page.locator(".tree svg").count()).toBe(agents);
@@ -80,12 +80,12 @@ describe("an exported page", () => {
     expect(await log.locator(".step").count()).toBeGreaterThan(1);
     await page.locator(".fold").nth(1).click();
     expect(await page.getByRole("link", { name: /Leaf A1/ }).isVisible()).toBe(false);
-    expect(heard).toEqual([]);
+    expect(errors).toEqual([]);
     await page.close();
   });
 
   it("finds agents by their text", async () => {
-    const { page, heard } = await open(recorded);
+    const { page, errors } = await open(recorded);
     await page.keyboard.press("/");
     await page.keyboard.type("late leaf");
     await expect.poll(() => page.locator("#found").innerText()).toMatch(/^[1-9] of 9 agents$/);
@@ -93,17 +93,17 @@ describe("an exported page", () => {
     await expect.poll(() => page.locator(".agent:visible").count()).toBe(9);
     await page.locator("#all").click();
     expect(await page.locator(".agent[open]").count()).toBe(9);
-    expect(heard).toEqual([]);
+    expect(errors).toEqual([]);
     await page.close();
   });
 
   it("stays usable with 300 agents, on a narrow screen and in dark mode", async () => {
-    const { page, heard } = await open(crowd(recorded, 300), { width: 380, dark: true });
+    const { page, errors } = await open(crowd(recorded, 300), { width: 380, dark: true });
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(301);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.locator("#words").fill("Worker 299");
     await expect.poll(() => page.locator("#found").innerText()).toBe("1 of 301 agents");
-    expect(heard).toEqual([]);
+    expect(errors).toEqual([]);
     await page.close();
   });
 
@@ -127,12 +127,12 @@ describe("an exported page", () => {
       })),
       children: story.children.map(hostile),
     });
-    const { page, heard } = await open(hostile(recorded));
+    const { page, errors } = await open(hostile(recorded));
     await page.locator("#all").click();
     expect(await page.locator("main img, main script, main b b").count()).toBe(0);
     expect(await page.locator("h1").innerText()).toContain("<script>alert(1)</script>");
     expect(await page.locator("body").isVisible()).toBe(true);
-    expect(heard).toEqual([]);
+    expect(errors).toEqual([]);
     await page.close();
   });
 

@@ -1,4 +1,4 @@
-/** New records are shown at once, without a reload. */
+/** New records are shown without a reload. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,8 +27,8 @@ afterAll(async () => {
   await server?.stop();
 });
 
-localDescribe("a machine on which no agent has worked yet", () => {
-  it("lists the searched folders, and how to see something", async () => {
+localDescribe("a machine without threads", () => {
+  it("lists the searched folders, and how to start the demo", async () => {
     await tab.goto("#/");
     const nothing = tab.page.getByTestId("nothing-yet");
     await nothing.waitFor();
@@ -37,7 +37,7 @@ localDescribe("a machine on which no agent has worked yet", () => {
     expect(words).toContain("Nothing to show yet.");
     expect(words).toContain("retinue demo");
     expect(words).toContain(join(server.home, ".claude"));
-    expect(words).toContain("not there");
+    expect(words).toContain("not found");
   });
 
   it("shows the demo with one click, on a server of its own", async () => {
@@ -87,6 +87,6 @@ describe("while agents work", () => {
     await tab.page.reload();
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
     expect([await treeOnScreen(tab.page), await numbers()]).toEqual(live);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

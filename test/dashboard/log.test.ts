@@ -18,7 +18,7 @@ const REFUSED = "claude://0e6ea988-544a-4ed5-be60-5d0bf23406f0";
 const CHILDREN = ["Parent A", "Parent B", "Leaf A1", "Leaf A2", "Leaf A3", "Leaf B1", "Leaf B2", "Leaf B3 late"];
 /** All are spawned in its first quarter, which is all that is replayed. */
 const LASTS_MS = 30_000;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** Only visible rows are in the document, so all of them have to be visible. */
 const SIZE = { width: 1280, height: 2_600 };
 let browser: Browser;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   tab = await visit(browser, server, SIZE);
   // Both recordings have been read.
   await tab.goto("#/");
-  await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
+  await tab.page.locator(".thread").nth(1).waitFor({ timeout: TIMEOUT_MS });
 }, 180_000);
 afterAll(async () => {
   await closeTabs(browser);
@@ -79,7 +79,7 @@ const repeats = (lines: readonly Line[]) =>
       spawn === null && ((kind === "User" && agent !== "main") || (kind === "Agent" && !text.includes("←"))),
   );
 const waitForSpawns = (page: Page, count: number) =>
-  page.waitForFunction((n) => document.querySelectorAll(".spawn-line").length === n, count, { timeout: PATIENCE_MS });
+  page.waitForFunction((n) => document.querySelectorAll(".spawn-line").length === n, count, { timeout: TIMEOUT_MS });
 
 describe("a spawn in the log of a recording", () => {
   it("is one line, with neither the call nor the prompt beside it", async () => {
@@ -116,13 +116,13 @@ describe("a spawn in the log of a recording", () => {
     await tab.goto(`#/log/${TREE}?event=${encodeURIComponent((await spawnsOf(server, TREE))[0]?.id ?? "")}`);
     await tab.page.reload();
     await tab.page.locator(".spawn-line.selected", { hasText: "Parent A" }).waitFor();
-    const asked: string[] = [];
-    tab.page.on("request", (request) => asked.push(request.url()));
+    const requested: string[] = [];
+    tab.page.on("request", (request) => requested.push(request.url()));
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("Enter");
     await tab.page.locator(".spawn-line.selected[aria-expanded=true]", { hasText: "Parent B" }).waitFor();
     // Nothing is loaded again because another line is selected.
-    expect(asked.filter((url) => url.includes("/events?"))).toEqual([]);
+    expect(requested.filter((url) => url.includes("/events?"))).toEqual([]);
     await tab.page.keyboard.press("ArrowLeft");
     await tab.page.locator(".spawn-line.selected[aria-expanded=false]").waitFor();
     await tab.page.keyboard.press("ArrowRight");
@@ -175,7 +175,7 @@ describe("a spawn in the log of a recording", () => {
     const lines = await linesOn(tab.page);
     expect(new Set(spawnsIn(lines)).size).toBe(8 + 3);
     expect(lines.filter(({ kind }) => kind === "User")).toHaveLength(2);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });
 
@@ -183,7 +183,7 @@ localDescribe("a spawn in the log while agents work", () => {
   it("is one line from the start, which stays in its place and stays open", async () => {
     const live = await serve(mkdtempSync(join(tmpdir(), "retinue-log-")));
     const stop = new AbortController();
-    const { page, goto, complaints } = await visit(browser, live.url, SIZE);
+    const { page, goto, errors } = await visit(browser, live.url, SIZE);
     await goto("#/");
     await page.getByTestId("nothing-yet").waitFor();
     const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
@@ -195,13 +195,13 @@ localDescribe("a spawn in the log while agents work", () => {
       signal: stop.signal,
     });
     try {
-      await page.locator(".thread").waitFor({ timeout: PATIENCE_MS });
+      await page.locator(".thread").waitFor({ timeout: TIMEOUT_MS });
       const uri = await page.locator(".thread").getAttribute("data-uri");
       await goto(`#/log/${uri}`);
-      await page.locator(".spawn-line").first().click({ timeout: PATIENCE_MS });
+      await page.locator(".spawn-line").first().click({ timeout: TIMEOUT_MS });
       const seen: string[][] = [];
       for (
-        const deadline = Date.now() + PATIENCE_MS;
+        const deadline = Date.now() + TIMEOUT_MS;
         Date.now() < deadline && (seen.at(-1)?.length ?? 0) < CHILDREN.length;
       )
         seen.push((await linesOn(page)).flatMap(({ child }) => child ?? []));
@@ -216,7 +216,7 @@ localDescribe("a spawn in the log while agents work", () => {
       await page.reload();
       await waitForSpawns(page, CHILDREN.length);
       expect((await linesOn(page)).flatMap(({ child }) => child ?? [])).toEqual(CHILDREN);
-      expect(complaints).toEqual([]);
+      expect(errors).toEqual([]);
     } finally {
       stop.abort();
       await replayed;

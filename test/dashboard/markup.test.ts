@@ -40,6 +40,6 @@ describe("the notification that a background agent ended", () => {
     await tab.goto("#/log/claude://16ff625c-81fc-41a2-88cf-4b4069d6af28");
     await tab.page.getByText("Background A finished: ").first().waitFor();
     expect(await tab.page.locator("main").textContent()).not.toContain("<task-notification>");
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

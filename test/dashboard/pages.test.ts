@@ -238,7 +238,7 @@ localIt("closes a menu immediately after it was opened", async () => {
     ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))),
   );
   await tab.page.evaluate(() => new Promise(requestAnimationFrame));
-  expect([await tab.page.locator(".menu").count(), tab.complaints]).toEqual([0, []]);
+  expect([await tab.page.locator(".menu").count(), tab.errors]).toEqual([0, []]);
 });
 
 describe("an agent", () => {
@@ -251,8 +251,8 @@ describe("an agent", () => {
       ["Prompt", "Result"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()),
     );
     expect(asked?.y).toBe(answered?.y);
-    await tab.page.getByText("Tools, files and other facts").click();
-    expect(await tab.page.locator(".about").textContent()).toMatch(/May use.*May not use.*Read from.*\.jsonl/s);
+    await tab.page.getByText("Tools, files and other details").click();
+    expect(await tab.page.locator(".about").textContent()).toMatch(/Allowed tools.*Denied tools.*Records.*\.jsonl/s);
     expect(await tab.page.locator(".child").count()).toBe(3);
     expect(await tab.page.locator(".step").count()).toBeGreaterThan(3);
   });
@@ -411,6 +411,6 @@ describe("the dashboard", () => {
   });
 
   it("ran without errors, blocked styles or scripts, and requests to other hosts", () => {
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

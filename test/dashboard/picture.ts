@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** The content that a canvas of the dashboard reports. */
+/** What a waterfall shows, as reported by its canvas element. */
 export interface Shown {
   readonly rows: readonly {
     readonly uri: string;
@@ -36,7 +36,7 @@ interface PictureElement extends HTMLCanvasElement {
   frames(): number;
 }
 
-/** Resolves once the picture of this thread has been drawn. */
+/** Waits until the waterfall of this thread is drawn. */
 export async function waterfallOn(page: Page, root: string): Promise<Shown> {
   await page.waitForFunction((uri) => {
     const canvas = document.querySelector(".waterfall canvas.picture") as Partial<PictureElement> | null;

@@ -1,4 +1,4 @@
-/** Where the dashboard runs: vitest.config.ts runs some files twice, on one machine and on a team server. */
+/** The server of a test: vitest.config.ts runs some files twice, with a local server and with a team server. */
 import { rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { retinue } from "../support/cli.ts";
@@ -8,20 +8,20 @@ import { cookieOf, type Running, serve, temporaryData } from "./server.ts";
 export const isTeam = process.env.RETINUE_TEST_DASHBOARD === "team";
 
 const none: unknown = () => {};
-/** Cases about what a team server does not offer, or that do not depend on the server. */
+/** For tests of features that a team server does not have, or that do not depend on the server. */
 export const localIt = isTeam ? (none as typeof it) : it;
 export const localDescribe = isTeam ? (none as typeof describe) : describe;
 
-/** Who ships on the team server. */
+/** The owner of all threads on the team server. */
 export const OWNER = "ann";
 
-/** The route of a link that names the owner of a thread. */
+/** On a team server, links to a thread name its owner. */
 export const owned = (hash: string) => (isTeam ? `${hash}${hash.includes("?") ? "&" : "?"}owner=${OWNER}` : hash);
 
-/** A server over the recordings of this home; on a team server, they were shipped. */
+/** A server with the recordings of this home; they are shipped first if it is a team server. */
 export const start = (home: string): Promise<Running> => (isTeam ? serveTeam(home) : serve(home));
 
-/** A server whose agents are still at work: on a team server, a second server ships what they write. */
+/** A server whose threads still grow. On a team server, a second, local server ships them. */
 export async function startLive(home: string): Promise<Running> {
   return isTeam ? serveTeam(home, true) : serve(home);
 }

@@ -70,6 +70,6 @@ describe("a machine with many products", () => {
     await tab.goto(`#/log/${thread?.uri}`);
     await tab.page.locator(".entry").first().waitFor();
     expect(await tab.page.locator(".agent-chip").count()).toBe(1 + (thread?.counts.descendants ?? 0));
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The real server on a temporary home. */
+/** Starts the real server with a temporary home. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,14 +12,14 @@ export interface Running {
   readonly url: string;
   readonly home: string;
   readonly pid: number;
-  /** Gives a browser access; null if it needs none. */
+  /** The session cookie of a team server; null for a local server. */
   readonly cookie: string | null;
   get(path: string): Promise<Response>;
   json<T>(path: string): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** A temporary home with these recordings, named `<provider>/<case>`, so that tests may write there. */
+/** A temporary, writable home with copies of these recordings, named `<provider>/<case>`. */
 export function homeWith(recordings: readonly string[]): string {
   const home = mkdtempSync(join(tmpdir(), "retinue-dashboard-"));
   for (const name of recordings) {
@@ -93,7 +93,7 @@ function addressOf(child: ChildProcess): Promise<string> {
   });
 }
 
-/** The cookie of a browser that was given access with this token. */
+/** Opens a session with a token and returns its cookie. */
 export async function cookieOf(url: string, token: string): Promise<string> {
   const response = await fetch(`${url}/api/session`, {
     method: "POST",

@@ -1,13 +1,13 @@
 /** What a machine shares with its team, on its own dashboard. */
-import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/views/agent.ts";
 import { until } from "../support/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
-import { type Visit, visit } from "./visit.ts";
+import { keepScreenshots, type Visit, visit } from "./visit.ts";
 
+/** The discard port: no server listens there. */
 const NOWHERE = "http://127.0.0.1:9";
 let browser: Browser;
 let [sharing, alone]: [Running, Running] = [] as never;
@@ -30,21 +30,17 @@ afterAll(async () => {
   await Promise.all([sharing?.stop(), alone?.stop()]);
 });
 
-/** For people who look at the pages: `LOOK=<folder>` keeps screenshots. */
-const keep = async (name: string) =>
-  process.env.LOOK === undefined ? null : tab.page.screenshot({ path: join(process.env.LOOK, `${name}.png`) });
-
-it("marks shared threads, and says with whom and how much", async () => {
+it("marks shared threads, and shows with which server and how much is shared", async () => {
   await tab.goto("#/");
   await tab.page.locator(".thread .shared").waitFor();
-  await keep("shared-list");
+  await keepScreenshots(tab.page, "shared-list");
   const marked = tab.page.locator(".thread", { has: tab.page.locator(".shared") });
   expect(await marked.evaluateAll((all) => all.map((line) => line.getAttribute("data-uri")))).toEqual([
     threads[0]?.uri,
   ]);
   await tab.goto(`#/tree/${threads[0]?.uri}`);
   await tab.page.getByText("shared with 127.0.0.1:9, without tool results").waitFor();
-  await keep("shared-thread");
+  await keepScreenshots(tab.page, "shared-thread");
   await tab.goto(`#/tree/${threads[1]?.uri}`);
   await tab.page.getByText("not shared with the team").click();
   const report = tab.page.locator(".sharing");
@@ -57,13 +53,13 @@ it("marks shared threads, and says with whom and how much", async () => {
       },
       { timeout: 60_000 },
     )
-    .toMatch(/1 thread: 1 new.*Problem.*Next attempt.*nothing yet/s);
-  await keep("sharing");
-  expect(tab.complaints).toEqual([]);
+    .toMatch(/1 thread: 1 new.*Problem.*Next attempt.*none yet/s);
+  await keepScreenshots(tab.page, "sharing");
+  expect(tab.errors).toEqual([]);
 });
 
 it("shows nothing of this if no team server is set", async () => {
-  const { page, goto, complaints } = await visit(browser, alone);
+  const { page, goto, errors } = await visit(browser, alone);
   await goto("#/health");
   await page.getByText("Root folders searched").waitFor();
   expect(await page.locator(".sharing").count()).toBe(0);
@@ -71,5 +67,5 @@ it("shows nothing of this if no team server is set", async () => {
   await page.locator(".row.root").waitFor();
   expect(await page.locator(".shared").count()).toBe(0);
   expect(await alone.json("/api/ship?waiting=true")).toEqual({ team: null });
-  expect(complaints).toEqual([]);
+  expect(errors).toEqual([]);
 });

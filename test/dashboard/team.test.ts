@@ -1,5 +1,4 @@
 /** The pages that only a team server has, and who may open them, in a real browser. */
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Scope } from "../../src/core/ports/team.ts";
@@ -9,10 +8,10 @@ import { startTeam, type TestTeam } from "../team/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { documentsOf, fillTeam, nameOf, threadOf } from "./people.ts";
 import { cookieOf } from "./server.ts";
-import { type Visit, visit } from "./visit.ts";
+import { keepScreenshots, type Visit, visit } from "./visit.ts";
 
 const PEOPLE = 8;
-/** More for people who look at the pages. */
+/** More for screenshots. */
 const MANY = process.env.LOOK === undefined ? 150 : 501;
 let browser: Browser;
 let team: TestTeam;
@@ -32,39 +31,28 @@ afterAll(async () => {
   await team?.close();
 });
 
-/** A browser with a session of a new token. */
+/** A tab with the session of a new token. */
 async function visitAs(owner: string, scope: Scope, ...teams: string[]): Promise<Visit & { readonly token: string }> {
   const token = await team.token(owner, scope, ...teams);
   return { ...(await visit(browser, { url, cookie: await cookieOf(url, token) })), token };
 }
 
-/** For people who look at the pages: `LOOK=<folder>` keeps screenshots. */
-async function keep(page: Page, name: string): Promise<void> {
-  if (process.env.LOOK === undefined) return;
-  for (const [width, height] of [
+const keep = (page: Page, name: string) =>
+  keepScreenshots(page, name, [
     [1280, 800],
     [375, 700],
-  ] as const) {
-    await page.setViewportSize({ width, height });
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: join(process.env.LOOK, `${name}-${width}-${colorScheme}.png`) });
-    }
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
+  ]);
 
 const names = (page: Page, selector: string) => page.locator(selector).allTextContents();
 const enter = async (page: Page, token: string) => {
   await page.getByLabel("Token").fill(token);
-  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("button", { name: "Sign in" }).click();
 };
 
 describe("a link to a thread", () => {
   const link = `#/tree/${threadOf(1)}?owner=${nameOf(1)}`;
 
-  it("asks a browser without a session for a token, and goes on to the thread", async () => {
+  it("asks a browser without a session for a token, then shows the thread", async () => {
     const { page, goto } = await visit(browser, url);
     await goto(link);
     await page.getByTestId("token-entry").waitFor();
@@ -97,7 +85,7 @@ describe("a link to a thread", () => {
     expect(new URL(tab.page.url()).hash).toBe(`#/log/${shared}?owner=${nameOf(1)}`);
     for (const owner of [nameOf(0), nameOf(1)])
       await team.ship(await team.token(owner, "ship"), [{ is: "removed", thread: shared, uri: shared, revision: 2 }]);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });
 
@@ -138,7 +126,7 @@ describe("Now", () => {
 
   it("is limited to one person, which stays in the URL from page to page", async () => {
     await tab.page.getByLabel("Person").selectOption(nameOf(2));
-    await tab.page.getByText(`${nameOf(2)} runs no agent.`).waitFor();
+    await tab.page.getByText(`${nameOf(2)} has no running agents.`).waitFor();
     await tab.page.getByLabel("Person").selectOption(nameOf(3));
     await tab.page.locator(".now .thread").waitFor();
     expect(new URL(tab.page.url()).hash).toBe(`#/now?owner=${nameOf(3)}`);
@@ -156,7 +144,7 @@ describe("Now", () => {
       .locator(".thread")
       .nth(PEOPLE - 1)
       .waitFor();
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });
 
@@ -201,19 +189,19 @@ describe("Costs", () => {
     await tab.page.locator("[data-chart=project] tbody a").first().click();
     await tab.page.locator(".behind li").first().waitFor();
     expect(await tab.page.locator(".behind li").count()).toBe(1);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 });
 
 describe("Failures", () => {
-  it("lists failed agents with the reason, and running threads that are out of the ordinary", async () => {
+  it("lists failed agents with the reason, and runaway threads", async () => {
     await tab.goto("#/failures");
     await tab.page.getByTestId("runaways").waitFor();
     expect(await tab.page.getByTestId("runaways").textContent()).toContain("$42.50");
     const failed = tab.page.locator(`.problems li[data-owner="${nameOf(1)}"]`);
     await failed.locator("summary").click();
     await keep(tab.page, "failures");
-    expect(await failed.textContent()).toMatch(/1 failed.*1 cut off.*API error 529/s);
+    expect(await failed.textContent()).toMatch(/1 failed.*1 shut down.*API error 529/s);
     await failed.getByRole("link", { name: "Run the slow tests" }).click();
     await tab.page.locator(".agent h1").waitFor();
     expect(new URL(tab.page.url()).hash).toBe(`#/agent/${threadOf(1)}/a2?owner=${nameOf(1)}`);
@@ -221,7 +209,7 @@ describe("Failures", () => {
 });
 
 describe("People and Audit", () => {
-  it("shows who shares from where, and who looked at what to admins alone", async () => {
+  it("shows who shares from where, and the audit log only to admins", async () => {
     await tab.goto("#/people");
     await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).waitFor();
     expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(/core.*\d machine.*over by/s);
@@ -233,9 +221,9 @@ describe("People and Audit", () => {
     await other.page.getByLabel("Action").selectOption("tree");
     await other.page.getByLabel("Who").selectOption("lead");
     const entry = other.page.locator(".audited tbody tr").first();
-    expect(await entry.textContent()).toMatch(/lead.*looked at the thread claude:\/\/bbbbbbbb/s);
+    expect(await entry.textContent()).toMatch(/lead.*viewed the thread claude:\/\/bbbbbbbb/s);
     await keep(other.page, "audit");
-    expect(other.complaints).toEqual([]);
+    expect(other.errors).toEqual([]);
     await other.page.context().close();
     await tab.goto("#/audit");
     await tab.page.getByRole("alert").waitFor();
@@ -301,5 +289,5 @@ it("hundreds of people fit a narrow screen and a wide one", async () => {
   // Only the visible rows are in the document.
   await other.page.locator(".foot", { hasText: `${MANY / 3} people with ${MANY / 3} running threads` }).waitFor();
   expect(await other.page.locator(".now .thread").count()).toBeLessThan(40);
-  expect(other.complaints).toEqual([]);
+  expect(other.errors).toEqual([]);
 }, 240_000);

@@ -42,7 +42,7 @@ it("shows what the server cannot do and since when, for as long as that lasts", 
   const trouble = page.locator(".troubles li");
   await trouble.waitFor({ timeout: 60_000 });
   expect(await trouble.textContent()).toMatch(
-    /^Retinue cannot read what is new \(database is locked\); retrying\. Began .+\.$/,
+    /^Retinue cannot read what is new \(database is locked\); retrying\. Started .+\.$/,
   );
   holder.kill("SIGKILL");
   await trouble.waitFor({ state: "detached", timeout: 60_000 });

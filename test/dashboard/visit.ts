@@ -1,14 +1,15 @@
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import type { Running } from "./server.ts";
 
 export interface Visit {
   readonly page: Page;
   /** Script errors, violations of the content security policy, and requests to other hosts. */
-  readonly complaints: readonly string[];
+  readonly errors: readonly string[];
   goto(hash: string): Promise<void>;
 }
 
-/** A separate tab with its own storage, which records everything that goes wrong in it. */
+/** A tab with its own storage, which records errors. */
 export async function visit(
   browser: Browser,
   server: string | Pick<Running, "url" | "cookie">,
@@ -23,21 +24,21 @@ export async function visit(
   if (cookie !== null) await context.addCookies([{ name: "retinue_team", value: cookie, url }]);
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
-  const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
+    if (message.type() === "error") errors.push(message.text());
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(`${url}/`)) complaints.push(`asked for ${request.url()}`);
+    if (!request.url().startsWith(`${url}/`)) errors.push(`request to another host: ${request.url()}`);
   });
   page.on("dialog", (dialog) => {
-    complaints.push(`a script opened a dialog: ${dialog.message()}`);
+    errors.push(`a script opened a dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   return {
     page,
-    complaints,
+    errors,
     goto: async (hash) => {
       await page.goto(`${url}/${hash}`);
     },
@@ -55,4 +56,24 @@ export function treeOnScreen(page: Page): Promise<string[]> {
       .sort((a, b) => a.top - b.top)
       .map(({ text }) => text),
   );
+}
+
+/** Keeps screenshots of a page, light and dark, in the folder `LOOK` if it is set: for people who look at the pages. */
+export async function keepScreenshots(
+  page: Page,
+  name: string,
+  sizes: readonly (readonly [width: number, height: number])[] = [],
+): Promise<void> {
+  const folder = process.env.LOOK;
+  if (folder === undefined) return;
+  const size = page.viewportSize() ?? { width: 1280, height: 800 };
+  for (const [width, height] of sizes.length === 0 ? [[size.width, size.height] as const] : sizes) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize(size);
 }

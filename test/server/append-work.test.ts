@@ -34,7 +34,7 @@ async function followed(records: number) {
   const journal = new Journal();
   const hub = new Hub(library, journal, new Board(new Cards({ library, env, guess: false })));
   const waterfall = new SpanSet();
-  waterfall.take(hub.spansSince(key, undefined));
+  waterfall.apply(hub.spansSince(key, undefined));
   await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: true, spans: [key] });
   const append = async () => {
     load.write(1, 1);
@@ -123,9 +123,9 @@ describe("an appended record", { timeout: 60_000 }, () => {
       const { position } = journal;
       await append();
       for (const { type, data } of journal.since(position))
-        if (type === "spans") expect(waterfall.takeChange(JSON.parse(data) as SpansChange)).toBe(true);
+        if (type === "spans") expect(waterfall.applyChange(JSON.parse(data) as SpansChange)).toBe(true);
       const whole = new SpanSet();
-      whole.take(hub.spansSince(key, undefined));
+      whole.apply(hub.spansSince(key, undefined));
       expect([...spansIn(waterfall)]).toEqual([...spansIn(whole)]);
       expect(waterfall.next).toBe(whole.next);
     }
@@ -138,19 +138,21 @@ describe("an appended record", { timeout: 60_000 }, () => {
     const { position } = journal;
     for (let i = 0; i < 3; i += 1) await append();
     const late = journal.since(position).filter(({ type }) => type === "spans");
-    expect(late.map(({ data }) => waterfall.takeChange(JSON.parse(data) as SpansChange))).toEqual(
+    expect(late.map(({ data }) => waterfall.applyChange(JSON.parse(data) as SpansChange))).toEqual(
       late.map(() => false),
     );
-    waterfall.take(hub.spansSince(key, waterfall.next));
+    waterfall.apply(hub.spansSince(key, waterfall.next));
     const whole = new SpanSet();
-    whole.take(hub.spansSince(key, undefined));
+    whole.apply(hub.spansSince(key, undefined));
     expect([...spansIn(waterfall)]).toEqual([...spansIn(whole)]);
     // Messages about what it knows by now change nothing.
-    expect(late.map(({ data }) => waterfall.takeChange(JSON.parse(data) as SpansChange))).toEqual(late.map(() => true));
+    expect(late.map(({ data }) => waterfall.applyChange(JSON.parse(data) as SpansChange))).toEqual(
+      late.map(() => true),
+    );
     hub.spans.clear();
     await append();
     const [unknown] = journal.since(journal.position - 3).filter(({ type }) => type === "spans");
-    expect(waterfall.takeChange(JSON.parse(unknown?.data ?? "null") as SpansChange)).toBe(false);
+    expect(waterfall.applyChange(JSON.parse(unknown?.data ?? "null") as SpansChange)).toBe(false);
     store.close();
   });
 });

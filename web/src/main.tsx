@@ -5,11 +5,11 @@ import "./styles/agent.css";
 import { render } from "solid-js/web";
 import { App } from "./app.tsx";
 import { listenToKeys } from "./state/keys.ts";
-import { goLive } from "./state/server.ts";
+import { connect } from "./state/server.ts";
 import { applyTheme } from "./state/theme.ts";
 
 applyTheme();
 listenToKeys();
-goLive();
-const place = document.getElementById("app");
-if (place !== null) render(() => <App />, place);
+connect();
+const root = document.getElementById("app");
+if (root !== null) render(() => <App />, root);

@@ -13,7 +13,7 @@ export interface Sums {
   readonly byStatus: Readonly<Partial<Record<Status, number>>>;
 }
 
-/** The agents of some threads, updated record by record in any order. */
+/** The agents of one or more threads. Records may arrive in any order. */
 export class AgentSet {
   readonly #records = new Map<string, AgentRecord>();
   readonly #children = new Map<string, string[]>();
@@ -64,12 +64,12 @@ export class AgentSet {
     return true;
   }
 
-  /** In the order in which they began. */
+  /** Sorted by start time. */
   childrenOf(uri: string): readonly string[] {
     return this.#children.get(uri) ?? NO_CHILDREN;
   }
 
-  /** From the agent up to the root; stops if records contradict each other. */
+  /** From the root down to the agent. Ends early if records name each other as parents. */
   pathTo(uri: string): readonly AgentRecord[] {
     const path: AgentRecord[] = [];
     const seen = new Set<string>();
@@ -133,8 +133,8 @@ export class AgentSet {
 
   #attach(parent: string, record: AgentRecord): void {
     const siblings = this.#children.get(parent) ?? [];
-    const isLater = (uri: string) => inOrder(record, this.#records.get(uri)) < 0;
-    // From the end, because a new agent is nearly always the latest.
+    const isLater = (uri: string) => byStart(record, this.#records.get(uri)) < 0;
+    // Searches from the end, because a new agent is nearly always the latest.
     let at = siblings.length;
     while (at > 0 && isLater(siblings[at - 1] ?? "")) at -= 1;
     this.#children.set(parent, siblings.toSpliced(at, 0, record.uri));
@@ -152,8 +152,8 @@ export class AgentSet {
 const NO_CHILDREN: readonly string[] = [];
 const timeOf = (at: string | null) => (at === null ? null : Date.parse(at));
 
-/** Agents that never began are last. */
-function inOrder(a: AgentRecord, b: AgentRecord | undefined): number {
+/** Agents without a start time are last. */
+function byStart(a: AgentRecord, b: AgentRecord | undefined): number {
   const [x, y] = [a.startedAt ?? "~", b?.startedAt ?? "~"];
   return x < y ? -1 : x > y ? 1 : 0;
 }

@@ -1,15 +1,15 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
 import type { ComparedThreads } from "./compare.ts";
-import type { Action, Permission, Reply, Steered } from "./control.ts";
+import type { Action, Permission, Reply, SteerableThread } from "./control.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansResponse } from "./span-set.ts";
-import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
+import type { Group, StatsResponse, StatsThread } from "./stats.ts";
 import type { Costs, FailedThread, People, RunningThread } from "./team.ts";
 import type {
   AgentRecord,
   AgentTree,
   Attach,
-  Audited,
+  AuditEntry,
   Doctor,
   EventPage,
   Explanation,
@@ -58,12 +58,12 @@ export interface Snapshot<T> {
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** The typed HTTP API. URLs are relative, so that the dashboard works below any path. */
+/** Client of the HTTP API. URLs are relative, so that the dashboard works below any path. */
 export class Api {
   readonly #fetch: Fetch;
   readonly #owner: () => string | null;
 
-  /** `owner` narrows what is read from a team server to one owner. */
+  /** On a team server, `owner` limits all responses to the threads of one owner. */
   constructor(fetch: Fetch, owner: () => string | null = () => null) {
     this.#fetch = fetch;
     this.#owner = owner;
@@ -125,8 +125,8 @@ export class Api {
   }
 
   /** Running threads whose agents can be steered. */
-  async steering(): Promise<readonly Steered[]> {
-    return (await this.#get<Paged<Steered>>("api/steering", {}, undefined)).items;
+  async steering(): Promise<readonly SteerableThread[]> {
+    return (await this.#get<Paged<SteerableThread>>("api/steering", {}, undefined)).items;
   }
 
   async steer(uri: string, action: Action, text: string | undefined): Promise<void> {
@@ -168,13 +168,13 @@ export class Api {
     return this.#get("api/stats", { since }, signal);
   }
 
-  /** The threads of one line; a null key is the line of unknown values. */
-  threadsBehind(
+  /** The threads of one line of the statistics. A null key is the line of unknown values. */
+  statsThreads(
     by: Group,
     key: string | null,
     since: string | undefined,
     signal?: AbortSignal,
-  ): Promise<Paged<ThreadBehind>> {
+  ): Promise<Paged<StatsThread>> {
     return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
   }
 
@@ -190,7 +190,7 @@ export class Api {
     return this.#get("api/guard", {}, signal);
   }
 
-  /** What is shared with a team server, null if nothing is; `waiting` compares all threads. */
+  /** What this machine shares; null without a team server. `waiting` adds what is not shipped yet, which is slower. */
   async sharing(waiting: boolean): Promise<Sharing | null> {
     return (await this.#get<{ team: Sharing | null }>("api/ship", { waiting }, undefined)).team;
   }
@@ -239,12 +239,12 @@ export class Api {
     return ((await response.json()) as { address: string }).address;
   }
 
-  /** Gives this browser access to a team server. */
+  /** Exchanges a token for a session cookie. */
   async openSession(token: string): Promise<void> {
     await this.#sendJson("api/session", "POST", { token });
   }
 
-  /** All owners that may be read, whichever one is shown. */
+  /** Not limited to the selected owner: the session lists all owners that may be read. */
   session(): Promise<Session> {
     return this.#get("api/session", { owner: "" }, undefined);
   }
@@ -270,8 +270,8 @@ export class Api {
     return this.#get("api/team/people", {}, signal);
   }
 
-  /** The newest first. */
-  audit(limit: number): Promise<Paged<Audited>> {
+  /** Newest first. */
+  audit(limit: number): Promise<Paged<AuditEntry>> {
     return this.#get("api/team/audit", { limit }, undefined);
   }
 

@@ -28,14 +28,14 @@ export interface Relay {
   readonly lastFrameAt: string | null;
 }
 
-export const STAGE_WORDS: Readonly<Record<Stage, string>> = {
+export const STAGE_LABELS: Readonly<Record<Stage, string>> = {
   queued: "Queued",
   working: "Working",
   done: "Done",
   failed: "Failed",
 };
 
-/** Cards that wait for a person first, then the newest. */
+/** The cards of a stage: those that wait for a person first, then the latest activity first. */
 export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
   const when = ({ lastActivityAt, createdAt }: Card) => lastActivityAt ?? createdAt;
   return [...cards]
@@ -46,7 +46,7 @@ export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
     );
 }
 
-/** Stages are derived from threads; a user can only queue a card again. */
+/** Stages are derived from threads. The only manual change is to queue an ended card again. */
 export const mayMove = ({ stage }: Card, to: Stage) => to === "queued" && (stage === "done" || stage === "failed");
 
 export interface Notice {
@@ -58,14 +58,14 @@ export interface Notice {
 /** Notifications about a card: an agent waits for a person, or the card has ended. */
 export function noticesOf(before: Card | undefined, now: Card): Notice[] {
   if (before === undefined) return [];
-  // What it waits for may become known a moment later.
+  // Compared without `says`, which may change while the agent still waits for the same thing.
   const waited = new Set(before.waiting.map(({ uri, for: what }) => `${uri} ${what}`));
   const notices = now.waiting
     .filter(({ uri, for: what }) => !waited.has(`${uri} ${what}`))
     .map(({ agent, for: what, says }) => ({
       card: now.id,
       title: now.title,
-      text: `${agent} waits for ${article(what)}: ${says}`,
+      text: `${agent} waits for ${withArticle(what)}: ${says}`,
     }));
   const hasEnded = now.stage !== before.stage && (now.stage === "done" || now.stage === "failed");
   return hasEnded
@@ -73,7 +73,7 @@ export function noticesOf(before: Card | undefined, now: Card): Notice[] {
     : notices;
 }
 
-export const article = (word: string) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
+export const withArticle = (word: string) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
 
 /** The next card in the same stage, or the card at the same position in the next non-empty stage. */
 export function neighbour(

@@ -16,7 +16,7 @@ export type ColumnId =
 export interface Column {
   readonly id: ColumnId;
   readonly label: string;
-  /** Explains what is counted. */
+  /** What the column counts, for its tooltip. */
   readonly text: string;
   own(record: AgentRecord, now: number): number | null;
   /** Of the subtree. */
@@ -35,7 +35,7 @@ const tokens = (id: ColumnId, label: string, text: string, of: (usage: Usage) =>
   exact,
 });
 
-/** The duration of a running agent grows between two records. */
+/** The duration of a running agent grows with the clock, not only with its records. */
 export function ownTime(record: AgentRecord, now: number): number | null {
   return record.status === "running" && record.startedAt !== null
     ? Math.max(0, now - Date.parse(record.startedAt))

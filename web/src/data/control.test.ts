@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { actionsFor, awaitsPermission, fieldsOf, type Steered } from "./control.ts";
+import { actionsFor, awaitsPermission, fieldsOf, type SteerableThread } from "./control.ts";
 
 describe("a permission request", () => {
   it("is shown with all its fields, in full, and with hidden characters made visible", () => {
@@ -19,7 +19,9 @@ describe("a permission request", () => {
 });
 
 it("actions of the thread and of the agents below it differ", () => {
-  const threads: Steered[] = [{ uri: "claude://t", actions: ["stop", "background", "interrupt", "send", "continue"] }];
+  const threads: SteerableThread[] = [
+    { uri: "claude://t", actions: ["stop", "background", "interrupt", "send", "continue"] },
+  ];
   expect(actionsFor("claude://t", threads)).toEqual(["interrupt", "send"]);
   expect(actionsFor("claude://t/a", threads)).toEqual(["stop", "background", "continue"]);
   expect(actionsFor("claude://tt/a", threads)).toEqual([]);

@@ -15,18 +15,18 @@ export interface Permission {
 export type Reply = "once" | "always" | "reject";
 
 /** `GET /api/steering` */
-export interface Steered {
+export interface SteerableThread {
   readonly uri: string;
   readonly actions: readonly Action[];
 }
 
 export type Action = "stop" | "background" | "interrupt" | "send" | "continue";
 
-/** Whether an agent waits for a permission, by its activity. */
+/** Recognised by the activity, the only field of a record that states it. */
 export const awaitsPermission = ({ status, activity }: { readonly status: string; readonly activity: string | null }) =>
   status === "running" && activity?.startsWith("waits for a permission") === true;
 
-/** The fields of a request with their complete texts, so that nothing is approved unseen. */
+/** The fields of a permission request. Never truncated, so that nothing is approved unseen. */
 export function fieldsOf({ input }: Pick<Permission, "input">): readonly (readonly [string, string])[] {
   return Object.entries(input).map(([name, value]) => [
     visible(name),
@@ -34,8 +34,8 @@ export function fieldsOf({ input }: Pick<Permission, "input">): readonly (readon
   ]);
 }
 
-/** What can be done with this agent: some actions are for the thread, others for the agents below it. */
-export function actionsFor(uri: string, threads: readonly Steered[]): readonly Action[] {
+/** The actions for this agent: `interrupt` and `send` are for the thread itself, the others for agents below it. */
+export function actionsFor(uri: string, threads: readonly SteerableThread[]): readonly Action[] {
   const thread = threads.find((one) => uri === one.uri || uri.startsWith(`${one.uri}/`));
   const isThread = thread?.uri === uri;
   return (thread?.actions ?? []).filter((action) => isThread === (action === "interrupt" || action === "send"));

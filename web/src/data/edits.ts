@@ -2,7 +2,7 @@ import { isObject, PATH, textOf } from "../../../src/core/views/file-change.ts";
 
 export { changeOf, type Edit, type FileChange } from "../../../src/core/views/file-change.ts";
 
-/** The most significant value of an input, on one line. */
+/** The most significant value of a tool input, as a summary. */
 export function gist(input: unknown): string {
   if (typeof input === "string") return input;
   if (!isObject(input)) return input === null || input === undefined ? "" : JSON.stringify(input);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EventList, keepEvent } from "./events.ts";
+import { EventList, loadedEvent } from "./events.ts";
 import { logRows } from "./log.ts";
 import { sampleEvent } from "./sample.ts";
 import { timeline } from "./timeline.ts";
@@ -15,14 +15,14 @@ const listOf = (events: readonly AgentEvent[]) => {
 const tool = (callId: string, isError = false) => ({ name: "Bash", callId, input: { command: "ls" }, isError });
 
 describe("a list of events", () => {
-  const three = [1, 2, 3, 4, 5].map((seq) => sampleEvent("a", seq));
+  const five = [1, 2, 3, 4, 5].map((seq) => sampleEvent("a", seq));
 
   it("has each event once and in order, in any order of arrival", () => {
     fc.assert(
-      fc.property(fc.array(fc.shuffledSubarray(three, { minLength: 1 }), { minLength: 1 }), (batches) => {
+      fc.property(fc.array(fc.shuffledSubarray(five, { minLength: 1 }), { minLength: 1 }), (batches) => {
         const list = new EventList();
-        for (const batch of [...batches, three]) list.add(batch);
-        expect(ids(list)).toEqual(three.map((event) => event.id));
+        for (const batch of [...batches, five]) list.add(batch);
+        expect(ids(list)).toEqual(five.map((event) => event.id));
       }),
     );
   });
@@ -37,7 +37,7 @@ describe("a list of events", () => {
   });
 
   it("truncates very long texts", () => {
-    const kept = keepEvent(
+    const kept = loadedEvent(
       sampleEvent("a", 1, {
         text: "x".repeat(50_000_000),
         tool: { ...tool("c"), input: { content: "y".repeat(100_000) } },
@@ -46,7 +46,7 @@ describe("a list of events", () => {
     expect(kept).toMatchObject({ fullText: 50_000_000, tool: { input: null } });
     expect(kept.text?.length).toBe(8_000);
     expect(kept.inputHead?.length).toBe(30_000);
-    expect(keepEvent(sampleEvent("a", 1))).toMatchObject({ fullText: null, inputHead: null });
+    expect(loadedEvent(sampleEvent("a", 1))).toMatchObject({ fullText: null, inputHead: null });
   });
 });
 

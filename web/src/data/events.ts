@@ -1,25 +1,25 @@
 import { detached } from "./text.ts";
 import type { AgentEvent, SentEvent } from "./types.ts";
 
-/** An event in memory: long texts are truncated and fetched again on demand. */
-export interface KeptEvent extends SentEvent {
+/** An event in memory. Long texts are truncated; the full text is fetched on demand. */
+export interface LoadedEvent extends SentEvent {
   /** Length of the full text, if it was truncated. */
   readonly fullText: number | null;
-  /** The beginning of a tool input as text, if it was too long. */
+  /** The beginning of the tool input as JSON text, if the input was too long to keep. */
   readonly inputHead: string | null;
 }
 
-const KEPT_TEXT = 8_000;
-/** Texts shorter than this were not truncated by the server. */
-const CUT_BY_SERVER = 19_000;
-const KEPT_INPUT = 30_000;
-/** Above this number of characters, only the beginning of further texts is kept. */
-const ROOM_CHARS = 24_000_000;
-const LITTLE = 300;
+const MAX_TEXT = 8_000;
+/** The server truncates only texts longer than this. */
+const SERVER_MAX_TEXT = 19_000;
+const MAX_INPUT = 30_000;
+/** Beyond this total, further texts and inputs are truncated to `MAX_TEXT_IF_FULL`. */
+const MAX_CHARS_IN_MEMORY = 24_000_000;
+const MAX_TEXT_IF_FULL = 300;
 
-export function keepEvent(event: SentEvent, isCrowded = false): KeptEvent {
+export function loadedEvent(event: SentEvent, isMemoryFull = false): LoadedEvent {
   const { text, tool } = event;
-  const [textMax, inputMax] = isCrowded ? [LITTLE, LITTLE] : [KEPT_TEXT, KEPT_INPUT];
+  const [textMax, inputMax] = isMemoryFull ? [MAX_TEXT_IF_FULL, MAX_TEXT_IF_FULL] : [MAX_TEXT, MAX_INPUT];
   const input = tool === null || tool.input === null || tool.input === undefined ? "" : JSON.stringify(tool.input);
   const isLong = input.length > inputMax;
   return {
@@ -31,19 +31,19 @@ export function keepEvent(event: SentEvent, isCrowded = false): KeptEvent {
   };
 }
 
-/** The server truncates very long texts and states their length. */
+/** The length of the full text if it was truncated here or by the server, which states the length in `cut`. */
 function fullLength(text: string, chars: number | null, max: number): number | null {
-  if (chars !== null && text.length >= CUT_BY_SERVER) return Math.max(chars, text.length);
+  if (chars !== null && text.length >= SERVER_MAX_TEXT) return Math.max(chars, text.length);
   return text.length > max ? text.length : null;
 }
 
-/** Events sorted by time, without duplicates, in any order of arrival. */
+/** Events sorted by time, without duplicates. They may arrive in any order. */
 export class EventList {
-  #items: KeptEvent[] = [];
+  #items: LoadedEvent[] = [];
   readonly #ids = new Set<string>();
   #chars = 0;
 
-  get items(): readonly KeptEvent[] {
+  get items(): readonly LoadedEvent[] {
     return this.#items;
   }
 
@@ -52,20 +52,21 @@ export class EventList {
     const fresh = events.filter((event) => !this.#ids.has(event.id));
     if (fresh.length === 0) return false;
     for (const event of fresh) this.#ids.add(event.id);
-    const kept = fresh.map((event) => this.#keep(event)).sort(byTime);
+    const loaded = fresh.map((event) => this.#load(event)).sort(byTime);
     const last = this.#items.at(-1);
-    const first = kept[0] as KeptEvent;
-    this.#items = last === undefined || byTime(last, first) <= 0 ? this.#items.concat(kept) : merge(this.#items, kept);
+    const first = loaded[0] as LoadedEvent;
+    this.#items =
+      last === undefined || byTime(last, first) <= 0 ? this.#items.concat(loaded) : merge(this.#items, loaded);
     return true;
   }
 
-  #keep(event: SentEvent): KeptEvent {
-    const kept = keepEvent(event, this.#chars > ROOM_CHARS);
+  #load(event: SentEvent): LoadedEvent {
+    const loaded = loadedEvent(event, this.#chars > MAX_CHARS_IN_MEMORY);
     this.#chars +=
-      (kept.text?.length ?? 0) +
-      (kept.inputHead?.length ?? 0) +
-      (kept.tool?.input == null ? 0 : JSON.stringify(kept.tool.input).length);
-    return kept;
+      (loaded.text?.length ?? 0) +
+      (loaded.inputHead?.length ?? 0) +
+      (loaded.tool?.input == null ? 0 : JSON.stringify(loaded.tool.input).length);
+    return loaded;
   }
 }
 
@@ -76,8 +77,8 @@ function byTime(a: AgentEvent, b: AgentEvent): number {
 }
 
 /** Merges two sorted lists; sorting a hundred thousand events again for each late one would be too slow. */
-function merge(old: readonly KeptEvent[], more: readonly KeptEvent[]): KeptEvent[] {
-  const merged: KeptEvent[] = [];
+function merge(old: readonly LoadedEvent[], more: readonly LoadedEvent[]): LoadedEvent[] {
+  const merged: LoadedEvent[] = [];
   let next = 0;
   for (const event of old) {
     for (let other = more[next]; other !== undefined && byTime(other, event) < 0; other = more[next]) {

@@ -1,4 +1,4 @@
-import { stratify, tree } from "d3-hierarchy";
+import { type PlacedNode, stratify, tree } from "d3-hierarchy";
 import type { AgentSet } from "./agent-set.ts";
 import type { AgentRecord, Message } from "./types.ts";
 
@@ -20,11 +20,11 @@ export interface GraphEdge {
   readonly from: string;
   readonly to: string;
   readonly kind: EdgeKind;
-  /** Null inside of a block: one line leads to the whole block. */
+  /** Null for agents in a block: one line leads to the block. */
   readonly path: string | null;
 }
 
-/** Many childless agents of the same kind and parent: framed, with one line to the frame. */
+/** A frame around many childless agents of the same kind and parent, with one line to the frame. */
 export interface GraphBlock {
   readonly from: string;
   readonly kind: EdgeKind;
@@ -67,14 +67,14 @@ const GAP = { level: 36, sibling: 5, cousin: 8, frame: 5, around: 20 } as const;
 /** Below this scale the text of a detailed box is not readable. */
 const READABLE = 0.6;
 
-/** What the height of a box shows: nothing, or the agent's own cost or time. */
+/** What determines the height of a box: nothing, or the agent's own cost or time. */
 export const GRAPH_SIZES = ["equal", "cost", "time"] as const;
 export type GraphSize = (typeof GRAPH_SIZES)[number];
 /** Height of the largest box relative to the smallest. */
-const HIGHEST = 4;
-/** More childless agents than this are arranged in columns. */
-const FEW = 5;
-const MOST_COLUMNS = 16;
+const MAX_HEIGHT_FACTOR = 4;
+/** Up to this number of childless agents are placed individually; more form a block of columns. */
+const MAX_SINGLE = 5;
+const MAX_COLUMNS = 16;
 
 /**
  * A unit of the layout: an agent, or a column of childless agents. Each further column is a child of the previous one,
@@ -84,7 +84,7 @@ interface Item {
   readonly id: string;
   readonly parent: string | null;
   readonly agents: readonly string[];
-  /** As high as the highest column next to it. */
+  /** All columns of a block are as high as the highest. */
   readonly height: number;
   readonly block: { readonly from: string; readonly kind: EdgeKind } | null;
 }
@@ -97,7 +97,7 @@ function edgeKind(record: AgentRecord, revived: ReadonlySet<string>): EdgeKind {
 
 export interface GraphOptions {
   readonly size?: GraphSize;
-  /** Default: while it stays readable. */
+  /** Default: detailed if that is readable. */
   readonly isDetailed?: boolean | undefined;
 }
 
@@ -111,17 +111,17 @@ export function graph(
 ): Graph {
   const revived = new Set(messages.filter(({ revives }) => revives).map(({ to }) => to));
   const kindOf = (uri: string) => edgeKind(set.get(uri) as AgentRecord, revived);
-  const heights = partsOf(set, root, size);
+  const shares = sizeShares(set, root, size);
   const arranged = (detailed: boolean) => {
     const box = detailed ? DETAILED : NODE;
-    const heightOf = (uri: string) => Math.round(box.height * (1 + (HIGHEST - 1) * (heights.get(uri) ?? 0)));
+    const heightOf = (uri: string) => Math.round(box.height * (1 + (MAX_HEIGHT_FACTOR - 1) * (shares.get(uri) ?? 0)));
     return { ...layout(set, root, kindOf, room, box.width, heightOf), isDetailed: detailed };
   };
-  // The boxes alone do not fit, so no layout can.
-  const isHopeless =
+  // The area of the detailed boxes alone exceeds the available area, so no layout needs to be tried.
+  const cannotFit =
     isDetailed === undefined &&
     set.subtree(root).length * DETAILED.width * DETAILED.height * READABLE ** 2 > room.width * room.height;
-  const detailed = isDetailed === false || isHopeless ? null : arranged(true);
+  const detailed = isDetailed === false || cannotFit ? null : arranged(true);
   const chosen = detailed !== null && (isDetailed === true || detailed.scale >= READABLE) ? detailed : arranged(false);
   const { places, blocks, width, height } = chosen.placed;
   const framed = new Set(blocks.flatMap(({ from, kind }) => `${kind} ${from}`));
@@ -145,8 +145,8 @@ export function graph(
   };
 }
 
-/** Each agent's share of the largest own value. */
-function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<string, number> {
+/** Each agent's own cost or time, relative to the largest. */
+function sizeShares(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<string, number> {
   if (size === "equal") return new Map();
   const amounts = set.subtree(root).map((uri): [string, number] => {
     const record = set.get(uri);
@@ -156,7 +156,7 @@ function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<stri
   return new Map(amounts.map(([uri, amount]) => [uri, most === 0 ? 0 : amount / most]));
 }
 
-/** Tries numbers of columns and takes the one with the largest scale. */
+/** Tries block layouts with 1 to `MAX_COLUMNS` columns and returns the one with the largest scale. */
 function layout(
   set: AgentSet,
   root: string,
@@ -166,11 +166,11 @@ function layout(
   heightOf: (uri: string) => number,
 ) {
   let best: { placed: Placed; scale: number } | null = null;
-  for (let columns = 1; columns <= MOST_COLUMNS; columns += 1) {
+  for (let columns = 1; columns <= MAX_COLUMNS; columns += 1) {
     const items = itemsOf(set, root, kindOf, columns, heightOf);
     const placed = place(items, width, heightOf);
     const scale = Math.min(1, room.width / placed.width, room.height / placed.height);
-    // A slightly larger scale is not worth another column.
+    // Prefers fewer columns unless the scale grows noticeably.
     if (best === null || scale > best.scale * 1.03) best = { placed, scale };
     if (scale === 1 || items.every(({ block }) => block === null)) break;
   }
@@ -214,7 +214,7 @@ function itemsOf(
       children.filter((child) => set.childrenOf(child).length === 0),
       kindOf,
     );
-    const blocks = [...leaves].filter(([, agents]) => agents.length > FEW);
+    const blocks = [...leaves].filter(([, agents]) => agents.length > MAX_SINGLE);
     const inBlocks = new Set(blocks.flatMap(([, agents]) => agents));
     for (const child of children) if (!inBlocks.has(child)) items.push(alone(child, uri));
     for (const [kind, agents] of blocks) items.push(...columnsOf(agents, columns, uri, kind, heightOf));
@@ -253,6 +253,16 @@ function columnsOf(
 
 const roomFor = (item: Item) => item.height + (item.block === null ? 0 : 2 * GAP.frame);
 
+/** Vertical extent of all items with a margin; d3 places siblings along x. */
+function extentOf(nodes: readonly PlacedNode<Item>[]): { readonly top: number; readonly bottom: number } {
+  let [top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { x, data } of nodes) {
+    top = Math.min(top, x - data.height / 2);
+    bottom = Math.max(bottom, x + data.height / 2);
+  }
+  return { top: top - GAP.around, bottom: bottom + GAP.around };
+}
+
 /** Places every item at its level without overlaps. */
 function place(items: readonly Item[], width: number, heightOf: HeightOf): Placed {
   const hierarchy = stratify<Item>()
@@ -264,10 +274,7 @@ function place(items: readonly Item[], width: number, heightOf: HeightOf): Place
       hierarchy,
     )
     .descendants();
-  const top =
-    nodes.reduce((least, { x, data }) => Math.min(least, x - data.height / 2), Number.POSITIVE_INFINITY) - GAP.around;
-  const bottom =
-    nodes.reduce((most, { x, data }) => Math.max(most, x + data.height / 2), Number.NEGATIVE_INFINITY) + GAP.around;
+  const { top, bottom } = extentOf(nodes);
   const level = width + GAP.level;
   const places = new Map<string, Box>();
   const blocks = new Map<string, Omit<GraphBlock, "path">>();
@@ -314,14 +321,14 @@ function edgePath(parent: Box, child: Point): string {
   return `M${n(from)} ${n(parent.y)}C${n(turn)} ${n(parent.y)} ${n(turn)} ${n(child.y)} ${n(child.x)} ${n(child.y)}`;
 }
 
-/** To the middle of the frame's left side, or as close as possible to the parent's position. */
+/** A line to the left side of the frame, as level with the parent as possible. */
 function blockPath(parent: Box | undefined, { x, y, height }: Omit<GraphBlock, "path">): string {
   if (parent === undefined) return "";
   const at = Math.max(y + NODE.height / 2, Math.min(parent.y, y + height - NODE.height / 2));
   return edgePath(parent, { x, y: at });
 }
 
-/** Curved to the side, to avoid edges; opposite messages curve to different sides. */
+/** One arc for each pair of agents. Arcs curve to the side, opposite directions to different sides. */
 function arcsOf(messages: readonly Message[], places: ReadonlyMap<string, Box>): GraphArc[] {
   return [...Map.groupBy(messages, ({ from, to }) => `${from} ${to}`).values()].flatMap((list): GraphArc[] => {
     const [first] = list;
@@ -345,8 +352,8 @@ const NARROW = /[ijlftrI.,:;'|!()[\] ]/;
 const widthOf = (char: string) => (WIDE.test(char) ? 12 : NARROW.test(char) ? 4.6 : /[A-Z]/.test(char) ? 8.6 : 7.2);
 
 /**
- * The part of a text that fits into a width, estimated by the number of characters, because measuring thousands of
- * texts is slow.
+ * The beginning of a text that fits into a width. The width is estimated by character classes, because measuring
+ * thousands of texts is slow.
  */
 export function fitted(text: string, px: number): string {
   let [width, kept] = [0, ""];

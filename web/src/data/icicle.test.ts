@@ -52,7 +52,7 @@ describe("an icicle", () => {
 
   it("measures working time, cost, tokens and model calls of the agent alone", () => {
     const spans = new SpanSet();
-    spans.take({
+    spans.apply({
       whole: true,
       next: "",
       items: [

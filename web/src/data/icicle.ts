@@ -15,7 +15,7 @@ export interface IcicleNode {
   /** Fractions of the whole, from 0 to 1. */
   readonly from: number;
   readonly to: number;
-  /** Null if unknown: then it has no width of its own. */
+  /** Null if unknown; counted as zero. */
   readonly own: number | null;
   readonly total: number;
 }
@@ -59,13 +59,13 @@ export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) =
     const total = totals.get(uri) ?? 0;
     const record = set.get(uri) as AgentRecord;
     const part = (amount: number) => (whole === 0 ? 0 : amount / whole);
-    // All values are zero: only the root is shown.
     nodes.push({
       uri,
       name: shortName(record),
       record,
       depth,
       from,
+      // If all values are zero, the root has the full width.
       to: whole === 0 && uri === root ? 1 : from + part(total),
       own: owns.get(uri) ?? null,
       total,
@@ -85,15 +85,16 @@ export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) =
   };
 }
 
-/** A rectangle to draw. Neighbours smaller than a pixel are merged. */
+/** A rectangle to draw. Adjacent agents narrower than a pixel are merged. */
 export interface IcicleBox {
   readonly node: IcicleNode;
   readonly x: number;
   readonly width: number;
+  /** Number of agents in it; more than one if merged. */
   readonly agents: number;
 }
 
-/** The visible part of the picture, in pixels. */
+/** The boxes in view, in pixels. `fromDepth` is the level of the topmost agent shown. */
 export function boxesOf(
   { nodes }: Icicle,
   view: { readonly from: number; readonly to: number },
@@ -109,14 +110,8 @@ export function boxesOf(
     const wide = (Math.min(node.to, view.to) - Math.max(node.from, view.from)) * scale;
     const index = last.get(node.depth);
     const before = index === undefined ? undefined : boxes[index];
-    if (
-      before !== undefined &&
-      index !== undefined &&
-      wide < 1 &&
-      before.agents > 0 &&
-      before.width <= 2 &&
-      x - (before.x + before.width) < 1
-    ) {
+    const isAdjacent = before !== undefined && before.width <= 2 && x - (before.x + before.width) < 1;
+    if (index !== undefined && isAdjacent && wide < 1) {
       boxes[index] = { ...before, width: Math.max(before.width, x + wide - before.x), agents: before.agents + 1 };
       continue;
     }

@@ -23,18 +23,18 @@ const NAME_PX = 330;
 const STATUS_PX = 112;
 const NARROW_NAME_PX = 190;
 
-/** As many columns as fit: tokens by kind on a wide screen, cost and time on a narrow one. */
+/** The columns that fit: tokens by kind on a wide screen, only cost and time on a narrow one. */
 export function layout(
   width: number,
   mode: Mode,
-  kinds: boolean,
+  tokensByKind: boolean,
 ): { readonly columns: readonly ShownColumn[]; readonly status: boolean } {
   const status = width >= 720;
   const room = width - (status ? NAME_PX + STATUS_PX : NARROW_NAME_PX);
   const sides = mode === "both" ? [false, true] : [mode === "total"];
   const fits = (set: readonly ColumnId[], times: number) => set.length * times * COLUMN_PX <= room;
-  const set = kinds ? SETS[0] : SETS.find((ids) => fits(ids, sides.length));
-  // If not even the fewest fit twice, show the subtree's.
+  const set = tokensByKind ? SETS[0] : SETS.find((ids) => fits(ids, sides.length));
+  // If not even the smallest set fits twice, only the subtree's columns are shown.
   const shown = set === undefined ? [true] : sides;
   const ids = set ?? SETS.find((one) => fits(one, 1)) ?? (["cost"] as const);
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { earliest, LiveStream } from "./live.ts";
+import { type Connection, earliest, LiveStream } from "./live.ts";
 import { sampleAgent } from "./sample.ts";
 
 interface Part {
@@ -9,28 +9,30 @@ interface Part {
   readonly cut?: boolean;
 }
 
-/** Serves the parts, one per request; further requests get no response. */
-function followed(parts: readonly Part[]) {
-  const asked: (string | null)[] = [];
+/** A stream from a server that sends one part per request. `finished` resolves at the request after the last part. */
+function startStream(parts: readonly Part[]) {
+  /** The `Last-Event-ID` of each request. */
+  const lastIds: (string | null)[] = [];
   const received: string[] = [];
   const waits: number[] = [];
-  let done: () => void = () => {};
-  const over = new Promise<void>((resolve) => {
-    done = resolve;
+  const states: Connection[] = [];
+  let finish: () => void = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
   });
   const stream = new LiveStream({
     fetch: async (_url, init) => {
-      asked.push(new Headers(init.headers).get("last-event-id"));
-      const part = parts[asked.length - 1];
+      lastIds.push(new Headers(init.headers).get("last-event-id"));
+      const part = parts[lastIds.length - 1];
       if (part === undefined) {
-        done();
+        finish();
         return new Promise(() => {});
       }
       const bytes = new TextEncoder().encode(part.text);
       let at = 0;
       const body = new ReadableStream({
         pull(controller) {
-          // In small pieces, as from a network.
+          // In small chunks, as from a network.
           if (at < bytes.length) controller.enqueue(bytes.subarray(at, at + 7));
           else if (part.cut === true) controller.error(new Error("cut"));
           else controller.close();
@@ -51,11 +53,11 @@ function followed(parts: readonly Part[]) {
       cardRemoved: (id) => received.push(`card removed ${id}`),
       troubles: (troubles) => received.push(`troubles ${troubles.map(({ code }) => code)}`),
       reset: () => received.push("reset"),
-      connection: () => {},
+      connection: (state) => states.push(state),
     },
   });
   stream.follow("api/live", null);
-  return { asked, received, waits, over, stream };
+  return { lastIds, received, waits, states, finished, stream };
 }
 
 const message = (event: string, id: string, data: unknown) =>
@@ -63,7 +65,7 @@ const message = (event: string, id: string, data: unknown) =>
 
 describe("the live stream", () => {
   it("continues after the last message if the connection was lost", async () => {
-    const { asked, received, over } = followed([
+    const { lastIds, received, finished } = startStream([
       {
         text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`,
         cut: true,
@@ -73,51 +75,52 @@ describe("the live stream", () => {
       },
       { text: message("other", "g-5", {}) },
     ]);
-    await over;
+    await finished;
     expect(received).toEqual(["agent a", "event e1", "spans a s-2", "removed a"]);
-    expect(asked).toEqual([null, "g-2", "g-3", "g-5"]);
+    expect(lastIds).toEqual([null, "g-2", "g-3", "g-5"]);
   });
 
   it("starts again when the server cannot continue", async () => {
-    const { asked, received, over } = followed([
+    const { lastIds, received, finished } = startStream([
       { text: message("event", "g-9", { id: "e1" }) },
       { text: "event: reset\nid: h-0\ndata: {}\n\n" },
     ]);
-    await over;
+    await finished;
     expect(received).toEqual(["event e1", "reset"]);
-    expect(asked).toEqual([null, "g-9", "h-0"]);
+    expect(lastIds).toEqual([null, "g-9", "h-0"]);
   });
 
   it("backs off while the server does not respond", async () => {
-    const { waits, over } = followed([
+    const { waits, finished } = startStream([
       { status: 503 },
       { status: 503 },
       { text: message("event", "g-1", { id: "e1" }) },
       { status: 503 },
     ]);
-    await over;
+    await finished;
     expect(waits).toEqual([500, 1000, 250, 500]);
   });
 
   it("backs off while every stream ends immediately", async () => {
-    const { waits, over } = followed(Array.from({ length: 6 }, () => ({ text: ": hello\n\n" })));
-    await over;
+    const { waits, finished } = startStream(Array.from({ length: 6 }, () => ({ text: ": hello\n\n" })));
+    await finished;
     expect(waits).toEqual([500, 1000, 2000, 4000, 5000, 5000]);
   });
 
   it("can be stopped and started", async () => {
-    const { stream, asked, over } = followed([{ text: message("event", "g-1", { id: "e1" }) }]);
-    await over;
+    const { stream, lastIds, states, finished } = startStream([{ text: message("event", "g-1", { id: "e1" }) }]);
+    await finished;
     stream.stop();
     expect(stream.isStarted).toBe(false);
     stream.start();
     stream.start();
-    expect(asked).toEqual([null, "g-1", "g-1"]);
+    expect(lastIds).toEqual([null, "g-1", "g-1"]);
     stream.follow("api/live", "g-7");
     stream.follow("api/live?tree=a", "g-9");
-    expect(asked).toEqual([null, "g-1", "g-1", "g-9"]);
+    expect(lastIds).toEqual([null, "g-1", "g-1", "g-9"]);
     stream.follow(null, null);
     expect(stream.isStarted).toBe(false);
+    expect(states.at(-1)).toBe("idle");
   });
 
   it("starts at the earliest position of several responses", () => {

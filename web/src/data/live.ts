@@ -3,7 +3,8 @@ import type { Card } from "./board.ts";
 import type { SpansChange } from "./span-set.ts";
 import type { AgentEvent, AgentRecord, Trouble } from "./types.ts";
 
-export type Connection = "connecting" | "open" | "waiting";
+/** `idle`: the page follows nothing. `waiting`: between two attempts to connect. */
+export type Connection = "idle" | "connecting" | "open" | "waiting";
 
 export interface LiveHandlers {
   agent(record: AgentRecord): void;
@@ -29,8 +30,8 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 /**
- * Follows the server's stream until stopped. After an interruption it continues after the last message received,
- * without gaps or repeats. `EventSource` cannot resume after a deliberate pause, as in a hidden tab.
+ * A client for the server's event stream that reconnects with backoff and resumes after the last message received. Not
+ * an `EventSource`, which cannot resume after a deliberate pause, as in a hidden tab.
  */
 export class LiveStream {
   readonly #options: LiveOptions;
@@ -46,12 +47,13 @@ export class LiveStream {
     return this.#stopping !== null;
   }
 
-  /** What to follow, and the message to start after; null for nothing. */
+  /** Switches to another stream, starting after the given message. A null URL stops. */
   follow(url: string | null, after: string | null): void {
     if (url === this.#url) return;
     this.#url = url;
     this.#lastId = after;
     this.stop();
+    if (url === null) this.#options.handlers.connection("idle");
     this.start();
   }
 
@@ -60,7 +62,7 @@ export class LiveStream {
     if (this.#stopping !== null || this.#url === null) return;
     const stopping = new AbortController();
     this.#stopping = stopping;
-    void this.#keepOn(this.#url, stopping.signal);
+    void this.#run(this.#url, stopping.signal);
   }
 
   stop(): void {
@@ -68,7 +70,7 @@ export class LiveStream {
     this.#stopping = null;
   }
 
-  async #keepOn(url: string, signal: AbortSignal): Promise<void> {
+  async #run(url: string, signal: AbortSignal): Promise<void> {
     const { handlers, wait } = this.#options;
     let pause = FIRST_WAIT_MS;
     while (!signal.aborted) {
@@ -128,8 +130,8 @@ export class LiveStream {
 }
 
 /**
- * The earliest of several positions. Positions of different server runs cannot be compared: null, which starts at the
- * current position.
+ * The earliest of several positions, by the number at their end. The server answers a position of an earlier server run
+ * with `reset`.
  */
 export function earliest(ids: readonly (string | null)[]): string | null {
   const known = ids.filter((id) => id !== null);

@@ -25,7 +25,7 @@ const spawn = (uri: string, seq: number, child: string, toolCallId: string | nul
       background: false,
     },
   });
-const asked = (uri: string, seq: number, text = "do it") => sampleEvent(uri, seq, { kind: "user", text });
+const prompted = (uri: string, seq: number, text = "do it") => sampleEvent(uri, seq, { kind: "user", text });
 
 const rowsOf = (events: readonly AgentEvent[], hidden: readonly string[] = [], callOf: CallOf = () => null) =>
   logRows(
@@ -61,7 +61,7 @@ describe("a spawn in the log", () => {
       call("r", 1, "c"),
       sampleEvent("r", 2),
       spawn("r", 3, "a", "c"),
-      asked("a", 4),
+      prompted("a", 4),
       sampleEvent("a", 5),
       result("r", 6, "c"),
     ];
@@ -76,7 +76,7 @@ describe("a spawn in the log", () => {
   });
 
   it("is the same row in whatever order its events arrive", () => {
-    const [first, second, third] = [call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3)];
+    const [first, second, third] = [call("r", 1, "c"), spawn("r", 2, "a", "c"), prompted("a", 3)];
     for (const order of [
       [first, second, third],
       [first, third, second],
@@ -89,11 +89,11 @@ describe("a spawn in the log", () => {
   });
 
   it("needs no call, and a prompt needs no spawn", () => {
-    expect(live([spawn("r", 1, "a", null), asked("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
-    expect(live([spawn("r", 1, "a", "unseen"), asked("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
-    expect(live([asked("a", 1), spawn("r", 2, "a", null)])).toEqual([["a#1"], ["a#1: r#2 - a#1"]]);
+    expect(live([spawn("r", 1, "a", null), prompted("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
+    expect(live([spawn("r", 1, "a", "unseen"), prompted("a", 2)])).toEqual([["r#1: r#1 - -"], ["r#1: r#1 - a#2"]]);
+    expect(live([prompted("a", 1), spawn("r", 2, "a", null)])).toEqual([["a#1"], ["a#1: r#2 - a#1"]]);
     // Not even in a group.
-    expect(asText(rowsOf([asked("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual([
+    expect(asText(rowsOf([prompted("a", 1), sampleEvent("a", 2), sampleEvent("a", 3), sampleEvent("a", 4)]))).toEqual([
       "a#1",
       "group a#2",
     ]);
@@ -105,17 +105,23 @@ describe("a spawn in the log", () => {
       call("r", 2, "c2"),
       spawn("r", 3, "a", "c1"),
       spawn("r", 4, "b", "c2"),
-      asked("b", 5),
-      asked("a", 6),
+      prompted("b", 5),
+      prompted("a", 6),
     ];
     expect(asText(rowsOf(response))).toEqual(["r#1: r#3 r#1 a#6", "r#2: r#4 r#2 b#5"]);
-    const single = [call("r", 1, "c"), spawn("r", 2, "a", "c"), spawn("r", 3, "b", "c"), asked("a", 4), asked("b", 5)];
+    const single = [
+      call("r", 1, "c"),
+      spawn("r", 2, "a", "c"),
+      spawn("r", 3, "b", "c"),
+      prompted("a", 4),
+      prompted("b", 5),
+    ];
     expect(asText(rowsOf(single))).toEqual(["r#1: r#2 r#1 a#4", "r#3: r#3 - b#5"]);
   });
 
   it("is one row while the child is known only by its call, and afterwards", () => {
-    const standIn = spawn("r", 2, "c", "c");
-    const events = [call("r", 1, "c"), standIn, asked("a", 3), sampleEvent("a", 4), spawn("r", 5, "a", "c")];
+    const placeholder = spawn("r", 2, "c", "c");
+    const events = [call("r", 1, "c"), placeholder, prompted("a", 3), sampleEvent("a", 4), spawn("r", 5, "a", "c")];
     const callOf: CallOf = (uri) => (uri === "a" ? { parent: "r", toolCallId: "c" } : null);
     const steps = events.map((_, n) => rowsOf(events.slice(0, n + 1), [], callOf));
     expect(steps.map(asText)).toEqual([
@@ -126,13 +132,13 @@ describe("a spawn in the log", () => {
       ["r#1: r#5 r#1 a#3", "a#4"],
     ]);
     expect(steps.slice(1).map((rows) => spawnIn(rows).child)).toEqual(["c", "a", "a", "a"]);
-    expect(indexOfRow(rowsOf(events), standIn.id)).toBe(0);
+    expect(indexOfRow(rowsOf(events), placeholder.id)).toBe(0);
     // If the record does not name the call either, the prompt is a row of its own until the event arrives.
     expect(asText(rowsOf(events.slice(0, 3)))).toEqual(["r#1: r#2 r#1 -", "a#3"]);
   });
 
   it("does not include a call of another agent with the same id", () => {
-    const events = [call("r", 1, "c"), call("x", 2, "c"), spawn("x", 3, "a", "c"), asked("a", 4)];
+    const events = [call("r", 1, "c"), call("x", 2, "c"), spawn("x", 3, "a", "c"), prompted("a", 4)];
     expect(asText(rowsOf(events))).toEqual(["r#1", "x#2: x#3 x#2 a#4"]);
   });
 
@@ -140,12 +146,12 @@ describe("a spawn in the log", () => {
     const again = [
       call("r", 1, "c"),
       spawn("r", 2, "a", "c"),
-      asked("a", 3),
+      prompted("a", 3),
       sampleEvent("a", 4),
-      asked("a", 5, "more"),
+      prompted("a", 5, "more"),
     ];
     expect(asText(rowsOf(again))).toEqual(["r#1: r#2 r#1 a#3", "a#4", "a#5"]);
-    const late = [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 3), asked("a", 4, "more")];
+    const late = [call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 3), prompted("a", 4, "more")];
     expect(asText(rowsOf(late))).toEqual(["r#1: r#2 r#1 -", "a#3", "a#4"]);
   });
 
@@ -160,11 +166,11 @@ describe("a spawn in the log", () => {
       { is: "entry", id: "r#3" },
     ]);
     // Some products have no other id for an agent than that of its call.
-    const sameId = [call("r", 1, "c"), spawn("r", 2, "c", "c"), asked("c", 3), result("r", 4, "c", true)];
+    const sameId = [call("r", 1, "c"), spawn("r", 2, "c", "c"), prompted("c", 3), result("r", 4, "c", true)];
     expect(asText(rowsOf(sameId))).toEqual(["r#1: r#2 r#1 c#3", "r#4"]);
     // An agent that began and failed was spawned.
     expect(
-      asText(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)])),
+      asText(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), prompted("a", 3), result("r", 4, "c", true)])),
     ).toEqual(["r#1: r#2 r#1 a#3", "r#4"]);
   });
 
@@ -172,7 +178,7 @@ describe("a spawn in the log", () => {
     const events = [
       call("r", 1, "c"),
       spawn("r", 2, "a", "c"),
-      asked("a", 3),
+      prompted("a", 3),
       sampleEvent("a", 4),
       sampleEvent("a", 5),
       sampleEvent("a", 6),
@@ -184,7 +190,7 @@ describe("a spawn in the log", () => {
 
   it("is never grouped, and does not change the group before it", () => {
     const before = [sampleEvent("a", 1), sampleEvent("a", 2), call("a", 3, "c")];
-    const events = [...before, spawn("a", 4, "b", "c"), asked("b", 5), sampleEvent("a", 6)];
+    const events = [...before, spawn("a", 4, "b", "c"), prompted("b", 5), sampleEvent("a", 6)];
     expect(live(events).slice(2)).toEqual([
       ["group a#1"],
       ["group a#1", "a#3: a#4 a#3 -"],
@@ -194,7 +200,7 @@ describe("a spawn in the log", () => {
   });
 
   it("stays open and selected while its events arrive, whichever of them was opened", () => {
-    const [prompt, spawned, called] = [asked("a", 3), spawn("r", 2, "a", "c"), call("r", 1, "c")];
+    const [prompt, spawned, called] = [prompted("a", 3), spawn("r", 2, "a", "c"), call("r", 1, "c")];
     const [alone] = rowsOf([prompt]);
     const opened = toggled(new Set(["other"]), alone as LogRow);
     const whole = rowsOf([prompt, spawned, called]);
@@ -207,7 +213,7 @@ describe("a spawn in the log", () => {
 
 describe("the prompt of a spawn", () => {
   const input = { description: "short", prompt: "do it", background: true };
-  const events = (received: string) => [call("r", 1, "c", input), spawn("r", 2, "a", "c"), asked("a", 3, received)];
+  const events = (received: string) => [call("r", 1, "c", input), spawn("r", 2, "a", "c"), prompted("a", 3, received)];
 
   it("is shown once if the child received it as sent, or with text around it", () => {
     for (const received of ["do it", "Task: do it\n"])

@@ -1,20 +1,20 @@
-import type { KeptEvent } from "./events.ts";
+import type { LoadedEvent } from "./events.ts";
 import { type CallOf, findSpawns, type Spawn } from "./spawns.ts";
 import { type AgentRecord, shownText } from "./types.ts";
 
-/** A row of the log: an event, a spawn with all its events, or the head of a group of events of one sub-agent. */
+/** A row of the log: an event, all events of a spawn, or the heading of a group of events of one sub-agent. */
 export type LogRow = LogEntry | LogSpawn | LogGroup;
 
 export interface LogEntry {
   readonly is: "entry";
   readonly id: string;
-  readonly event: KeptEvent;
+  readonly event: LoadedEvent;
   readonly inGroup: boolean;
   /** For a call that spawned no agent: the spawn events it caused. */
-  readonly refused: readonly KeptEvent[];
+  readonly refused: readonly LoadedEvent[];
 }
 
-/** Has the position and id of the first of its events. */
+/** A spawn. Its position and id are those of its first event. */
 export interface LogSpawn {
   readonly is: "spawn";
   readonly id: string;
@@ -26,25 +26,25 @@ export interface LogGroup {
   readonly is: "group";
   readonly id: string;
   readonly uri: string;
-  readonly entries: readonly KeptEvent[];
+  readonly entries: readonly LoadedEvent[];
   readonly tools: number;
   readonly errors: number;
   readonly from: string | null;
   readonly to: string | null;
   readonly open: boolean;
-  /** Its last text. */
+  /** The last text of the group. */
   readonly last: string;
 }
 
-/** Shorter sequences are not grouped. */
-const FOLD_FROM = 3;
+/** Shorter sequences of events are not grouped. */
+const MIN_GROUP = 3;
 
 /**
  * The events of all shown agents by time. Consecutive events of a sub-agent are one row until it is opened; spawns and
  * first prompts are never grouped.
  */
 export function logRows(
-  events: readonly KeptEvent[],
+  events: readonly LoadedEvent[],
   isShown: (uri: string) => boolean,
   isRoot: (uri: string) => boolean,
   isOpen: (id: string) => boolean,
@@ -54,8 +54,8 @@ export function logRows(
   const refused = new Set([...spawns.refused.values()].flat());
   const shown = new Set<Spawn>();
   const rows: LogRow[] = [];
-  let run: KeptEvent[] = [];
-  const entry = (event: KeptEvent, inGroup: boolean): LogEntry => ({
+  let run: LoadedEvent[] = [];
+  const entry = (event: LoadedEvent, inGroup: boolean): LogEntry => ({
     is: "entry",
     id: event.id,
     event,
@@ -63,13 +63,13 @@ export function logRows(
     refused: spawns.refused.get(event) ?? [],
   });
   /**
-   * `more` counts events of the sequence that are not grouped: it stays a group if the last call in it turns out to be
-   * a spawn.
+   * Adds the current sequence to the rows. `following` is 1 if the next row is a spawn call of the same agent: a group
+   * must not dissolve when the last call in it turns out to be a spawn.
    */
-  const flush = (more = 0) => {
+  const flush = (following = 0) => {
     const [first] = run;
     if (first === undefined) return;
-    const folds = run.length > 1 && run.length + more >= FOLD_FROM && !isRoot(first.uri);
+    const folds = run.length > 1 && run.length + following >= MIN_GROUP && !isRoot(first.uri);
     const open = folds && isOpen(`group ${first.id}`);
     if (folds) rows.push(groupOf(first, run, open));
     if (!folds || open) for (const event of run) rows.push(entry(event, folds));
@@ -95,13 +95,13 @@ export function logRows(
   return rows;
 }
 
-function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): LogGroup {
+function groupOf(first: LoadedEvent, run: readonly LoadedEvent[], open: boolean): LogGroup {
   const lastText =
     run.findLast((event) => event.kind === "assistant" && (event.text ?? "") !== "") ??
     run.findLast((event) => (event.text ?? "") !== "");
   return {
     is: "group",
-    // Named after its first event, so that it stays open while it grows.
+    // Derived from the first event, so that the group stays open while it grows.
     id: `group ${first.id}`,
     uri: first.uri,
     entries: run,
@@ -122,7 +122,7 @@ export function isBad(row: LogRow): boolean {
   return row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
 }
 
-/** The agent of the row; for a spawn, the parent. */
+/** The agent of the row; the parent for a spawn. */
 export function uriOfRow(row: LogRow): string {
   if (row.is === "group") return row.uri;
   return row.is === "spawn" ? row.spawn.event.uri : row.event.uri;

@@ -2,7 +2,7 @@ import type { Piece, RequestRecord } from "../../../src/core/views/request.ts";
 
 export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/views/request.ts";
 
-/** Sequences of messages: those of the previous request are folded. */
+/** Messages of a request: new ones one by one, and runs of messages that the previous request had as well. */
 export type MessageRun =
   | { readonly is: "before"; readonly messages: readonly Piece[] }
   | { readonly is: "new"; readonly message: Piece };
@@ -25,7 +25,7 @@ export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): r
   return runs;
 }
 
-/** Merges more requests into the list: each once, newest first, latest version. */
+/** Adds requests to the list, or replaces them by their newer version. Newest first. */
 export function merged(known: readonly RequestRecord[], more: readonly RequestRecord[]): readonly RequestRecord[] {
   const all = new Map([...known, ...more].map((request) => [request.request_id, request]));
   return [...all.values()].sort((a, b) =>
@@ -33,7 +33,7 @@ export function merged(known: readonly RequestRecord[], more: readonly RequestRe
   );
 }
 
-/** The readable text of a part of a response or message. */
+/** The text of a content block or message; JSON if it has none. */
 export function readableText(json: unknown): string {
   if (typeof json === "string") return json;
   if (Array.isArray(json))

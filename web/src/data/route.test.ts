@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatRoute, keptOwner, parseRoute, threadOf } from "./route.ts";
+import { formatRoute, linkOwner, parseRoute, threadOf } from "./route.ts";
 
 describe("URLs of views", () => {
   it.each([
@@ -44,10 +44,10 @@ describe("the owner of a route", () => {
   const from = (hash: string) => parseRoute(hash);
 
   it("is kept from list to list and within a thread, and not from a thread to a list", () => {
-    expect(keptOwner(from("#/?owner=ann"), "costs")).toBe("ann");
-    expect(keptOwner(from("#/?owner=ann"), "tree")).toBe("ann");
-    expect(keptOwner(from("#/tree/claude://x?owner=ann"), "agent")).toBe("ann");
-    expect(keptOwner(from("#/tree/claude://x?owner=ann"), "threads")).toBeNull();
-    expect(keptOwner(from("#/now"), "threads")).toBeNull();
+    expect(linkOwner(from("#/?owner=ann"), "costs")).toBe("ann");
+    expect(linkOwner(from("#/?owner=ann"), "tree")).toBe("ann");
+    expect(linkOwner(from("#/tree/claude://x?owner=ann"), "agent")).toBe("ann");
+    expect(linkOwner(from("#/tree/claude://x?owner=ann"), "threads")).toBeNull();
+    expect(linkOwner(from("#/now"), "threads")).toBeNull();
   });
 });

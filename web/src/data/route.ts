@@ -1,4 +1,4 @@
-/** Every view has its own URL in the hash, so that any web server can serve the dashboard. */
+/** The pages. Routes are in the fragment of the URL, so that any web server can serve the dashboard. */
 export type Page =
   | "threads"
   | "tree"
@@ -14,7 +14,7 @@ export type Page =
   | "compare"
   | "board"
   | "card"
-  // Of a team server:
+  // Only on a team server:
   | "now"
   | "costs"
   | "failures"
@@ -80,27 +80,30 @@ export function formatRoute({
 }
 
 /**
- * The owner that a link keeps: from list to list and within a thread. A link from a thread to a list leads to the
- * threads of everybody.
+ * The owner parameter of a link. Links between lists and links within a thread keep it; a link from a thread to a list
+ * drops it, so that the list shows the threads of all owners.
  */
-export function keptOwner({ page, params }: Route, to: Page): string | null {
+export function linkOwner({ page, params }: Route, to: Page): string | null {
   return WITH_URI.includes(page) && !WITH_URI.includes(to) ? null : (params.owner ?? null);
 }
 
-/** The thread of an agent. */
+/** Whether a text has the form of a URI, `<provider>://…`. */
+export const isUri = (text: string) => /^[a-z]+:\/\/\S+$/.test(text);
+
+/** The URI of an agent's thread. */
 export function threadOf(uri: string): string {
   const [scheme = "", rest = ""] = splitOnce(uri, "://");
   return `${scheme}://${splitOnce(rest, "/")[0]}`;
 }
 
-/** As printed everywhere else; only characters that are special in a URL are escaped. */
+/** The URI as it is printed elsewhere; only characters that are special in a URL are escaped. */
 const readable = (uri: string) => encodeURI(uri).replace(/[?#]/g, (char) => (char === "?" ? "%3F" : "%23"));
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not percent-encoded.
+    // Not percent-encoded, such as a pasted URI with a percent sign.
     return text;
   }
 }

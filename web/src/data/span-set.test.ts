@@ -7,12 +7,12 @@ const spans = (set: SpanSet, uri: string) => set.of(uri).spans.map(({ from, to }
 describe("spans updated by edits", () => {
   it("are replaced from the position of the edit on", () => {
     const set = new SpanSet();
-    set.take({
+    set.apply({
       whole: true,
       next: "a-1",
       items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, null)] }],
     });
-    set.take({
+    set.apply({
       whole: false,
       next: "a-2",
       items: [{ uri: "x", first: 1, removed: null, spans: [sampleSpan(5, 9), sampleSpan(9, null)] }],
@@ -28,36 +28,36 @@ describe("spans updated by edits", () => {
   it("are replaced only within the edit, and few others are visited", () => {
     const set = new SpanSet();
     const many = Array.from({ length: 30_000 }, (_, i) => sampleSpan(i, i + 1));
-    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: many }] });
+    set.apply({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: many }] });
     const before = set.visited;
     const edits = [
       { uri: "x", first: 10, removed: 1, spans: [sampleSpan(10, 15)] },
       { uri: "x", first: 30_000, removed: 0, spans: [sampleSpan(30_000, null)] },
     ];
-    set.take({ whole: false, next: "a-2", items: edits });
+    set.apply({ whole: false, next: "a-2", items: edits });
     expect(set.visited - before).toBeLessThan(10);
     const expected = new SpanSet();
     const spans = [...many.slice(0, 10), sampleSpan(10, 15), ...many.slice(11), sampleSpan(30_000, null)];
-    expected.take({ whole: true, next: "", items: [{ uri: "x", first: 0, removed: null, spans }] });
+    expected.apply({ whole: true, next: "", items: [{ uri: "x", first: 0, removed: null, spans }] });
     expect(set.of("x")).toEqual(expected.of("x"));
   });
 
   it("are replaced by a complete response, without removed agents", () => {
     const set = new SpanSet();
-    set.take({
+    set.apply({
       whole: true,
       next: "a-1",
       items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, 6)] }],
     });
-    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [] }] });
+    set.apply({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [] }] });
     expect(spans(set, "x")).toEqual([[0, 5]]);
-    set.take({ whole: true, next: "b-1", items: [] });
+    set.apply({ whole: true, next: "b-1", items: [] });
     expect(spans(set, "x")).toEqual([]);
   });
 
   it("are found by a moment, even if a long span overlaps short ones", () => {
     const set = new SpanSet();
-    set.take({
+    set.apply({
       whole: true,
       next: "",
       items: [

@@ -24,27 +24,27 @@ export interface SpansChange extends Pick<SpansResponse, "items" | "next"> {
   readonly after: string | null;
 }
 
-/** The spans of one agent, with an index to find those of a moment. */
+/** The spans of one agent, with an index for searches by time. */
 export interface SpanList {
   readonly spans: readonly Span[];
   /**
-   * For each span the latest end of it and of all spans before it; all spans before the first one that
-   * reaches a moment have ended by then.
+   * For each span, the latest end among it and all spans before it. Never decreases, so a binary search finds the first
+   * span that may still run at a given time.
    */
   readonly reaches: readonly number[];
 }
 
 const EMPTY: SpanList = { spans: [], reaches: [] };
 
-/** The spans of a thread's agents, updated by responses that contain only edits. */
+/** The spans of a thread's agents. Responses after the first contain only edits. */
 export class SpanSet {
   #lists = new Map<string, { readonly spans: Span[]; readonly reaches: number[] }>();
   /** `after` of the next request. */
   next: string | undefined;
-  /** Number of spans visited by edits so far. */
+  /** Number of spans visited by edits so far, for tests. */
   visited = 0;
 
-  take({ items, next, whole }: SpansResponse): void {
+  apply({ items, next, whole }: SpansResponse): void {
     if (whole) this.#lists = new Map();
     this.next = next;
     for (const { uri, first, removed, spans } of items) {
@@ -61,17 +61,17 @@ export class SpanSet {
     }
   }
 
-  /** False if changes before this one are missing and have to be requested. */
-  takeChange({ after, next, items }: SpansChange): boolean {
+  /** Returns false if an earlier change is missing, so that the spans have to be requested. */
+  applyChange({ after, next, items }: SpansChange): boolean {
     if (after !== null && after === this.next) {
-      this.take({ items, next, whole: false });
+      this.apply({ items, next, whole: false });
       return true;
     }
     const [known, sent] = [versionIn(this.next), versionIn(next)];
     return known.of === sent.of && known.number >= sent.number;
   }
 
-  /** Updates the index from the first changed span on, until the values after the last one are unchanged. */
+  /** Updates the index from the first changed span on. Stops after the last one as soon as a value stays the same. */
   #reach(
     { spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] },
     first: number,
@@ -95,22 +95,22 @@ export class SpanSet {
   }
 }
 
-/** `next` is the name of the server's list and the number of its version. */
+/** `next` consists of the name of the server's list and its version number. */
 function versionIn(next = ""): { readonly of: string; readonly number: number } {
   const dash = next.lastIndexOf("-");
   return { of: next.slice(0, Math.max(0, dash)), number: Number(next.slice(dash + 1)) };
 }
 
-/** A list may be longer than the maximum number of arguments. */
-const MANY = 10_000;
+/** Maximum number of arguments for one `splice`; engines limit it. */
+const SPLICE_CHUNK = 10_000;
 
 function replace<T>(list: T[], first: number, removed: number | null, items: readonly T[]): void {
-  list.splice(first, removed ?? list.length, ...items.slice(0, MANY));
-  for (let from = MANY; from < items.length; from += MANY)
-    list.splice(first + from, 0, ...items.slice(from, from + MANY));
+  list.splice(first, removed ?? list.length, ...items.slice(0, SPLICE_CHUNK));
+  for (let from = SPLICE_CHUNK; from < items.length; from += SPLICE_CHUNK)
+    list.splice(first + from, 0, ...items.slice(from, from + SPLICE_CHUNK));
 }
 
-/** The first span that may still be running at this moment. */
+/** Index of the first span that may still run at this time. */
 export function firstReaching({ reaches }: SpanList, at: number): number {
   let [low, high] = [0, reaches.length];
   while (low < high) {

@@ -1,4 +1,5 @@
 import type { Group, StatsLine, StatsPart } from "../../../src/core/views/stats.ts";
+import { everyDay } from "./days.ts";
 import { count, duration, exact, moneyKnown } from "./format.ts";
 import { type AgentRecord, type Reading, totalTokens } from "./types.ts";
 
@@ -12,8 +13,8 @@ export interface StatsResponse {
   readonly by: Readonly<Record<Group, readonly StatsLine[]>>;
 }
 
-/** `GET /api/stats/threads`: a thread of a line, with its record if it still exists. */
-export interface ThreadBehind extends StatsLine {
+/** `GET /api/stats/threads`: a thread that is counted in a line, with its record if it still exists. */
+export interface StatsThread extends StatsLine {
   readonly key: string;
   readonly record: AgentRecord | null;
 }
@@ -39,15 +40,16 @@ export function valueText(part: StatsPart, measure: StatsMeasure): string {
   return { tokens: count, time: duration, agents: exact }[measure](amountOf(part, measure));
 }
 
-/** One bar: its length, and the share of failed agents, relative to the longest. */
+/** One bar. Both lengths are relative to the longest bar. */
 export interface StatsBar {
   readonly line: StatsLine;
   readonly part: number;
+  /** The part of the bar that failed agents used. */
   readonly failed: number;
 }
 
-/** Largest first; days in order. */
-export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, inOrder = false): StatsBar[] {
+/** Largest first, or in the order of the lines if `keepOrder`. */
+export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, keepOrder = false): StatsBar[] {
   const most = lines.reduce((max, line) => Math.max(max, amountOf(line, measure)), 0);
   const part = (value: number) => (most === 0 ? 0 : value / most);
   const bars = lines.map((line) => ({
@@ -55,7 +57,7 @@ export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, in
     part: part(amountOf(line, measure)),
     failed: part(amountOf(line.failed, measure)),
   }));
-  return inOrder ? bars : bars.sort((a, b) => b.part - a.part);
+  return keepOrder ? bars : bars.sort((a, b) => b.part - a.part);
 }
 
 /** One column of the chart of days; null for a day without usage. */
@@ -64,23 +66,14 @@ export interface DayColumn {
   readonly bar: StatsBar | null;
 }
 
-const DAY_MS = 86_400_000;
-const MOST_DAYS = 120;
+const MAX_DAYS = 120;
 
 /** All days from the first to the last, at most the last 120, including empty ones. */
 export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): DayColumn[] {
   const bars = new Map(
     statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])),
   );
-  const days = [...bars.keys()].sort();
-  const [first, last] = [days[0], days.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const to = Date.parse(last);
-  const from = Math.max(Date.parse(first), to - (MOST_DAYS - 1) * DAY_MS);
-  return Array.from({ length: Math.round((to - from) / DAY_MS) + 1 }, (_, i) => {
-    const day = new Date(from + i * DAY_MS).toISOString().slice(0, 10);
-    return { day, bar: bars.get(day) ?? null };
-  });
+  return everyDay(bars.keys(), MAX_DAYS).map((day) => ({ day, bar: bars.get(day) ?? null }));
 }
 
 /** A box plot on a logarithmic scale, as fractions of the width. */
@@ -93,9 +86,10 @@ export interface DurationBox {
   readonly most: number;
 }
 
+/** Lower end of the logarithmic scale. */
 const LEAST_MS = 10;
 
-/** Templates by frequency, on a common scale with round tick values. */
+/** One box for each template, most frequent first, on a common scale with round tick values. */
 export function durationBoxes(lines: readonly StatsLine[]): {
   readonly boxes: readonly DurationBox[];
   readonly ticks: readonly { readonly at: number; readonly ms: number }[];

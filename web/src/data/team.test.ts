@@ -62,7 +62,7 @@ describe("who runs what", () => {
     ]);
   });
 
-  it("is doubtful if the machine is silent", () => {
+  it("is marked if the machine has not shipped for a while", () => {
     expect([earlier(MINUTE_MS), earlier(11 * MINUTE_MS), null].map((at) => isSilent(at, NOW))).toEqual([
       false,
       true,
@@ -72,7 +72,7 @@ describe("who runs what", () => {
 });
 
 describe("costs", () => {
-  it("are relative to the highest, and name what has no price", () => {
+  it("are relative to the highest, and a lower bound if a price is unknown", () => {
     expect(costBars([line("a", 4), line("b", 1)]).map(({ part }) => part)).toEqual([1, 0.25]);
     expect(costBars([line("a", 0)]).map(({ part }) => part)).toEqual([0]);
     expect([line("a", 1.5), line("a", 1.5, 2), line("a", 0, 2)].map(costText)).toEqual(["$1.50", "≥ $1.50", "–"]);
@@ -89,7 +89,7 @@ describe("costs", () => {
     expect(dayBars([])).toEqual([]);
   });
 
-  it("are expected to go on until the end of the month", () => {
+  it("are extrapolated to the end of the month", () => {
     expect(expectedUsd(15, "2026-11", Date.UTC(2026, 10, 16))).toBeCloseTo(30);
     expect(expectedUsd(10, "2026-11", Date.UTC(2026, 10, 1, 1))).toBeCloseTo(300);
     expect(expectedUsd(10, "2026-11", Date.UTC(2026, 11, 5))).toBeCloseTo(10);

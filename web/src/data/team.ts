@@ -1,6 +1,7 @@
-/** The pages of a team server: responses in, rows out. */
+/** Rows of the team pages, computed from the server's responses. */
 import type { CostGroup, CostLine, Person, RunningThread } from "../../../src/core/ports/team.ts";
 import type { BudgetUse } from "../../../src/core/views/budget.ts";
+import { DAY_MS, everyDay } from "./days.ts";
 import { duration, money, plural } from "./format.ts";
 import { threadKey } from "./thread-list.ts";
 import type { AgentRecord } from "./types.ts";
@@ -12,7 +13,7 @@ export type { BudgetUse } from "../../../src/core/views/budget.ts";
 export interface Costs {
   readonly total: CostLine;
   readonly by: Readonly<Record<CostGroup, readonly CostLine[]>>;
-  /** Of the budgets, UTC: `2026-11`. */
+  /** The month of the budgets, in UTC: `2026-11`. */
   readonly month: string;
   readonly budgets: readonly BudgetUse[];
 }
@@ -38,7 +39,7 @@ export type NowRow =
   | PersonHeading
   | { readonly is: "thread"; readonly id: string; readonly record: AgentRecord; readonly runaway: readonly string[] };
 
-/** Running threads by person. The server lists the latest activity first, and so do people and their threads. */
+/** Running threads by person, in the order of the response: latest activity first. */
 export function nowRows(threads: readonly RunningThread[], now: number): NowRow[] {
   return [...Map.groupBy(threads, ({ owner }) => owner)].flatMap(([owner, list]): NowRow[] => [
     {
@@ -59,17 +60,17 @@ export function nowRows(threads: readonly RunningThread[], now: number): NowRow[
 
 const newer = (a: string | null, b: string | null) => ((a ?? "") < (b ?? "") ? b : a);
 
-/** A machine that runs agents sends something every few seconds. After this time it is asleep or offline. */
-export const SILENT_MS = 10 * 60_000;
+/** A machine with running agents ships every few seconds. Without a shipment for this long it is asleep or offline. */
+const SILENT_MS = 10 * 60_000;
 
 export const isSilent = (shippedAt: string | null, now: number) =>
   shippedAt !== null && now - Date.parse(shippedAt) > SILENT_MS;
 
-/** A thread above one of these is worth a look. */
+/** A running thread above one of these limits is listed as a runaway. */
 export const RUNAWAY = { agents: 50, ms: 3 * 3_600_000, usd: 20 } as const;
 
-/** Why a running thread may be out of control; empty if nothing suggests it. */
-export function runawayReasons({ running, record }: RunningThread, now: number): string[] {
+/** Which limits of `RUNAWAY` a thread exceeds. */
+function runawayReasons({ running, record }: RunningThread, now: number): string[] {
   const ms = record.startedAt === null ? 0 : now - Date.parse(record.startedAt);
   const usd = record.usage.subtree.costUsd ?? 0;
   return [
@@ -79,7 +80,7 @@ export function runawayReasons({ running, record }: RunningThread, now: number):
   ];
 }
 
-/** Threads that may be out of control, the most expensive first. */
+/** Threads that exceed a limit of `RUNAWAY`, most expensive first. */
 export const runaways = (threads: readonly RunningThread[], now: number) =>
   threads
     .map((thread) => ({ ...thread, reasons: runawayReasons(thread, now) }))
@@ -97,31 +98,22 @@ export function costBars(lines: readonly CostLine[]): CostBar[] {
   return lines.map((line) => ({ line, part: most === 0 ? 0 : line.costUsd / most }));
 }
 
-/** A known cost; `≥` if model calls without a price come on top. */
+/** The known cost; with `≥` if some model calls have no known price. */
 export const costText = ({ costUsd, unpricedCalls }: CostLine) =>
   unpricedCalls > 0 && costUsd > 0 ? `≥ ${money(costUsd)}` : unpricedCalls > 0 ? money(null) : money(costUsd);
 
-const DAY_MS = 86_400_000;
-
-/** Every day from the first to the last, days without usage included. */
+/** One bar for each day from the first to the last; null for days without usage. */
 export function dayBars(lines: readonly CostLine[]): { readonly day: string; readonly bar: CostBar | null }[] {
   const bars = new Map(costBars(lines).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar]])));
-  const days = [...bars.keys()].sort();
-  const [first, last] = [days[0], days.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const length = Math.round((Date.parse(last) - Date.parse(first)) / DAY_MS) + 1;
-  return Array.from({ length }, (_, i) => {
-    const day = new Date(Date.parse(first) + i * DAY_MS).toISOString().slice(0, 10);
-    return { day, bar: bars.get(day) ?? null };
-  });
+  return everyDay(bars.keys()).map((day) => ({ day, bar: bars.get(day) ?? null }));
 }
 
-/** What will have been spent at the end of the month (UTC) if it goes on like this. */
+/** Extrapolates the usage so far to the end of the month (UTC). */
 export function expectedUsd(usedUsd: number, month: string, now: number): number {
   const begin = Date.parse(`${month}-01`);
   const date = new Date(begin);
   const end = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
-  // On the first day, an hour would count for a month.
+  // At least one day, because an extrapolation from the first hours of a month means nothing.
   const passed = Math.max(DAY_MS, Math.min(now, end) - begin);
   return (usedUsd / passed) * (end - begin);
 }

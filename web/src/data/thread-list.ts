@@ -1,3 +1,4 @@
+import { DAY_MS } from "./days.ts";
 import { month } from "./format.ts";
 import type { AgentRecord, Status } from "./types.ts";
 
@@ -7,23 +8,21 @@ export interface ThreadFilters {
   /** The project's folder. */
   readonly project: string | null;
   readonly status: string | null;
-  /** As in the API: `1d`, `1w`. */
+  /** A period as in the API: `1d`, `1w`. */
   readonly since: string | null;
 }
 
 export type ThreadRow =
   | { readonly is: "heading"; readonly id: string; readonly text: string; readonly count: number }
-  /** `id` is the key of the thread. */
+  /** `id` is the result of `threadKey`. */
   | { readonly is: "thread"; readonly id: string };
 
-/** On a team server, several owners may have the same thread. */
+/** Includes the owner, because on a team server several owners may have the same thread. */
 export const threadKey = ({ uri, owner = "" }: Pick<AgentRecord, "uri" | "owner">) => `${owner} ${uri}`;
-
-const DAY_MS = 86_400_000;
 
 /** Running threads first, then by the day of the last activity, newest first. */
 export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilters, now: number): ThreadRow[] {
-  const shown = [...records].filter((record) => fits(record, filters, now)).sort(newestFirst);
+  const shown = [...records].filter((record) => matches(record, filters, now)).sort(newestFirst);
   const groups = Map.groupBy(shown, (record) => groupOf(record, now));
   const isRunning = ([name]: [string, unknown]) => name === RUNNING;
   return [...groups]
@@ -36,19 +35,22 @@ export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilter
 
 const RUNNING = "Running now";
 
-/** A thread is running while any of its agents is. */
-function isAtWork(record: AgentRecord): boolean {
+function hasRunningAgents(record: AgentRecord): boolean {
   return record.status === "running" || (record.counts.byStatus.running ?? 0) > 0;
 }
 
-function fits(record: AgentRecord, { owner, provider, project, status, since }: ThreadFilters, now: number): boolean {
+function matches(
+  record: AgentRecord,
+  { owner, provider, project, status, since }: ThreadFilters,
+  now: number,
+): boolean {
   if (owner !== null && record.owner !== owner) return false;
   if (provider !== null && record.provider !== provider) return false;
   if (project !== null && record.cwd !== project) return false;
   if (since !== null && !(Date.parse(record.lastActivityAt ?? "") >= now - sinceMs(since))) return false;
   if (status === null) return true;
   return status === "running"
-    ? isAtWork(record)
+    ? hasRunningAgents(record)
     : record.status === status || (record.counts.byStatus[status as Status] ?? 0) > 0;
 }
 
@@ -61,7 +63,7 @@ function newestFirst(a: AgentRecord, b: AgentRecord): number {
 }
 
 function groupOf(record: AgentRecord, now: number): string {
-  if (isAtWork(record)) return RUNNING;
+  if (hasRunningAgents(record)) return RUNNING;
   const at = record.lastActivityAt === null ? Number.NaN : Date.parse(record.lastActivityAt);
   if (Number.isNaN(at)) return "Unknown time";
   const midnight = new Date(now).setHours(0, 0, 0, 0);

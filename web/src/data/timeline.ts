@@ -1,20 +1,20 @@
-import type { KeptEvent } from "./events.ts";
+import type { LoadedEvent } from "./events.ts";
 
 /** One step of an agent's timeline: a message, or a tool call with its result. */
 export interface Step {
   readonly id: string;
-  readonly event: KeptEvent;
+  readonly event: LoadedEvent;
   /** The tool result; null while the tool runs, and for other steps. */
-  readonly result: KeptEvent | null;
+  readonly result: LoadedEvent | null;
   /** The agents that the call spawned. */
-  readonly spawned: readonly KeptEvent[];
+  readonly spawned: readonly LoadedEvent[];
   readonly failed: boolean;
 }
 
-/** Joins calls and their results; omits nothing. */
-export function timeline(events: readonly KeptEvent[]): Step[] {
-  const results = new Map<string, KeptEvent>();
-  const spawns = new Map<string, KeptEvent[]>();
+/** The steps of an agent: each tool call is joined with its result and the agents it spawned. No event is omitted. */
+export function timeline(events: readonly LoadedEvent[]): Step[] {
+  const results = new Map<string, LoadedEvent>();
+  const spawns = new Map<string, LoadedEvent[]>();
   const calls = new Set<string>();
   for (const event of events) {
     const call = event.tool?.callId ?? event.spawn?.toolCallId ?? null;
@@ -23,7 +23,7 @@ export function timeline(events: readonly KeptEvent[]): Step[] {
     if (event.kind === "toolResult" && !results.has(call)) results.set(call, event);
     if (event.kind === "spawn") spawns.set(call, [...(spawns.get(call) ?? []), event]);
   }
-  const shown = new Set<KeptEvent>();
+  const shown = new Set<LoadedEvent>();
   const steps: Step[] = [];
   for (const event of events) {
     const call = event.tool?.callId ?? event.spawn?.toolCallId ?? "";
@@ -32,16 +32,16 @@ export function timeline(events: readonly KeptEvent[]): Step[] {
       const isFirst = result === null || !shown.has(result);
       if (result !== null) shown.add(result);
       steps.push(step(event, isFirst ? result : null, spawns.get(call) ?? []));
-    } else if (event.kind === "toolResult" && calls.has(call) && results.get(call) === event) {
-      // Part of its call's step.
-    } else if (event.kind === "spawn" && calls.has(call)) {
-      // The same.
-    } else steps.push(step(event, null, []));
+      continue;
+    }
+    const isPartOfCall =
+      calls.has(call) && (event.kind === "spawn" || (event.kind === "toolResult" && results.get(call) === event));
+    if (!isPartOfCall) steps.push(step(event, null, []));
   }
   return steps;
 }
 
-function step(event: KeptEvent, result: KeptEvent | null, spawned: readonly KeptEvent[]): Step {
+function step(event: LoadedEvent, result: LoadedEvent | null, spawned: readonly LoadedEvent[]): Step {
   const failed =
     event.kind === "error" ||
     event.tool?.isError === true ||

@@ -12,7 +12,7 @@ export interface TreeRow {
   readonly siblings: number;
 }
 
-/** By a column, own or subtree; by name; or by start time (null). */
+/** Sort order: by a column (own or subtree), by name or by status. Null elsewhere means by start time. */
 export interface Sort {
   readonly by: string;
   readonly total: boolean;

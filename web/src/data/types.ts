@@ -22,7 +22,7 @@ export interface Paged<T> {
   readonly next: string | null;
 }
 
-/** An event as the server sends it: very long texts are truncated. */
+/** An event as the server sends it. Very long texts are truncated. */
 export interface SentEvent extends AgentEvent {
   readonly cut?: { readonly chars: number } | null;
 }
@@ -58,7 +58,7 @@ export interface Health {
   readonly demo: boolean;
   /** The names of products, by provider. */
   readonly products: Readonly<Record<string, string>>;
-  /** What the server cannot do at the moment. */
+  /** Current troubles of the server. */
   readonly troubles: readonly Trouble[];
 }
 
@@ -83,19 +83,19 @@ export interface Attach {
 export type { Why } from "../../../src/core/views/why.ts";
 
 /** `GET /api/search` */
-export interface SearchPage extends Paged<Found> {
-  /** What is not searched yet: files modified before `reaches`. */
+export interface SearchPage extends Paged<SearchHit> {
+  /** The part that is not indexed yet: files modified before `reaches`. Null if the index is complete. */
   readonly incomplete: { readonly files: number; readonly bytes: number; readonly reaches: string } | null;
 }
 
-export interface Found {
+export interface SearchHit {
   readonly uri: string;
   readonly kind: EventKind;
   readonly at: string | null;
   readonly snippet: string;
   readonly marks: readonly (readonly [number, number])[];
   readonly ref: EventRef;
-  /** On a team server. */
+  /** Set on a team server. */
   readonly owner?: string;
 }
 
@@ -138,23 +138,23 @@ export interface GuardEvent extends LimitOf {
 /** `GET /api/doctor` */
 export { type Examination as Doctor, isListed } from "../../../src/core/views/examination.ts";
 
-/** On a team server, threads have an owner. */
+/** `owner` is set on a team server. */
 export type AgentRecord = CoreRecord & { readonly owner?: string };
 export type AgentTree = CoreTree & { readonly owner?: string };
 
 /** `GET /api/session` of a team server */
 export interface Session {
-  /** Whose token it is. */
+  /** The owner of the token. */
   readonly owner: string;
   readonly scope: "read" | "admin";
-  /** Everybody who may be read. */
+  /** All owners whose threads the token may read. */
   readonly owners: readonly string[];
 }
 
 /** An entry of `GET /api/team/audit` */
-export interface Audited {
+export interface AuditEntry {
   readonly at: string;
-  /** The id of the token; null if there was none. */
+  /** The id of the token; null if the request had none. */
   readonly token: string | null;
   readonly owner: string | null;
   readonly action: string;
@@ -165,12 +165,12 @@ export interface Audited {
 export interface Sharing {
   readonly url: string;
   readonly level: RedactionLevel;
-  /** Folders; empty: all. */
+  /** Shared folders; all if empty. */
   readonly projects: readonly string[];
   readonly ignoresCase: boolean;
-  /** Null unless requested. */
+  /** What is not shipped yet; null unless requested. */
   readonly waiting: {
-    /** By why: new, changed, running, removed. */
+    /** Number of threads by reason: new, changed, running, removed. */
     readonly threads: Readonly<Record<string, number>>;
     readonly items: readonly { readonly uri: string; readonly why: string }[];
     readonly sentAt: string | null;

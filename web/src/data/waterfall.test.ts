@@ -13,7 +13,7 @@ const TIMES: Readonly<Record<string, readonly [number, number]>> = {
 
 function spanSet(spans: Readonly<Record<string, readonly Span[]>>): SpanSet {
   const set = new SpanSet();
-  set.take({
+  set.apply({
     whole: true,
     next: "",
     items: Object.entries(spans).map(([uri, list]) => ({ uri, first: 0, removed: null, spans: list })),

@@ -15,7 +15,7 @@ export interface WaterfallRow {
   readonly depth: number;
   readonly name: string;
   readonly record: AgentRecord;
-  /** Undefined for an agent that never began. */
+  /** Undefined if the agent never started. */
   readonly life: Life | undefined;
   readonly list: SpanList;
 }
@@ -30,7 +30,7 @@ export interface Waterfall {
   readonly isLive: boolean;
 }
 
-/** The picture of a thread in tree order. */
+/** The waterfall of a thread, with rows in tree order. */
 export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: number): Waterfall {
   const rows = treeRows(set, root, () => false, null, now).map(({ uri, depth }): WaterfallRow => {
     const record = set.get(uri) as AgentRecord;
@@ -49,7 +49,7 @@ export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: numb
 }
 
 const NAMES = new WeakMap<AgentRecord, string>();
-/** Longer names are never visible, and laying out a whole prompt is slow. */
+/** Longer names do not fit, and measuring a whole prompt is slow. */
 const MAX_NAME = 80;
 
 /** Display name of an agent, cached per record, because pictures are redrawn many times a second. */
@@ -66,10 +66,10 @@ export interface View {
   readonly to: number;
 }
 
-/** Maximum zoom. */
+/** Length of the shortest view, at maximum zoom. */
 const CLOSEST_MS = 5;
 
-/** Zooms by a factor around a moment, which stays in place. */
+/** Zooms by a factor around a time, which keeps its position on the screen. */
 export function zoomed(view: View, whole: View, factor: number, around: number): View {
   const size = Math.min(whole.to - whole.from, Math.max(CLOSEST_MS, (view.to - view.from) / factor));
   const part = (around - view.from) / (view.to - view.from);
@@ -78,7 +78,7 @@ export function zoomed(view: View, whole: View, factor: number, around: number):
 
 export const panned = (view: View, whole: View, ms: number): View => within(view.from + ms, view.to - view.from, whole);
 
-/** Clamps the view to the whole. Equal to the whole if rounding made it larger. */
+/** Clamps a view to the whole. */
 function within(from: number, size: number, whole: View): View {
   if (size >= whole.to - whole.from) return { from: whole.from, to: whole.to };
   const start = Math.max(whole.from, Math.min(from, whole.to - size));
@@ -87,7 +87,7 @@ function within(from: number, size: number, whole: View): View {
 
 export const isWhole = (view: View, whole: View) => view.from <= whole.from && view.to >= whole.to;
 
-/** An agent's life with a margin. */
+/** The lifetime of an agent with a margin. */
 export function around(life: View, whole: View): View {
   const margin = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
   return within(life.from - margin, life.to - life.from + 2 * margin, whole);
@@ -95,13 +95,13 @@ export function around(life: View, whole: View): View {
 
 // --- bars
 
-/** A segment of the picture. Spans smaller than a pixel are merged. */
+/** A bar of a row, in pixels. Spans narrower than a pixel are merged. */
 export interface Bar {
   readonly kind: Span["kind"];
   readonly failed: boolean;
   readonly x: number;
   readonly width: number;
-  /** Number of spans in it. */
+  /** Number of spans in the bar. */
   readonly spans: number;
 }
 
@@ -130,25 +130,25 @@ export function barsOf(list: SpanList, view: View, width: number, now: number): 
       spans: 1,
     };
     const before = open[kind];
-    open[kind] = before !== undefined && isTogether(before, bar) ? together(before, bar) : bar;
+    open[kind] = before !== undefined && canMerge(before, bar) ? mergedBar(before, bar) : bar;
     if (before !== undefined && open[kind] === bar) bars[kind].push(before);
   }
   return LANES.flatMap((kind) => (open[kind] === undefined ? bars[kind] : [...bars[kind], open[kind]]));
 }
 
-/** They overlap, or are too close to distinguish. A failure does not colour a long segment next to it. */
-function isTogether(a: Bar, b: Bar): boolean {
+/** Whether two bars overlap or cannot be distinguished. A failure is not merged with a long bar next to it. */
+function canMerge(a: Bar, b: Bar): boolean {
   const gap = b.x - (a.x + a.width);
   const [aIsTiny, bIsTiny] = [a.width <= 2 * LEAST_PX, b.width <= 2 * LEAST_PX];
   return gap < LEAST_PX && (a.failed === b.failed ? gap < -LEAST_PX || aIsTiny || bIsTiny : aIsTiny && bIsTiny);
 }
 
-function together(a: Bar, b: Bar): Bar {
+function mergedBar(a: Bar, b: Bar): Bar {
   const right = Math.max(a.x + a.width, b.x + b.width);
   return { kind: a.kind, failed: a.failed || b.failed, x: a.x, width: right - a.x, spans: a.spans + b.spans };
 }
 
-/** The span at a moment of a row: the innermost, which began last. */
+/** Index of the span at a time: the one that started last, work before waiting; -1 if there is none. */
 export function spanAt(list: SpanList, at: number, slackMs: number, now: number): number {
   let found = -1;
   for (let i = firstReaching(list, at - slackMs); i < list.spans.length; i += 1) {
@@ -188,7 +188,7 @@ const STEPS_MS = [
   432e5, 864e5,
 ];
 
-/** Round times since the start, at least `apart` pixels from each other. */
+/** Ticks at round times since `origin`, at least `apart` pixels from each other. */
 export function ticks(
   view: View,
   origin: number,

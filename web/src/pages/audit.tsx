@@ -2,7 +2,7 @@ import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, dateAndTime, plural, UNKNOWN } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import type { Audited } from "../data/types.ts";
+import type { AuditEntry } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { hrefTo, route } from "../state/navigation.ts";
@@ -11,9 +11,9 @@ import { Choice } from "../view/choice.tsx";
 import { Failure } from "../view/failure.tsx";
 
 const LIMIT = 1_000;
-const WORDS: Readonly<Record<string, string>> = {
-  tree: "looked at the thread",
-  events: "read the events of",
+const ACTION_LABELS: Readonly<Record<string, string>> = {
+  tree: "viewed the thread",
+  events: "viewed the events of",
   search: "searched for",
   session: "signed in",
   "token-created": "token created",
@@ -22,8 +22,8 @@ const WORDS: Readonly<Record<string, string>> = {
   "budget-removed": "budget removed",
 };
 
-/** Who looked at what, and who changed what. */
-export default function Audit() {
+/** The audit log: who read what, and who changed what. */
+export default function AuditPage() {
   useClock();
   document.title = "Audit · retinue";
   const [found, { refetch }] = createResource(() => api.audit(LIMIT));
@@ -33,7 +33,7 @@ export default function Audit() {
   const all = () => (found.state === "ready" ? found().items : []);
   const shown = () =>
     all().filter((one) => (one.owner === who() || who() === null) && (one.action === action() || action() === null));
-  const names = (of: (one: Audited) => string | null, chosen: string | null) =>
+  const names = (of: (one: AuditEntry) => string | null, chosen: string | null) =>
     [...new Set([...all().map(of), chosen])].flatMap((name) => (name === null ? [] : [[name, name] as const])).sort();
   return (
     <div class="page scroll report audit">
@@ -56,36 +56,11 @@ export default function Audit() {
         </Match>
         <Match when={found.state === "ready" && shown().length === 0}>
           <p class="muted">
-            Nothing was recorded{who() === null && action() === null ? " yet" : " that matches these filters"}.
+            {who() === null && action() === null ? "No entries yet." : "No entry matches these filters."}
           </p>
         </Match>
         <Match when={found.state === "ready"}>
-          <div class="scroll-x">
-            <table class="audited">
-              <thead>
-                <tr>
-                  <th>When</th>
-                  <th>Who</th>
-                  <th>What</th>
-                </tr>
-              </thead>
-              <tbody>
-                <For each={shown()}>
-                  {(one) => (
-                    <tr>
-                      <td class="muted" title={dateAndTime(one.at)}>
-                        {ago(one.at, now())}
-                      </td>
-                      <td>{oneLine(one.owner ?? UNKNOWN, 40)}</td>
-                      <td>
-                        {WORDS[one.action] ?? one.action} <Subject one={one} />
-                      </td>
-                    </tr>
-                  )}
-                </For>
-              </tbody>
-            </table>
-          </div>
+          <AuditTable entries={shown()} />
           <p class="muted">
             {all().length === LIMIT
               ? `The last ${plural(LIMIT, "entry", "entries")}`
@@ -97,12 +72,43 @@ export default function Audit() {
   );
 }
 
-function Subject(props: { one: Audited }) {
-  const subject = () => props.one.subject ?? "";
+function AuditTable(props: { entries: readonly AuditEntry[] }) {
   return (
-    <Show when={subject() !== ""}>
-      <Show when={subject().includes("://")} fallback={<q>{oneLine(subject(), 120)}</q>}>
-        <a href={hrefTo({ page: "agent", uri: subject() })}>{oneLine(subject(), 120)}</a>
+    <div class="scroll-x">
+      <table class="audited">
+        <thead>
+          <tr>
+            <th>When</th>
+            <th>Who</th>
+            <th>What</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.entries}>
+            {(entry) => (
+              <tr>
+                <td class="muted" title={dateAndTime(entry.at)}>
+                  {ago(entry.at, now())}
+                </td>
+                <td>{oneLine(entry.owner ?? UNKNOWN, 40)}</td>
+                <td>
+                  {ACTION_LABELS[entry.action] ?? entry.action} <Subject subject={entry.subject ?? ""} />
+                </td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What an action was about: a link if it is a URI, otherwise the text. */
+function Subject(props: { subject: string }) {
+  return (
+    <Show when={props.subject !== ""}>
+      <Show when={props.subject.includes("://")} fallback={<q>{oneLine(props.subject, 120)}</q>}>
+        <a href={hrefTo({ page: "agent", uri: props.subject })}>{oneLine(props.subject, 120)}</a>
       </Show>
     </Show>
   );

@@ -1,13 +1,22 @@
 import "../styles/board.css";
 import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
-import { article, type Card, inStage, mayMove, neighbour, STAGE_WORDS, STAGES, type Stage } from "../data/board.ts";
+import {
+  type Card,
+  inStage,
+  mayMove,
+  neighbour,
+  STAGE_LABELS,
+  STAGES,
+  type Stage,
+  withArticle,
+} from "../data/board.ts";
 import { ago, clock, plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { hrefTo } from "../state/navigation.ts";
-import { isNotifying, notify } from "../state/notify.ts";
+import { isNotifying, setNotifying } from "../state/notify.ts";
 import { api, productOf } from "../state/server.ts";
 import { showToast } from "../state/toast.ts";
 import { Failure } from "../view/failure.tsx";
@@ -16,7 +25,7 @@ import { Menu } from "../view/menu.tsx";
 const CardDialog = lazy(() => import("../view/card-dialog.tsx"));
 const RelayDialog = lazy(() => import("../view/relay-dialog.tsx"));
 
-/** Queues a card again that has ended. */
+/** Queues an ended card again. */
 export async function queueAgain(card: Card): Promise<void> {
   try {
     await api.saveCard(card.id, { stage: "queued" });
@@ -25,59 +34,59 @@ export async function queueAgain(card: Card): Promise<void> {
   }
 }
 
-/** Deletes a card with an undo action; its threads stay. */
-export async function removeCard(card: Card): Promise<void> {
+/** Deletes a card and offers to undo it. Its threads are kept. */
+async function deleteCard(card: Card): Promise<void> {
   try {
     await api.removeCard(card.id);
-    const again = () =>
+    const restore = () =>
       void api
         .saveCard(null, { title: card.title, threads: card.threads })
         .catch((error: Error) => showToast(error.message, { isError: true }));
-    showToast(`Deleted ${oneLine(card.title, 60)}. Its threads stay.`, { action: { label: "Undo", run: again } });
+    showToast(`Deleted ${oneLine(card.title, 60)}. Its threads are kept.`, { action: { label: "Undo", run: restore } });
   } catch (error) {
     showToast((error as Error).message, { isError: true });
   }
 }
 
 /** Cards by stage. */
-export default function Board() {
+export default function BoardPage() {
   useClock();
   document.title = "Board · retinue";
   const board = useCards();
   const [editing, setEditing] = createSignal<Card | "new" | null>(null);
-  const [isFollowing, setFollowing] = createSignal(false);
+  const [isRelayDialogOpen, setRelayDialogOpen] = createSignal(false);
   const [dragged, setDragged] = createSignal<string | null>(null);
-  const columns = createMemo(() => STAGES.map((stage) => ({ stage, cards: inStage(board.cards().values(), stage) })));
+  const [menuAt, setMenuAt] = createSignal<{ card: Card; near: Element } | null>(null);
   const [selected, setSelected] = createSignal<string | null>(null);
-  const card = () => board.cards().get(selected() ?? "");
-  const to = (x: number, y: number) => () => {
+  const columns = createMemo(() => STAGES.map((stage) => ({ stage, cards: inStage(board.cards().values(), stage) })));
+  const selectedCard = () => board.cards().get(selected() ?? "");
+  const moveSelection = (x: number, y: number) => () => {
     const ids = columns().map(({ cards }) => cards.map(({ id }) => id));
     const next = neighbour(ids, selected(), { x, y });
     setSelected(next);
     document.querySelector<HTMLElement>(`[data-card="${next}"] a`)?.focus();
   };
-  const [menuAt, setMenuAt] = createSignal<{ card: Card; near: Element } | null>(null);
   useKeys({
-    j: to(0, 1),
-    k: to(0, -1),
-    ArrowDown: to(0, 1),
-    ArrowUp: to(0, -1),
-    ArrowLeft: to(-1, 0),
-    ArrowRight: to(1, 0),
+    j: moveSelection(0, 1),
+    k: moveSelection(0, -1),
+    ArrowDown: moveSelection(0, 1),
+    ArrowUp: moveSelection(0, -1),
+    ArrowLeft: moveSelection(-1, 0),
+    ArrowRight: moveSelection(1, 0),
     n: () => setEditing("new"),
     q: () => {
-      const chosen = card();
-      if (chosen !== undefined && mayMove(chosen, "queued")) void queueAgain(chosen);
+      const card = selectedCard();
+      if (card !== undefined && mayMove(card, "queued")) void queueAgain(card);
     },
     m: () => {
-      const [chosen, near] = [card(), document.querySelector(`[data-card="${selected()}"]`)];
-      if (chosen !== undefined && near !== null) setMenuAt({ card: chosen, near });
+      const [card, near] = [selectedCard(), document.querySelector(`[data-card="${selected()}"]`)];
+      if (card !== undefined && near !== null) setMenuAt({ card, near });
     },
   });
-  const menuItems = (of: Card) => [
-    ...(mayMove(of, "queued") ? [{ label: "Queue again", key: "q", run: () => void queueAgain(of) }] : []),
-    { label: "Title and threads …", run: () => setEditing(of) },
-    { label: "Remove", run: () => void removeCard(of) },
+  const menuItems = (card: Card) => [
+    ...(mayMove(card, "queued") ? [{ label: "Queue again", key: "q", run: () => void queueAgain(card) }] : []),
+    { label: "Title and threads …", run: () => setEditing(card) },
+    { label: "Delete", run: () => void deleteCard(card) },
   ];
   return (
     <div class="page board">
@@ -87,39 +96,16 @@ export default function Board() {
           <button type="button" onClick={() => setEditing("new")}>
             New card <kbd>n</kbd>
           </button>
-          <button type="button" onClick={() => setFollowing(true)}>
+          <button type="button" onClick={() => setRelayDialogOpen(true)}>
             Follow a server …
           </button>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isNotifying()}
-              onChange={(event) =>
-                void notify(event.currentTarget.checked).then(() => (event.currentTarget.checked = isNotifying()))
-              }
-            />
-            Notify me
-          </label>
+          <NotifyCheck />
         </div>
       </div>
       <Switch>
         <Match when={board.error()}>{(error) => <Failure error={error()} onRetry={board.retry} />}</Match>
         <Match when={board.loaded() && board.cards().size === 0}>
-          <div class="nothing">
-            <p class="big">No cards yet.</p>
-            <p class="muted">
-              A card is a unit of work with one or more threads of any product. Its stage is derived from the threads
-              and their sub-agents.
-            </p>
-            <p class="actions">
-              <button type="button" onClick={() => setEditing("new")}>
-                Create the first card
-              </button>
-            </p>
-            <p class="muted">
-              With <code>cards.from_threads: true</code> in the settings, every new thread gets a card automatically.
-            </p>
-          </div>
+          <NoCards onNew={() => setEditing("new")} />
         </Match>
         <Match when={board.loaded()}>
           <div class="columns">
@@ -132,7 +118,7 @@ export default function Board() {
                   dragged={board.cards().get(dragged() ?? "")}
                   onSelect={setSelected}
                   onDrag={setDragged}
-                  onMenu={(of, near) => setMenuAt({ card: of, near })}
+                  onMenu={(card, near) => setMenuAt({ card, near })}
                 />
               )}
             </For>
@@ -151,9 +137,46 @@ export default function Board() {
           />
         )}
       </Show>
-      <Show when={isFollowing()}>
-        <RelayDialog onClose={() => setFollowing(false)} />
+      <Show when={isRelayDialogOpen()}>
+        <RelayDialog onClose={() => setRelayDialogOpen(false)} />
       </Show>
+    </div>
+  );
+}
+
+function NotifyCheck() {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={isNotifying()}
+        onChange={({ currentTarget: box }) =>
+          void setNotifying(box.checked).then(() => {
+            box.checked = isNotifying();
+          })
+        }
+      />
+      Notify me
+    </label>
+  );
+}
+
+function NoCards(props: { onNew: () => void }) {
+  return (
+    <div class="nothing">
+      <p class="big">No cards yet.</p>
+      <p class="muted">
+        A card is a unit of work with one or more threads of any product. Its stage is derived from the threads and
+        their sub-agents.
+      </p>
+      <p class="actions">
+        <button type="button" onClick={() => props.onNew()}>
+          Create the first card
+        </button>
+      </p>
+      <p class="muted">
+        With <code>cards.from_threads: true</code> in the settings, every new thread gets a card automatically.
+      </p>
     </div>
   );
 }
@@ -167,11 +190,8 @@ function Column(props: {
   onDrag: (id: string | null) => void;
   onMenu: (card: Card, near: Element) => void;
 }) {
-  const takes = () => props.dragged !== undefined && mayMove(props.dragged, props.stage);
-  const over = (event: DragEvent) => {
-    if (takes()) event.preventDefault();
-  };
-  const drop = (event: DragEvent) => {
+  const accepts = () => props.dragged !== undefined && mayMove(props.dragged, props.stage);
+  const onDrop = (event: DragEvent) => {
     event.preventDefault();
     const { dragged } = props;
     props.onDrag(null);
@@ -180,15 +200,17 @@ function Column(props: {
   return (
     <section
       role="group"
-      aria-label={STAGE_WORDS[props.stage]}
+      aria-label={STAGE_LABELS[props.stage]}
       class="column"
-      classList={{ takes: takes(), refuses: props.dragged !== undefined && !takes() }}
+      classList={{ takes: accepts(), refuses: props.dragged !== undefined && !accepts() }}
       data-stage={props.stage}
-      onDragOver={over}
-      onDrop={drop}
+      onDragOver={(event) => {
+        if (accepts()) event.preventDefault();
+      }}
+      onDrop={onDrop}
     >
       <h2>
-        {STAGE_WORDS[props.stage]} <span class="muted">{props.cards.length}</span>
+        {STAGE_LABELS[props.stage]} <span class="muted">{props.cards.length}</span>
       </h2>
       <ul>
         <For each={props.cards}>
@@ -234,7 +256,7 @@ function CardFace(props: { card: Card }) {
             href={hrefTo({ page: "agent", uri: wait.uri })}
             title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}
           >
-            <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
+            <b>{oneLine(wait.agent, 40)}</b> waits for {withArticle(wait.for)}
             <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
             <span class="wait-text" dir="auto">
               {oneLine(wait.says, 120)}
@@ -253,7 +275,10 @@ function CardFace(props: { card: Card }) {
           {props.card.agents.running > 0 ? `, ${props.card.agents.running} running` : ""}
         </span>
         <Show when={props.card.inferred.length > 0}>
-          <span class="badge guess" title="Their thread is unknown; this is the only active card">
+          <span
+            class="badge guess"
+            title="Assigned to this card because their thread is unknown and no other card is active"
+          >
             {props.card.inferred.length} inferred
           </span>
         </Show>

@@ -11,19 +11,19 @@ import {
 } from "../data/compare.ts";
 import { plural } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
 
-/** Two trees side by side, or two groups of threads. */
-export default function Compare() {
+/** Compares two trees agent by agent, or two groups of threads by their totals. */
+export default function ComparePage() {
   document.title = "Compare · retinue";
   const sides = () => {
     const { left = "", right = "" } = route().params;
     return left === "" || right === "" ? null : `${left} ${right}`;
   };
-  const found = createFresh(sides, () => api.compare(route().params.left ?? "", route().params.right ?? ""));
+  const found = createKeyedResource(sides, () => api.compare(route().params.left ?? "", route().params.right ?? ""));
   return (
     <div class="page scroll compare">
       <div class="page-head">
@@ -45,14 +45,14 @@ export default function Compare() {
                 type="text"
                 name={side}
                 value={route().params[side] ?? ""}
-                placeholder="a URI, or several with commas"
+                placeholder="URI, or several separated by commas"
               />
             </label>
           )}
         </For>
         <button type="submit">Compare</button>
       </form>
-      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
+      <Switch fallback={<p class="muted">Reading the records of all agents …</p>}>
         <Match when={sides() === null}>
           <p class="muted">
             Enter two threads or agents. For groups, such as before and after a change, enter several URIs on each side.
@@ -66,76 +66,85 @@ export default function Compare() {
 }
 
 function Compared(props: { compared: ComparedThreads }) {
-  const isPair = () => props.compared.trees !== null;
   return (
     <>
-      <section>
-        <h2>In total</h2>
-        <div class="scroll-x">
-          <table class="numbers">
-            <thead>
-              <tr>
-                <th />
-                <th class="number">
-                  <Side uris={props.compared.left} />
-                </th>
-                <th class="number">
-                  <Side uris={props.compared.right} />
-                </th>
-                <th>Difference</th>
-              </tr>
-            </thead>
-            <tbody>
-              <For each={props.compared.measures}>
-                {(one) => (
-                  <tr data-measure={one.measure}>
-                    <th scope="row">{MEASURE_LABELS[one.measure]}</th>
-                    <td class="number">{spreadText(one.measure, one.left)}</td>
-                    <td class="number">{spreadText(one.measure, one.right)}</td>
-                    <td>{verdictText(one, isPair())}</td>
-                  </tr>
-                )}
-              </For>
-            </tbody>
-          </table>
-        </div>
-      </section>
-      <Show when={props.compared.trees}>
-        {(trees) => (
-          <section>
-            <h2>Agent by agent</h2>
-            <div class="scroll-x">
-              <table class="compare-agents">
-                <thead>
-                  <tr>
-                    <th>Left</th>
-                    <th>Right</th>
-                    <th>Matched by</th>
-                    <th>Differs in</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  <For each={trees().agents}>
-                    {(pair) => (
-                      <tr classList={{ lone: pair.left === null || pair.right === null }}>
-                        <td style={{ "padding-left": `${0.6 + pair.depth * 1.2}rem` }}>
-                          <AgentCell agent={pair.left} />
-                        </td>
-                        <td style={{ "padding-left": `${0.6 + pair.depth * 1.2}rem` }}>
-                          <AgentCell agent={pair.right} />
-                        </td>
-                        <td>{pair.matchedBy ?? (pair.left === null ? "only right" : "only left")}</td>
-                        <td class="muted">{pair.differs.map(fieldLabel).join(", ")}</td>
-                      </tr>
-                    )}
-                  </For>
-                </tbody>
-              </table>
-            </div>
-          </section>
-        )}
-      </Show>
+      <Totals compared={props.compared} />
+      <Show when={props.compared.trees}>{(trees) => <AgentPairs pairs={trees().agents} />}</Show>
     </>
+  );
+}
+
+function Totals(props: { compared: ComparedThreads }) {
+  const isPair = () => props.compared.trees !== null;
+  return (
+    <section>
+      <h2>Totals</h2>
+      <div class="scroll-x">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th />
+              <th class="number">
+                <Side uris={props.compared.left} />
+              </th>
+              <th class="number">
+                <Side uris={props.compared.right} />
+              </th>
+              <th>Difference</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={props.compared.measures}>
+              {(one) => (
+                <tr data-measure={one.measure}>
+                  <th scope="row">{MEASURE_LABELS[one.measure]}</th>
+                  <td class="number">{spreadText(one.measure, one.left)}</td>
+                  <td class="number">{spreadText(one.measure, one.right)}</td>
+                  <td>{verdictText(one, isPair())}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function AgentPairs(props: { pairs: NonNullable<ComparedThreads["trees"]>["agents"] }) {
+  const indent = (depth: number) => ({ "padding-left": `${0.6 + depth * 1.2}rem` });
+  return (
+    <section>
+      <h2>Agent by agent</h2>
+      <div class="scroll-x">
+        <table class="compare-agents">
+          <thead>
+            <tr>
+              <th>Left</th>
+              <th>Right</th>
+              <th>Matched by</th>
+              <th>Differs in</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={props.pairs}>
+              {(pair) => (
+                <tr classList={{ lone: pair.left === null || pair.right === null }}>
+                  <td style={indent(pair.depth)}>
+                    <AgentCell agent={pair.left} />
+                  </td>
+                  <td style={indent(pair.depth)}>
+                    <AgentCell agent={pair.right} />
+                  </td>
+                  <td>{pair.matchedBy ?? (pair.left === null ? "only right" : "only left")}</td>
+                  <td class="muted">{pair.differs.map(fieldLabel).join(", ")}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 
@@ -159,7 +168,7 @@ function AgentCell(props: { agent: ComparedAgent | null }) {
           <a href={hrefTo({ page: "agent", uri: agent().uri })}>{oneLine(agent().name, 60)}</a>
           <div class="muted">
             {agent().status} · {measureText("durationMs", agent().own.durationMs)} ·{" "}
-            {counted(agent().own.calls, "call")} · {measureText("tokens", agent().own.tokens)} tokens ·{" "}
+            {counted(agent().own.calls, "model call")} · {measureText("tokens", agent().own.tokens)} tokens ·{" "}
             {measureText("costUsd", agent().own.costUsd)} · {counted(agent().own.toolCalls, "tool call")}
           </div>
         </>

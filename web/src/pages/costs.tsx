@@ -1,6 +1,6 @@
 import "../styles/pictures.css";
 import "../styles/stats.css";
-import { createMemo, createSignal, For, Show } from "solid-js";
+import { createMemo, For, Show } from "solid-js";
 import { count, exact, plural } from "../data/format.ts";
 import { type BudgetUse, type CostGroup, type CostLine, costBars, costText, dayBars } from "../data/team.ts";
 import { oneLine } from "../data/text.ts";
@@ -13,9 +13,11 @@ import { BudgetBar } from "../view/budget-bar.tsx";
 import { Choice } from "../view/choice.tsx";
 import { DayColumns } from "../view/day-columns.tsx";
 import { Loaded } from "../view/loaded.tsx";
+import { createShortList } from "../view/short-list.tsx";
 import { sized } from "../view/sized.ts";
 
-const AGAIN_MS = 5_000;
+const REFRESH_MS = 5_000;
+/** Rows of a table that are shown at first. */
 const FIRST = 8;
 const ALL = "all";
 const PERIODS = [
@@ -31,18 +33,18 @@ const TABLES: readonly (readonly [CostGroup, string])[] = [
   ["type", "By type of agent"],
 ];
 
-/** The first day of this month (UTC): budgets are for months. */
+/** The first day of this month (UTC), the default period, because budgets are monthly. */
 const thisMonth = () => `${new Date().toISOString().slice(0, 7)}-01`;
 
-/** What it costs, by person, project, model, agent type and day, and how much of the budgets is used. */
-export default function Costs() {
+/** Costs by person, project, model, agent type and day, and how much of the budgets is used. */
+export default function CostsPage() {
   useClock();
   document.title = "Costs · retinue";
   const since = () => {
     const period = route().params.since ?? thisMonth();
     return period === ALL ? undefined : period;
   };
-  const costs = useRefreshed(since, (from, signal) => api.costs(from, signal), AGAIN_MS);
+  const costs = useRefreshed(since, (from, signal) => api.costs(from, signal), REFRESH_MS);
   useKeys({ r: costs.reload });
   return (
     <div class="page scroll stats costs">
@@ -106,23 +108,22 @@ function Totals(props: { total: CostLine; people: number }) {
   );
 }
 
-const KINDS: Readonly<Record<BudgetUse["of"], string>> = { owner: "person", team: "team", project: "project" };
+const KIND_LABELS: Readonly<Record<BudgetUse["of"], string>> = { owner: "person", team: "team", project: "project" };
 
 function Budgets(props: { budgets: readonly BudgetUse[]; month: string }) {
-  const [isAll, setIsAll] = createSignal(false);
-  const shown = () => (isAll() ? props.budgets : props.budgets.slice(0, FIRST));
+  const list = createShortList(() => props.budgets, FIRST);
   return (
     <section class="chart budgets">
       <h2>
-        Budgets <span class="muted">· {props.month} (UTC), the most used first</span>
+        Budgets <span class="muted">· {props.month} (UTC), most used first</span>
       </h2>
       <table>
         <tbody>
-          <For each={shown()}>
+          <For each={list.shown()}>
             {(budget) => (
               <tr data-budget={`${budget.of} ${budget.name}`}>
                 <th scope="row">
-                  <span class="muted">{KINDS[budget.of]}</span> {oneLine(budget.name, 60)}
+                  <span class="muted">{KIND_LABELS[budget.of]}</span> {oneLine(budget.name, 60)}
                 </th>
                 <td>
                   <BudgetBar budget={budget} month={props.month} />
@@ -132,33 +133,24 @@ function Budgets(props: { budgets: readonly BudgetUse[]; month: string }) {
           </For>
         </tbody>
       </table>
-      <More count={props.budgets.length} isAll={isAll()} onToggle={() => setIsAll(!isAll())} />
+      <list.Switch />
     </section>
-  );
-}
-
-function More(props: { count: number; isAll: boolean; onToggle: () => void }) {
-  return (
-    <Show when={props.count > FIRST}>
-      <button type="button" class="quiet more" onClick={() => props.onToggle()}>
-        {props.isAll ? "Fewer" : `All ${exact(props.count)}`}
-      </button>
-    </Show>
   );
 }
 
 const nameOf = (key: string | null) => (key === null ? "(unknown)" : oneLine(key, 120));
 
-/** A person's costs, or the threads of another line. */
-function behind(by: CostGroup, key: string | null, since: string | undefined): string {
+/** The link of a line: to the costs of a person, or to the threads that are counted in the line. */
+function lineHref(by: CostGroup, key: string | null, since: string | undefined): string {
   if (by === "owner") return hrefTo({ page: "costs", params: { ...route().params, owner: key } });
   return hrefTo({ page: "stats", params: { since, behind: key === null ? by : `${by}:${key}` } });
 }
 
 function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLine[]; since: string | undefined }) {
-  const [isAll, setIsAll] = createSignal(false);
-  const bars = createMemo(() => costBars(props.lines));
-  const shown = () => (isAll() ? bars() : bars().slice(0, FIRST));
+  const list = createShortList(
+    createMemo(() => costBars(props.lines)),
+    FIRST,
+  );
   return (
     <section class="chart" data-chart={props.by}>
       <h2>{props.title}</h2>
@@ -178,12 +170,12 @@ function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLi
           </tr>
         </thead>
         <tbody>
-          <For each={shown()}>
+          <For each={list.shown()}>
             {({ line, part }) => (
               <tr data-key={line.key ?? ""}>
                 <th scope="row">
                   <a
-                    href={behind(props.by, line.key, props.since)}
+                    href={lineHref(props.by, line.key, props.since)}
                     title={`${nameOf(line.key)}: ${plural(line.threads, "thread")}, ${plural(line.calls, "model call")}`}
                   >
                     {nameOf(line.key)}
@@ -201,7 +193,7 @@ function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLi
           </For>
         </tbody>
       </table>
-      <More count={bars().length} isAll={isAll()} onToggle={() => setIsAll(!isAll())} />
+      <list.Switch />
     </section>
   );
 }
@@ -211,7 +203,7 @@ function Days(props: { lines: readonly CostLine[]; since: string | undefined }) 
     dayBars(props.lines).map(({ day, bar }) => {
       if (bar === null) return { day, bar };
       const label = `${day}: ${costText(bar.line)}, ${plural(bar.line.threads, "thread")}`;
-      return { day, bar: { part: bar.part, failed: 0, href: behind("day", day, props.since), label, title: label } };
+      return { day, bar: { part: bar.part, failed: 0, href: lineHref("day", day, props.since), label, title: label } };
     }),
   );
   return (

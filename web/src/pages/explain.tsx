@@ -4,7 +4,7 @@ import { For, Match, Show, Switch } from "solid-js";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
@@ -13,10 +13,10 @@ import { agentName } from "../view/agent-name.ts";
 import { Failure } from "../view/failure.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
 
-/** What went wrong or was wasted in a thread, and where its time and cost went. */
+/** What went wrong or was wasted in a thread, and where its time and cost were spent. */
 export default function ExplainPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const found = createFresh(
+  const found = createKeyedResource(
     () => props.uri,
     (uri) => api.explain(uri),
   );
@@ -25,14 +25,14 @@ export default function ExplainPage(props: { uri: string }) {
   return (
     <div class="page scroll explain">
       <ThreadHead thread={thread} />
-      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
+      <Switch fallback={<p class="muted">Reading the records of all agents …</p>}>
         <Match when={found.error()}>{(error) => <Failure error={error()} onRetry={found.refetch} />}</Match>
         <Match when={found.value()}>
           {(explained) => (
             <>
               <section>
                 <div class="page-head">
-                  <h2>{headOf(explained())}</h2>
+                  <h2>{headingOf(explained())}</h2>
                   <button type="button" onClick={found.refetch}>
                     Check again
                   </button>
@@ -43,7 +43,7 @@ export default function ExplainPage(props: { uri: string }) {
                   </For>
                 </ol>
               </section>
-              <Times found={explained()} thread={thread} />
+              <CriticalPath found={explained()} thread={thread} />
               <Costs found={explained()} thread={thread} />
             </>
           )}
@@ -53,10 +53,10 @@ export default function ExplainPage(props: { uri: string }) {
   );
 }
 
-function headOf({ findings, lost }: Explanation): string {
+function headingOf({ findings, lost }: Explanation): string {
   if (findings.length === 0) return "Nothing to report";
   const spent = `${count(totalTokens(lost))} tokens, ${money(lost.costUsd)}`;
-  return `${plural(findings.length, "finding")}${lost.calls === 0 ? "" : ` · spent without a result: ${spent}`}`;
+  return `${plural(findings.length, "finding")}${lost.calls === 0 ? "" : ` · wasted: ${spent}`}`;
 }
 
 function AgentLink(props: { thread: Thread; uri: string }) {
@@ -110,20 +110,20 @@ function ProofView(props: { proof: Proof }) {
   );
 }
 
-function Times(props: { found: Explanation; thread: Thread }) {
+function CriticalPath(props: { found: Explanation; thread: Thread }) {
   return (
     <section>
       <h2>Critical path · {duration(props.found.time.criticalMs)}</h2>
       <p class="muted">
-        The agents that determined when the thread ended. If one of them had taken no time, at most its time here would
-        have been saved.
+        The agents that determined when the thread ended. A faster agent could have saved at most its time in this
+        table.
       </p>
       <div class="scroll-x">
         <table class="numbers">
           <thead>
             <tr>
               <th>Agent</th>
-              <th class="number">At most saved</th>
+              <th class="number">Time</th>
               <th class="number">Share</th>
               <th class="number">Waited for agents</th>
             </tr>
@@ -171,7 +171,7 @@ function Costs(props: { found: Explanation; thread: Thread }) {
                 <tr>
                   <td>
                     <AgentLink thread={props.thread} uri={uri} />
-                    {isOwn ? " (itself)" : ""}
+                    {isOwn ? " (own)" : ""}
                   </td>
                   <td class="number">{count(totalTokens(usage))}</td>
                   <td class="number">{money(usage.costUsd)}</td>

@@ -13,30 +13,30 @@ import { Loaded } from "../view/loaded.tsx";
 import { StatusMark } from "../view/status.tsx";
 import { threadAddress } from "../view/thread-line.tsx";
 
-const AGAIN_MS = 3_000;
-const [MOST_FAILED, MOST_RUNNING] = [200, 1_000];
-const WEEK = "7d";
+const REFRESH_MS = 3_000;
+const [MAX_FAILED, MAX_RUNNING] = [200, 1_000];
+const DEFAULT_PERIOD = "7d";
 const PERIODS = [
   ["1d", "Today and yesterday"],
   ["30d", "30 days"],
   ["90d", "90 days"],
 ] as const;
 
-/** Agents that failed, were cut off or were refused, and running threads that may be out of control. */
-export default function Failures() {
+/** Agents that failed, were shut down or were refused, and running threads that may be out of control. */
+export default function FailuresPage() {
   useClock();
   document.title = "Failures · retinue";
-  const since = () => route().params.since ?? WEEK;
+  const since = () => route().params.since ?? DEFAULT_PERIOD;
   const failures = useRefreshed(
     since,
     async (from, signal) => {
       const [failed, running] = await Promise.all([
-        api.failures(from, MOST_FAILED, signal),
-        api.running(MOST_RUNNING, signal),
+        api.failures(from, MAX_FAILED, signal),
+        api.running(MAX_RUNNING, signal),
       ]);
       return { failed: failed.items, running: running.items };
     },
-    AGAIN_MS,
+    REFRESH_MS,
   );
   useKeys({ r: failures.reload });
   return (
@@ -51,20 +51,21 @@ export default function Failures() {
         {(found) => (
           <>
             <section>
-              <h2>Running, and out of the ordinary</h2>
+              <h2>Runaway threads</h2>
               <p class="muted">
-                More than {RUNAWAY.agents} agents at once, {duration(RUNAWAY.ms)} or {money(RUNAWAY.usd)}.
+                Running threads with more than {RUNAWAY.agents} agents at once, for more than {duration(RUNAWAY.ms)}, or
+                for more than {money(RUNAWAY.usd)}.
               </p>
               <Runaways threads={runaways(found().running, now())} />
             </section>
             <section>
-              <h2>Failed, cut off or refused</h2>
+              <h2>Failed, shut down or refused</h2>
               <Show when={found().failed.length > 0} fallback={<p class="fine">✓ No agent failed in this period.</p>}>
                 <ul class="problems">
                   <For each={found().failed}>{(thread) => <Failed thread={thread} />}</For>
                 </ul>
-                <Show when={found().failed.length === MOST_FAILED}>
-                  <p class="muted">Only the latest {plural(MOST_FAILED, "thread")} are listed.</p>
+                <Show when={found().failed.length === MAX_FAILED}>
+                  <p class="muted">Only the latest {plural(MAX_FAILED, "thread")} are listed.</p>
                 </Show>
               </Show>
             </section>
@@ -86,7 +87,7 @@ function Runaways(props: { threads: ReturnType<typeof runaways> }) {
               <a href={threadAddress({ ...record, owner })} dir="auto">
                 {oneLine(displayName(record), 80)}
               </a>{" "}
-              <About owner={owner} record={record} />
+              <Origin owner={owner} record={record} />
             </li>
           )}
         </For>
@@ -95,7 +96,8 @@ function Runaways(props: { threads: ReturnType<typeof runaways> }) {
   );
 }
 
-function About(props: { owner: string; record: AgentRecord | null }) {
+/** Owner, product and project of a thread. */
+function Origin(props: { owner: string; record: AgentRecord | null }) {
   return (
     <span class="muted">
       <b class="owner">{oneLine(props.owner, 40)}</b>
@@ -116,7 +118,7 @@ function Failed(props: { thread: FailedThread }) {
   const counts = () =>
     [
       [thread().errored, "failed"],
-      [thread().shutdown, "cut off"],
+      [thread().shutdown, "shut down"],
       [thread().refused, "refused"],
     ] as const;
   const name = () =>
@@ -135,7 +137,7 @@ function Failed(props: { thread: FailedThread }) {
               </span>
             )}
           </For>{" "}
-          <span dir="auto">{name()}</span> <About owner={thread().owner} record={thread().record} />{" "}
+          <span dir="auto">{name()}</span> <Origin owner={thread().owner} record={thread().record} />{" "}
           <span class="muted">· {ago(thread().at, now())}</span>
         </summary>
         <ul class="failed-agents">

@@ -3,13 +3,14 @@ import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } fr
 import { dateAndTime, plural } from "../data/format.ts";
 import { visible } from "../data/text.ts";
 import type { FileUse, UsedFile } from "../data/types.ts";
-import { createFresh } from "../state/fresh.ts";
+import { createKeyedResource } from "../state/keyed-resource.ts";
 import { useKeys } from "../state/keys.ts";
-import { go, hrefTo, route, setParams } from "../state/navigation.ts";
+import { go, hrefTo, route } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { agentName } from "../view/agent-name.ts";
 import { Failure } from "../view/failure.tsx";
+import { ParamCheck } from "../view/param-check.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
 
 const Diff = lazy(() => import("../view/diff.tsx"));
@@ -17,7 +18,7 @@ const Diff = lazy(() => import("../view/diff.tsx"));
 /** The files that the agents of a thread read and changed. */
 export default function FilesPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
-  const found = createFresh(
+  const found = createKeyedResource(
     () => props.uri,
     (uri) => api.files(uri),
   );
@@ -29,22 +30,15 @@ export default function FilesPage(props: { uri: string }) {
   return (
     <div class="page scroll files">
       <ThreadHead thread={thread} />
-      <Switch fallback={<p class="muted">Reading the records of all agents…</p>}>
+      <Switch fallback={<p class="muted">Reading the records of all agents …</p>}>
         <Match when={found.error()}>{(error) => <Failure error={error()} onRetry={found.refetch} />}</Match>
         <Match when={found.value() !== undefined && all().length === 0}>
-          <p class="muted">No tool call names a file. Files that shell commands use are not known.</p>
+          <p class="muted">No tool call names a file. Files used by shell commands are not recorded.</p>
         </Match>
         <Match when={found.value()}>
           <div class="page-head">
             <h2>{plural(shown().length, "file")}</h2>
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={onlyShared()}
-                onChange={(event) => setParams({ shared: event.currentTarget.checked ? "1" : null })}
-              />
-              Used by several agents
-            </label>
+            <ParamCheck name="shared">Used by several agents</ParamCheck>
           </div>
           <ol class="used-files">
             <For each={shown()}>{(file) => <FileView file={file} thread={thread} />}</For>

@@ -1,186 +1,151 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
 import { displayName, plural } from "../data/format.ts";
-import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
 import { threadOf } from "../data/route.ts";
-import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
-import { listKeys, useKeys } from "../state/keys.ts";
+import { useKeys } from "../state/keys.ts";
+import { createLog, isFollowing, useHiddenAgents } from "../state/log.ts";
 import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { type Thread, useThread } from "../state/thread.ts";
-import { AgentTip } from "../view/agent-tip.tsx";
+import { AgentChip } from "../view/agent-chip.tsx";
 import { useHues } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
 import { LogList } from "../view/log-list.tsx";
-import { StatusMark } from "../view/status.tsx";
+import { ParamCheck } from "../view/param-check.tsx";
+import { ThreadContent } from "../view/thread-content.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
-import { tipped } from "../view/tip.tsx";
 
-const CHIPS = 60;
+const MAX_CHIPS = 60;
+/** With more agents, chips can be filtered by name. */
+const FILTER_FROM = 12;
 
-export default function Log(props: { uri: string }) {
+/** The events of all agents of a thread, by time. */
+export default function LogPage(props: { uri: string }) {
   useClock();
   const thread = useThread(() => props.uri);
   const events = useEvents(() => threadOf(props.uri), {
     subtree: true,
-    isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root(),
+    belongs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root(),
   });
-  const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
-  const [selectedId, setSelectedId] = createSignal<string | null>(route().params.event ?? null);
   const hues = useHues(thread);
-  const follow = () => route().params.follow === "1";
-
-  /** By id, because two agents may have the same name. */
-  const hidden = createMemo(() => new Set((route().params.hide ?? "").split(",").filter((id) => id !== "")));
-  const idOf = (uri: string) => thread.set.get(uri)?.agentId ?? "main";
-  const isShown = (uri: string) => !hidden().has(idOf(uri));
-  const rows = createMemo(() => {
-    thread.shape();
-    return logRows(
-      events.items(),
-      isShown,
-      (uri) => uri === thread.root(),
-      (id) => opened().has(id),
-      (uri) => spawnCallOf(thread.set.get(uri)),
-    );
+  const agents = useHiddenAgents();
+  const log = createLog({
+    events: () => {
+      // Rows depend on the records of agents: which agent is hidden, and which call spawned it.
+      thread.shape();
+      return events.items();
+    },
+    agentOf: (uri) => thread.set.get(uri),
+    isShown: (uri) => !agents.hidden().has(idIn(thread, uri)),
+    isRoot: (uri) => uri === thread.root(),
+    selectedId: route().params.event ?? null,
+    onSelect: (row) => row.is !== "group" && setParams({ event: row.id }),
   });
-  const selected = createMemo(() => indexOfRow(rows(), selectedId()));
-  const isOpen = (row: LogRow) => isRowOpen(row, opened());
-  const toggle = (row: LogRow | undefined) => {
-    if (row !== undefined) setOpened((before) => toggled(before, row));
-  };
-  const select = (index: number) => {
-    const row = rows()[index];
-    setSelectedId(row?.id ?? null);
-    if (row !== undefined && row.is !== "group") setParams({ event: row.id });
-  };
-  const nextError = (direction: 1 | -1) => {
-    const all = rows();
-    for (let n = 1; n <= all.length; n += 1) {
-      const index = (selected() + direction * n + all.length * 2) % all.length;
-      const row = all[index];
-      if (row !== undefined && isBad(row)) return select(index);
-    }
+  const setOpen = (isOpen: boolean) => () => {
+    const row = log.rows()[log.selected()];
+    if (row !== undefined && log.isOpen(row) !== isOpen) log.toggle(row);
   };
   useKeys({
-    ...listKeys({ count: () => rows().length, selected, select, open: (index) => toggle(rows()[index]) }),
-    ArrowRight: () => {
-      const row = rows()[selected()];
-      if (row !== undefined && !isOpen(row)) toggle(row);
-    },
-    ArrowLeft: () => {
-      const row = rows()[selected()];
-      if (row !== undefined && isOpen(row)) toggle(row);
-    },
-    f: () => setParams({ follow: follow() ? null : "1" }),
-    e: () => nextError(1),
-    E: () => nextError(-1),
+    ...log.keys,
+    ArrowRight: setOpen(true),
+    ArrowLeft: setOpen(false),
     u: () => go("tree", thread.root()),
   });
-  // The event in the URL may be inside of a group.
+  // The event in the URL may be inside of a group, which has to be opened to show it.
   createEffect(
     on(
       () => events.complete(),
       () => {
         const id = route().params.event;
         if (id === undefined) return;
-        const group = rows().find((row) => row.is === "group" && row.entries.some((event) => event.id === id));
-        if (group !== undefined && !isOpen(group)) toggle(group);
+        const group = log.rows().find((row) => row.is === "group" && row.entries.some((event) => event.id === id));
+        if (group !== undefined && !log.isOpen(group)) log.toggle(group);
       },
     ),
   );
 
   return (
     <div class="page log">
-      <Show
-        when={!thread.error()}
-        fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}
-      >
+      <ThreadContent thread={thread}>
         <ThreadHead thread={thread} />
-        <Chips
-          thread={thread}
-          hues={hues()}
-          hidden={hidden()}
-          follow={follow()}
-          entries={events.items().length}
-          complete={events.complete()}
-        />
+        <div class="log-tools">
+          <Chips
+            thread={thread}
+            hues={hues()}
+            agents={agents}
+            entries={events.items().length}
+            complete={events.complete()}
+          />
+        </div>
         <Show when={events.error()}>{(error) => <Failure error={error()} />}</Show>
         <LogList
           label="Log"
-          rows={rows()}
-          selected={selected()}
-          follow={follow()}
+          rows={log.rows()}
+          selected={log.selected()}
+          follow={isFollowing()}
           agentOf={(uri) => thread.agent(uri)}
-          idOf={idOf}
+          idOf={(uri) => idIn(thread, uri)}
           hueOf={(uri) => hues().get(uri) ?? 0}
-          isOpen={isOpen}
-          onToggle={toggle}
+          isOpen={log.isOpen}
+          onToggle={log.toggle}
         />
-      </Show>
+      </ThreadContent>
     </div>
   );
 }
 
-/** One chip per agent. */
+const idOf = (agent: AgentRecord | undefined) => agent?.agentId ?? "main";
+const idIn = (thread: Thread, uri: string) => idOf(thread.set.get(uri));
+
+/** One chip for each agent, which shows or hides its events. */
 function Chips(props: {
   thread: Thread;
   hues: ReadonlyMap<string, number>;
-  hidden: ReadonlySet<string>;
-  follow: boolean;
+  agents: ReturnType<typeof useHiddenAgents>;
   entries: number;
   complete: boolean;
 }) {
   const [query, setQuery] = createSignal("");
-  const agents = createMemo(() => {
+  const all = createMemo(() => {
     props.thread.shape();
     return props.thread.set.subtree(props.thread.root() ?? "").flatMap((uri) => props.thread.set.get(uri) ?? []);
   });
-  const idOf = (agent: AgentRecord) => agent.agentId ?? "main";
-  const fitting = createMemo(() => {
+  const matching = createMemo(() => {
     const text = query().toLowerCase();
-    return agents().filter((agent) =>
+    return all().filter((agent) =>
       `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(text),
     );
   });
-  const hide = (ids: Iterable<string>) => setParams({ hide: [...ids].join(",") || null });
-  const toggle = (id: string) =>
-    hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
+  const hideOthers = (agent: AgentRecord) =>
+    props.agents.hide(
+      all()
+        .map(idOf)
+        .filter((id) => id !== idOf(agent)),
+    );
   return (
-    <div class="log-tools">
+    <>
       <div class="chips" role="group" aria-label="Agents shown">
-        <For each={fitting().slice(0, CHIPS)}>
+        <For each={matching().slice(0, MAX_CHIPS)}>
           {(agent) => (
-            <button
-              type="button"
-              class="agent-chip"
-              data-chip={idOf(agent)}
-              aria-pressed={!props.hidden.has(idOf(agent))}
-              ref={(element) =>
-                createEffect(() => element.style.setProperty("--hue", String(props.hues.get(agent.uri) ?? 0)))
-              }
-              onClick={() => toggle(idOf(agent))}
-              onDblClick={() =>
-                hide(
-                  agents()
-                    .map(idOf)
-                    .filter((id) => id !== idOf(agent)),
-                )
-              }
-              {...tipped(() => <AgentTip agent={agent} />)}
+            <AgentChip
+              agent={agent}
+              id={idOf(agent)}
+              hue={props.hues.get(agent.uri) ?? 0}
+              isShown={!props.agents.hidden().has(idOf(agent))}
+              onToggle={() => props.agents.toggle(idOf(agent))}
+              onOnly={() => hideOthers(agent)}
             >
-              <StatusMark status={agent.status} /> {oneLine(displayName(agent), 32)}{" "}
               <code>{idOf(agent).slice(-5)}</code>
-            </button>
+            </AgentChip>
           )}
         </For>
-        <Show when={fitting().length > CHIPS}>
-          <span class="muted">and {fitting().length - CHIPS} more: name them to see them</span>
+        <Show when={matching().length > MAX_CHIPS}>
+          <span class="muted">and {matching().length - MAX_CHIPS} more; enter a name to find them</span>
         </Show>
       </div>
       <div class="chip-tools">
-        <Show when={agents().length > 12}>
+        <Show when={all().length > FILTER_FROM}>
           <input
             type="search"
             placeholder="Find an agent"
@@ -188,10 +153,10 @@ function Chips(props: {
             onInput={(event) => setQuery(event.currentTarget.value)}
           />
         </Show>
-        <button type="button" class="quiet" onClick={() => hide([])}>
+        <button type="button" class="quiet" onClick={() => props.agents.hide([])}>
           All
         </button>
-        <button type="button" class="quiet" onClick={() => hide(agents().map(idOf))}>
+        <button type="button" class="quiet" onClick={() => props.agents.hide(all().map(idOf))}>
           None
         </button>
         <span class="spring" />
@@ -202,15 +167,10 @@ function Chips(props: {
         <a class="wide" href={hrefTo({ page: "tree", uri: props.thread.root() })}>
           Tree <kbd>u</kbd>
         </a>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={props.follow}
-            onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })}
-          />
+        <ParamCheck name="follow">
           Follow live <kbd>f</kbd>
-        </label>
+        </ParamCheck>
       </div>
-    </div>
+    </>
   );
 }

@@ -6,7 +6,7 @@ import { showToast } from "../state/toast.ts";
 /** The empty state: the folders that were searched, and how to start the demo. */
 export function NothingYet() {
   void loadDoctor().catch(() => {
-    // The surrounding page reports it.
+    // The list of threads reports an unreachable server.
   });
   const [starting, setStarting] = createSignal(false);
   const start = async () => {
@@ -25,7 +25,7 @@ export function NothingYet() {
         fallback={
           <>
             <p class="big">Nothing to show yet.</p>
-            <p>Agents appear here as soon as one works on this machine.</p>
+            <p>Threads appear here as soon as an agent runs on this machine.</p>
           </>
         }
       >
@@ -34,10 +34,10 @@ export function NothingYet() {
       <div class="cards">
         <section>
           <h2>See an example</h2>
-          <p>A recorded thread with nested agents, some of which fail, replayed live in a temporary folder.</p>
+          <p>A recorded thread with nested agents, some of which fail, is replayed live in a temporary folder.</p>
           <p>
             <button type="button" class="primary" disabled={starting()} onClick={() => void start()}>
-              {starting() ? "Starting…" : "Start the demo"}
+              {starting() ? "Starting …" : "Start the demo"}
             </button>
           </p>
           <p class="muted">
@@ -53,13 +53,13 @@ export function NothingYet() {
                   <span>{root.product}</span>
                   <code>{root.path}</code>
                   <span class="muted">
-                    {root.exists ? `${plural(root.files, "file")}, ${bytes(root.bytes)}` : "not there"}
+                    {root.exists ? `${plural(root.files, "file")}, ${bytes(root.bytes)}` : "not found"}
                   </span>
                 </li>
               )}
             </For>
           </ul>
-          <p class="muted">Read-only, always. Other folders can be named in the settings: {doctor()?.settings.path}</p>
+          <p class="muted">retinue only reads these folders. Add others in the settings: {doctor()?.settings.path}</p>
         </section>
       </div>
     </div>
@@ -72,7 +72,7 @@ export function NoThreads() {
     <div class="nothing first">
       <p class="big">No machine has shipped a thread yet.</p>
       <p>
-        On each machine: <code>retinue ship --to {location.origin}</code>, with a token whose scope is ship.
+        On each machine, run <code>retinue ship --to {location.origin}</code> with a token of scope ship.
       </p>
     </div>
   );

@@ -12,19 +12,18 @@ import { Loaded } from "../view/loaded.tsx";
 import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
 
 const LIMIT = 1_000;
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
-/** Who is running what now. */
-export default function Now() {
+/** The running threads of a team, by person. */
+export default function NowPage() {
   useClock();
   document.title = "Now · retinue";
   const running = useRefreshed(
     () => LIMIT,
     (limit, signal) => api.running(limit, signal),
-    AGAIN_MS,
+    REFRESH_MS,
   );
   const rows = createMemo(() => nowRows(running.value()?.items ?? [], now()));
-  const people = () => rows().filter((row) => row.is === "person");
   const threads = createMemo(() => rows().flatMap((row, index) => (row.is === "thread" ? [index] : [])));
   const [selectedId, setSelectedId] = createSignal<string | null>(null);
   const selected = createMemo(() => rows().findIndex((row) => row.id === selectedId()));
@@ -40,7 +39,6 @@ export default function Now() {
       },
     }),
   });
-  const sum = (of: (person: PersonHeading) => number) => people().reduce((total, person) => total + of(person), 0);
   return (
     <div class="page threads now">
       <div class="page-head">
@@ -48,18 +46,7 @@ export default function Now() {
       </div>
       <Loaded of={running}>
         {(found) => (
-          <Show
-            when={found().items.length > 0}
-            fallback={
-              <div class="nothing">
-                <p class="big">{owner() === null ? "Nobody runs an agent." : `${owner()} runs no agent.`}</p>
-                <p class="muted">This page shows agents as soon as they work.</p>
-                <p>
-                  <a href={hrefTo({ page: "threads" })}>All threads</a>
-                </p>
-              </div>
-            }
-          >
+          <Show when={found().items.length > 0} fallback={<NothingRunning />}>
             <List
               label="Running threads"
               rows={rows()}
@@ -79,19 +66,40 @@ export default function Now() {
                 </Show>
               )}
             />
-            <p class="foot muted" role="status">
-              {plural(people().length, "person", "people")} with {plural(threads().length, "running thread")},{" "}
-              {plural(
-                sum(({ agents }) => agents),
-                "agent",
-              )}{" "}
-              at work · {money(sum(({ costUsd }) => costUsd))} so far
-              <Show when={found().items.length === LIMIT}> · only the latest {LIMIT} threads are shown</Show>
-            </p>
+            <Totals rows={rows()} />
           </Show>
         )}
       </Loaded>
     </div>
+  );
+}
+
+function NothingRunning() {
+  return (
+    <div class="nothing">
+      <p class="big">{owner() === null ? "No agents are running." : `${owner()} has no running agents.`}</p>
+      <p class="muted">Agents appear here as soon as they start.</p>
+      <p>
+        <a href={hrefTo({ page: "threads" })}>All threads</a>
+      </p>
+    </div>
+  );
+}
+
+function Totals(props: { rows: readonly NowRow[] }) {
+  const people = () => props.rows.filter((row) => row.is === "person");
+  const sum = (of: (person: PersonHeading) => number) => people().reduce((total, person) => total + of(person), 0);
+  const threads = () => sum((person) => person.threads);
+  return (
+    <p class="foot muted" role="status">
+      {plural(people().length, "person", "people")} with {plural(threads(), "running thread")},{" "}
+      {plural(
+        sum(({ agents }) => agents),
+        "running agent",
+      )}{" "}
+      · {money(sum(({ costUsd }) => costUsd))} so far
+      <Show when={threads() === LIMIT}> · only the {LIMIT} latest threads are shown</Show>
+    </p>
   );
 }
 
@@ -104,7 +112,7 @@ function Heading(props: { row: NowRow }) {
         <h2 class="group" data-owner={person().owner}>
           <a href={hrefTo({ page: "threads", params: { owner: person().owner } })}>{oneLine(person().owner, 60)}</a>{" "}
           <span class="muted">
-            {plural(person().agents, "agent")} at work · {money(person().costUsd)}
+            {plural(person().agents, "running agent")} · {money(person().costUsd)}
           </span>
           <Show when={isSilent(person().shippedAt, now())}>
             {" "}

@@ -10,16 +10,16 @@ import { api } from "../state/server.ts";
 import { BudgetBar } from "../view/budget-bar.tsx";
 import { Loaded } from "../view/loaded.tsx";
 
-const AGAIN_MS = 10_000;
+const REFRESH_MS = 10_000;
 
-/** Who shares, from which machines, and what they spent this month. */
-export default function People() {
+/** The people who share threads: their machines, and their costs of this month. */
+export default function PeoplePage() {
   useClock();
   document.title = "People · retinue";
   const people = useRefreshed(
     () => null,
     (_, signal) => api.people(signal),
-    AGAIN_MS,
+    REFRESH_MS,
   );
   useKeys({ r: people.reload });
   return (
@@ -36,9 +36,9 @@ export default function People() {
                   <tr>
                     <th>Person</th>
                     <th>Teams</th>
-                    <th>Last heard from</th>
+                    <th>Last shipment</th>
                     <th>Machines</th>
-                    <th class="number">{found().month}</th>
+                    <th class="number">Cost {found().month}</th>
                     <th>Budget</th>
                   </tr>
                 </thead>
@@ -48,8 +48,8 @@ export default function People() {
               </table>
             </div>
             <p class="muted">
-              {plural(found().items.length, "person", "people")}; months are those of UTC, and costs those with known
-              prices.
+              {plural(found().items.length, "person", "people")}. Months are in UTC; costs include only model calls with
+              a known price.
             </p>
           </Show>
         )}

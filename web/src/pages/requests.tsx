@@ -1,17 +1,18 @@
 import { createEffect, createSignal, For, Show } from "solid-js";
 import { displayName, plural } from "../data/format.ts";
-import { oneLine } from "../data/text.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, hrefTo, route, setParams } from "../state/navigation.ts";
 import { useRequests } from "../state/requests.ts";
 import { useThread } from "../state/thread.ts";
+import { agentName } from "../view/agent-name.ts";
 import { Failure } from "../view/failure.tsx";
+import { ParamCheck } from "../view/param-check.tsx";
 import { RequestView } from "../view/request.tsx";
 import { StatusBadge } from "../view/status.tsx";
 import "../styles/requests.css";
 
 /** The API requests of one agent, newest first, as recorded by the proxy. */
-export default function Requests(props: { uri: string }) {
+export default function RequestsPage(props: { uri: string }) {
   const thread = useThread(() => props.uri);
   const agent = () => {
     thread.shape();
@@ -51,30 +52,23 @@ export default function Requests(props: { uri: string }) {
       <div class="above">
         <nav class="crumbs" aria-label="Ancestors">
           <a href={hrefTo({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
-          <a href={hrefTo({ page: "agent", uri: props.uri })}>
-            {oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}
-          </a>
+          <a href={hrefTo({ page: "agent", uri: props.uri })}>{agentName(thread, props.uri)}</a>
         </nav>
         <div class="thread-name">
           <Show when={agent()}>{(shown) => <StatusBadge agent={shown()} />}</Show>
           <h1>API requests</h1>
           <span class="muted">{plural(requests.items().length, "request")}</span>
           <span class="spring" />
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isWork()}
-              onChange={(event) => setParams({ work: event.currentTarget.checked ? "1" : null })}
-            />
-            Hide internal model calls
-          </label>
+          <ParamCheck name="work">Hide internal model calls</ParamCheck>
         </div>
         <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={requests.isLoaded() && requests.items().length === 0}>
-          <p class="muted nothing">
-            No request of this agent went through the proxy. Start the proxy with retinue proxy, and set its address as
-            the base URL of the agent.
-          </p>
+          <div class="muted nothing">
+            <p>
+              No requests of this agent were recorded. Start <code>retinue proxy</code>, and set its address as the base
+              URL of the agent.
+            </p>
+          </div>
         </Show>
       </div>
       <ol class="request-list">

@@ -1,9 +1,10 @@
 import { createMemo, createResource, createSignal, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { ago, bytes, plural } from "../data/format.ts";
+import { ago, bytes, dateAndTime, plural } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
+import { placeOf } from "../data/place.ts";
 import { visible } from "../data/text.ts";
-import type { EventRef, Found } from "../data/types.ts";
+import type { SearchHit } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, hrefTo, owner } from "../state/navigation.ts";
@@ -13,9 +14,6 @@ import { List } from "../view/list.tsx";
 
 const LIMIT = 200;
 
-/** The place of a record, as a URL parameter. */
-export const placeOf = (ref: EventRef) => ("row" in ref ? `${ref.path}#${ref.row}` : `${ref.path}:${ref.line}`);
-
 /** The results of a full-text search. */
 export function SearchResults(props: { text: string }) {
   const [found, { refetch }] = createResource(
@@ -23,11 +21,12 @@ export function SearchResults(props: { text: string }) {
     ({ text }) => api.search(text, LIMIT),
   );
   const rows = createMemo(() =>
-    (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })),
+    (found.error === undefined ? (found()?.items ?? []) : []).map((hit, index) => ({ id: String(index), hit })),
   );
   const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
-  const addressOf = ({ uri, ref, owner }: Found) => hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
+  const addressOf = ({ uri, ref, owner }: SearchHit) =>
+    hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
   useKeys({
     ...listKeys({
       count: () => rows().length,
@@ -35,7 +34,7 @@ export function SearchResults(props: { text: string }) {
       select: setSelected,
       open: (index) => {
         const row = rows()[index];
-        if (row !== undefined) location.hash = addressOf(row.finding);
+        if (row !== undefined) location.hash = addressOf(row.hit);
       },
     }),
     Escape: () => {
@@ -53,8 +52,8 @@ export function SearchResults(props: { text: string }) {
       <Show when={incomplete()}>
         {(left) => (
           <p class="muted" role="status" data-testid="unsearched">
-            Only what was written since {ago(left().reaches, now())} is searched yet;{" "}
-            {plural(left().files, "older file")} ({bytes(left().bytes)}) will follow.{" "}
+            The search index is incomplete: {plural(left().files, "older file")} ({bytes(left().bytes)}), changed before{" "}
+            {dateAndTime(left().reaches)}, are not indexed yet.{" "}
             <button type="button" onClick={() => void refetch()}>
               Search again
             </button>
@@ -68,7 +67,7 @@ export function SearchResults(props: { text: string }) {
         <Match when={found.state === "ready" && rows().length === 0}>
           <div class="nothing">
             <p class="big">No match.</p>
-            <p>Try fewer words; the last one may be a prefix. Tool results are not searched.</p>
+            <p>Try fewer words. The last word may be a prefix. Tool results are not searched.</p>
           </div>
         </Match>
         <Match when={found.state === "ready"}>
@@ -77,37 +76,45 @@ export function SearchResults(props: { text: string }) {
             rows={rows()}
             height={() => 72}
             selected={selected()}
-            row={(row, index) => (
-              <a
-                class="found"
-                classList={{ selected: index() === selected() }}
-                id={`row-${index()}`}
-                tabindex="-1"
-                href={addressOf(row().finding)}
-              >
-                <span class="meta">
-                  <Show when={row().finding.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
-                  <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
-                  <span>{kindLabel(row().finding.kind)}</span>
-                  <span>{ago(row().finding.at, now())}</span>
-                  <code class="wide">{row().finding.uri}</code>
-                </span>
-                <span class="snippet" dir="auto">
-                  <For each={marked(row().finding)}>
-                    {(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}
-                  </For>
-                </span>
-              </a>
-            )}
+            row={(row, index) => <SearchHitLine hit={row().hit} index={index()} selected={index() === selected()} />}
           />
-          <p class="foot muted">{rows().length === LIMIT ? `The best ${LIMIT}` : plural(rows().length, "result")}</p>
+          <p class="foot muted">
+            {rows().length === LIMIT ? `The best ${LIMIT} results` : plural(rows().length, "result")}
+          </p>
         </Match>
       </Switch>
     </div>
   );
 }
 
-function marked({ snippet, marks }: Found): { text: string; isMark: boolean }[] {
+const addressOf = ({ uri, ref, owner }: SearchHit) =>
+  hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
+
+function SearchHitLine(props: { hit: SearchHit; index: number; selected: boolean }) {
+  return (
+    <a
+      class="found"
+      classList={{ selected: props.selected }}
+      id={`row-${props.index}`}
+      tabindex="-1"
+      href={addressOf(props.hit)}
+    >
+      <span class="meta">
+        <Show when={props.hit.owner}>{(name) => <span class="owner">{name()}</span>}</Show>
+        <span class="product">{productOf(props.hit.uri.split("://")[0] ?? "")}</span>
+        <span>{kindLabel(props.hit.kind)}</span>
+        <span>{ago(props.hit.at, now())}</span>
+        <code class="wide">{props.hit.uri}</code>
+      </span>
+      <span class="snippet" dir="auto">
+        <For each={markedParts(props.hit)}>{(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}</For>
+      </span>
+    </a>
+  );
+}
+
+/** The snippet, split at the marked words. */
+function markedParts({ snippet, marks }: SearchHit): { text: string; isMark: boolean }[] {
   const parts: { text: string; isMark: boolean }[] = [];
   let at = 0;
   for (const [start, end] of marks) {

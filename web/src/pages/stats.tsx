@@ -3,7 +3,16 @@ import "../styles/stats.css";
 import { createMemo, createResource, For, lazy, Show, Suspense } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, count, displayName, exact, money, percent, plural } from "../data/format.ts";
-import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueText } from "../data/stats.ts";
+import {
+  amountOf,
+  type Group,
+  STATS_MEASURES,
+  type StatsLine,
+  type StatsMeasure,
+  type StatsResponse,
+  type StatsThread,
+  valueText,
+} from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
@@ -12,11 +21,11 @@ import { hrefTo, owner, route, setParams } from "../state/navigation.ts";
 import { useRefreshed } from "../state/refreshed.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
-import { BarTable, DayChart, DurationChart, MEASURE_WORDS } from "../view/stats-charts.tsx";
+import { BarTable, DayChart, DurationChart, MEASURE_LABELS } from "../view/stats-charts.tsx";
 
 const Overlay = lazy(async () => ({ default: (await import("../view/overlay.tsx")).Overlay }));
 
-const AGAIN_MS = 3_000;
+const REFRESH_MS = 3_000;
 const PERIODS = [
   ["", "All time"],
   ["1d", "Today and yesterday"],
@@ -33,75 +42,81 @@ const CHARTS: readonly (readonly [Group, string])[] = [
   ["template", "By task template"],
 ];
 
-/** Usage of all agents, by group. */
-export default function Stats() {
+/** Usage of all agents: totals, by day and by group. */
+export default function StatsPage() {
   useClock();
   document.title = "Stats · retinue";
   const since = () => route().params.since;
   const measure = (): StatsMeasure => STATS_MEASURES.find((one) => one === route().params.measure) ?? "cost";
-  const { value: stats, error, reload } = useRefreshed(since, (from, signal) => api.stats(from, signal), AGAIN_MS);
+  const { value: stats, error, reload } = useRefreshed(since, (from, signal) => api.stats(from, signal), REFRESH_MS);
   useKeys({ r: reload, Escape: () => setParams({ behind: null }) });
   return (
     <div class="page scroll stats">
       <div class="page-head">
         <h1>Stats</h1>
-        <span class="filters">
-          <select aria-label="Period" onChange={(event) => setParams({ since: event.currentTarget.value || null })}>
-            <For each={PERIODS}>
-              {([value, label]) => (
-                <option value={value} selected={(since() ?? "") === value}>
-                  {label}
-                </option>
-              )}
-            </For>
-          </select>
-          <fieldset class="switch">
-            <legend class="sr">Measure</legend>
-            <For each={STATS_MEASURES}>
-              {(one) => (
-                <button
-                  type="button"
-                  aria-pressed={measure() === one}
-                  onClick={() => setParams({ measure: one === "cost" ? null : one })}
-                >
-                  {MEASURE_WORDS[one]}
-                </button>
-              )}
-            </For>
-          </fieldset>
-        </span>
+        <Filters since={since()} measure={measure()} />
       </div>
       <Show when={error()}>{(failure) => <Failure error={failure()} onRetry={reload} />}</Show>
-      <Show when={stats()}>
-        {(found) => (
-          <Show when={found().total.agents > 0} fallback={<p class="muted">No usage in this period.</p>}>
-            <Show when={found().incomplete}>
-              {(far) => (
-                <p class="incomplete" data-testid="incomplete">
-                  These sums are not complete: {exact(far().all - far().done)} of {plural(far().all, "file")} are still
-                  to be read.
-                </p>
-              )}
-            </Show>
-            <InShort total={found().total} measure={measure()} />
-            <div class="charts">
-              <DayChart lines={found().by.day} measure={measure()} />
-              <For each={CHARTS}>
-                {([by, title]) => <BarTable title={title} by={by} lines={found().by[by]} measure={measure()} />}
-              </For>
-              <DurationChart lines={found().by.template} />
-            </div>
-          </Show>
-        )}
-      </Show>
-      <Show when={route().params.behind}>
-        {(behind) => <Behind behind={behind()} measure={measure()} since={since()} />}
-      </Show>
+      <Show when={stats()}>{(found) => <Charts stats={found()} measure={measure()} />}</Show>
+      <Show when={route().params.behind}>{(line) => <ThreadsDrawer line={line()} since={since()} />}</Show>
     </div>
   );
 }
 
-function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
+function Filters(props: { since: string | undefined; measure: StatsMeasure }) {
+  return (
+    <span class="filters">
+      <select aria-label="Period" onChange={(event) => setParams({ since: event.currentTarget.value || null })}>
+        <For each={PERIODS}>
+          {([value, label]) => (
+            <option value={value} selected={(props.since ?? "") === value}>
+              {label}
+            </option>
+          )}
+        </For>
+      </select>
+      <fieldset class="switch">
+        <legend class="sr">Measure</legend>
+        <For each={STATS_MEASURES}>
+          {(one) => (
+            <button
+              type="button"
+              aria-pressed={props.measure === one}
+              onClick={() => setParams({ measure: one === "cost" ? null : one })}
+            >
+              {MEASURE_LABELS[one]}
+            </button>
+          )}
+        </For>
+      </fieldset>
+    </span>
+  );
+}
+
+function Charts(props: { stats: StatsResponse; measure: StatsMeasure }) {
+  return (
+    <Show when={props.stats.total.agents > 0} fallback={<p class="muted">No usage in this period.</p>}>
+      <Show when={props.stats.incomplete}>
+        {(progress) => (
+          <p class="incomplete" data-testid="incomplete">
+            These totals are incomplete: {exact(progress().all - progress().done)} of {plural(progress().all, "file")}{" "}
+            have not been read yet.
+          </p>
+        )}
+      </Show>
+      <Summary total={props.stats.total} measure={props.measure} />
+      <div class="charts">
+        <DayChart lines={props.stats.by.day} measure={props.measure} />
+        <For each={CHARTS}>
+          {([by, title]) => <BarTable title={title} by={by} lines={props.stats.by[by]} measure={props.measure} />}
+        </For>
+        <DurationChart lines={props.stats.by.template} />
+      </div>
+    </Show>
+  );
+}
+
+function Summary(props: { total: StatsLine; measure: StatsMeasure }) {
   const part = (some: StatsLine["failed"]) => {
     const whole = amountOf(props.total, props.measure);
     return whole === 0 ? 0 : amountOf(some, props.measure) / whole;
@@ -152,18 +167,18 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
   );
 }
 
-/** The threads of a bar. */
-function Behind(props: { behind: string; measure: StatsMeasure; since: string | undefined }) {
+/** The threads that are counted in a line of the statistics. `line` is the URL parameter, such as `type:Explore`. */
+function ThreadsDrawer(props: { line: string; since: string | undefined }) {
   const query = createMemo(() => {
-    const at = props.behind.indexOf(":");
+    const at = props.line.indexOf(":");
     return {
-      by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group,
-      key: at < 0 ? null : props.behind.slice(at + 1),
+      by: (at < 0 ? props.line : props.line.slice(0, at)) as Group,
+      key: at < 0 ? null : props.line.slice(at + 1),
       since: props.since,
       owner: owner(),
     };
   });
-  const [threads] = createResource(query, ({ by, key, since }) => api.threadsBehind(by, key, since));
+  const [threads] = createResource(query, ({ by, key, since }) => api.statsThreads(by, key, since));
   return (
     <Suspense>
       <Overlay label="Threads of this bar" class="drawer" onClose={() => setParams({ behind: null })}>
@@ -176,23 +191,30 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
         </Show>
         <ul class="behind">
           <For each={threads.state === "ready" ? threads()?.items : []}>
-            {(thread) => (
-              <li data-uri={thread.key}>
-                <a href={hrefTo({ page: "tree", uri: thread.key, params: { owner: thread.record?.owner } })} dir="auto">
-                  {thread.record === null ? thread.key : oneLine(displayName(thread.record), 120)}
-                </a>
-                <span class="muted">
-                  {thread.record === null
-                    ? ""
-                    : `${productOf(thread.record.provider)} · ${ago(thread.record.lastActivityAt, now())} · `}
-                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens ·{" "}
-                  {money(thread.usage.costUsd)}
-                </span>
-              </li>
-            )}
+            {(thread) => <ThreadItem thread={thread} />}
           </For>
         </ul>
       </Overlay>
     </Suspense>
+  );
+}
+
+function ThreadItem(props: { thread: StatsThread }) {
+  const record = () => props.thread.record;
+  return (
+    <li data-uri={props.thread.key}>
+      <a href={hrefTo({ page: "tree", uri: props.thread.key, params: { owner: record()?.owner } })} dir="auto">
+        <Show when={record()} fallback={props.thread.key}>
+          {(known) => oneLine(displayName(known()), 120)}
+        </Show>
+      </a>
+      <span class="muted">
+        <Show when={record()}>
+          {(known) => `${productOf(known().provider)} · ${ago(known().lastActivityAt, now())} · `}
+        </Show>
+        {plural(props.thread.agents, "agent")} · {exact(totalTokens(props.thread.usage))} tokens ·{" "}
+        {money(props.thread.usage.costUsd)}
+      </span>
+    </li>
   );
 }

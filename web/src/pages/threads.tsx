@@ -14,7 +14,7 @@ import { ThreadLine, threadAddress } from "../view/thread-line.tsx";
 import { NoThreads, NothingYet } from "./nothing-yet.tsx";
 import { SearchResults } from "./search-results.tsx";
 
-const TIMES = [
+const PERIODS = [
   ["", "Any time"],
   ["1h", "Last hour"],
   ["1d", "Last day"],
@@ -22,7 +22,8 @@ const TIMES = [
   ["4w", "Last four weeks"],
 ] as const;
 
-export default function Threads() {
+/** The list of threads, or the results of a search. */
+export default function ThreadsPage() {
   return (
     <Show when={route().params.q} fallback={<ThreadList />} keyed>
       {(text) => <SearchResults text={text} />}
@@ -60,11 +61,6 @@ function ThreadList() {
   createEffect(() => {
     document.title = "retinue";
   });
-  const totals = createMemo(() => {
-    const all = [...list.records().values()];
-    const cost = all.reduce((sum, record) => sum + (record.usage.subtree.costUsd ?? 0), 0);
-    return { threads: all.length, agents: all.reduce((sum, record) => sum + record.counts.descendants, 0), cost };
-  });
   return (
     <div class="page threads">
       <div class="page-head">
@@ -79,15 +75,7 @@ function ThreadList() {
           </Show>
         </Match>
         <Match when={list.loaded() && rows().length === 0}>
-          <div class="nothing">
-            <p class="big">No thread matches these filters.</p>
-            <button
-              type="button"
-              onClick={() => setParams({ owner: null, product: null, project: null, status: null, since: null })}
-            >
-              Show all
-            </button>
-          </div>
+          <NoMatch />
         </Match>
         <Match when={list.loaded()}>
           <List
@@ -102,14 +90,41 @@ function ThreadList() {
               </Show>
             )}
           />
-          <p class="foot muted">
-            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them ·{" "}
-            {money(totals().cost)} where prices are known
-            <Show when={reading()}> · reading</Show>
-          </p>
+          <Totals records={list.records()} />
         </Match>
       </Switch>
     </div>
+  );
+}
+
+function NoMatch() {
+  return (
+    <div class="nothing">
+      <p class="big">No thread matches these filters.</p>
+      <button
+        type="button"
+        onClick={() => setParams({ owner: null, product: null, project: null, status: null, since: null })}
+      >
+        Show all
+      </button>
+    </div>
+  );
+}
+
+/** Totals of the threads that are loaded so far. */
+function Totals(props: { records: ReadonlyMap<string, AgentRecord> }) {
+  const sum = (of: (record: AgentRecord) => number) =>
+    [...props.records.values()].reduce((total, record) => total + of(record), 0);
+  return (
+    <p class="foot muted">
+      {plural(props.records.size, "thread")} with{" "}
+      {plural(
+        sum(({ counts }) => counts.descendants),
+        "agent",
+      )}{" "}
+      below them · {money(sum(({ usage }) => usage.subtree.costUsd ?? 0))} known cost
+      <Show when={reading()}> · reading</Show>
+    </p>
   );
 }
 
@@ -153,7 +168,7 @@ function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, A
         any="Any status"
         options={STATUSES.map((status) => [status, status])}
       />
-      <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
+      <Choice label="Time" name="since" value={props.filters.since} any={PERIODS[0][1]} options={PERIODS.slice(1)} />
     </div>
   );
 }

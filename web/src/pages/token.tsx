@@ -1,19 +1,19 @@
 import { createSignal, Show } from "solid-js";
 import { api } from "../state/server.ts";
 
-/** Asks for a token of a team server. The server exchanges it for a cookie that no script can read. */
+/** Asks for a token of a team server. The server exchanges it for an HTTP-only cookie. */
 export function TokenEntry() {
   const [token, setToken] = createSignal("");
-  const [wrong, setWrong] = createSignal("");
+  const [error, setError] = createSignal("");
   const [isSending, setSending] = createSignal(false);
-  const enter = async () => {
+  const signIn = async () => {
     setSending(true);
-    setWrong("");
+    setError("");
     try {
       await api.openSession(token().trim());
       location.reload();
-    } catch (error) {
-      setWrong((error as Error).message);
+    } catch (failure) {
+      setError((failure as Error).message);
       setSending(false);
     }
   };
@@ -21,12 +21,12 @@ export function TokenEntry() {
     <div class="nothing first token-entry" data-testid="token-entry">
       <p class="big">This is a team server.</p>
       <p class="muted">
-        Enter a token with the scope read. An administrator creates it with <code>retinue token create</code>.
+        Enter a token of scope read. An administrator creates it with <code>retinue token create</code>.
       </p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void enter();
+          void signIn();
         }}
       >
         <input
@@ -40,12 +40,12 @@ export function TokenEntry() {
           onInput={(event) => setToken(event.currentTarget.value)}
         />{" "}
         <button type="submit" class="primary" disabled={isSending() || token().trim() === ""}>
-          Open
+          Sign in
         </button>
       </form>
-      <Show when={wrong()}>
+      <Show when={error()}>
         <p class="bad" role="alert">
-          {wrong()}
+          {error()}
         </p>
       </Show>
     </div>

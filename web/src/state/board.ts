@@ -3,7 +3,7 @@ import type { ApiError } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { api, listen } from "./server.ts";
 
-/** All cards, kept up to date. `onChange` is called with the old and new version of each changed card. */
+/** All cards, updated live. `onChange` is called with the old and new version of each changed card. */
 export function useCards(onChange: (before: Card | undefined, now: Card) => void = () => {}) {
   const [cards, setCards] = createSignal<ReadonlyMap<string, Card>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
@@ -25,7 +25,7 @@ export function useCards(onChange: (before: Card | undefined, now: Card) => void
     }
   }
 
-  const take = (changed: ReadonlyMap<string, Card | null>) => {
+  const apply = (changed: ReadonlyMap<string, Card | null>) => {
     if (changed.size === 0) return;
     const before = cards();
     const after = new Map(before);
@@ -37,7 +37,7 @@ export function useCards(onChange: (before: Card | undefined, now: Card) => void
     for (const [id, card] of changed) if (card !== null) onChange(before.get(id), card);
   };
   const setPosition = listen(() => ({ cards: "true" }), {
-    changes: ({ cards: changed }) => take(changed),
+    changes: ({ cards: changed }) => apply(changed),
     reset: () => void load(),
   });
   void load();

@@ -4,19 +4,19 @@ const [now, setNow] = createSignal(Date.now());
 
 export { now };
 
-let watchers = 0;
+let users = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** Runs the clock while the component lives. Without users there is no timer. */
+/** Updates `now` every second while the component is mounted. The timer is shared and stops with its last user. */
 export function useClock(): void {
-  watchers += 1;
+  users += 1;
   setNow(Date.now());
   timer ??= setInterval(() => {
     if (document.visibilityState === "visible") setNow(Date.now());
   }, 1000);
   onCleanup(() => {
-    watchers -= 1;
-    if (watchers > 0) return;
+    users -= 1;
+    if (users > 0) return;
     clearInterval(timer);
     timer = undefined;
   });

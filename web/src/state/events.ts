@@ -1,30 +1,31 @@
 import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { EventList, type KeptEvent } from "../data/events.ts";
+import { EventList, type LoadedEvent } from "../data/events.ts";
 import type { AgentEvent } from "../data/types.ts";
 import { api, listen } from "./server.ts";
 
 export interface Events {
-  readonly items: Accessor<readonly KeptEvent[]>;
+  readonly items: Accessor<readonly LoadedEvent[]>;
   /** True when all past events are loaded. */
   readonly complete: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
 }
 
 const PAGE = 500;
-/** Small, because it is visible first. */
+/** Small, so that the first events appear soon. */
 const FIRST_PAGE = 100;
 
-/** The events of an agent or a whole thread: past ones page by page, then live. */
+/** The events of an agent or of its whole subtree: past events page by page, then live ones. */
 export function useEvents(
   address: Accessor<string | null>,
-  options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean },
+  /** `belongs` filters the live stream, which also carries events that other parts of the page follow. */
+  options: { subtree: boolean; belongs: (event: AgentEvent) => boolean },
 ): Events {
-  /** Another selection in the URL is not another agent: nothing is loaded again. */
+  /** A memo, so that another parameter of the URL does not load the events again. */
   const uri = createMemo(address);
   let list = new EventList();
   let loading = new AbortController();
-  const [items, setItems] = createSignal<readonly KeptEvent[]>([]);
+  const [items, setItems] = createSignal<readonly LoadedEvent[]>([]);
   const [complete, setComplete] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);
 
@@ -32,7 +33,7 @@ export function useEvents(
     if (list.add(events)) setItems(list.items);
   };
 
-  async function load(of: string): Promise<void> {
+  async function load(agent: string): Promise<void> {
     loading.abort();
     loading = new AbortController();
     const { signal } = loading;
@@ -42,9 +43,9 @@ export function useEvents(
     setError(null);
     try {
       let after: string | undefined;
-      for (let left = true; left; ) {
+      for (let hasMore = true; hasMore; ) {
         const { body: page, live } = await api.events(
-          of,
+          agent,
           { after, limit: after === undefined ? FIRST_PAGE : PAGE, ...(options.subtree ? { subtree: true } : {}) },
           signal,
         );
@@ -52,7 +53,7 @@ export function useEvents(
         add(page.items);
         setPosition(live);
         after = page.next;
-        left = page.items.length > 0 && page.first + page.items.length < page.total;
+        hasMore = page.items.length > 0 && page.first + page.items.length < page.total;
       }
       setComplete(true);
     } catch (failure) {
@@ -61,15 +62,15 @@ export function useEvents(
   }
 
   createEffect(
-    on(uri, (of) => {
-      if (of !== null) void load(of);
+    on(uri, (agent) => {
+      if (agent !== null) void load(agent);
     }),
   );
   const setPosition = listen(() => ({ [options.subtree ? "log" : "events"]: uri() }), {
-    changes: ({ events }) => add(events.filter(options.isOurs)),
+    changes: ({ events }) => add(events.filter(options.belongs)),
     reset: () => {
-      const of = uri();
-      if (of !== null) void load(of);
+      const agent = uri();
+      if (agent !== null) void load(agent);
     },
   });
   onCleanup(() => loading.abort());

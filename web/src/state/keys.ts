@@ -2,18 +2,18 @@ import { onCleanup } from "solid-js";
 
 export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-/** Newest first: a dialog handles keys before the page below it. */
+/** Key bindings, newest first: a dialog handles keys before the page below it. */
 const layers: { readonly keys: Keys; readonly modal: boolean }[] = [];
 
-/** Keys that work while the component lives. A modal layer blocks all others. */
+/** Binds keys while the component is mounted. A modal layer hides all layers below it. */
 export function useKeys(keys: Keys, modal = false): void {
   const layer = { keys, modal };
   layers.unshift(layer);
   onCleanup(() => layers.splice(layers.indexOf(layer), 1));
 }
 
-/** While a field has the focus, arrows and letters belong to it. */
-function isWriting(target: EventTarget | null): boolean {
+/** Text fields get arrows and letters themselves. */
+function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable)
@@ -23,8 +23,8 @@ function isWriting(target: EventTarget | null): boolean {
 export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isWriting(event.target) && event.key !== "Escape") return;
-    // These keys activate a focused button, box or link, not the list behind it.
+    if (isTyping(event.target) && event.key !== "Escape") return;
+    // Enter and space activate the focused control, not the selected row.
     if (
       (event.key === "Enter" || event.key === " ") &&
       event.target instanceof HTMLElement &&
@@ -43,7 +43,7 @@ export function listenToKeys(): void {
   });
 }
 
-/** List navigation by letters and arrows. */
+/** Key bindings for a list: j, k, arrows, paging, Home, End and Enter. */
 export function listKeys(list: {
   count: () => number;
   selected: () => number;
@@ -52,7 +52,7 @@ export function listKeys(list: {
 }): Keys {
   const to = (index: number) => {
     if (list.count() === 0) return;
-    // From here on, Enter opens the row, not the last pressed button.
+    // Takes the focus from the last pressed button, so that Enter opens the selected row.
     document.querySelector<HTMLElement>(".list")?.focus({ preventScroll: true });
     list.select(Math.max(0, Math.min(list.count() - 1, index)));
   };

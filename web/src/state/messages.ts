@@ -3,9 +3,9 @@ import type { Message } from "../data/types.ts";
 import { api } from "./server.ts";
 import type { Thread } from "./thread.ts";
 
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
-/** The messages between agents of a thread; fetched again after changes. */
+/** The messages between the agents of a thread. Fetched again after changes, at most once a second. */
 export function useMessages(thread: Thread): Accessor<readonly Message[]> {
   const [messages, setMessages] = createSignal<readonly Message[]>([], {
     equals: (a, b) => JSON.stringify(a) === JSON.stringify(b),
@@ -18,7 +18,7 @@ export function useMessages(thread: Thread): Accessor<readonly Message[]> {
     if (root === null) return;
     aborter.abort();
     aborter = new AbortController();
-    // The tree is shown without them; server errors are reported elsewhere.
+    // The graph is complete without messages; an unreachable server is reported by the thread.
     api.messages(root, aborter.signal).then(
       ({ items }) => setMessages(items),
       () => {},
@@ -29,7 +29,7 @@ export function useMessages(thread: Thread): Accessor<readonly Message[]> {
     on(
       thread.pulse,
       () => {
-        timer ??= setTimeout(load, AGAIN_MS);
+        timer ??= setTimeout(load, REFRESH_MS);
       },
       { defer: true },
     ),

@@ -1,5 +1,5 @@
 import { createMemo, createRoot, createSignal } from "solid-js";
-import { formatRoute, keptOwner, type Page, parseRoute, type Route } from "../data/route.ts";
+import { formatRoute, linkOwner, type Page, parseRoute, type Route } from "../data/route.ts";
 
 const [route, setRoute] = createSignal<Route>(parseRoute(location.hash));
 
@@ -7,12 +7,12 @@ export { route };
 
 addEventListener("hashchange", () => setRoute(parseRoute(location.hash)));
 
-/** On a team server: the person whose threads are shown, or null for everybody. */
+/** On a team server, the person whose threads are shown; null for everybody. */
 export const owner = createRoot(() => createMemo(() => route().params.owner ?? null));
 
-/** The address of a view; it keeps the owner. */
+/** The URL of a view, with the owner of the current one (`linkOwner`). */
 export const hrefTo: typeof formatRoute = ({ page, uri = null, params = {} }) =>
-  formatRoute({ page, uri, params: { owner: keptOwner(route(), page), ...params } });
+  formatRoute({ page, uri, params: { owner: linkOwner(route(), page), ...params } });
 
 export function go(page: Page, uri: string | null = null, params: Readonly<Record<string, string | null>> = {}): void {
   location.hash = hrefTo({ page, uri, params });

@@ -4,15 +4,15 @@ import { owner } from "./navigation.ts";
 import { listen } from "./server.ts";
 
 export interface Refreshed<T> {
-  /** Null until it was loaded. */
+  /** Null until the first response. */
   readonly value: Accessor<T | null>;
   readonly error: Accessor<ApiError | null>;
   reload(): void;
 }
 
 /**
- * A response that changes with any thread: requested again while agents run, at most once in `everyMs`, because each
- * request computes sums of everything.
+ * A response that depends on all threads. It is requested again when any thread changes, at most once in `everyMs`,
+ * because each request computes totals over all threads.
  */
 export function useRefreshed<K, T>(
   query: Accessor<K>,

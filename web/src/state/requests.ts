@@ -8,15 +8,15 @@ export interface AgentRequests {
   readonly items: Accessor<readonly RequestRecord[]>;
   readonly isLoaded: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
-  /** Loads older ones; null if there are none. */
+  /** Loads the next page of older requests; null if there are none. */
   readonly older: Accessor<(() => Promise<void>) | null>;
 }
 
 const PAGE = 100;
 /** Minimum interval between requests while an agent runs. */
-const AGAIN_MS = 1_000;
+const REFRESH_MS = 1_000;
 
-/** The API requests of one agent, page by page; `pulse` changes on every update. */
+/** The API requests of one agent, page by page. The first page is requested again when `pulse` changes. */
 export function useRequests(
   agent: Accessor<string>,
   isWork: Accessor<boolean>,
@@ -60,7 +60,7 @@ export function useRequests(
         timer ??= setTimeout(() => {
           timer = undefined;
           void load(undefined, false);
-        }, AGAIN_MS);
+        }, REFRESH_MS);
       },
       { defer: true },
     ),

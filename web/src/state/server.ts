@@ -6,8 +6,8 @@ import type { SpansChange } from "../data/span-set.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health, Session, Sharing, Trouble } from "../data/types.ts";
 import { owner } from "./navigation.ts";
 
-/** Whether this is a team server, and whether it waits for a token of this browser. */
 const [isTeam, setTeam] = createSignal(false);
+/** Whether the team server rejected a request for lack of a valid session. */
 const [needsToken, setNeedsToken] = createSignal(false);
 
 export { isTeam, needsToken };
@@ -27,7 +27,7 @@ export interface LiveChanges {
   readonly removed: readonly string[];
   /** By id; null for a deleted card. */
   readonly cards: ReadonlyMap<string, Card | null>;
-  /** In the order in which to apply them. */
+  /** Must be applied in this order. */
   readonly spans: readonly SpansChange[];
 }
 
@@ -36,24 +36,25 @@ export type Interest = Readonly<Record<string, string | null>>;
 
 export interface LiveListener {
   changes(changes: LiveChanges): void;
-  /** Everything has to be fetched again. */
+  /** The listener has to fetch its data again. */
   reset(): void;
 }
 
 /** Changes are delivered in batches at this interval. */
 const FLUSH_MS = 60;
-/** A hidden page closes its connection, because browsers limit connections per server. */
+/** A page hidden for this long closes its connection, because browsers limit connections per server. */
 const HIDDEN_MS = 30_000;
 
-/** Listeners with their interests and start positions; undefined until the listener has loaded its data. */
+/** Listeners with their interests and start positions. `since` is undefined until the listener has loaded its data. */
 const listeners = new Map<LiveListener, { readonly interest: Interest; since: string | null | undefined }>();
-const [connection, setConnection] = createSignal<Connection>("connecting");
+const [connection, setConnection] = createSignal<Connection>("idle");
 
-/** What the server cannot do at the moment. */
+/** Current troubles of the server. */
 const [troubles, setTroubles] = createSignal<readonly Trouble[]>([]);
 
 export { connection, troubles };
 
+// Changes since the last flush.
 let agents = new Map<string, AgentRecord>();
 let events: AgentEvent[] = [];
 let removed = new Set<string>();
@@ -121,8 +122,8 @@ const stream = new LiveStream({
 });
 
 /**
- * Listens while the component lives; the interest may change. The stream starts once every listener has called the
- * returned function with the position of its data.
+ * Subscribes to live changes while the component is mounted; the interest may change. The stream starts once every
+ * listener has called the returned function with the position of its data, null for the current position.
  */
 export function listen(interest: () => Interest, listener: LiveListener): (since: string | null) => void {
   createEffect(() => listeners.set(listener, { interest: { ...interest(), owner: owner() }, since: undefined }));
@@ -150,8 +151,9 @@ const [reading, setReading] = createSignal<Health["reading"]>(null);
 /** Progress of the server's initial reading; null when complete. */
 export { reading };
 
-const READING_MS = 500;
+const READING_POLL_MS = 500;
 
+/** Polls the progress of the initial reading, and resets all listeners when it is complete. */
 async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
@@ -161,21 +163,22 @@ async function watchReading(): Promise<void> {
   }
   setReading(health?.reading ?? null);
   setTroubles(health?.troubles ?? []);
-  if (reading() !== null) setTimeout(() => void watchReading(), READING_MS);
+  if (reading() !== null) setTimeout(() => void watchReading(), READING_POLL_MS);
   else if (before !== null) handlers.reset();
 }
 
-/** Keep the connection while the page is hidden. */
 let listensHidden = false;
 
+/** Keeps the connection while the page is hidden, for notifications. */
 export function listenWhileHidden(wanted: boolean): void {
   listensHidden = wanted;
 }
 
-export function goLive(): void {
+/** Loads what all pages need, and pauses the live stream while the page is hidden. */
+export function connect(): void {
   void watchReading().then(() =>
     (isTeam() ? loadSession() : loadLocal()).catch(() => {
-      // The pages report that the server does not respond.
+      // The page itself reports an unreachable server.
     }),
   );
   let hiding: ReturnType<typeof setTimeout> | undefined;
@@ -192,7 +195,7 @@ export { doctor };
 
 const [session, setSession] = createSignal<Session | null>(null);
 
-/** Who looks at a team server, once known. */
+/** The signed-in person on a team server; null until loaded. */
 export { session };
 
 async function loadSession(): Promise<void> {
@@ -200,8 +203,8 @@ async function loadSession(): Promise<void> {
 }
 
 /**
- * Ends the session of this browser at the server, and asks for a token. Returns false if a reverse proxy signs the
- * person in, which only the proxy can end.
+ * Ends the session of this browser and asks for a token. Returns false if a reverse proxy signs the person in, because
+ * only the proxy can end that.
  */
 export async function signOut(): Promise<boolean> {
   await api.closeSession();
@@ -212,7 +215,7 @@ export async function signOut(): Promise<boolean> {
   return true;
 }
 
-/** The report of `retinue doctor`, loaded once at the start. */
+/** Loads the report of `retinue doctor`. */
 export async function loadDoctor(): Promise<void> {
   setDoctor(await api.doctor());
 }
@@ -228,5 +231,5 @@ async function loadLocal(): Promise<void> {
 
 const [products, setProducts] = createSignal<Health["products"]>({});
 
-/** The product's name, if known. */
+/** The name of a provider's product, or the provider's own name until the products are loaded. */
 export const productOf = (provider: string) => products()[provider] ?? provider;

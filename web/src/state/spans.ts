@@ -12,42 +12,42 @@ export interface Spans {
   readonly error: Accessor<ApiError | null>;
 }
 
-/** Minimum interval between requests, in case changes are missed repeatedly. */
-const AGAIN_MS = 400;
+/** Delay of a request for missed changes. */
+const REFRESH_MS = 400;
 
-/** The spans of a thread's agents. The live stream sends changes; those that were missed are requested. */
+/** The spans of a thread's agents. Changes arrive by the live stream; missed ones are requested. */
 export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
   let set = new SpanSet();
   let aborter = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isAsking = false;
+  let isLoading = false;
   let isStale = false;
   const [version, setVersion] = createSignal(0);
   const [error, setError] = createSignal<ApiError | null>(null);
 
   async function fetchNew(): Promise<void> {
-    if (isAsking) {
+    if (isLoading) {
       isStale = true;
       return;
     }
-    isAsking = true;
+    isLoading = true;
     isStale = false;
     const { signal } = aborter;
     try {
       const { body, live } = await api.spans(threadUri(), set.next, signal);
       if (signal.aborted) return;
-      set.take(body);
+      set.apply(body);
       setError(null);
       setPosition(live);
       if (body.whole || body.items.length > 0) setVersion((n) => n + 1);
     } catch (failure) {
       if (signal.aborted) return;
       setError(failure as ApiError);
-      // Other parts of the page must not wait for these spans.
+      // The live stream starts when all listeners have a position; other parts of the page must not wait.
       setPosition(null);
     } finally {
       if (!signal.aborted) {
-        isAsking = false;
+        isLoading = false;
         if (isStale) fetchSoon();
       }
     }
@@ -57,14 +57,14 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
     timer ??= setTimeout(() => {
       timer = undefined;
       void fetchNew();
-    }, AGAIN_MS);
+    }, REFRESH_MS);
   }
 
   function stop(): void {
     aborter.abort();
     clearTimeout(timer);
     timer = undefined;
-    isAsking = false;
+    isLoading = false;
   }
 
   const threadUri = createMemo(() => threadOf(uri()));
@@ -78,17 +78,17 @@ export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
     }),
   );
   const setPosition = listen(() => ({ spans: threadUri() }), {
-    changes: ({ spans }) => take(spans.filter(({ uri: of }) => of === thread.root())),
+    changes: ({ spans }) => applyChanges(spans.filter((change) => change.uri === thread.root())),
     reset: () => void fetchNew(),
   });
   onCleanup(stop);
 
-  function take(changes: readonly SpansChange[]): void {
+  function applyChanges(changes: readonly SpansChange[]): void {
     if (changes.length === 0) return;
-    // The response that is expected may be older than these.
-    if (isAsking || changes.some((change) => !set.takeChange(change))) {
+    // The pending response may be older than these changes.
+    if (isLoading || changes.some((change) => !set.applyChange(change))) {
       isStale = true;
-      if (!isAsking) fetchSoon();
+      if (!isLoading) fetchSoon();
     }
     if (version() > 0) setVersion((n) => n + 1);
   }

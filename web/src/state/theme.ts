@@ -15,7 +15,7 @@ export function setTheme(next: Theme): void {
   applyTheme();
 }
 
-/** The style sheet follows the system unless this overrides it. */
+/** The style sheet follows the system's colour scheme unless this attribute overrides it. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = theme();
 }

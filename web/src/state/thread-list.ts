@@ -7,9 +7,9 @@ import { api, listen } from "./server.ts";
 
 const PAGE = 100;
 
-/** Top-level threads, loaded page by page and kept up to date. */
+/** Top-level threads, loaded page by page and updated live. */
 export function useThreadList(filters: () => ThreadFilters) {
-  /** By the key of the thread. */
+  /** By `threadKey`. */
   const [records, setRecords] = createSignal<ReadonlyMap<string, AgentRecord>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);
@@ -19,13 +19,13 @@ export function useThreadList(filters: () => ThreadFilters) {
   async function more(): Promise<void> {
     if (loading !== null || (loaded() && cursor === null)) return;
     const { provider, project, status, since } = filters();
-    const mine = new AbortController();
-    loading = mine;
+    const current = new AbortController();
+    loading = current;
     try {
       const query = { provider: provider ?? undefined, cwd: project ?? undefined, since: since ?? undefined };
       const { body: page, live } = await api.threads(
         { ...query, cursor: cursor ?? undefined, limit: PAGE },
-        mine.signal,
+        current.signal,
       );
       cursor = page.next;
       setRecords((before) => new Map([...before, ...page.items.map((record) => [threadKey(record), record] as const)]));
@@ -33,15 +33,15 @@ export function useThreadList(filters: () => ThreadFilters) {
       setError(null);
       setPosition(live);
     } catch (failure) {
-      if (!mine.signal.aborted) setError(failure as ApiError);
+      if (!current.signal.aborted) setError(failure as ApiError);
     } finally {
-      if (loading === mine) loading = null;
+      if (loading === current) loading = null;
     }
-    // The server cannot filter by status: load further pages until enough match.
-    if (!mine.signal.aborted && status !== null && cursor !== null) void more();
+    // The server cannot filter by status, so all pages have to be loaded.
+    if (!current.signal.aborted && status !== null && cursor !== null) void more();
   }
 
-  function begin(): void {
+  function restart(): void {
     loading?.abort();
     loading = null;
     cursor = null;
@@ -50,7 +50,7 @@ export function useThreadList(filters: () => ThreadFilters) {
     void more();
   }
 
-  createEffect(on(() => JSON.stringify(filters()), begin));
+  createEffect(on(() => JSON.stringify(filters()), restart));
   const setPosition = listen(() => ({ threads: "true" }), {
     changes: ({ agents, removed }) => {
       const roots = agents.filter((record) => record.parent === null);
@@ -58,18 +58,18 @@ export function useThreadList(filters: () => ThreadFilters) {
       const moved = agents.filter((record) => record.parent !== null && threadOf(record.uri) !== record.uri);
       const gone = new Set([...removed, ...moved.map(({ uri }) => uri)]);
       if (roots.length === 0 && gone.size === 0) return;
-      const lost = [...records().values()].filter(({ uri }) => gone.has(uri));
-      // Several owners have the thread, and only one of them has removed it.
-      if (new Set(lost.map(({ uri }) => uri)).size < lost.length) return begin();
+      const affected = [...records().values()].filter(({ uri }) => gone.has(uri));
+      // Several owners have the thread and one of them removed it; the message does not say which.
+      if (new Set(affected.map(({ uri }) => uri)).size < affected.length) return restart();
       setRecords((before) => {
         const after = new Map(before);
-        for (const record of lost) after.delete(threadKey(record));
+        for (const record of affected) after.delete(threadKey(record));
         for (const record of roots) after.set(threadKey(record), record);
         return after;
       });
     },
-    reset: begin,
+    reset: restart,
   });
   onCleanup(() => loading?.abort());
-  return { records, loaded, error, more, retry: begin };
+  return { records, loaded, error, more, retry: restart };
 }

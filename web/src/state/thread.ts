@@ -5,7 +5,7 @@ import { threadOf } from "../data/route.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api, type LiveChanges, listen } from "./server.ts";
 
-/** A thread with all its agents, kept up to date. */
+/** A thread with all its agents, updated live. */
 export interface Thread {
   readonly set: AgentSet;
   /** The URI of the root, once known. */
@@ -20,36 +20,37 @@ export interface Thread {
   reload(): Promise<void>;
 }
 
-/** Follows the thread of the given URI. Each record is a signal of its own: only what shows it is redrawn. */
+/** Follows the thread of the given URI. Each record is a signal of its own, so that a change redraws only its users. */
 export function useThread(uri: Accessor<string>): Thread {
   let set = new AgentSet();
-  let signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
-  let waiting: LiveChanges[] | null = [];
+  let signals = new RecordSignals();
+  /** Changes that arrive while the tree is loaded; null at other times. */
+  let pending: LiveChanges[] | null = [];
   let loading = new AbortController();
   const [root, setRoot] = createSignal<string | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
   const [shape, setShape] = createSignal(0);
   const [pulse, setPulse] = createSignal(0);
 
-  function tick(uris: Iterable<string>, moved: boolean): void {
+  function notify(uris: Iterable<string>, moved: boolean): void {
     batch(() => {
-      for (const one of uris) signals.get(one)?.[1](() => set.get(one));
+      for (const one of uris) signals.set(one, set.get(one));
       if (moved) setShape((n) => n + 1);
       setPulse((n) => n + 1);
     });
   }
 
-  function take(changes: LiveChanges, isOld: (record: AgentRecord) => boolean = () => false): void {
+  function apply(changes: LiveChanges, isOld: (record: AgentRecord) => boolean = () => false): void {
     const top = root();
     const touched: string[] = [];
     let moved = false;
     for (const record of changes.agents) {
-      const isOurs =
+      const isInThread =
         set.has(record.uri) ||
         record.uri === top ||
         threadOf(record.uri) === top ||
         (record.parent !== null && set.has(record.parent));
-      if (!isOurs || isOld(record)) continue;
+      if (!isInThread || isOld(record)) continue;
       if (set.put(record) !== "changed") moved = true;
       touched.push(record.uri);
     }
@@ -58,14 +59,14 @@ export function useThread(uri: Accessor<string>): Thread {
       moved = true;
       touched.push(gone);
     }
-    if (touched.length > 0) tick(touched, moved);
+    if (touched.length > 0) notify(touched, moved);
   }
 
   async function load(): Promise<void> {
     loading.abort();
     loading = new AbortController();
     const { signal } = loading;
-    waiting = [];
+    pending = [];
     try {
       // The URL may contain a short form; the record has the full URI.
       const { body: tree, live } = await api.agent(threadOf(uri()), signal);
@@ -75,13 +76,13 @@ export function useThread(uri: Accessor<string>): Thread {
       set = fresh;
       setError(null);
       setRoot(tree.uri);
-      tick([...before, ...fresh.uris()], true);
-      // A change received in the meantime may be older than the tree.
+      notify([...before, ...fresh.uris()], true);
+      // A change that arrived meanwhile may be older than the tree.
       const isOld = (record: AgentRecord) =>
         (set.get(record.uri)?.lastActivityAt ?? "") > (record.lastActivityAt ?? "");
-      const missed = waiting ?? [];
-      waiting = null;
-      for (const changes of missed) take(changes, isOld);
+      const arrived = pending ?? [];
+      pending = null;
+      for (const changes of arrived) apply(changes, isOld);
       setPosition(live);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
@@ -92,15 +93,15 @@ export function useThread(uri: Accessor<string>): Thread {
   createEffect(
     on(thread, () => {
       set = new AgentSet();
-      signals = new Map();
+      signals = new RecordSignals();
       setRoot(null);
       void load();
     }),
   );
   const setPosition = listen(() => ({ tree: thread() }), {
     changes: (changes) => {
-      if (waiting !== null) waiting.push(changes);
-      else take(changes);
+      if (pending !== null) pending.push(changes);
+      else apply(changes);
     },
     reset: () => void load(),
   });
@@ -114,18 +115,30 @@ export function useThread(uri: Accessor<string>): Thread {
     error,
     shape,
     pulse,
-    agent(one) {
-      let signal = signals.get(one);
-      if (signal === undefined) {
-        signal = createSignal(set.get(one), { equals: false });
-        signals.set(one, signal);
-      }
-      return signal[0]();
-    },
+    agent: (one) => signals.read(one, set.get(one)),
     sums(one) {
       pulse();
       return set.sumsOf(one);
     },
     reload: load,
   };
+}
+
+/** A signal for each record that was read. */
+class RecordSignals {
+  readonly #signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
+
+  /** Tracks the record. `current` is its value if it has no signal yet. */
+  read(uri: string, current: AgentRecord | undefined): AgentRecord | undefined {
+    let signal = this.#signals.get(uri);
+    if (signal === undefined) {
+      signal = createSignal(current, { equals: false });
+      this.#signals.set(uri, signal);
+    }
+    return signal[0]();
+  }
+
+  set(uri: string, record: AgentRecord | undefined): void {
+    this.#signals.get(uri)?.[1](() => record);
+  }
 }

@@ -6,7 +6,7 @@ export interface Toast {
   readonly action: { readonly label: string; readonly run: () => void } | null;
 }
 
-const STAYS_MS = 10_000;
+const SHOWN_MS = 10_000;
 const [toast, setToast] = createSignal<Toast | null>(null);
 
 export { toast };
@@ -16,7 +16,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export function showToast(text: string, more: Partial<Omit<Toast, "text">> = {}): void {
   clearTimeout(timer);
   setToast({ text, isError: false, action: null, ...more });
-  timer = setTimeout(() => setToast(null), STAYS_MS);
+  timer = setTimeout(() => setToast(null), SHOWN_MS);
 }
 
 export function hideToast(): void {

@@ -15,7 +15,7 @@ export default function Attach(props: { uri: string; onClose: () => void }) {
   return (
     <Overlay label="Continue this agent" class="drawer" onClose={props.onClose}>
       <h2>Continue this agent</h2>
-      <Switch fallback={<p class="muted">Reading its history …</p>}>
+      <Switch fallback={<p class="muted">Reading the agent's history …</p>}>
         <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Match>
         <Match when={found()}>
           {(attach) => (
@@ -36,13 +36,13 @@ export default function Attach(props: { uri: string; onClose: () => void }) {
                 </ul>
               </Show>
               <details>
-                <summary>What it runs</summary>
+                <summary>What the command runs</summary>
                 <p class="muted">In {visible(attach().folder ?? "the current folder")}:</p>
                 <pre class="command">{visible(attach().runs)}</pre>
               </details>
               <p class="muted">
                 Options: <code>--with "message"</code> sends a first message, <code>--at event</code> keeps the history
-                up to an event, <code>--in folder</code> sets the folder to run it in.
+                up to an event, <code>--in folder</code> sets the folder to run in.
               </p>
             </>
           )}

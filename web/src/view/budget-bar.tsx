@@ -3,7 +3,7 @@ import { type BudgetUse, expectedUsd } from "../data/team.ts";
 import { now } from "../state/clock.ts";
 import { sized } from "./sized.ts";
 
-/** How much of a budget is used, in words and as a bar. */
+/** How much of a budget is used, as a bar and as text. */
 export function BudgetBar(props: { budget: BudgetUse; month: string }) {
   const share = () => props.budget.usedUsd / props.budget.usd;
   const expected = () => expectedUsd(props.budget.usedUsd, props.month, now());
@@ -15,7 +15,7 @@ export function BudgetBar(props: { budget: BudgetUse; month: string }) {
       </span>
       <span
         class="budget-text"
-        title={props.budget.isPartial ? "People whose threads you may not see can have spent more" : undefined}
+        title={props.budget.isPartial ? "Excludes people whose threads you may not see" : undefined}
       >
         {props.budget.isPartial ? "≥ " : ""}
         {money(props.budget.usedUsd)} of {money(props.budget.usd)}{" "}

@@ -1,9 +1,13 @@
 import { type Accessor, createEffect, createSignal, on, onCleanup, onMount } from "solid-js";
 import { theme } from "../state/theme.ts";
 
+export const FONT_FAMILY = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
+/** For labels on a canvas. */
+export const CANVAS_FONT = `12px ${FONT_FAMILY}`;
+
 export type Palette<Name extends string> = Readonly<Record<Name, string>>;
 
-/** The style sheet's colours for a canvas, in light and dark mode. */
+/** Colours of the style sheet as computed values, for a canvas or an SVG. They follow light and dark mode. */
 export function usePalette<Name extends string>(names: readonly Name[]): Accessor<Palette<Name>> {
   const media = matchMedia("(prefers-color-scheme: dark)");
   const [dark, setDark] = createSignal(media.matches);
@@ -11,12 +15,12 @@ export function usePalette<Name extends string>(names: readonly Name[]): Accesso
   media.addEventListener("change", follow);
   onCleanup(() => media.removeEventListener("change", follow));
   const [palette, setPalette] = createSignal(readPalette(names));
-  // After the style sheet was applied.
+  // Later, because the theme attribute is set after the signal.
   createEffect(on([theme, dark], () => queueMicrotask(() => setPalette(() => readPalette(names))), { defer: true }));
   return palette;
 }
 
-/** A variable has a value for each mode; only a computed style resolves it. */
+/** Variables use `light-dark()`, which only a computed style resolves. */
 function readPalette<Name extends string>(names: readonly Name[]): Palette<Name> {
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name: Name) => {
@@ -58,18 +62,19 @@ export function usePainting<Scene>(scene: () => Scene, paint: (scene: Scene) => 
   onCleanup(() => cancelAnimationFrame(frame));
 }
 
-/** The size of an element while the component lives. */
+/** The size of an element, observed while the component is mounted. */
 export function useSize(
   element: () => HTMLElement | undefined,
 ): Accessor<{ readonly width: number; readonly height: number }> {
   const [size, setSize] = createSignal({ width: 0, height: 0 });
   onMount(() => {
-    const watched = element();
-    if (watched === undefined) return;
-    const watch = new ResizeObserver(() => setSize({ width: watched.clientWidth, height: watched.clientHeight }));
-    watch.observe(watched);
-    setSize({ width: watched.clientWidth, height: watched.clientHeight });
-    onCleanup(() => watch.disconnect());
+    const observed = element();
+    if (observed === undefined) return;
+    const measure = () => setSize({ width: observed.clientWidth, height: observed.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(observed);
+    measure();
+    onCleanup(() => observer.disconnect());
   });
   return size;
 }

@@ -2,7 +2,7 @@ import { For } from "solid-js";
 import { oneLine } from "../data/text.ts";
 import { setParams } from "../state/navigation.ts";
 
-/** A filter that is kept in the URL. */
+/** A filter whose value is a parameter of the URL. */
 export function Choice(props: {
   label: string;
   name: string;

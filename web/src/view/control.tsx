@@ -8,7 +8,7 @@ import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { Overlay } from "./overlay.tsx";
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 const ACTION_LABELS: Readonly<Record<Action, string>> = {
   stop: "Stop this agent",
@@ -18,38 +18,38 @@ const ACTION_LABELS: Readonly<Record<Action, string>> = {
   continue: "Send to this agent",
 };
 
-/** Permission requests of an agent, and what else can be done with it while it runs. */
+/** Permission requests of an agent, and actions while it runs. */
 export default function Control(props: { uri: string; onClose: () => void }) {
   useClock();
   const [state, { refetch }] = createResource(
     () => props.uri,
     async () => ({ permissions: await api.permissions(), threads: await api.steering() }),
   );
-  const timer = setInterval(() => void refetch(), LOOK_MS);
+  const timer = setInterval(() => void refetch(), POLL_MS);
   onCleanup(() => clearInterval(timer));
-  const [wrong, setWrong] = createSignal<ApiError | null>(null);
+  const [failure, setFailure] = createSignal<ApiError | null>(null);
   const [done, setDone] = createSignal("");
-  /** What was typed, by request: it stays if one response fails or does not list the request. */
+  /** Entered texts by request. They are kept if one response fails or does not list the request. */
   const drafts = new Map<string, string>();
   const requests = () => state.latest?.permissions.filter(({ uri }) => uri === props.uri) ?? [];
   const actions = () => actionsFor(props.uri, state.latest?.threads ?? []);
-  const attempt = async (work: () => Promise<void>, text: string) => {
-    setWrong(null);
+  const attempt = async (work: () => Promise<void>, success: string) => {
+    setFailure(null);
     try {
       await work();
-      setDone(text);
+      setDone(success);
     } catch (error) {
-      setWrong(error as ApiError);
+      setFailure(error as ApiError);
     }
     void refetch();
   };
   return (
     <Overlay label="Control this agent" class="drawer" onClose={props.onClose}>
       <h2>Control this agent</h2>
-      <Switch fallback={<p class="muted">Looking for its run …</p>}>
+      <Switch fallback={<p class="muted">Loading …</p>}>
         <Match when={state.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Match>
         <Match when={state.latest}>
-          {/* By id: each response has new objects, and what was typed must stay. */}
+          {/* By id, because each response has new objects and the entered text must not be lost. */}
           <For each={requests().map(({ id }) => id)}>
             {(id) => (
               <Show when={requests().find((request) => request.id === id)}>
@@ -73,19 +73,19 @@ export default function Control(props: { uri: string; onClose: () => void }) {
           </Show>
           <Show when={requests().length === 0 && actions().length === 0}>
             <p>
-              retinue does not control this agent, so it can only be controlled where it runs. It controls agents of{" "}
+              retinue does not control this agent. It controls agents that were started with{" "}
               <code>retinue run --control</code>, and answers permission requests of followed servers.
             </p>
           </Show>
         </Match>
       </Switch>
-      <Show when={wrong()}>{(error) => <Failure error={error()} />}</Show>
+      <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       <p role="status">{done()}</p>
     </Overlay>
   );
 }
 
-/** Everything that would run is shown before it can be allowed. */
+/** A permission request with its complete input, and the possible replies. */
 function Request(props: {
   request: Permission;
   drafts: Map<string, string>;
@@ -96,10 +96,9 @@ function Request(props: {
   return (
     <section class="permission" aria-label="Permission request">
       <h3>
-        It asks for permission: {visible(props.request.tool)}{" "}
-        <span class="muted">{ago(props.request.askedAt, now())}</span>
+        Permission request: {visible(props.request.tool)} <span class="muted">{ago(props.request.askedAt, now())}</span>
       </h3>
-      <For each={fieldsOf(props.request)} fallback={<p class="muted">The product states nothing else.</p>}>
+      <For each={fieldsOf(props.request)} fallback={<p class="muted">The request has no further details.</p>}>
         {([name, value]) => (
           <>
             <h4>{name}</h4>
@@ -109,7 +108,7 @@ function Request(props: {
       </For>
       <Show when={offers("always") && props.request.always.length > 0}>
         <p>
-          “Always allow” also allows, until its server restarts:{" "}
+          “Always allow” also allows the following, until the product's server restarts:{" "}
           <For each={props.request.always}>{(rule) => <code>{visible(rule)} </code>}</For>
         </p>
       </Show>
@@ -128,8 +127,8 @@ function Request(props: {
       </p>
       <input
         type="text"
-        aria-label="Text for the model if you reject"
-        placeholder="Text for the model if you reject"
+        aria-label="Message to the model if you reject"
+        placeholder="Message to the model if you reject"
         autocomplete="off"
         value={text()}
         onInput={(event) => props.drafts.set(props.request.id, setText(event.currentTarget.value))}
@@ -138,6 +137,7 @@ function Request(props: {
   );
 }
 
+/** Actions that send a message. */
 const TEXT_ACTIONS: ReadonlySet<Action> = new Set<Action>(["send", "continue"]);
 
 function Steering(props: {
@@ -145,7 +145,7 @@ function Steering(props: {
   onSteer: (action: Action, text: string | undefined) => Promise<void>;
 }) {
   const [text, setText] = createSignal("");
-  const speaks = () => props.actions.find((action) => TEXT_ACTIONS.has(action));
+  const messageAction = () => props.actions.find((action) => TEXT_ACTIONS.has(action));
   return (
     <section class="steering" aria-label="While it runs">
       <h3>While it runs</h3>
@@ -158,7 +158,7 @@ function Steering(props: {
           )}
         </For>
       </p>
-      <Show when={speaks()}>
+      <Show when={messageAction()}>
         {(action) => (
           <form
             onSubmit={(event) => {

@@ -1,5 +1,5 @@
 import { visible } from "../data/text.ts";
-import { showToast } from "../state/toast.ts";
+import { copyText } from "../state/clipboard.ts";
 
 /** A text with a button that copies it. */
 export function Copyable(props: { text: string }) {
@@ -10,7 +10,7 @@ export function Copyable(props: { text: string }) {
         type="button"
         class="quiet small"
         aria-label={`Copy ${props.text}`}
-        onClick={() => void navigator.clipboard.writeText(props.text).then(() => showToast("Copied"))}
+        onClick={() => void copyText(props.text)}
       >
         copy
       </button>

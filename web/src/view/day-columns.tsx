@@ -1,15 +1,15 @@
 import { createMemo, For, Show } from "solid-js";
 import { sized } from "./sized.ts";
 
-const WIDEST_DAY_PX = 90;
+const MAX_DAY_PX = 90;
 
 export interface DayColumnShown {
   readonly day: string;
   /** Null for a day without usage. */
   readonly bar: {
-    /** Of the highest column. */
+    /** Height relative to the highest column. */
     readonly part: number;
-    /** The part of it that failed, of the highest column. */
+    /** Height of the failed part, relative to the highest column. */
     readonly failed: number;
     readonly href: string;
     readonly label: string;
@@ -17,20 +17,20 @@ export interface DayColumnShown {
   } | null;
 }
 
-/** One column for each day, which leads to what is behind it. */
+/** One column for each day, with a link to its threads. */
 export function DayColumns(props: { columns: readonly DayColumnShown[] }) {
   return (
     <div
       class="days-box"
       ref={(element) =>
-        createMemo(() => element.style.setProperty("max-width", `${props.columns.length * WIDEST_DAY_PX}px`))
+        createMemo(() => element.style.setProperty("max-width", `${props.columns.length * MAX_DAY_PX}px`))
       }
     >
       <div class="days" role="list">
         <For each={props.columns}>
           {({ day, bar }) => (
             <div class="day" role="listitem">
-              <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
+              <Show when={bar} fallback={<span class="sr">{day}: no usage</span>}>
                 {(found) => (
                   <a href={found().href} data-key={day} aria-label={found().label} title={found().title}>
                     <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>

@@ -1,4 +1,4 @@
-/** Loaded when the first file change is shown. */
+/** Loaded when the first file change is shown, because the diff library is large. */
 import { diffLines } from "diff";
 import { createMemo, createSignal, For, Show } from "solid-js";
 import type { Edit, FileChange } from "../data/edits.ts";
@@ -12,7 +12,8 @@ interface Line {
 const MAX_CHARS = 60_000;
 const SHOWN_LINES = 60;
 const CONTEXT = 3;
-const PATIENCE_MS = 200;
+/** Texts without common lines take long to compare without benefit. */
+const TIMEOUT_MS = 200;
 
 export default function Diff(props: { change: FileChange }) {
   return (
@@ -58,8 +59,8 @@ function Lines(props: { lines: readonly Line[] }) {
 
 function editLines({ before, after }: Edit): Line[] {
   const [old, fresh] = [visible(cutAt(before, MAX_CHARS)), visible(cutAt(after, MAX_CHARS))];
-  // Texts without a common line take long to compare without benefit.
-  const parts = diffLines(old, fresh, { timeout: PATIENCE_MS }) ?? [
+  // After a timeout, everything is shown as replaced.
+  const parts = diffLines(old, fresh, { timeout: TIMEOUT_MS }) ?? [
     { value: old, removed: true, added: false },
     { value: fresh, removed: false, added: true },
   ];
@@ -72,7 +73,7 @@ function editLines({ before, after }: Edit): Line[] {
   });
 }
 
-/** Only the lines around a change. */
+/** Unchanged lines: only those next to a change, with a placeholder for the others. */
 function unchanged(lines: readonly string[], isFirst: boolean, isLast: boolean): Line[] {
   const [head, tail] = [isFirst ? 0 : CONTEXT, isLast ? 0 : CONTEXT];
   const same = (text: string): Line => ({ sign: " ", text });

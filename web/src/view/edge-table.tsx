@@ -7,7 +7,7 @@ import { hrefTo } from "../state/navigation.ts";
 import { StatusBadge } from "./status.tsx";
 import { typeOf } from "./type-colors.ts";
 
-/** The graph as a table: parents, kinds of links and their evidence. */
+/** The graph as a table: agents, their parents, the kind and evidence of each link, and messages. */
 export function EdgeTable(props: {
   picture: Graph;
   agent: (uri: string) => AgentRecord | undefined;
@@ -16,7 +16,7 @@ export function EdgeTable(props: {
 }) {
   const kinds = createMemo(() => new Map(props.picture.edges.map((edge) => [edge.to, edge.kind])));
   const names = createMemo(() => new Map(props.picture.nodes.map(({ uri, record }) => [uri, shortName(record)])));
-  const written = (uri: string, side: "from" | "to") =>
+  const messageCount = (uri: string, side: "from" | "to") =>
     props.messages.filter((message) => message[side] === uri).length;
   return (
     <div class="table-scroll">
@@ -28,7 +28,7 @@ export function EdgeTable(props: {
             <th scope="col">Type</th>
             <th scope="col">Status</th>
             <th scope="col">Link</th>
-            <th scope="col">Below</th>
+            <th scope="col">Parent</th>
             <th scope="col">Evidence</th>
             <th scope="col">Messages sent</th>
             <th scope="col">Received</th>
@@ -55,8 +55,8 @@ export function EdgeTable(props: {
                     ? UNKNOWN
                     : `${record.link.rule}${record.link.confidence < 1 ? ` (${percent(record.link.confidence)})` : ""}`}
                 </td>
-                <td>{exact(written(uri, "from"))}</td>
-                <td>{exact(written(uri, "to"))}</td>
+                <td>{exact(messageCount(uri, "from"))}</td>
+                <td>{exact(messageCount(uri, "to"))}</td>
               </tr>
             )}
           </For>

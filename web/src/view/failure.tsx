@@ -1,6 +1,7 @@
 import { Show } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 
+/** An error response, with what to do next. */
 export function Failure(props: { error: ApiError; onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">

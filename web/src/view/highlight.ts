@@ -1,4 +1,4 @@
-/** Loaded when the first block of code in a known language is shown. */
+/** Loaded when the first code block is shown, because highlight.js is large. */
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import cpp from "highlight.js/lib/languages/cpp";
@@ -35,7 +35,7 @@ for (const [name, language] of Object.entries({
 }))
   hljs.registerLanguage(name, language);
 
-/** Highlights the text of an element without changing it. */
+/** Highlights the text of an element. The text itself stays the same. */
 export function highlight(element: HTMLElement, language: string): void {
   if (hljs.getLanguage(language) === undefined) return;
   // highlight.js returns escaped text in its own spans.

@@ -1,137 +1,71 @@
 import { createMemo, createSignal, For, onMount, Show } from "solid-js";
-import { count, duration, exact, money, percent, STATUS_MARKS } from "../data/format.ts";
+import { exact, percent } from "../data/format.ts";
 import { boxesOf, type Icicle, type IcicleBox, type IcicleNode, type Measure } from "../data/icicle.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
-import { type Palette, prepare, usePainting, usePalette, useSize } from "./canvas.ts";
+import { CANVAS_FONT, prepare, usePainting, usePalette, useSize } from "./canvas.ts";
+import { amountText, ICICLE_COLORS, ICICLE_ROW_PX, paintIcicleBox } from "./icicle-paint.ts";
+import { PictureTip } from "./picture-tip.tsx";
 import { StatusMark } from "./status.tsx";
-import { KIND_COLORS, useTypeColors } from "./type-colors.ts";
+import { useTypeColors } from "./type-colors.ts";
 
-const ROW_PX = 30;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
-const COLORS = ["surface", "line", "ink", "muted", "accent", "errored", ...KIND_COLORS] as const;
-type Color = (typeof COLORS)[number];
-/** Narrower boxes have no label. */
-const LABEL_PX = 34;
-
-const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = {
-  time: duration,
-  cost: money,
-  tokens: count,
-  calls: count,
-};
+interface IcicleViewProps {
+  readonly picture: Icicle;
+  readonly measure: Measure;
+  readonly selected: string | null;
+  readonly onSelect: (uri: string) => void;
+}
 
 /**
- * Shows where time, money or tokens were used: each agent's width is the total of its subtree, with its children below
- * it.
+ * Shows where time, money or tokens were used: the width of an agent is the total of its subtree, and its children are
+ * below it.
  */
-export function IcicleView(props: {
-  picture: Icicle;
-  measure: Measure;
-  selected: string | null;
-  onSelect: (uri: string) => void;
-}) {
+export function IcicleView(props: IcicleViewProps) {
   let canvas: HTMLCanvasElement | undefined;
   let scroller: HTMLDivElement | undefined;
-  let drawn: readonly IcicleBox[] = [];
-  let frames = 0;
-  const palette = usePalette(COLORS);
   const size = useSize(() => scroller);
-  const colorOf = useTypeColors(() => props.picture.nodes.map(({ record }) => record));
   const [scrollTop, setScrollTop] = createSignal(0);
-  const [hover, setHover] = createSignal<{ readonly box: IcicleBox; readonly x: number; readonly y: number } | null>(
-    null,
-  );
+  const [hovered, setHovered] = createSignal<{
+    readonly box: IcicleBox;
+    readonly x: number;
+    readonly y: number;
+  } | null>(null);
   const byUri = createMemo(() => new Map(props.picture.nodes.map((node) => [node.uri, node])));
   const root = () => props.picture.nodes[0];
+  /** The topmost agent shown: the root, or the agent that was zoomed to. */
   const top = (): IcicleNode | undefined => byUri().get(route().params.below ?? "") ?? root();
+  const topDepth = () => top()?.depth ?? 0;
   const view = createMemo(() => {
-    const at = top();
-    return at === undefined || at.to <= at.from ? { from: 0, to: 1 } : { from: at.from, to: at.to };
+    const node = top();
+    return node === undefined || node.to <= node.from ? { from: 0, to: 1 } : { from: node.from, to: node.to };
   });
-  const boxes = createMemo(() => boxesOf(props.picture, view(), size().width, top()?.depth ?? 0));
-  const levels = () => boxes().reduce((most, { node }) => Math.max(most, node.depth + 1), 0) - (top()?.depth ?? 0);
+  const boxes = createMemo(() => boxesOf(props.picture, view(), size().width, topDepth()));
+  const levels = () => boxes().reduce((most, { node }) => Math.max(most, node.depth + 1), 0) - topDepth();
+  usePaintedBoxes(props, () => canvas, { boxes, size, scrollTop, topDepth });
 
-  usePainting(
-    () => ({
-      boxes: boxes(),
-      size: size(),
-      scrollTop: scrollTop(),
-      palette: palette(),
-      selected: props.selected,
-      from: top()?.depth ?? 0,
-      measure: props.measure,
-    }),
-    ({ boxes: all, size: { width, height }, scrollTop: above, palette: colors, selected, from, measure }) => {
-      const context = canvas === undefined || width === 0 ? null : prepare(canvas, width, height);
-      if (context === null) return;
-      context.font = FONT;
-      context.textBaseline = "middle";
-      drawn = all.filter(
-        ({ node }) => (node.depth - from + 1) * ROW_PX > above && (node.depth - from) * ROW_PX < above + height,
-      );
-      for (const box of drawn)
-        paintBox(
-          context,
-          box,
-          (box.node.depth - from) * ROW_PX - above,
-          colors,
-          colorOf(box.node.record),
-          box.node.uri === selected,
-          measure,
-        );
-      frames += 1;
-    },
-  );
-  onMount(() => {
-    if (canvas !== undefined)
-      Object.assign(canvas, { picture: () => props.picture, drawn: () => drawn, frames: () => frames });
-  });
-
-  const under = (event: MouseEvent): IcicleBox | undefined => {
-    const box = (canvas as HTMLCanvasElement).getBoundingClientRect();
-    const [x, level] = [
-      event.clientX - box.left,
-      Math.floor((event.clientY - box.top + scrollTop()) / ROW_PX) + (top()?.depth ?? 0),
-    ];
-    return boxes().findLast((one) => one.node.depth === level && x >= one.x && x <= one.x + one.width);
+  const boxUnder = (event: MouseEvent): IcicleBox | undefined => {
+    const area = (canvas as HTMLCanvasElement).getBoundingClientRect();
+    const x = event.clientX - area.left;
+    const level = Math.floor((event.clientY - area.top + scrollTop()) / ICICLE_ROW_PX) + topDepth();
+    return boxes().findLast((box) => box.node.depth === level && x >= box.x && x <= box.x + box.width);
   };
   const zoomTo = (node: IcicleNode | undefined) =>
     setParams({ below: node === undefined || node === root() ? null : node.uri });
-  const current = () => byUri().get(props.selected ?? "");
-  const step = (find: (node: IcicleNode) => string | undefined | null) => {
-    const at = current() ?? top();
-    const next = at === undefined ? undefined : current() === undefined ? at.uri : find(at);
-    if (next != null && byUri().has(next)) props.onSelect(next);
-  };
-  const beside = (by: 1 | -1) => (node: IcicleNode) => {
-    const level = props.picture.nodes.filter((one) => one.depth === node.depth);
-    return level[level.indexOf(node) + by]?.uri;
-  };
-  useKeys({
-    ArrowDown: () => step((node) => props.picture.nodes.find((one) => one.record.parent === node.uri)?.uri),
-    ArrowUp: () => step((node) => node.record.parent),
-    ArrowRight: () => step(beside(1)),
-    ArrowLeft: () => step(beside(-1)),
-    z: () => zoomTo(current()),
-    "0": () => zoomTo(undefined),
-    Enter: () => {
-      const at = current();
-      if (at !== undefined) go("agent", at.uri);
-    },
-  });
+  const selectedNode = () => byUri().get(props.selected ?? "");
+  useIcicleKeys(props, { byUri, top, selectedNode, zoomTo });
   const describe = (node: IcicleNode) =>
-    `${node.name}, ${node.record.status}: ${inMeasure[props.measure](node.own)} own, ${inMeasure[props.measure](node.total)} subtree`;
-  const above = () => {
-    const path: IcicleNode[] = [];
-    for (let at = top(); at !== undefined; at = byUri().get(at.record.parent ?? "")) path.unshift(at);
-    return path;
+    `${node.name}, ${node.record.status}: ${amountText(props.measure, node.own)} own, ${amountText(props.measure, node.total)} subtree`;
+  /** From the root to the topmost agent shown. */
+  const path = () => {
+    const nodes: IcicleNode[] = [];
+    for (let node = top(); node !== undefined; node = byUri().get(node.record.parent ?? "")) nodes.unshift(node);
+    return nodes;
   };
   return (
     <div class="icicle">
-      <Show when={above().length > 1}>
+      <Show when={path().length > 1}>
         <nav class="crumbs" aria-label="Shown part">
-          <For each={above()}>
+          <For each={path()}>
             {(node) => (
               <button type="button" class="quiet" onClick={() => zoomTo(node)} disabled={node === top()}>
                 {node.name}
@@ -152,92 +86,146 @@ export function IcicleView(props: {
           ref={canvas}
           class="picture boxes"
           onPointerMove={(event) => {
-            const box = under(event);
-            setHover(box === undefined ? null : { box, x: event.clientX, y: event.clientY });
+            const box = boxUnder(event);
+            setHovered(box === undefined ? null : { box, x: event.clientX, y: event.clientY });
           }}
-          onPointerLeave={() => setHover(null)}
+          onPointerLeave={() => setHovered(null)}
           onClick={(event) => {
-            const box = under(event);
+            const box = boxUnder(event);
             if (box !== undefined) props.onSelect(box.node.uri);
           }}
-          onDblClick={(event) => zoomTo(under(event)?.node)}
+          onDblClick={(event) => zoomTo(boxUnder(event)?.node)}
         />
         <div
           class="spacer"
           ref={(element) => {
-            const tall = () => Math.max(0, levels() * ROW_PX - size().height);
-            usePainting(tall, (px) => element.style.setProperty("height", `${px}px`));
+            const below = () => Math.max(0, levels() * ICICLE_ROW_PX - size().height);
+            usePainting(below, (px) => element.style.setProperty("height", `${px}px`));
           }}
         />
       </div>
       <p class="sr" role="status">
-        {current() === undefined ? "" : describe(current() as IcicleNode)}
+        {selectedNode() === undefined ? "" : describe(selectedNode() as IcicleNode)}
       </p>
       <Show when={props.picture.unknown > 0}>
         <p class="note">
-          Of {exact(props.picture.unknown)} of {exact(props.picture.nodes.length)} agents the {props.measure} is not
-          known: they take no room.
+          The {props.measure} of {exact(props.picture.unknown)} of {exact(props.picture.nodes.length)} agents is unknown
+          and counted as zero.
         </p>
       </Show>
-      <Show when={hover()}>
+      <Show when={hovered()}>
         {(at) => (
-          <div
-            class="tip placed picture-tip"
-            role="tooltip"
-            ref={(box) => requestAnimationFrame(() => placeAt(box, at()))}
-          >
-            <div class="tip-title">
-              <StatusMark status={at().box.node.record.status} /> {at().box.node.name}
-            </div>
-            <p>
-              {inMeasure[props.measure](at().box.node.total)} subtree
-              {props.picture.total > 0 ? ` · ${percent(at().box.node.total / props.picture.total)} of all` : ""}
-            </p>
-            <p class="muted">
-              {inMeasure[props.measure](at().box.node.own)} itself · {at().box.node.record.type ?? "no type"}
-              {at().box.agents > 1 ? ` · and ${exact(at().box.agents - 1)} more, too small to distinguish` : ""}
-            </p>
-          </div>
+          <PictureTip x={at().x} y={at().y}>
+            <BoxTip box={at().box} measure={props.measure} total={props.picture.total} />
+          </PictureTip>
         )}
       </Show>
     </div>
   );
 }
 
-function placeAt(box: HTMLElement, { x, y }: { readonly x: number; readonly y: number }): void {
-  const { width, height } = box.getBoundingClientRect();
-  box.style.setProperty("left", `${Math.max(8, Math.min(x + 14, innerWidth - width - 8))}px`);
-  box.style.setProperty("top", `${y + 18 + height < innerHeight ? y + 18 : Math.max(8, y - height - 12)}px`);
+function BoxTip(props: { box: IcicleBox; measure: Measure; total: number }) {
+  const node = () => props.box.node;
+  return (
+    <>
+      <div class="tip-title">
+        <StatusMark status={node().record.status} /> {node().name}
+      </div>
+      <p>
+        {amountText(props.measure, node().total)} subtree
+        {props.total > 0 ? ` · ${percent(node().total / props.total)} of all` : ""}
+      </p>
+      <p class="muted">
+        {amountText(props.measure, node().own)} own · {node().record.type ?? "no type"}
+        {props.box.agents > 1 ? ` · and ${exact(props.box.agents - 1)} more, too small to distinguish` : ""}
+      </p>
+    </>
+  );
 }
 
-function paintBox(
-  context: CanvasRenderingContext2D,
-  { node, x, width, agents }: IcicleBox,
-  y: number,
-  palette: Palette<Color>,
-  color: Color,
-  selected: boolean,
-  measure: Measure,
+/** Paints the boxes in view. Tests read what was drawn from the canvas element. */
+function usePaintedBoxes(
+  props: IcicleViewProps,
+  canvas: () => HTMLCanvasElement | undefined,
+  scene: {
+    readonly boxes: () => readonly IcicleBox[];
+    readonly size: () => { readonly width: number; readonly height: number };
+    readonly scrollTop: () => number;
+    readonly topDepth: () => number;
+  },
 ): void {
-  context.fillStyle = palette[color];
-  context.globalAlpha = agents > 1 ? 0.5 : 1;
-  context.fillRect(x, y + 1, Math.max(1, width - 1), ROW_PX - 2);
-  context.globalAlpha = 1;
-  if (selected) {
-    context.strokeStyle = palette.ink;
-    context.lineWidth = 2;
-    context.strokeRect(x + 1, y + 2, Math.max(2, width - 3), ROW_PX - 4);
-  }
-  if (width < LABEL_PX || agents > 1) return;
-  context.save();
-  context.beginPath();
-  context.rect(x, y, width - 5, ROW_PX);
-  context.clip();
-  context.fillStyle = palette["on-kind"];
-  context.fillText(
-    `${STATUS_MARKS[node.record.status]} ${node.name} · ${inMeasure[measure](node.total)}`,
-    x + 7,
-    y + ROW_PX / 2,
+  const palette = usePalette(ICICLE_COLORS);
+  const colorOf = useTypeColors(() => props.picture.nodes.map(({ record }) => record));
+  let drawn: readonly IcicleBox[] = [];
+  let frames = 0;
+  usePainting(
+    () => ({
+      boxes: scene.boxes(),
+      ...scene.size(),
+      scrollTop: scene.scrollTop(),
+      topDepth: scene.topDepth(),
+      palette: palette(),
+      selected: props.selected,
+      measure: props.measure,
+    }),
+    ({ boxes, width, height, scrollTop, topDepth, selected, ...style }) => {
+      const element = canvas();
+      const context = element === undefined || width === 0 ? null : prepare(element, width, height);
+      if (context === null) return;
+      context.font = CANVAS_FONT;
+      context.textBaseline = "middle";
+      const topOf = ({ node }: IcicleBox) => (node.depth - topDepth) * ICICLE_ROW_PX - scrollTop;
+      drawn = boxes.filter((box) => topOf(box) > -ICICLE_ROW_PX && topOf(box) < height);
+      for (const box of drawn)
+        paintIcicleBox(context, box, topOf(box), {
+          ...style,
+          color: colorOf(box.node.record),
+          isSelected: box.node.uri === selected,
+        });
+      frames += 1;
+    },
   );
-  context.restore();
+  onMount(() => {
+    const element = canvas();
+    if (element !== undefined)
+      Object.assign(element, { picture: () => props.picture, drawn: () => drawn, frames: () => frames });
+  });
+}
+
+/** Moves the selection to parents, children and neighbours, zooms to the selected agent, and opens it. */
+function useIcicleKeys(
+  props: IcicleViewProps,
+  {
+    byUri,
+    top,
+    selectedNode,
+    zoomTo,
+  }: {
+    readonly byUri: () => ReadonlyMap<string, IcicleNode>;
+    readonly top: () => IcicleNode | undefined;
+    readonly selectedNode: () => IcicleNode | undefined;
+    readonly zoomTo: (node: IcicleNode | undefined) => void;
+  },
+): void {
+  const moveTo = (find: (from: IcicleNode) => string | undefined | null) => () => {
+    const from = selectedNode();
+    const next = from === undefined ? top()?.uri : find(from);
+    if (next != null && byUri().has(next)) props.onSelect(next);
+  };
+  const neighbour = (step: 1 | -1) => (node: IcicleNode) => {
+    const level = props.picture.nodes.filter(({ depth }) => depth === node.depth);
+    return level[level.indexOf(node) + step]?.uri;
+  };
+  useKeys({
+    ArrowDown: moveTo(({ uri }) => props.picture.nodes.find(({ record }) => record.parent === uri)?.uri),
+    ArrowUp: moveTo(({ record }) => record.parent),
+    ArrowRight: moveTo(neighbour(1)),
+    ArrowLeft: moveTo(neighbour(-1)),
+    z: () => zoomTo(selectedNode()),
+    "0": () => zoomTo(undefined),
+    Enter: () => {
+      const node = selectedNode();
+      if (node !== undefined) go("agent", node.uri);
+    },
+  });
 }

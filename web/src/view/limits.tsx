@@ -10,7 +10,14 @@ export default function Limits(props: { guard: Guard }) {
   return (
     <section class="limits">
       <h2>Limits</h2>
-      <Show when={props.guard.limits.length > 0} fallback={<p class="muted">None; the settings key is limits.</p>}>
+      <Show
+        when={props.guard.limits.length > 0}
+        fallback={
+          <p class="muted">
+            No limits. Set them with the key <code>limits</code> in the settings.
+          </p>
+        }
+      >
         <p class="versions">
           <For each={props.guard.limits}>
             {({ scope, name, limit, max, action }) => (
@@ -27,10 +34,10 @@ export default function Limits(props: { guard: Guard }) {
             </p>
           )}
         </For>
-        <Used threads={props.guard.threads} />
+        <Usage threads={props.guard.threads} />
       </Show>
       <Show when={props.guard.denied.length + props.guard.warned.length > 0}>
-        <h3>Refused, and warned about</h3>
+        <h3>Refused spawns and warnings</h3>
         <ul class="problems">
           <For each={[...props.guard.denied, ...props.guard.warned]}>{(event) => <Event event={event} />}</For>
         </ul>
@@ -39,7 +46,8 @@ export default function Limits(props: { guard: Guard }) {
   );
 }
 
-function Used(props: { threads: Guard["threads"] }) {
+/** How much of each limit the running threads have used. */
+function Usage(props: { threads: Guard["threads"] }) {
   return (
     <Show when={props.threads.length > 0}>
       <div class="scroll-x">
@@ -65,7 +73,7 @@ function Used(props: { threads: Guard["threads"] }) {
                   </td>
                   <td class="number">{limitText(limit, used)}</td>
                   <td class="number">{limitText(limit, max)}</td>
-                  <td class="number">{share === null ? "not known" : percent(share)}</td>
+                  <td class="number">{share === null ? "unknown" : percent(share)}</td>
                 </tr>
               )}
             </For>
@@ -82,7 +90,7 @@ function Event(props: { event: GuardEvent }) {
     <li data-severity={severity()}>
       <details>
         <summary>
-          <span class="chip">{props.event.action === "deny" ? "refused" : "warned"}</span>{" "}
+          <span class="chip">{props.event.action === "deny" ? "refused" : "warning"}</span>{" "}
           {oneLine(props.event.description ?? props.event.type ?? props.event.id, 60)}{" "}
           <span class="muted">
             {limitLabel(props.event.limit)}, {ago(props.event.at, now())}, by {props.event.via}

@@ -15,7 +15,7 @@ interface ListProps<Row extends { readonly id: string }> {
   readonly aboveHeight?: number;
   readonly row: (row: () => Row, index: () => number) => JSX.Element;
   readonly onEnd?: () => void;
-  /** Keeps the end in view while the list grows. */
+  /** Scrolls to the end whenever the list grows. */
   readonly follow?: boolean;
   readonly ref?: (element: HTMLDivElement) => void;
   readonly role?: "list" | "tree";
@@ -53,7 +53,7 @@ export function List<Row extends { readonly id: string }>(props: ListProps<Row>)
       { defer: false },
     ),
   );
-  // Heights are measured again for other rows.
+  // Heights are computed again, because the same index may now be another row.
   createEffect(
     on(
       () => props.rows,
@@ -108,7 +108,7 @@ export function List<Row extends { readonly id: string }>(props: ListProps<Row>)
   );
 }
 
-/** Between two updates a row may be rendered that no longer exists. */
+/** Between two updates a row may be rendered that no longer exists: it keeps its last content. */
 function rowOf<Row extends { readonly id: string }>(props: ListProps<Row>, index: () => number): JSX.Element {
   const first = props.rows[index()];
   if (first === undefined) return null;

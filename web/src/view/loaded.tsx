@@ -2,7 +2,7 @@ import { type JSX, Show } from "solid-js";
 import type { Refreshed } from "../state/refreshed.ts";
 import { Failure } from "./failure.tsx";
 
-/** A response, or why there is none. A failed refresh keeps what was loaded before. */
+/** The content of a response, or the error. A failed refresh keeps the previous content below the error. */
 export function Loaded<T>(props: { of: Refreshed<T>; children: (value: () => T) => JSX.Element }) {
   return (
     <>

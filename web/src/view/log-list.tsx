@@ -142,10 +142,10 @@ function Entry(props: LineProps & { row: LogEntry }) {
 /** A spawn on one line: the child and its task. Opened, it shows the prompt and the call. */
 function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | undefined; childHue: number }) {
   const spawned = () => props.row.spawn.event;
-  const name = () => oneLine(nameOf(), 40);
-  const task = () => oneLine(summary(spawned()), 240);
-  const nameOf = () =>
+  const childName = () =>
     props.child === undefined ? (spawned().text ?? spawned().spawn?.type ?? "agent") : displayName(props.child);
+  const name = () => oneLine(childName(), 40);
+  const task = () => oneLine(summary(spawned()), 240);
   return (
     <>
       <button
@@ -171,7 +171,7 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
         <Show when={spawned().spawn?.background}>
           <span class="badge">bg</span>
         </Show>
-        {/* An agent without a name of its own is called by its prompt. */}
+        {/* The display name of an agent without a name is its prompt, which must not be shown twice. */}
         <Show when={task() !== name()}>
           <span class="gist" dir="auto">
             {task()}
@@ -185,9 +185,9 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
   );
 }
 
-/** Consecutive events of a sub-agent, on one line. */
+/** The heading of consecutive events of a sub-agent. */
 function Group(props: LineProps & { group: LogGroup }) {
-  const lasted = () =>
+  const durationMs = () =>
     props.group.from === null || props.group.to === null
       ? null
       : Date.parse(props.group.to) - Date.parse(props.group.from);
@@ -206,7 +206,7 @@ function Group(props: LineProps & { group: LogGroup }) {
       <span class="who">{oneLine(displayName(props.agent), 40)}</span>
       <span class="muted">
         {plural(props.group.entries.length, "entry", "entries")}
-        {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(lasted())}
+        {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(durationMs())}
       </span>
       <Show when={props.group.errors > 0}>
         <span class="badge bad">{props.group.errors} failed</span>

@@ -1,6 +1,6 @@
 /**
- * Loaded when the first message is shown. Transcripts are untrusted: HTML is shown as text, images as links, and links
- * lead only to the web.
+ * Loaded when the first message is shown. Transcripts are untrusted: HTML is shown as text, images as their address,
+ * and links lead only to the web.
  */
 import createPurifier from "dompurify";
 import { Marked, type RendererObject } from "marked";
@@ -9,7 +9,7 @@ const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.c
 
 const renderer: RendererObject = {
   html: ({ raw }) => escaped(raw),
-  // Loading an image would send a request to a server; show its address instead.
+  // Loading an image would send a request to another host.
   image: ({ href, text }) =>
     `<span class="image">[image${text === "" ? "" : `: ${escaped(text)}`} · ${escaped(href)}]</span>`,
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),

@@ -8,7 +8,7 @@ export interface MenuItem {
   readonly run: () => void;
 }
 
-/** A small menu next to its element. */
+/** A context menu next to an element. */
 export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose: () => void }) {
   const [selected, setSelected] = createSignal(0);
   const run = (item: MenuItem | undefined) => {
@@ -27,7 +27,7 @@ export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose
     },
     true,
   );
-  // By the next frame the menu may be closed and its properties gone.
+  // Read now: in the next frame the menu may be closed and its properties disposed.
   const { near } = props;
   const place = (box: HTMLElement) =>
     requestAnimationFrame(() => {

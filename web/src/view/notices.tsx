@@ -3,7 +3,7 @@ import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
 import { go } from "../state/navigation.ts";
 
-/** Shows a desktop notification when a card waits for a person or has ended. */
+/** Shows a desktop notification when an agent of a card waits for a person, or the card has ended. */
 export default function Notices() {
   useCards((before, now) => {
     for (const { card, title, text } of noticesOf(before, now)) {

@@ -11,7 +11,7 @@ export function Overlay(props: { label: string; class?: string; onClose: () => v
   onCleanup(() => {
     if (before instanceof HTMLElement) before.focus();
   });
-  const keepInside = (event: KeyboardEvent) => {
+  const trapFocus = (event: KeyboardEvent) => {
     if (event.key !== "Tab" || box === undefined) return;
     const stops = [
       ...box.querySelectorAll<HTMLElement>("a[href], button:not([disabled]), input, select, [tabindex='0']"),
@@ -36,7 +36,7 @@ export function Overlay(props: { label: string; class?: string; onClose: () => v
           aria-label={props.label}
           tabindex="-1"
           ref={box}
-          onKeyDown={keepInside}
+          onKeyDown={trapFocus}
         >
           <button type="button" class="quiet close" aria-label="Close" onClick={() => props.onClose()}>
             ✕

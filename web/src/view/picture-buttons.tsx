@@ -1,5 +1,6 @@
 /** Zoom in, zoom out and reset, for all pictures. */
 export function PictureButtons(props: {
+  /** Zoom factor of one click. */
   by: number;
   onZoom: (factor: number) => void;
   onAll: () => void;

@@ -1,21 +1,20 @@
 import { Show } from "solid-js";
-import { ago, bytes, duration, exact, plural } from "../data/format.ts";
-import type { Reading as Far } from "../data/types.ts";
-import { now, useClock } from "../state/clock.ts";
+import { bytes, dateAndTime, duration, exact, plural } from "../data/format.ts";
+import type { Reading as Progress } from "../data/types.ts";
 
-/** The server's reading progress; older threads are not shown yet. */
-export function Reading(props: { far: Far }) {
-  useClock();
-  const far = () => props.far;
+/** Progress of the server's initial reading. Files are read newest first, so older threads are missing until it ends. */
+export function Reading(props: { progress: Progress }) {
+  const read = () => props.progress;
   return (
     <div class="reading" role="status" data-testid="reading">
-      <progress aria-label="Reading" value={far().bytes} max={Math.max(1, far().allBytes)} />
+      <progress aria-label="Reading" value={read().bytes} max={Math.max(1, read().allBytes)} />
       <span>
-        Reading: {exact(far().done)} of {plural(far().all, "file")}, {bytes(far().bytes)} of {bytes(far().allBytes)}
-        <Show when={far().leftMs}>{(ms) => <>, {duration(ms())} left</>}</Show>
+        Reading: {exact(read().done)} of {plural(read().all, "file")}, {bytes(read().bytes)} of {bytes(read().allBytes)}
+        <Show when={read().leftMs}>{(ms) => <>, {duration(ms())} left</>}</Show>
       </span>
       <span class="muted">
-        Complete for everything written since {ago(far().reaches, now())}; older threads and sums are not complete yet.
+        Files changed after {dateAndTime(read().reaches)} have been read. Older threads and totals are incomplete until
+        the rest is read.
       </span>
     </div>
   );

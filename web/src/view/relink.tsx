@@ -1,5 +1,6 @@
 import { createMemo, createSignal, For, Show } from "solid-js";
 import { displayName } from "../data/format.ts";
+import { isUri } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api } from "../state/server.ts";
@@ -8,7 +9,7 @@ import { showToast } from "../state/toast.ts";
 import { Overlay } from "./overlay.tsx";
 import { StatusMark } from "./status.tsx";
 
-const SHOWN = 60;
+const MAX_SHOWN = 60;
 
 /** Removes a manual link and confirms it. */
 export async function undoLink(uri: string, thread: Thread): Promise<void> {
@@ -22,9 +23,10 @@ export async function undoLink(uri: string, thread: Thread): Promise<void> {
 }
 
 /** Sets the parent of an agent manually. */
-export default function Relink(props: { agent: AgentRecord; thread: Thread; onClose: () => void }) {
+export default function RelinkDialog(props: { agent: AgentRecord; thread: Thread; onClose: () => void }) {
   const [query, setQuery] = createSignal("");
   const [selected, setSelected] = createSignal(0);
+  /** All agents of the thread that match, except the agent, its subtree and its current parent. */
   const candidates = createMemo(() => {
     const { set } = props.thread;
     const own = new Set(set.subtree(props.agent.uri));
@@ -35,35 +37,33 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
       .flatMap((uri) => set.get(uri) ?? [])
       .filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(text));
   });
-  /** An agent of another thread, by its URI. */
-  const foreign = () =>
-    /^[a-z]+:\/\/\S+$/.test(query().trim()) && !candidates().some((agent) => agent.uri === query().trim())
-      ? query().trim()
-      : null;
-  const put = async (parent: string | undefined) => {
+  /** The entered URI, if it is that of an agent of another thread. */
+  const enteredUri = () => {
+    const text = query().trim();
+    return isUri(text) && !candidates().some(({ uri }) => uri === text) ? text : null;
+  };
+  const link = async (parent: string | undefined) => {
     if (parent === undefined) return;
     try {
       const uri = await api.link(props.agent.uri, parent);
       props.onClose();
       await props.thread.reload();
-      showToast(
-        `Moved to ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)}.`,
-        {
-          action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
-        },
-      );
+      const record = props.thread.set.get(parent);
+      showToast(`Moved to ${oneLine(record === undefined ? parent : displayName(record), 60)}.`, {
+        action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
+      });
     } catch (error) {
       showToast((error as Error).message, { isError: true });
     }
   };
-  const keys = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) {
       event.preventDefault();
-      setSelected((at) => Math.max(0, Math.min(Math.min(SHOWN, candidates().length) - 1, at + step)));
+      setSelected((at) => Math.max(0, Math.min(Math.min(MAX_SHOWN, candidates().length) - 1, at + step)));
     } else if (event.key === "Enter") {
       event.preventDefault();
-      void put(foreign() ?? candidates()[selected()]?.uri);
+      void link(enteredUri() ?? candidates()[selected()]?.uri);
     }
   };
   return (
@@ -87,25 +87,25 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
           setQuery(event.currentTarget.value);
           setSelected(0);
         }}
-        onKeyDown={keys}
+        onKeyDown={onKeyDown}
       />
       <ul class="pick">
-        <Show when={foreign()}>
+        <Show when={enteredUri()}>
           {(uri) => (
             <li>
-              <button type="button" onClick={() => void put(uri())}>
+              <button type="button" onClick={() => void link(uri())}>
                 {uri()}
               </button>
             </li>
           )}
         </Show>
-        <For each={candidates().slice(0, SHOWN)} fallback={<li class="muted">No agent with this name.</li>}>
+        <For each={candidates().slice(0, MAX_SHOWN)} fallback={<li class="muted">No agent matches.</li>}>
           {(agent, index) => (
             <li>
               <button
                 type="button"
-                classList={{ selected: index() === selected() && foreign() === null }}
-                onClick={() => void put(agent.uri)}
+                classList={{ selected: index() === selected() && enteredUri() === null }}
+                onClick={() => void link(agent.uri)}
               >
                 <StatusMark status={agent.status} /> {oneLine(displayName(agent), 80)}{" "}
                 <span class="muted">{agent.agentId ?? "the thread itself"}</span>

@@ -1,10 +1,10 @@
-/** Maximum size of a canvas in browsers. */
+/** Browsers limit the size of a canvas. */
 const MAX_PNG_PX = 16_000;
 
 /** Characters that are not allowed in XML, even escaped; the serializer does not remove them. */
 const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
-/** Saves the whole drawing as a file, whatever is in view. Returns the file name. */
+/** Downloads the whole drawing, not only the part in view. Returns the file name. */
 export async function saveDrawing(
   drawing: SVGSVGElement,
   { width, height }: { readonly width: number; readonly height: number },

@@ -1,18 +1,18 @@
 import { Show } from "solid-js";
-import { isSharedThread, LEVEL_WORDS, serverName } from "../data/sharing.ts";
+import { isSharedThread, LEVEL_LABELS, serverName } from "../data/sharing.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { sharing } from "../state/server.ts";
 
-/** Marks a thread that the team server gets. Nothing if there is no team server. */
+/** Marks a thread that is shared with the team server. */
 export function SharedMark(props: { record: AgentRecord }) {
   const shared = () => {
-    const all = sharing();
-    return all !== null && isSharedThread(all, props.record) ? all : null;
+    const settings = sharing();
+    return settings !== null && isSharedThread(settings, props.record) ? settings : null;
   };
   return (
     <Show when={shared()}>
-      {(all) => (
-        <span class="shared" title={`Shared with ${serverName(all())}: ${LEVEL_WORDS[all().level]}`}>
+      {(settings) => (
+        <span class="shared" title={`Shared with ${serverName(settings())}: ${LEVEL_LABELS[settings().level]}`}>
           shared
         </span>
       )}
@@ -20,14 +20,14 @@ export function SharedMark(props: { record: AgentRecord }) {
   );
 }
 
-/** In the head of a thread: whether the team server gets it, and how much of it. */
+/** In the head of a thread: whether it is shared with the team server, and how much of its text. */
 export function SharedWith(props: { record: AgentRecord }) {
   return (
     <Show when={sharing()}>
-      {(all) => (
-        <a class="shared" href="#/health" title={all().url}>
-          {isSharedThread(all(), props.record)
-            ? `shared with ${serverName(all())}, ${LEVEL_WORDS[all().level]}`
+      {(settings) => (
+        <a class="shared" href="#/health" title={settings().url}>
+          {isSharedThread(settings(), props.record)
+            ? `shared with ${serverName(settings())}, ${LEVEL_LABELS[settings().level]}`
             : "not shared with the team"}
         </a>
       )}

@@ -1,6 +1,6 @@
 import { For, Show } from "solid-js";
 import { ago, bytes, dateAndTime, plural } from "../data/format.ts";
-import { LEVEL_WORDS } from "../data/sharing.ts";
+import { LEVEL_LABELS } from "../data/sharing.ts";
 import { visible } from "../data/text.ts";
 import type { Sharing } from "../data/types.ts";
 import { now } from "../state/clock.ts";
@@ -10,7 +10,7 @@ import { hrefTo } from "../state/navigation.ts";
 export default function SharingReport(props: { sharing: Sharing }) {
   return (
     <section class="sharing">
-      <h2>Shared with team</h2>
+      <h2>Shared with the team</h2>
       <dl class="facts">
         <dt>Server</dt>
         <dd>
@@ -26,7 +26,7 @@ export default function SharingReport(props: { sharing: Sharing }) {
         </dd>
         <dt>Level</dt>
         <dd>
-          {props.sharing.level}: {LEVEL_WORDS[props.sharing.level]}
+          {props.sharing.level}: {LEVEL_LABELS[props.sharing.level]}
         </dd>
         <Show when={props.sharing.waiting}>{(waiting) => <Waiting waiting={waiting()} />}</Show>
       </dl>
@@ -36,15 +36,15 @@ export default function SharingReport(props: { sharing: Sharing }) {
 
 function Waiting(props: { waiting: NonNullable<Sharing["waiting"]> }) {
   const counts = () => Object.entries(props.waiting.threads).map(([why, count]) => `${count} ${why}`);
-  const all = () => Object.values(props.waiting.threads).reduce((sum, count) => sum + count, 0);
+  const total = () => Object.values(props.waiting.threads).reduce((sum, count) => sum + count, 0);
   return (
     <>
-      <dt>Waiting</dt>
+      <dt>Not shipped yet</dt>
       <dd>
-        <Show when={all() > 0} fallback={<span class="fine">✓ nothing; the server has everything that is shared</span>}>
+        <Show when={total() > 0} fallback={<span class="fine">✓ none; everything shared has been shipped</span>}>
           <details>
             <summary>
-              {plural(all(), "thread")}: {counts().join(", ")}
+              {plural(total(), "thread")}: {counts().join(", ")}
             </summary>
             <ul>
               <For each={props.waiting.items}>
@@ -57,8 +57,8 @@ function Waiting(props: { waiting: NonNullable<Sharing["waiting"]> }) {
                   </li>
                 )}
               </For>
-              <Show when={all() > props.waiting.items.length}>
-                <li class="muted">… and {all() - props.waiting.items.length} more</li>
+              <Show when={total() > props.waiting.items.length}>
+                <li class="muted">… and {total() - props.waiting.items.length} more</li>
               </Show>
             </ul>
           </details>
@@ -79,10 +79,10 @@ function Waiting(props: { waiting: NonNullable<Sharing["waiting"]> }) {
       </Show>
       <dt>Acknowledged</dt>
       <dd>
-        <Show when={props.waiting.sentAt} fallback="nothing yet">
+        <Show when={props.waiting.sentAt} fallback="none yet">
           {(at) => (
             <>
-              {plural(props.waiting.documents, "document")}, {bytes(props.waiting.bytes)}; the last{" "}
+              {plural(props.waiting.documents, "document")}, {bytes(props.waiting.bytes)}; last{" "}
               <span title={dateAndTime(at())}>{ago(at(), now())}</span>
             </>
           )}

@@ -4,20 +4,22 @@ import type { Span } from "../data/span-set.ts";
 import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import type { Waterfall, WaterfallRow } from "../data/waterfall.ts";
+import { PictureTip } from "./picture-tip.tsx";
 import { StatusMark } from "./status.tsx";
 
-/** What is under the pointer. */
-export interface At {
+/** The part of the waterfall under the pointer. */
+export interface Hovered {
   readonly row: WaterfallRow;
-  /** -1 for none. */
+  /** Index of the span, -1 for none. */
   readonly span: number;
-  /** Null on the name, outside of the time axis. */
+  /** Time under the pointer; null on the name, outside of the time axis. */
   readonly at: number | null;
   readonly x: number;
   readonly y: number;
 }
 
-const ENDS = { failed: "failed", cut: "no recorded end", done: "" } as const;
+const END_LABELS = { failed: "failed", cut: "no recorded end", done: "" } as const;
+const MAX_NAMES = 4;
 
 function spanTitle({ kind, name, end }: Span): string {
   const what =
@@ -26,10 +28,10 @@ function spanTitle({ kind, name, end }: Span): string {
       : kind === "tool"
         ? `${name ?? "tool"}`
         : `waits for ${name === "agents" ? "agents" : `a ${name}`}`;
-  return end === null || ENDS[end] === "" ? what : `${what}, ${ENDS[end]}`;
+  return end === null || END_LABELS[end] === "" ? what : `${what}, ${END_LABELS[end]}`;
 }
 
-/** Description for screen readers. */
+/** The selected agent or span, for screen readers. */
 export function spanDescription(
   { name, list, record, life }: WaterfallRow,
   index: number,
@@ -38,50 +40,30 @@ export function spanDescription(
 ): string {
   const span = list.spans[index];
   if (span === undefined) {
-    const began =
+    const time =
       life === undefined
-        ? "never began"
-        : `began after ${duration(life.from - origin)}, ${duration(life.to - life.from)} long`;
-    return `${name}, ${record.status}, ${began}, ${list.spans.length} spans`;
+        ? "never started"
+        : `started after ${duration(life.from - origin)}, ${duration(life.to - life.from)} long`;
+    return `${name}, ${record.status}, ${time}, ${list.spans.length} spans`;
   }
   return `${index + 1} of ${list.spans.length}: ${spanTitle(span)}, after ${duration(span.from - origin)}, ${duration((span.to ?? now) - span.from)} long`;
 }
 
-export function SpanTip(props: { at: At; picture: Waterfall; now: number }) {
-  const span = () => props.at.row.list.spans[props.at.span];
-  const names = (uris: readonly string[]) =>
-    uris
-      .slice(0, 4)
-      .map((uri) => {
-        const found = props.picture.rows[props.picture.indexOf.get(uri) ?? -1];
-        return found?.name ?? uri;
-      })
-      .join(", ") + (uris.length > 4 ? ` and ${uris.length - 4} more` : "");
+/** The tooltip of a span, or of the agent if there is no span under the pointer. */
+export function SpanTip(props: { hovered: Hovered; picture: Waterfall; now: number }) {
+  const row = () => props.hovered.row;
+  const span = () => row().list.spans[props.hovered.span];
   return (
-    <div
-      class="tip placed picture-tip"
-      role="tooltip"
-      ref={(box) =>
-        requestAnimationFrame(() => {
-          const { width, height } = box.getBoundingClientRect();
-          box.style.setProperty("left", `${Math.max(8, Math.min(props.at.x + 14, innerWidth - width - 8))}px`);
-          box.style.setProperty(
-            "top",
-            `${props.at.y + 18 + height < innerHeight ? props.at.y + 18 : Math.max(8, props.at.y - height - 12)}px`,
-          );
-        })
-      }
-    >
+    <PictureTip x={props.hovered.x} y={props.hovered.y}>
       <div class="tip-title">
-        <StatusMark status={props.at.row.record.status} /> {props.at.row.name}
+        <StatusMark status={row().record.status} /> {row().name}
       </div>
       <Show
         when={span()}
         fallback={
           <p class="muted">
-            {duration(props.at.row.life === undefined ? null : props.at.row.life.to - props.at.row.life.from)} ·{" "}
-            {count(totalTokens(props.at.row.record.usage.own))} tokens
-            {props.at.at === null ? "" : ` · at ${duration(props.at.at - props.picture.from)}`}
+            {duration(lifetimeOf(row()))} · {count(totalTokens(row().record.usage.own))} tokens
+            {props.hovered.at === null ? "" : ` · at ${duration(props.hovered.at - props.picture.from)}`}
           </p>
         }
       >
@@ -97,13 +79,21 @@ export function SpanTip(props: { at: At; picture: Waterfall; now: number }) {
             </p>
             <Show when={found().agents.length > 0}>
               <p class="muted">
-                {found().kind === "wait" ? "for " : "made "}
-                {names(found().agents)}
+                {found().kind === "wait" ? "for " : "spawned "}
+                {agentNames(props.picture, found().agents)}
               </p>
             </Show>
           </>
         )}
       </Show>
-    </div>
+    </PictureTip>
   );
+}
+
+const lifetimeOf = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
+
+function agentNames({ rows, indexOf }: Waterfall, uris: readonly string[]): string {
+  const names = uris.slice(0, MAX_NAMES).map((uri) => rows[indexOf.get(uri) ?? -1]?.name ?? uri);
+  const more = uris.length - MAX_NAMES;
+  return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

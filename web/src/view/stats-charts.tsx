@@ -1,8 +1,9 @@
-import { createMemo, createSignal, For, Show } from "solid-js";
+import { createMemo, For, Show } from "solid-js";
 import { duration, exact, plural } from "../data/format.ts";
 import {
   amountOf,
   type DayColumn,
+  type DurationBox,
   dayColumns,
   durationBoxes,
   type Group,
@@ -16,29 +17,31 @@ import { oneLine } from "../data/text.ts";
 import { hrefTo, route } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
 import { DayColumns } from "./day-columns.tsx";
+import { createShortList } from "./short-list.tsx";
 import { sized } from "./sized.ts";
 import { StatusCounts } from "./status-counts.tsx";
 
-export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = {
+export const MEASURE_LABELS: Readonly<Record<StatsMeasure, string>> = {
   cost: "Cost",
   tokens: "Tokens",
   time: "Time",
   agents: "Agents",
 };
+/** Rows of a table that are shown at first. */
 const FIRST = 8;
 
-/** The URL parameter of a bar's thread list. */
-const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
-const behindHref = (by: Group, key: string | null) =>
-  hrefTo({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
+/** The link to the threads that are counted in a line. */
+const threadsHref = (by: Group, key: string | null) =>
+  hrefTo({ page: "stats", params: { ...route().params, behind: `${by}${key === null ? "" : `:${key}`}` } });
 const nameOf = (key: string | null, by?: Group) =>
   key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120);
 
 /** A table with bars: names, bars, numbers and outcomes. */
 export function BarTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
-  const [isAll, setIsAll] = createSignal(false);
-  const bars = createMemo(() => statsBars(props.lines, props.measure));
-  const shown = () => (isAll() ? bars() : bars().slice(0, FIRST));
+  const list = createShortList(
+    createMemo(() => statsBars(props.lines, props.measure)),
+    FIRST,
+  );
   return (
     <section class="chart" classList={{ full: props.by === "template" }} data-chart={props.by}>
       <h2>{props.title}</h2>
@@ -53,44 +56,41 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
           <tr>
             <th scope="col">{props.title}</th>
             <th scope="col">Bar</th>
-            <th scope="col">{MEASURE_WORDS[props.measure]}</th>
+            <th scope="col">{MEASURE_LABELS[props.measure]}</th>
             <th scope="col">Outcome</th>
           </tr>
         </thead>
         <tbody>
-          <For each={shown()}>
-            {(bar) => (
-              <tr data-key={bar.line.key ?? ""}>
-                <th scope="row">
-                  <a
-                    href={behindHref(props.by, bar.line.key)}
-                    title={`${nameOf(bar.line.key, props.by)}: ${plural(bar.line.threads, "thread")} behind it`}
-                  >
-                    {nameOf(bar.line.key, props.by)}
-                  </a>
-                </th>
-                <td class="track">
-                  <Bar bar={bar} measure={props.measure} />
-                </td>
-                <td class="number">{valueText(bar.line, props.measure)}</td>
-                <td class="outcome">
-                  <StatusCounts counts={bar.line.byStatus} />
-                </td>
-              </tr>
-            )}
-          </For>
+          <For each={list.shown()}>{(bar) => <BarRow bar={bar} by={props.by} measure={props.measure} />}</For>
         </tbody>
       </table>
-      <Show when={bars().length > FIRST}>
-        <button type="button" class="quiet more" onClick={() => setIsAll(!isAll())}>
-          {isAll() ? "Fewer" : `All ${exact(bars().length)}`}
-        </button>
-      </Show>
+      <list.Switch />
     </section>
   );
 }
 
-/** Failures are hatched, so that they do not depend on colour. */
+function BarRow(props: { bar: StatsBar; by: Group; measure: StatsMeasure }) {
+  const line = () => props.bar.line;
+  const name = () => nameOf(line().key, props.by);
+  return (
+    <tr data-key={line().key ?? ""}>
+      <th scope="row">
+        <a href={threadsHref(props.by, line().key)} title={`${name()}: ${plural(line().threads, "thread")}`}>
+          {name()}
+        </a>
+      </th>
+      <td class="track">
+        <Bar bar={props.bar} measure={props.measure} />
+      </td>
+      <td class="number">{valueText(line(), props.measure)}</td>
+      <td class="outcome">
+        <StatusCounts counts={line().byStatus} />
+      </td>
+    </tr>
+  );
+}
+
+/** A bar. The part of failed agents is hatched, so that it does not depend on colour. */
 function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
   const failed = () => amountOf(props.bar.line.failed, props.measure);
   return (
@@ -110,10 +110,10 @@ function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
   );
 }
 
-/** Usage by day, including empty days; the numbers are in the table below it. */
+/** Usage by day as columns, including days without usage, and as a table. */
 export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMeasure }) {
   const columns = createMemo(() => dayColumns(props.lines, props.measure));
-  const most = () =>
+  const highest = () =>
     columns().reduce<DayColumn | null>(
       (max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max),
       null,
@@ -123,69 +123,74 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
       if (bar === null) return { day, bar };
       const label = `${day}: ${valueText(bar.line, props.measure)}, ${plural(bar.line.agents, "agent")}`;
       const title = `${label}, ${bar.line.byStatus.errored ?? 0} failed`;
-      return { day, bar: { part: bar.part, failed: bar.failed, href: behindHref("day", day), label, title } };
+      return { day, bar: { part: bar.part, failed: bar.failed, href: threadsHref("day", day), label, title } };
     }),
   );
   return (
     <section class="chart full" data-chart="day">
       <h2>
         By day
-        <Show when={most()?.bar}>
+        <Show when={highest()?.bar}>
           {(bar) => (
             <span class="muted">
               {" "}
-              · at most {valueText(bar().line, props.measure)}, on {bar().line.key}
+              · highest: {valueText(bar().line, props.measure)} on {bar().line.key}
             </span>
           )}
         </Show>
       </h2>
       <DayColumns columns={shown()} />
-      <details>
-        <summary>Table</summary>
-        <div class="scroll-x">
-          <table class="numbers">
-            <thead>
-              <tr>
-                <th scope="col">Day</th>
-                <th scope="col">Agents</th>
-                <th scope="col">Failed</th>
-                <th scope="col">Model calls</th>
-                <th scope="col">Tokens</th>
-                <th scope="col">Cost</th>
-                <th scope="col">Time</th>
-                <th scope="col">Threads</th>
-              </tr>
-            </thead>
-            <tbody>
-              <For each={props.lines.toReversed()}>
-                {(line) => (
-                  <tr>
-                    <th scope="row">
-                      <a href={behindHref("day", line.key)}>{nameOf(line.key)}</a>
-                    </th>
-                    <td>{exact(line.agents)}</td>
-                    <td>{exact(line.byStatus.errored ?? 0)}</td>
-                    <td>{exact(line.usage.calls)}</td>
-                    <td>{valueText(line, "tokens")}</td>
-                    <td>{valueText(line, "cost")}</td>
-                    <td>{valueText(line, "time")}</td>
-                    <td>{exact(line.threads)}</td>
-                  </tr>
-                )}
-              </For>
-            </tbody>
-          </table>
-        </div>
-      </details>
+      <DayTable lines={props.lines} />
     </section>
   );
 }
 
-/** Durations by template: the middle half as a box, the median as a line, minimum and maximum as whiskers. */
+function DayTable(props: { lines: readonly StatsLine[] }) {
+  return (
+    <details>
+      <summary>Table</summary>
+      <div class="scroll-x">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              <th scope="col">Agents</th>
+              <th scope="col">Failed</th>
+              <th scope="col">Model calls</th>
+              <th scope="col">Tokens</th>
+              <th scope="col">Cost</th>
+              <th scope="col">Time</th>
+              <th scope="col">Threads</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={props.lines.toReversed()}>
+              {(line) => (
+                <tr>
+                  <th scope="row">
+                    <a href={threadsHref("day", line.key)}>{nameOf(line.key)}</a>
+                  </th>
+                  <td>{exact(line.agents)}</td>
+                  <td>{exact(line.byStatus.errored ?? 0)}</td>
+                  <td>{exact(line.usage.calls)}</td>
+                  <td>{valueText(line, "tokens")}</td>
+                  <td>{valueText(line, "cost")}</td>
+                  <td>{valueText(line, "time")}</td>
+                  <td>{exact(line.threads)}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+/** Durations by template as box plots: the middle half as a box, the median as a line, minimum and maximum as whiskers. */
 export function DurationChart(props: { lines: readonly StatsLine[] }) {
-  const [isAll, setIsAll] = createSignal(false);
-  const found = createMemo(() => durationBoxes(props.lines));
-  const shown = () => (isAll() ? found().boxes : found().boxes.slice(0, FIRST));
+  const plot = createMemo(() => durationBoxes(props.lines));
+  const list = createShortList(() => plot().boxes, FIRST);
   return (
     <section class="chart full" data-chart="durations">
       <h2>
@@ -205,7 +210,7 @@ export function DurationChart(props: { lines: readonly StatsLine[] }) {
             <th scope="col">Template</th>
             <th scope="col" class="track">
               <span class="ticks">
-                <For each={found().ticks}>
+                <For each={plot().ticks}>
                   {({ at, ms }) => <span ref={(element) => sized(element, "left", () => at)}>{duration(ms)}</span>}
                 </For>
               </span>
@@ -223,38 +228,38 @@ export function DurationChart(props: { lines: readonly StatsLine[] }) {
           </tr>
         </thead>
         <tbody>
-          <For each={shown()}>
-            {(box) => (
-              <tr data-key={box.line.key ?? ""}>
-                <th scope="row">
-                  <a href={behindHref("template", box.line.key)} title={nameOf(box.line.key)}>
-                    {nameOf(box.line.key)}
-                  </a>
-                </th>
-                <td class="track">
-                  <span class="box-track">
-                    <span class="whisker" ref={(element) => spread(element, () => [box.least, box.most])} />
-                    <span class="box" ref={(element) => spread(element, () => [box.quarter, box.threeQuarters])} />
-                    <span class="median" ref={(element) => sized(element, "left", () => box.median)} />
-                  </span>
-                </td>
-                <td class="number">{exact(box.line.agents)}</td>
-                <td class="number">{duration(box.line.durations?.median ?? null)}</td>
-                <td class="number">{duration(box.line.durations?.most ?? null)}</td>
-              </tr>
-            )}
-          </For>
+          <For each={list.shown()}>{(box) => <DurationRow box={box} />}</For>
         </tbody>
       </table>
-      <Show when={found().boxes.length > FIRST}>
-        <button type="button" class="quiet more" onClick={() => setIsAll(!isAll())}>
-          {isAll() ? "Fewer" : `All ${exact(found().boxes.length)}`}
-        </button>
-      </Show>
+      <list.Switch />
     </section>
   );
 }
 
+function DurationRow(props: { box: DurationBox }) {
+  const line = () => props.box.line;
+  return (
+    <tr data-key={line().key ?? ""}>
+      <th scope="row">
+        <a href={threadsHref("template", line().key)} title={nameOf(line().key)}>
+          {nameOf(line().key)}
+        </a>
+      </th>
+      <td class="track">
+        <span class="box-track">
+          <span class="whisker" ref={(element) => spread(element, () => [props.box.least, props.box.most])} />
+          <span class="box" ref={(element) => spread(element, () => [props.box.quarter, props.box.threeQuarters])} />
+          <span class="median" ref={(element) => sized(element, "left", () => props.box.median)} />
+        </span>
+      </td>
+      <td class="number">{exact(line().agents)}</td>
+      <td class="number">{duration(line().durations?.median ?? null)}</td>
+      <td class="number">{duration(line().durations?.most ?? null)}</td>
+    </tr>
+  );
+}
+
+/** Sets the horizontal extent of an element, as fractions of its container. */
 function spread(element: HTMLElement, ends: () => readonly [number, number]): void {
   sized(element, "left", () => ends()[0]);
   sized(element, "width", () => ends()[1] - ends()[0]);

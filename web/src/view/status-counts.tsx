@@ -2,7 +2,7 @@ import { For } from "solid-js";
 import { STATUSES, type Status } from "../data/types.ts";
 import { StatusMark } from "./status.tsx";
 
-/** Number of agents by status; zeros are omitted. */
+/** Numbers of agents by status, without zeros. */
 export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; showLabels?: boolean }) {
   return (
     <span class="counts">

@@ -2,18 +2,19 @@ import { Show } from "solid-js";
 import { ago, STATUS_MARKS } from "../data/format.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { now } from "../state/clock.ts";
-import { tipped } from "./tip.tsx";
+import { tooltip } from "./tip.tsx";
 
-const SOURCES: Readonly<Record<string, string>> = {
+const SOURCE_LABELS: Readonly<Record<string, string>> = {
   protocol: "stated by the product",
   parent_rollout: "from the parent's records",
   child_rollout: "from the agent's own records",
   inferred: "inferred",
+  manual: "set by a person",
 };
 
-export const sourceLabel = (source: string) => SOURCES[source] ?? source;
+export const sourceLabel = (source: string) => SOURCE_LABELS[source] ?? source;
 
-/** The mark alone, for narrow places. */
+/** The status as a symbol. */
 export function StatusMark(props: { status: Status }) {
   return (
     <span class={`mark ${props.status}`} aria-hidden="true">
@@ -29,7 +30,7 @@ export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
       class="status"
       classList={{ compact: props.compact === true }}
       data-status={props.agent.status}
-      {...tipped(() => <StatusTip agent={props.agent} />)}
+      {...tooltip(() => <StatusTip agent={props.agent} />)}
     >
       <StatusMark status={props.agent.status} />
       <span class={props.compact === true ? "sr" : ""}>{props.agent.status}</span>

@@ -1,7 +1,7 @@
 import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import { eventAddress } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
-import type { KeptEvent } from "../data/events.ts";
+import type { LoadedEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
 import { kindLabel } from "../data/kinds.ts";
 import { inputWithoutPrompt, promptsOf, type Spawn } from "../data/spawns.ts";
@@ -10,21 +10,22 @@ import type { Step } from "../data/timeline.ts";
 import { shownText, totalTokens } from "../data/types.ts";
 import { hrefTo, owner } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
+import { showToast } from "../state/toast.ts";
 import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
 
-/** A step on one line. */
-export function summary(event: KeptEvent): string {
+/** The text of an event on one line. */
+export function summary(event: LoadedEvent): string {
   if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
   if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
   if (event.status !== null) return `${event.status.status}: ${event.status.statusReason}`;
   return shownText(event) ?? "";
 }
 
-/** Fetches the full text. */
-const whole = (event: KeptEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
+/** Loads the full text of an event. */
+const fullText = (event: LoadedEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
 
 interface StepProps {
   readonly step: Step;
@@ -34,7 +35,7 @@ interface StepProps {
   readonly onToggle: () => void;
 }
 
-/** A message in full, or an action on one line. */
+/** A step of a timeline: messages in full, anything else on one line until opened. */
 export function StepView(props: StepProps) {
   const event = () => props.step.event;
   const isFolding = () => event().kind !== "user" && event().kind !== "assistant";
@@ -91,14 +92,15 @@ export function StepView(props: StepProps) {
   );
 }
 
-const placeText = ({ ref }: KeptEvent) =>
+/** The place of the record, for a tooltip. */
+const placeText = ({ ref }: LoadedEvent) =>
   ref === null
     ? "Derived from several records"
     : "row" in ref
       ? `${ref.path}, row ${ref.row}`
       : `${ref.path}, line ${ref.line}`;
 
-function RawLink(props: { event: KeptEvent }) {
+function RawLink(props: { event: LoadedEvent }) {
   return (
     <a
       class="raw"
@@ -127,13 +129,13 @@ function Outcome(props: { step: Step }) {
   );
 }
 
-/** Spawned agents are visible even if the step is folded. */
+/** Links to spawned agents, which are visible even if the step is folded. */
 function Spawned(props: { step: Step }) {
   const spawns = () => (props.step.event.kind === "spawn" ? [props.step.event] : props.step.spawned);
   return <For each={spawns()}>{(event) => <SpawnedLink event={event} />}</For>;
 }
 
-function SpawnedLink(props: { event: KeptEvent; uri?: string }) {
+function SpawnedLink(props: { event: LoadedEvent; uri?: string }) {
   return (
     <Show when={props.event.spawn}>
       {(spawn) => (
@@ -203,8 +205,8 @@ function Body(props: { step: Step }) {
             {(result) => (
               <>
                 <h4 classList={{ bad: props.step.failed }}>{props.step.failed ? "Error" : "Output"}</h4>
-                <Show when={(result().text ?? "") !== ""} fallback={<p class="muted">Nothing.</p>}>
-                  <Text text={result().text ?? ""} full={result().fullText} more={whole(result())} />
+                <Show when={(result().text ?? "") !== ""} fallback={<p class="muted">No output.</p>}>
+                  <Text text={result().text ?? ""} full={result().fullText} more={fullText(result())} />
                 </Show>
               </>
             )}
@@ -226,13 +228,14 @@ function Body(props: { step: Step }) {
   );
 }
 
-function MessageText(props: { event: KeptEvent; markdown: boolean }) {
+/** The text of an event. If it has a summary, the text itself is folded. */
+function MessageText(props: { event: LoadedEvent; markdown: boolean }) {
   const text = () => (
     <Text
       text={props.event.text ?? ""}
       full={props.event.fullText}
       markdown={props.markdown && props.event.summary === null}
-      more={whole(props.event)}
+      more={fullText(props.event)}
     />
   );
   return (
@@ -250,16 +253,23 @@ function MessageText(props: { event: KeptEvent; markdown: boolean }) {
   );
 }
 
-function Input(props: { event: KeptEvent; shownOf?: (input: unknown) => unknown }) {
-  const [whole, setWhole] = createSignal<unknown>(undefined);
-  const isCut = () => whole() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
+/** The input of a tool call, as a diff if it changes a file. `shownOf` selects a part of it. */
+function Input(props: { event: LoadedEvent; shownOf?: (input: unknown) => unknown }) {
+  const [full, setFull] = createSignal<unknown>(undefined);
+  const isCut = () => full() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
   const input = () => {
-    const all = whole() ?? props.event.tool?.input;
+    const all = full() ?? props.event.tool?.input;
     return props.shownOf === undefined ? all : props.shownOf(all);
   };
   const change = createMemo(() => changeOf(input()));
-  const asText = () => (whole() === undefined ? props.event.inputHead : null) ?? inputText(input());
-  const load = async () => setWhole((await api.event(props.event.uri, props.event.id)).tool?.input);
+  const asText = () => (full() === undefined ? props.event.inputHead : null) ?? inputText(input());
+  const load = async () => {
+    try {
+      setFull((await api.event(props.event.uri, props.event.id)).tool?.input);
+    } catch (error) {
+      showToast((error as Error).message, { isError: true });
+    }
+  };
   return (
     <>
       <Show
@@ -279,14 +289,14 @@ function Input(props: { event: KeptEvent; shownOf?: (input: unknown) => unknown 
       </Show>
       <Show when={isCut()}>
         <button type="button" class="quiet more" onClick={() => void load()}>
-          Load all of the input
+          Load the full input
         </button>
       </Show>
     </>
   );
 }
 
-/** Multi-line texts are shown unescaped. */
+/** A string as it is; anything else as JSON. */
 function inputText(input: unknown): string {
   if (input === null || input === undefined) return "";
   if (typeof input === "string") return input;

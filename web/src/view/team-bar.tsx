@@ -19,9 +19,10 @@ const PAGES: readonly (readonly [Page, string, string])[] = [
 /** Only for the scope `admin`. */
 const FOR_ADMINS: readonly Page[] = ["audit"];
 
+/** Pages that are not limited to one person. */
 const WITHOUT_PERSON: readonly Page[] = ["people", "audit"];
 
-/** The pages of a team server, whose threads are shown, and who is signed in. */
+/** Links to the team pages, the choice of a person, and the signed-in account. */
 export default function TeamBar(props: { session: Session }) {
   const pages = () => PAGES.filter(([page]) => props.session.scope === "admin" || !FOR_ADMINS.includes(page));
   const isAllowed = (page: Page) => pages().some(([one]) => one === page);
@@ -30,9 +31,9 @@ export default function TeamBar(props: { session: Session }) {
     [...new Set([...props.session.owners, ...(owner() === null ? [] : [owner() ?? ""])])]
       .sort()
       .map((name) => [name, name] as const);
-  const leave = async () => {
+  const endSession = async () => {
     try {
-      if (!(await signOut())) showToast("You are signed in by the proxy in front of this server; sign out there.");
+      if (!(await signOut())) showToast("A proxy in front of this server signs you in; sign out there.");
     } catch (error) {
       showToast((error as Error).message, { isError: true });
     }
@@ -52,7 +53,7 @@ export default function TeamBar(props: { session: Session }) {
           )}
         </For>
       </nav>
-      {/* A thread belongs to one person, so there is nothing to choose. */}
+      {/* Not on pages about a thread, which belongs to one person. */}
       <Show when={route().uri === null && !WITHOUT_PERSON.includes(route().page)}>
         <Choice
           label="Person"
@@ -69,7 +70,7 @@ export default function TeamBar(props: { session: Session }) {
           <span class="chip">admin</span>
         </Show>
       </span>
-      <button type="button" onClick={() => void leave()}>
+      <button type="button" onClick={() => void endSession()}>
         Sign out
       </button>
     </div>

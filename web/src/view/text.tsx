@@ -1,6 +1,7 @@
 import { createEffect, createSignal, onCleanup, Show } from "solid-js";
 import { plural } from "../data/format.ts";
 import { cutAt, visible } from "../data/text.ts";
+import { showToast } from "../state/toast.ts";
 
 /** Longer texts are shown unformatted and in parts, so that rendering does not block the page. */
 const MARKDOWN_CHARS = 16_000;
@@ -17,21 +18,25 @@ interface TextProps {
   readonly more?: () => Promise<string>;
 }
 
-/** A text of a transcript or a tool. */
+/** A text of a transcript or a tool, as Markdown or plain, with a button for more of a long one. */
 export function Text(props: TextProps) {
-  const [whole, setWhole] = createSignal<string | null>(null);
+  const [full, setFull] = createSignal<string | null>(null);
   const [shown, setShown] = createSignal(PIECE_CHARS);
   const [busy, setBusy] = createSignal(false);
-  const text = () => whole() ?? props.text;
-  const total = () => (whole() === null ? Math.max(props.full ?? 0, props.text.length) : text().length);
+  const text = () => full() ?? props.text;
+  const total = () => (full() === null ? Math.max(props.full ?? 0, props.text.length) : text().length);
   const piece = () => visible(cutAt(text(), shown()));
   const left = () => total() - Math.min(shown(), text().length);
   const showMore = async () => {
-    if (whole() === null && props.more !== undefined && (props.full ?? 0) > props.text.length) {
+    if (full() === null && props.more !== undefined && (props.full ?? 0) > props.text.length) {
       setBusy(true);
-      const { text, more } = props;
-      setWhole(await more().catch(() => text));
-      setBusy(false);
+      try {
+        setFull(await props.more());
+      } catch (error) {
+        return showToast((error as Error).message, { isError: true });
+      } finally {
+        setBusy(false);
+      }
     }
     setShown((n) => n + PIECE_CHARS);
   };
@@ -45,7 +50,7 @@ export function Text(props: TextProps) {
       </Show>
       <Show when={left() > 0}>
         <button type="button" class="quiet more" disabled={busy()} onClick={() => void showMore()}>
-          {busy() ? "Loading…" : `Show more: ${plural(left(), "character")} left`}
+          {busy() ? "Loading …" : `Show more: ${plural(left(), "character")} left`}
         </button>
       </Show>
     </div>
@@ -59,7 +64,7 @@ function Plain(props: { text: string; language: string | undefined }) {
         ref={(element) =>
           createEffect(() => {
             element.textContent = props.text;
-            if (props.language !== undefined) void color(element, props.language);
+            if (props.language !== undefined) void highlightCode(element, props.language);
           })
         }
       />
@@ -75,7 +80,7 @@ function Markdown(props: { text: string }) {
       ref={(element) =>
         createEffect(() => {
           const { text } = props;
-          // When the renderer is loaded, the text may have changed or been removed.
+          // The text may change or be removed before the renderer is loaded.
           let isCurrent = true;
           onCleanup(() => {
             isCurrent = false;
@@ -85,12 +90,12 @@ function Markdown(props: { text: string }) {
           void import("./markdown.ts").then(({ markdownNodes }) => {
             if (!isCurrent) return;
             const nodes = markdownNodes(text);
-            // Not renderable; stays plain text.
+            // Nested too deeply; stays plain text.
             if (nodes === null) return;
             element.replaceChildren(nodes);
             element.classList.add("rendered");
             for (const code of element.querySelectorAll<HTMLElement>("pre > code[class^='language-']"))
-              void color(code, code.className.slice("language-".length).split(" ")[0] ?? "");
+              void highlightCode(code, code.className.slice("language-".length).split(" ")[0] ?? "");
           });
         })
       }
@@ -98,7 +103,8 @@ function Markdown(props: { text: string }) {
   );
 }
 
-async function color(element: HTMLElement, language: string): Promise<void> {
+/** Highlights a code block, unless it is too long. */
+async function highlightCode(element: HTMLElement, language: string): Promise<void> {
   const length = element.textContent?.length ?? 0;
   if (language === "" || length === 0 || length > HIGHLIGHTED_CHARS) return;
   const { highlight } = await import("./highlight.ts");

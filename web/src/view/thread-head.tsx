@@ -1,8 +1,10 @@
-import { Show } from "solid-js";
+import { For, Show } from "solid-js";
+import type { Sums } from "../data/agent-set.ts";
 import { columnOf } from "../data/columns.ts";
 import { ago, count, displayName, duration, money, plural } from "../data/format.ts";
+import type { Page } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { totalTokens } from "../data/types.ts";
+import { type AgentRecord, totalTokens } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { hrefTo, route } from "../state/navigation.ts";
 import { isTeam, productOf } from "../state/server.ts";
@@ -11,13 +13,21 @@ import { SharedWith } from "./shared.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
 
-/** The head of a thread: number of agents by status, and total cost. */
+const TABS: readonly (readonly [Page, string])[] = [
+  ["tree", "Tree"],
+  ["waterfall", "Waterfall"],
+  ["graph", "Graph"],
+  ["log", "Log"],
+  ["explain", "Explain"],
+  ["files", "Files"],
+];
+
+/** The head of every page about a thread: name, origin, totals and links to the other pages. */
 export function ThreadHead(props: { thread: Thread }) {
   const root = () => {
     const uri = props.thread.root();
     return uri === null ? undefined : props.thread.agent(uri);
   };
-  const sums = () => props.thread.sums(props.thread.root() ?? "");
   return (
     <Show when={root()}>
       {(agent) => (
@@ -37,67 +47,15 @@ export function ThreadHead(props: { thread: Thread }) {
             <SharedWith record={agent()} />
             <Show when={agent().activity}>{(activity) => <span>{oneLine(activity(), 80)}</span>}</Show>
           </p>
-          <dl class="totals">
-            <div data-total="agents">
-              <dt>{plural(sums()?.agents ?? 1, "agent")}</dt>
-              <dd>
-                <StatusCounts counts={sums()?.byStatus ?? {}} showLabels />
-              </dd>
-            </div>
-            <div data-total="cost">
-              <dt>Total cost</dt>
-              <dd>{money(agent().usage.subtree.costUsd)}</dd>
-            </div>
-            <div data-total="tokens">
-              <dt>Tokens</dt>
-              <dd>{count(totalTokens(agent().usage.subtree))}</dd>
-            </div>
-            <div data-total="time">
-              <dt>Time</dt>
-              <dd>{duration(columnOf("time")?.total(agent(), sums(), now()) ?? null)}</dd>
-            </div>
-            <div data-total="errors">
-              <dt>Failed calls</dt>
-              <dd classList={{ bad: (sums()?.toolErrors ?? 0) > 0 }}>{sums()?.toolErrors ?? 0}</dd>
-            </div>
-          </dl>
+          <Totals root={agent()} sums={props.thread.sums(agent().uri)} />
           <nav class="tabs" aria-label="Views of this thread">
-            <a
-              href={hrefTo({ page: "tree", uri: agent().uri })}
-              aria-current={route().page === "tree" ? "page" : undefined}
-            >
-              Tree
-            </a>
-            <a
-              href={hrefTo({ page: "waterfall", uri: agent().uri })}
-              aria-current={route().page === "waterfall" ? "page" : undefined}
-            >
-              Waterfall
-            </a>
-            <a
-              href={hrefTo({ page: "graph", uri: agent().uri })}
-              aria-current={route().page === "graph" ? "page" : undefined}
-            >
-              Graph
-            </a>
-            <a
-              href={hrefTo({ page: "log", uri: agent().uri })}
-              aria-current={route().page === "log" ? "page" : undefined}
-            >
-              Log
-            </a>
-            <a
-              href={hrefTo({ page: "explain", uri: agent().uri })}
-              aria-current={route().page === "explain" ? "page" : undefined}
-            >
-              Explain
-            </a>
-            <a
-              href={hrefTo({ page: "files", uri: agent().uri })}
-              aria-current={route().page === "files" ? "page" : undefined}
-            >
-              Files
-            </a>
+            <For each={TABS}>
+              {([page, label]) => (
+                <a href={hrefTo({ page, uri: agent().uri })} aria-current={route().page === page ? "page" : undefined}>
+                  {label}
+                </a>
+              )}
+            </For>
             <a href={hrefTo({ page: "agent", uri: agent().uri })}>Main agent</a>
             <Show when={!isTeam()}>
               <a href={hrefTo({ page: "compare", params: { left: agent().uri } })}>Compare</a>
@@ -106,5 +64,35 @@ export function ThreadHead(props: { thread: Thread }) {
         </div>
       )}
     </Show>
+  );
+}
+
+/** Totals of the thread with all its agents. */
+function Totals(props: { root: AgentRecord; sums: Sums | undefined }) {
+  return (
+    <dl class="totals">
+      <div data-total="agents">
+        <dt>{plural(props.sums?.agents ?? 1, "agent")}</dt>
+        <dd>
+          <StatusCounts counts={props.sums?.byStatus ?? {}} showLabels />
+        </dd>
+      </div>
+      <div data-total="cost">
+        <dt>Total cost</dt>
+        <dd>{money(props.root.usage.subtree.costUsd)}</dd>
+      </div>
+      <div data-total="tokens">
+        <dt>Tokens</dt>
+        <dd>{count(totalTokens(props.root.usage.subtree))}</dd>
+      </div>
+      <div data-total="time">
+        <dt>Time</dt>
+        <dd>{duration(columnOf("time")?.total(props.root, props.sums, now()) ?? null)}</dd>
+      </div>
+      <div data-total="errors">
+        <dt>Failed calls</dt>
+        <dd classList={{ bad: (props.sums?.toolErrors ?? 0) > 0 }}>{props.sums?.toolErrors ?? 0}</dd>
+      </div>
+    </dl>
   );
 }

@@ -10,16 +10,16 @@ import { SharedMark } from "./shared.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
 
-/** The link names the owner, so that it leads everybody to the same thread. */
+/** The URL of a thread. It names the owner, because several owners may have the same thread. */
 export const threadAddress = ({ uri, owner }: AgentRecord) => hrefTo({ page: "tree", uri, params: { owner } });
 
 interface ThreadLineProps {
   readonly record: AgentRecord;
   readonly selected: boolean;
   readonly index: number;
-  /** Below a heading with the owner: shows what the thread is doing, and for how long. */
+  /** In the list of running threads by owner: shows the activity and the duration instead of the owner and the last activity. */
   readonly isNow?: boolean;
-  /** Why it may be out of control. */
+  /** Limits of `RUNAWAY` that the thread exceeds. */
   readonly runaway?: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export function ThreadLine(props: ThreadLineProps) {
           </span>
         </span>
       </span>
-      <span class="thread-agents" title="Agents below it">
+      <span class="thread-agents" title="Agents below this thread">
         <Show when={record().counts.descendants > 0} fallback={<span class="muted">–</span>}>
           <StatusCounts counts={record().counts.byStatus} />
         </Show>

@@ -13,9 +13,9 @@ export function TimesTable(props: {
   now: number;
   selected: string | null;
 }) {
-  const worked = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
-  const beganAfter = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
-  const lasted = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
+  const timeOf = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
+  const startOf = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
+  const durationOf = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
   return (
     <div class="table-scroll">
       <table class="numbers">
@@ -24,11 +24,11 @@ export function TimesTable(props: {
           <tr>
             <th scope="col">Agent</th>
             <th scope="col">Status</th>
-            <th scope="col">Began after</th>
-            <th scope="col">Lasted</th>
+            <th scope="col">Started after</th>
+            <th scope="col">Duration</th>
             <th scope="col">Model</th>
             <th scope="col">Tools</th>
-            <th scope="col">Waited</th>
+            <th scope="col">Waiting</th>
             <th scope="col">On the critical path</th>
             <th scope="col">Model calls</th>
             <th scope="col">Tokens</th>
@@ -55,11 +55,11 @@ export function TimesTable(props: {
                 <td>
                   <StatusBadge agent={row().record} />
                 </td>
-                <td>{duration(beganAfter(row()))}</td>
-                <td>{duration(lasted(row()))}</td>
-                <td>{duration(worked(row(), "model"))}</td>
-                <td>{duration(worked(row(), "tool"))}</td>
-                <td>{duration(worked(row(), "wait"))}</td>
+                <td>{duration(startOf(row()))}</td>
+                <td>{duration(durationOf(row()))}</td>
+                <td>{duration(timeOf(row(), "model"))}</td>
+                <td>{duration(timeOf(row(), "tool"))}</td>
+                <td>{duration(timeOf(row(), "wait"))}</td>
                 <td>{duration(props.shares.get(row().uri) ?? 0)}</td>
                 <td>{exact(row().record.usage.own.calls)}</td>
                 <td>{exact(totalTokens(row().record.usage.own))}</td>
@@ -73,7 +73,7 @@ export function TimesTable(props: {
   );
 }
 
-/** Total of one kind; overlapping spans count once. */
+/** Total time of one kind of spans. Overlapping spans count once: `busyMs` ignores only waiting, hence the kind. */
 const sumOf = (spans: readonly Span[], kind: Span["kind"], now: number) =>
   busyMs(
     spans.filter((span) => span.kind === kind).map((span) => ({ ...span, kind: "tool" as const })),

@@ -22,8 +22,8 @@ export function hideTip(): void {
 
 export const isTipShown = () => tip() !== null;
 
-/** Shows a tooltip on hover and focus. */
-export function tipped(content: () => JSX.Element) {
+/** Event handlers that show a tooltip on hover and keyboard focus. */
+export function tooltip(content: () => JSX.Element) {
   onCleanup(hideTip);
   return {
     onPointerEnter: (event: PointerEvent) => {
@@ -38,7 +38,7 @@ export function tipped(content: () => JSX.Element) {
   };
 }
 
-/** One tooltip for the whole page. */
+/** The tooltip; there is at most one on a page. */
 export function TipLayer() {
   return (
     <Show when={tip()} keyed>

@@ -11,7 +11,7 @@ import type { Thread } from "../state/thread.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
-import { tipped } from "./tip.tsx";
+import { tooltip } from "./tip.tsx";
 
 export interface RowActions {
   select(uri: string): void;
@@ -36,11 +36,13 @@ export function Row(props: RowProps) {
   return <Show when={props.thread.agent(props.row.uri)}>{(agent) => <Line {...props} agent={agent()} />}</Show>;
 }
 
+/** A row of the tree: name, status and numbers of an agent. */
 function Line(props: RowProps & { agent: AgentRecord }) {
   const uri = () => props.row.uri;
-  const sums = () => props.thread.sums(uri());
-  const value = ({ column, total }: ShownColumn) =>
-    total || props.row.folded ? column.total(props.agent, sums(), now()) : column.own(props.agent, now());
+  const openMenu = (near: Element) => {
+    props.actions.select(uri());
+    props.actions.menu(uri(), near);
+  };
   return (
     <div
       class="row"
@@ -57,103 +59,125 @@ function Line(props: RowProps & { agent: AgentRecord }) {
       onClick={() => props.actions.select(uri())}
       onContextMenu={(event) => {
         event.preventDefault();
-        props.actions.select(uri());
-        props.actions.menu(uri(), event.currentTarget);
+        openMenu(event.currentTarget);
       }}
     >
-      <div class="cell name-cell" style={{ "--depth": Math.min(props.row.depth, props.indents) }}>
-        <Show when={props.row.depth > props.indents}>
-          <span class="deep" title={`Level ${props.row.depth}`}>
-            {props.row.depth}
-          </span>
-        </Show>
-        <Show when={props.row.children > 0} fallback={<span class="fold" />}>
-          <button
-            type="button"
-            class="fold"
-            tabindex="-1"
-            aria-label={props.row.folded ? "Unfold" : "Fold"}
-            onClick={(event) => {
-              event.stopPropagation();
-              props.actions.toggle(uri());
-            }}
-          >
-            {props.row.folded ? "▸" : "▾"}
-          </button>
-        </Show>
-        <Show when={!props.status}>
-          <StatusBadge agent={props.agent} compact />
-        </Show>
-        <a
-          class="name"
-          dir="auto"
-          tabindex="-1"
-          href={hrefTo({ page: "agent", uri: uri() })}
-          {...tipped(() => <AgentTip agent={props.agent} />)}
-        >
-          {oneLine(displayName(props.agent))}
-        </a>
-        <Show when={props.row.children > 0}>
-          <span
-            class="badge sub"
-            title={`${props.agent.counts.spawned} sub-agents, ${props.agent.counts.descendants} agents below it`}
-          >
-            {props.row.children}
-          </span>
-        </Show>
-        <Show when={props.row.folded && sums()}>{(sum) => <StatusCounts counts={sum().byStatus} />}</Show>
-        <Show when={props.agent.type}>{(type) => <span class="type">{oneLine(type(), 40)}</span>}</Show>
-        <Badges agent={props.agent} onWhy={() => props.actions.why(uri())} />
-        <span class="task" dir="auto">
-          {oneLine(props.agent.activity ?? (props.row.depth === 0 ? null : props.agent.prompt) ?? "", 160)}
-        </span>
-        <button
-          type="button"
-          class="quiet menu-button"
-          tabindex="-1"
-          aria-label={`Menu of ${displayName(props.agent)}`}
-          onClick={(event) => {
-            event.stopPropagation();
-            props.actions.select(uri());
-            props.actions.menu(uri(), event.currentTarget);
-          }}
-        >
-          ⋯
-        </button>
-      </div>
+      <NameCell {...props} onMenu={openMenu} />
       <Show when={props.status}>
         <div class="cell status-cell">
           <StatusBadge agent={props.agent} />
         </div>
       </Show>
-      <For each={props.columns}>
-        {(shown) => (
-          <div
-            class="cell number"
-            classList={{
-              total: shown.total,
-              sum: props.row.folded && !shown.total,
-              bad: shown.column.id === "errors" && (value(shown) ?? 0) > 0,
-              zero: value(shown) === 0,
-            }}
-            data-column={shown.key}
-            title={exactly(shown, value(shown), props.row.folded)}
-          >
-            {props.row.folded && !shown.total ? "Σ " : ""}
-            {shown.column.format(value(shown))}
-          </div>
-        )}
-      </For>
+      <For each={props.columns}>{(shown) => <NumberCell {...props} shown={shown} />}</For>
     </div>
   );
 }
 
-const exactly = ({ column, total }: ShownColumn, value: number | null, folded: boolean) =>
-  `${column.label}${total || folded ? " of the subtree" : " of the agent"}: ${value === null ? "unknown" : column.exact(value)}`;
+function NameCell(props: RowProps & { agent: AgentRecord; onMenu: (near: Element) => void }) {
+  return (
+    <div class="cell name-cell" style={{ "--depth": Math.min(props.row.depth, props.indents) }}>
+      <Show when={props.row.depth > props.indents}>
+        <span class="deep" title={`Level ${props.row.depth}`}>
+          {props.row.depth}
+        </span>
+      </Show>
+      <FoldButton row={props.row} onToggle={() => props.actions.toggle(props.row.uri)} />
+      <Show when={!props.status}>
+        <StatusBadge agent={props.agent} compact />
+      </Show>
+      <a
+        class="name"
+        dir="auto"
+        tabindex="-1"
+        href={hrefTo({ page: "agent", uri: props.row.uri })}
+        {...tooltip(() => <AgentTip agent={props.agent} />)}
+      >
+        {oneLine(displayName(props.agent))}
+      </a>
+      <Show when={props.row.children > 0}>
+        <span
+          class="badge sub"
+          title={`${plural(props.agent.counts.spawned, "sub-agent")}, ${plural(props.agent.counts.descendants, "agent")} at all levels below`}
+        >
+          {props.row.children}
+        </span>
+      </Show>
+      <Show when={props.row.folded && props.thread.sums(props.row.uri)}>
+        {(sum) => <StatusCounts counts={sum().byStatus} />}
+      </Show>
+      <Show when={props.agent.type}>{(type) => <span class="type">{oneLine(type(), 40)}</span>}</Show>
+      <Badges agent={props.agent} onWhy={() => props.actions.why(props.row.uri)} />
+      <span class="task" dir="auto">
+        {oneLine(props.agent.activity ?? (props.row.depth === 0 ? null : props.agent.prompt) ?? "", 160)}
+      </span>
+      <button
+        type="button"
+        class="quiet menu-button"
+        tabindex="-1"
+        aria-label={`Menu of ${displayName(props.agent)}`}
+        onClick={(event) => {
+          event.stopPropagation();
+          props.onMenu(event.currentTarget);
+        }}
+      >
+        ⋯
+      </button>
+    </div>
+  );
+}
 
+/** Empty for an agent without children, so that names are aligned. */
+function FoldButton(props: { row: TreeRow; onToggle: () => void }) {
+  return (
+    <Show when={props.row.children > 0} fallback={<span class="fold" />}>
+      <button
+        type="button"
+        class="fold"
+        tabindex="-1"
+        aria-label={props.row.folded ? "Unfold" : "Fold"}
+        onClick={(event) => {
+          event.stopPropagation();
+          props.onToggle();
+        }}
+      >
+        {props.row.folded ? "▸" : "▾"}
+      </button>
+    </Show>
+  );
+}
+
+/** A number of the agent or of its subtree. In a folded row, all numbers are those of the subtree. */
+function NumberCell(props: RowProps & { agent: AgentRecord; shown: ShownColumn }) {
+  const column = () => props.shown.column;
+  const isTotal = () => props.shown.total || props.row.folded;
+  const value = () =>
+    isTotal() ? column().total(props.agent, props.thread.sums(props.row.uri), now()) : column().own(props.agent, now());
+  const title = () => {
+    const amount = value();
+    return `${column().label} of the ${isTotal() ? "subtree" : "agent"}: ${amount === null ? "unknown" : column().exact(amount)}`;
+  };
+  return (
+    <div
+      class="cell number"
+      classList={{
+        total: props.shown.total,
+        sum: props.row.folded && !props.shown.total,
+        bad: column().id === "errors" && (value() ?? 0) > 0,
+        zero: value() === 0,
+      }}
+      data-column={props.shown.key}
+      title={title()}
+    >
+      {props.row.folded && !props.shown.total ? "Σ " : ""}
+      {column().format(value())}
+    </div>
+  );
+}
+
+/** Of the last refused spawn call. */
 const lastReason = ({ refused }: AgentRecord) => refused.at(-1)?.reason ?? "no reason is recorded";
 
-/** Unusual facts about the agent's link. Opens the evidence. */
+/** Marks for unusual agents: in the background, external, forked, with a manual or inferred link, refused, warnings. */
 function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
   const link = () => props.agent.link;
   const why = (event: MouseEvent) => {
@@ -183,7 +207,13 @@ function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
         </button>
       </Show>
       <Show when={link()?.source === "inferred"}>
-        <button type="button" class="badge guess" tabindex="-1" title="Its parent is inferred" onClick={why}>
+        <button
+          type="button"
+          class="badge guess"
+          tabindex="-1"
+          title="The parent is inferred; confidence"
+          onClick={why}
+        >
           {percent(link()?.confidence ?? 0)}
         </button>
       </Show>

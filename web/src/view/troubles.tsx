@@ -4,7 +4,7 @@ import { visible } from "../data/text.ts";
 import { now, useClock } from "../state/clock.ts";
 import { troubles } from "../state/server.ts";
 
-/** What the server cannot do at the moment, and since when. Disappears when the cause is gone. */
+/** Current troubles of the server, and since when. */
 export function Troubles() {
   useClock();
   return (
@@ -14,7 +14,7 @@ export function Troubles() {
           <li data-code={trouble.code}>
             <span>Retinue {visible(trouble.message)}.</span>{" "}
             <span class="muted" title={dateAndTime(trouble.since)}>
-              Began {ago(trouble.since, now())}.
+              Started {ago(trouble.since, now())}.
             </span>
           </li>
         )}

@@ -17,12 +17,13 @@ const TYPED = ["kind-1", "kind-2", "kind-3", "kind-4", "kind-5", "kind-6"] as co
 
 export const typeOf = (record: AgentRecord) => (record.parent === null ? "main" : (record.type ?? record.kind));
 
-/** Types by frequency; a type keeps its colour while the order stays the same. */
+/** A colour for each type, by frequency. A type keeps its colour while the order stays the same. */
 export function useTypeColors(records: Accessor<readonly AgentRecord[]>): (record: AgentRecord) => KindColor {
   const types = createMemo(() => typeNames(records()));
-  return (record) => TYPED[types().indexOf(typeOf(record))] ?? "kind-rest";
+  return (record) => colorOfType(types(), typeOf(record));
 }
 
+/** All types, `main` first, then by frequency. */
 export function typeNames(records: readonly AgentRecord[]): string[] {
   const counts = new Map<string, number>();
   for (const record of records) counts.set(typeOf(record), (counts.get(typeOf(record)) ?? 0) + 1);

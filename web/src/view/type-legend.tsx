@@ -2,15 +2,16 @@ import { For } from "solid-js";
 import type { AgentRecord } from "../data/types.ts";
 import { colorOfType, typeNames } from "./type-colors.ts";
 
-const SHOWN = 6;
+/** Further types share one colour. */
+const MAX_TYPES = 6;
 
 /** Legend of the type colours. */
 export function TypeLegend(props: { records: readonly AgentRecord[] }) {
   const types = () => typeNames(props.records);
-  const rest = () => types().length - SHOWN;
+  const rest = () => types().length - MAX_TYPES;
   return (
     <ul class="legend types" aria-label="Colours">
-      <For each={types().slice(0, SHOWN)}>
+      <For each={types().slice(0, MAX_TYPES)}>
         {(type) => (
           <li ref={(element) => element.style.setProperty("--swatch", `var(--${colorOfType(types(), type)})`)}>
             {type}

@@ -1,13 +1,12 @@
 import { duration, STATUS_MARKS } from "../data/format.ts";
 import { type Bar, barsOf, ticks, type View, type Waterfall, type WaterfallRow } from "../data/waterfall.ts";
-import type { Palette } from "./canvas.ts";
+import { CANVAS_FONT, type Palette } from "./canvas.ts";
 
 export const ROW_PX = 24;
 export const AXIS_PX = 26;
 const TICKS_APART_PX = 90;
 const INDENT_PX = 12;
 const MAX_INDENT = 8;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
 
 export const COLORS = [
   "surface",
@@ -30,6 +29,7 @@ export interface Scene {
   readonly view: View;
   readonly width: number;
   readonly height: number;
+  /** Width of the column of names. */
   readonly names: number;
   readonly scrollTop: number;
   /** The selected row and span. */
@@ -47,9 +47,9 @@ export interface Drawn {
 
 type Chart = Pick<Scene, "view" | "width" | "names">;
 /** Margin at the right, so that the end of the last bar is visible. */
-const AIR_PX = 12;
+const RIGHT_MARGIN_PX = 12;
 /** Width of the time axis. */
-export const roomOf = ({ width, names }: Omit<Chart, "view">) => Math.max(1, width - names - AIR_PX);
+export const roomOf = ({ width, names }: Omit<Chart, "view">) => Math.max(1, width - names - RIGHT_MARGIN_PX);
 const xOf = (chart: Chart, at: number) =>
   chart.names + ((at - chart.view.from) / (chart.view.to - chart.view.from)) * roomOf(chart);
 export const timeAt = (chart: Chart, x: number) =>
@@ -57,14 +57,14 @@ export const timeAt = (chart: Chart, x: number) =>
 export const rowAt = (scrollTop: number, y: number) => Math.floor((y - AXIS_PX + scrollTop) / ROW_PX);
 const yOf = (scrollTop: number, row: number) => AXIS_PX + row * ROW_PX - scrollTop;
 
-/** Visits only visible rows and spans. */
+/** Paints the visible rows and returns what was drawn. The cost depends on the visible rows and spans. */
 export function paintWaterfall(context: CanvasRenderingContext2D, scene: Scene): Drawn {
   const { picture, width, height, names, scrollTop, palette, selected } = scene;
   const first = Math.max(0, Math.floor(scrollTop / ROW_PX));
   const last = Math.min(picture.rows.length - 1, Math.floor((scrollTop + height - AXIS_PX) / ROW_PX));
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
   const rowsArea = { y: AXIS_PX, height: height - AXIS_PX };
-  context.font = FONT;
+  context.font = CANVAS_FONT;
   context.textBaseline = "middle";
   inside(context, { x: 0, width, ...rowsArea }, () => {
     context.fillStyle = palette["accent-soft"];
@@ -90,6 +90,7 @@ interface Area {
   readonly height: number;
 }
 
+/** Paints with a clipping area. */
 function inside<T>(context: CanvasRenderingContext2D, { x, y, width, height }: Area, paint: () => T): T {
   context.save();
   context.beginPath();
@@ -135,8 +136,8 @@ function paintName(
 }
 
 /**
- * Distinguished by height and pattern as well as colour: model calls are tall, tool calls half as tall, waiting is a
- * thin line, failures are crossed out.
+ * Paints the lifetime, the bars and the selected span of an agent. Kinds differ by height and pattern as well as by
+ * colour: model calls are tall, tool calls half as tall, waiting is a thin dashed line, failures are crossed out.
  */
 function paintRow(context: CanvasRenderingContext2D, scene: Scene, index: number): Drawn["rows"][number] {
   const { picture, view, width, names, scrollTop, now, palette, selected } = scene;
@@ -171,14 +172,14 @@ function paintBar(
   const high = HEIGHT[kind];
   context.fillStyle = failed ? palette.errored : palette[`span-${kind}`];
   if (kind === "wait") {
-    // Dashes, or a dot if there is no room.
+    // Dashes of four pixels with gaps of three.
     for (let at = x; at < x + width; at += 7)
       context.fillRect(at, middle - high / 2, Math.min(4, x + width - at), high);
     return;
   }
   context.fillRect(x, middle - high / 2, width, high);
   if (!failed) return;
-  // Visible on any background.
+  // With an outline in the background colour, so that the cross is visible on any bar.
   context.beginPath();
   cross(context, x + width / 2, middle);
   context.strokeStyle = palette.surface;
@@ -198,7 +199,7 @@ function cross(context: CanvasRenderingContext2D, x: number, y: number): void {
   context.lineTo(x - ARM_PX, y + ARM_PX);
 }
 
-/** The critical path: along the bottom of rows, with connectors where one agent waited for another. */
+/** Paints the critical path along the bottom of rows, with connectors between agents. Returns the number of connectors. */
 function paintPath(context: CanvasRenderingContext2D, scene: Scene, first: number, last: number): number {
   const { picture, view, scrollTop, palette } = scene;
   const bottom = (row: number) => yOf(scrollTop, row) + ROW_PX - 3;
@@ -220,9 +221,9 @@ function paintPath(context: CanvasRenderingContext2D, scene: Scene, first: numbe
   return connectors;
 }
 
-const MINIMAP_AIR = 4;
+const MINIMAP_MARGIN = 4;
 
-/** Overview: concurrency, critical path and visible part. */
+/** Paints the overview: concurrency, critical path and the visible part. `most` is the result of `concurrency`. */
 export function paintMinimap(
   context: CanvasRenderingContext2D,
   scene: Omit<Scene, "selected" | "scrollTop" | "now">,
@@ -231,12 +232,12 @@ export function paintMinimap(
   const { picture, view, width, height, names, palette, showPath } = scene;
   const whole = { view: picture, width, names };
   const highest = most.reduce((a, b) => Math.max(a, b), 1);
-  const room = height - MINIMAP_AIR - 4;
+  const room = height - MINIMAP_MARGIN - 4;
   context.fillStyle = palette["span-model"];
   context.globalAlpha = 0.55;
   for (const [column, count] of most.entries()) {
     const tall = (count / highest) * room;
-    context.fillRect(names + column, height - MINIMAP_AIR - tall, 1, tall);
+    context.fillRect(names + column, height - MINIMAP_MARGIN - tall, 1, tall);
   }
   context.globalAlpha = 1;
   context.fillStyle = palette.critical;
@@ -244,10 +245,10 @@ export function paintMinimap(
     for (const { from, to, uri } of picture.path)
       if (uri !== picture.rows[0]?.uri)
         context.fillRect(xOf(whole, from), height - 3, Math.max(1, xOf(whole, to) - xOf(whole, from)), 2);
-  context.font = FONT;
+  context.font = CANVAS_FONT;
   context.textBaseline = "middle";
   context.fillStyle = palette.muted;
-  context.fillText(`${highest} at once`, 10, height / 2);
+  context.fillText(`up to ${highest} at once`, 10, height / 2);
   const [from, to] = [xOf(whole, view.from), xOf(whole, view.to)];
   context.fillStyle = palette.surface;
   context.globalAlpha = 0.7;
