@@ -59,7 +59,7 @@ function damage(from = PAGE): void {
 const names = () => readdirSync(home).filter((name) => !/-(?:wal|shm)$/.test(name));
 const aside = () => names().filter((name) => name.startsWith("kept.sqlite.damaged-"));
 
-describe("decisions made by people", () => {
+describe("kept.sqlite", () => {
   it("is copied with private permissions, again after a day if it changed, and the previous copy is kept", async () => {
     await decide("claude:a");
     const copy = `${keptPath(env())}.copy`;
