@@ -35,7 +35,7 @@ describe("skill", () => {
     }
   });
 
-  it("needs a product to be installed", async () => {
+  it("is installed only for a named product", async () => {
     const { code, stderr } = await retinue(emptyHome(), ["skill", "--install"]);
     expect([code, stderr.includes("needs a product")]).toEqual([2, true]);
   });

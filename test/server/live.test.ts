@@ -63,7 +63,7 @@ function bound(of: Store, name: string | symbol): unknown {
   return typeof value === "function" ? value.bind(of) : value;
 }
 
-/** Follows a home until `write` has finished; `calls` counts the known model calls. */
+/** Follows a home until `write` has finished and `wanted` model calls are known. */
 async function followed(home: string, write: () => Promise<void>, wanted: number) {
   const { store, projected } = counting(await openSqliteStore(join(home, "index.sqlite"), "test"));
   const library = new Library({
@@ -72,11 +72,11 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
     price: () => null,
     liveness: () => "alive",
   });
-  // The process is checked once a second, which may link once more.
-  let looked = 0;
+  // The process is checked once a second; each check may link once more.
+  let checks = 0;
   const recheck = library.recheck.bind(library);
   library.recheck = () => {
-    looked += 1;
+    checks += 1;
     return recheck();
   };
   const stop = new AbortController();
@@ -91,7 +91,7 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
   stop.abort();
   await running;
   library.close();
-  return { projected, looked };
+  return { projected, checks };
 }
 
 describe("running agents", () => {
@@ -122,11 +122,11 @@ describe("running agents", () => {
         await wait(5);
       }
     };
-    const { projected, looked } = await followed(home, write, 1 + LINES);
+    const { projected, checks } = await followed(home, write, 1 + LINES);
     const pauses = projected.slice(1).map((at, i) => at - (projected[i] ?? 0));
     expect(pauses.length).toBeGreaterThan(1);
     // On a busy machine pauses are longer, never shorter.
-    expect(pauses.filter((ms) => ms < 99).length).toBeLessThanOrEqual(looked);
+    expect(pauses.filter((ms) => ms < 99).length).toBeLessThanOrEqual(checks);
   });
 });
 

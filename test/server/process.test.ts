@@ -159,7 +159,7 @@ describe("retinue serve", () => {
     taken.close();
   });
 
-  it("does not report a running server in place of one with other options", async () => {
+  it("fails if a server with other options is already running", async () => {
     const run = new Run(["serve", "--port", "0"]);
     const address = await run.address();
     const other = new Run(["serve", "--host", "0.0.0.0"]);
