@@ -92,7 +92,7 @@ describe("a server", () => {
     expect(failures).toBeGreaterThan(40);
   });
 
-  it("whose stream contains only heartbeats is not trusted", async () => {
+  it("whose stream contains only heartbeats is still asked for its sessions", async () => {
     let respond: FakeServer["respond"] = () => ({ status: 200, body: [] });
     server.respond = (path) => respond(path);
     const relay = follow();
