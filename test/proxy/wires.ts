@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { FIXTURES, filesBelow } from "../support/fixtures.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -79,6 +80,8 @@ export async function replay(
       const before = upstream.asked.length;
       running.set(exchange, ask(exchange, proxyUrl, options));
       await upstream.received(before + 1);
+      // Recorded times are in milliseconds, and the order of requests with the same time would be undecided.
+      for (const arrived = Date.now(); Date.now() <= arrived; ) await turn();
       continue;
     }
     const asked = upstream.asked.findLast((one) => one.mark === String(exchange.n));
