@@ -42,7 +42,7 @@ export interface Soaked {
 
 /** A busy machine: growing threads and agents, a server with a live client, and requests through the proxy. */
 export async function soak(folder: string, options: SoakOptions): Promise<Soaked> {
-  const { seconds, rate, sampleSeconds, idleSeconds, releaseSeconds, notify = () => {} } = options;
+  const { idleSeconds, releaseSeconds } = options;
   const machine = new Machine(folder);
   try {
     const load = new Load(machine.home, options);
@@ -60,34 +60,16 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     await until(async () => (await json<{ watching: boolean }>(new URL("/api/health", url))).watching);
     const upstream = await machine.start([UPSTREAM, "upstream"]);
     const proxy = await machine.start([PROGRAM, "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"]);
-    const uri = `claude://${load.first}`;
-    // The subscriptions of the dashboard on the page of a thread.
-    await until(async () => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, url))).ok);
-    const client = new Client(
-      new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url),
-    );
-    const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
-    // Like the dashboard: all spans once, then only changes.
-    const followSpans = async () => spans.searchParams.set("after", (await json<{ next: string }>(spans)).next);
+    const { client, followSpans } = await openThreadPage(url, `claude://${load.first}`);
 
     const before = (await sample(child, 0, 0, "collect")).heap;
-    const samples: Sample[] = [];
-    let requests = 0;
     const began = performance.now();
     const elapsed = () => (performance.now() - began) / 1_000;
-    for (let at = elapsed(); at < seconds; at = elapsed()) {
-      load.write(Math.max(0, Math.round(rate * at) - load.written.records), at / seconds);
-      if (at >= samples.length * sampleSeconds) {
-        samples.push(await sample(child, at, load.written.records));
-        requests += 1;
-        await Promise.all([sendRequest(proxy.url, requests), followSpans()]);
-        const last = samples.at(-1);
-        notify(
-          `${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`,
-        );
-      }
-      await wait(TICK_MS);
-    }
+    let requests = 0;
+    const samples = await writeAndSample(load, child, options, elapsed, async () => {
+      requests += 1;
+      await Promise.all([sendRequest(proxy.url, requests), followSpans()]);
+    });
     load.end();
     const ended = elapsed();
     const wanted = load.written;
@@ -119,6 +101,40 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
   } finally {
     await machine.stop();
   }
+}
+
+/** Subscribes like the dashboard on the page of a thread: `followSpans` requests all spans once, then only changes. */
+async function openThreadPage(url: string, uri: string) {
+  const name = encodeURIComponent(uri);
+  await until(async () => (await fetch(new URL(`/api/agents/${name}`, url))).ok);
+  const client = new Client(new URL(`/api/live?threads=true&cards=true&tree=${name}&log=${name}`, url));
+  const spans = new URL(`/api/agents/${name}/spans`, url);
+  const followSpans = async () => spans.searchParams.set("after", (await json<{ next: string }>(spans)).next);
+  return { client, followSpans };
+}
+
+/** Writes records at the given rate; calls `sendRequests` with each sample. */
+async function writeAndSample(
+  load: Load,
+  child: ChildProcess,
+  { seconds, rate, sampleSeconds, notify = () => {} }: SoakOptions,
+  elapsed: () => number,
+  sendRequests: () => Promise<void>,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (let at = elapsed(); at < seconds; at = elapsed()) {
+    load.write(Math.max(0, Math.round(rate * at) - load.written.records), at / seconds);
+    if (at >= samples.length * sampleSeconds) {
+      const last = await sample(child, at, load.written.records);
+      samples.push(last);
+      await sendRequests();
+      notify(
+        `${at.toFixed(0)} s: ${(last.rss / 1e6).toFixed(0)} MB, heap ${(last.heap / 1e6).toFixed(0)} MB, ${last.records} records`,
+      );
+    }
+    await wait(TICK_MS);
+  }
+  return samples;
 }
 
 export interface LongRead {

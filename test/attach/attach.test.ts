@@ -147,7 +147,7 @@ describe("the command", () => {
     expect(root.command).toEqual([...letta, "--conversation", thread]);
   });
 
-  it("of Cline CLI resumes a thread in a terminal; its agents, and other ways, are text", async () => {
+  it("of Cline CLI resumes a thread; with a message, or for an agent, the history is text", async () => {
     const { home, agent } = await deepest("cline", "nested");
     const thread = agent.uri.split("/")[2] ?? "";
     expect((await planOf(home, `cline://${thread}`)).command).toEqual(["cline", "--id", thread]);

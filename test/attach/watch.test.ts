@@ -1,4 +1,4 @@
-/** `a` in `retinue watch`, on a real terminal: the product gets it, and gives it back. */
+/** The key `a` in `retinue watch`, on a real terminal: the product uses the terminal until it ends. */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { isTool } from "../support/needs.ts";
 
 const HAS_PTY = isTool("script", "-qec", "true", "/dev/null");
 
-it("continues an agent, and goes on when the product has ended", async ({ skip }) => {
+it("starts the product to continue an agent, and shows the tree again when the product has ended", async ({ skip }) => {
   skip(!HAS_PTY, "no util-linux script, which makes a terminal");
   const folder = mkdtempSync(join(tmpdir(), "retinue-attach-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ it("continues an agent, and goes on when the product has ended", async ({ skip }
   terminal.stdout.on("data", (part: Buffer) => {
     output += part.toString("utf8");
   });
-  /** Waits for a text after what was seen before. */
+  /** Waits for a text after the one that was waited for before. */
   const shows = async (text: string) => {
     await expect.poll(() => output.indexOf(text, seen), { timeout: 60_000 }).toBeGreaterThanOrEqual(0);
     seen = output.indexOf(text, seen) + text.length;
@@ -49,7 +49,7 @@ it("continues an agent, and goes on when the product has ended", async ({ skip }
   press("hello\r");
   await shows("read: hello");
   await shows("running first");
-  // Keys are watch's again.
+  // `watch` receives the keys again.
   press("\r");
   await shows("press a, or run: retinue attach");
   press("qq");

@@ -103,7 +103,7 @@ describe("a missing thread or agent exits with 1, with the places searched and a
     expect(code).toBe(1);
     expect(stderr).toContain("claude://a79349dc-e41f-4764-94d3-8896bc9688d2/a68e374f02b51de37");
   });
-  it("an agent's id alone is resolved to its thread", async () => {
+  it("an agent's id alone suggests the URI of the agent", async () => {
     const { code, stderr } = await retinue(NESTED, ["tree", L2]);
     expect(code).toBe(1);
     expect(stderr).toContain(`claude://${THREAD}/${L2}`);
@@ -341,14 +341,15 @@ describe("manual links", () => {
     expect((await run("unlink", `latest/${L3}`)).stdout).toContain(L2);
     expect((await run("unlink", `latest/${L3}`)).code).toBe(1);
   });
-  it("reading creates an index, which can be deleted, and no other file", async () => {
-    const home = join(scratch, "looked");
-    const look = () => retinue(NESTED, ["tree", "latest"], { RETINUE_HOME: home });
-    const first = await look();
-    expect(readdirSync(home)).toEqual(["index.sqlite"]);
-    rmSync(home, { recursive: true });
-    expect((await look()).stdout).toBe(first.stdout);
-  });
+});
+
+it("tree creates an index, which can be deleted, and no other file", async () => {
+  const data = join(scratch, "data");
+  const tree = () => retinue(NESTED, ["tree", "latest"], { RETINUE_HOME: data });
+  const first = await tree();
+  expect(readdirSync(data)).toEqual(["index.sqlite"]);
+  rmSync(data, { recursive: true });
+  expect((await tree()).stdout).toBe(first.stdout);
 });
 
 describe("terminal output", () => {

@@ -1,4 +1,5 @@
 /** `retinue run` is invisible to the command and to the reader of its output. */
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -184,6 +185,18 @@ describe("a recorded run", () => {
   };
 });
 
+/** The events that a run has printed so far; grows while it runs. */
+function eventsOf(child: ChildProcess): readonly AgentEvent[] {
+  const events: AgentEvent[] = [];
+  let rest = "";
+  child.stdout?.on("data", (part: Buffer) => {
+    const parts = (rest + part).split("\n");
+    rest = parts.pop() ?? "";
+    events.push(...parts.map((line) => JSON.parse(line) as AgentEvent));
+  });
+  return events;
+}
+
 describe("--events", () => {
   it("reports an agent when it begins, not when it ends, and exits like the command", async () => {
     const { program, start } = stage();
@@ -194,13 +207,7 @@ describe("--events", () => {
 process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
 process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"); process.exitCode = 5; process.stdin.destroy(); });`;
     const child = start(["--events", "--", program("claude", waits), "-p", "hello"]);
-    const events: AgentEvent[] = [];
-    let rest = "";
-    child.stdout?.on("data", (part: Buffer) => {
-      const parts = (rest + part).split("\n");
-      rest = parts.pop() ?? "";
-      events.push(...parts.map((line) => JSON.parse(line) as AgentEvent));
-    });
+    const events = eventsOf(child);
     await until(
       () => events.some(({ kind }) => kind === "spawn"),
       () => events,
@@ -240,16 +247,18 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     const { program, start, env } = stage();
     const lines = STREAM.trim().split("\n");
     const upTo = lines.findIndex((line) => line.includes('"task_started"'));
-    // Longer than products take to name an agent.
-    const slow = `const lines = ${JSON.stringify(lines)};
+    // Names the agent only after retinue has printed its spawn call.
+    const waits = `const lines = ${JSON.stringify(lines)};
 process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
-setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"), 3_000);`;
-    const { stdout } = await outcome(start(["--events", "--", program("claude", slow), "-p", "hello"]));
-    const events = stdout
-      .toString()
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as AgentEvent);
+process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"); process.stdin.destroy(); });`;
+    const child = start(["--events", "--", program("claude", waits), "-p", "hello"]);
+    const events = eventsOf(child);
+    await until(
+      () => events.some(({ kind }) => kind === "toolCall"),
+      () => events,
+    );
+    child.stdin?.write("go on\n");
+    await once(child, "close");
     const tree = (await json(["tree", SESSION], env)) as { uri: string; children: { uri: string }[] };
     expect(
       [...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort(),

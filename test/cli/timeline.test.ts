@@ -1,8 +1,11 @@
 /** `retinue tree --timeline`: the waterfall in a terminal. */
 import { describe, expect, it } from "vitest";
+import { scratchFolder, spoilable } from "../support/bad-input/homes.ts";
+import { mainWriter, SESSION, THREAD_FILE } from "../support/claude-records.ts";
 import { retinue, retinueJson } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
+const scratch = scratchFolder();
 const NESTED = recordedHome("claude", "c3-nested-parallel").home;
 
 describe("tree --timeline", () => {
@@ -37,7 +40,15 @@ describe("tree --timeline", () => {
     expect(stdout).toMatch(/Fails TOOL +█xx█/);
   });
 
-  it("reports that no agent has a time, and prints everything as JSON", async () => {
+  it("says so if no record has a time", async () => {
+    const home = spoilable(scratch(), "a-single");
+    const { timestamp: _, ...untimed } = mainWriter().user("Hello") as Record<string, unknown>;
+    home.put(THREAD_FILE, `${JSON.stringify(untimed)}\n`);
+    const { stdout, code } = await retinue(home.home, ["tree", `claude://${SESSION}`, "--timeline"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("none of its records has a time")]);
+  });
+
+  it("prints the spans of every agent and the critical path as JSON", async () => {
     const { items, criticalPath } = (await retinueJson(NESTED, ["tree", "latest", "--timeline"])) as {
       items: { uri: string; spans: { from: number }[] }[];
       criticalPath: { uri: string; from: number; to: number }[];

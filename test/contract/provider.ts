@@ -12,7 +12,7 @@ import { link } from "../../src/core/link/link.ts";
 import type { Findings, Provider } from "../../src/core/ports/provider.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
-import { homeEnv, recordedHomes, someOf } from "../support/fixtures.ts";
+import { homeEnv, recordedHomes } from "../support/fixtures.ts";
 import { junkRecords } from "./junk.ts";
 import { type FixtureSource, fixtureSources, placeIn, readAll } from "./sources.ts";
 
@@ -137,7 +137,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     });
 
     it("reads an imported thread like the original", async () => {
-      for (const { name, home, threads } of someOf(recordedHomes(provider.name, fixtures))) {
+      for (const { name, home, threads } of recordedHomes(provider.name, fixtures)) {
         const data = join(tempHome(), "data");
         const there = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: data }, providers: [provider] });
         const files = threads.flatMap(({ root }) => threadFile(there, provider, root) ?? []);

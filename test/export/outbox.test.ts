@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { readOutbox } from "../../src/app/export/outbox.ts";
 import { flush } from "../../src/app/hooks/flush.ts";
 import { openKept } from "../../src/app/kept/kept-file.ts";
@@ -43,6 +43,18 @@ const outbox = async (retry = false) =>
   readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
 const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
 const llmRuns = () => [...server.runs.values()].filter((run) => run.run_type === "llm").length;
+/** Lets the clock run a hundred times as fast until the end of the test; timers take as long as usual. */
+function startFastClock() {
+  const [clockStart, start] = [Date.now(), performance.now()];
+  const elapsedMs = () => 100 * (performance.now() - start);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const tick = setInterval(() => vi.setSystemTime(clockStart + elapsedMs()), 1);
+  onTestFinished(() => {
+    clearInterval(tick);
+    vi.useRealTimers();
+  });
+  return { elapsedMs };
+}
 /** Everything has arrived complete, and once. */
 async function expectAll() {
   expect(llmRuns()).toBe(await callsOf());
@@ -135,8 +147,10 @@ describe("an export", () => {
 
   it("keeps items while the service is unreachable", async () => {
     await server.close();
+    const clock = startFastClock();
     const { code, stderr } = await send();
     expect([code, stderr]).toEqual([1, expect.stringContaining("ECONNREFUSED")]);
+    expect(clock.elapsedMs()).toBeGreaterThan(20_000);
     const [state] = await outbox();
     expect(state).toMatchObject({ refused: 0, reason: expect.stringContaining("ECONNREFUSED") });
     expect(state?.waiting).toBeGreaterThan(20);

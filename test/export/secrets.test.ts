@@ -206,7 +206,7 @@ describe("false positives", () => {
   });
 });
 
-describe("the time", () => {
+describe("the time that redaction takes", () => {
   it("is linear: no pattern can backtrack over an unbounded run", () => {
     const sources = [
       ...PREFIXED,

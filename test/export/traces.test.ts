@@ -26,7 +26,7 @@ import {
   text,
   toolUse,
 } from "../support/claude-records.ts";
-import { filesBelow, homeEnv, RECORDED, recordedHome, recordedHomes, someOf } from "../support/fixtures.ts";
+import { filesBelow, homeEnv, RECORDED, recordedHome, recordedHomes } from "../support/fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "../support/langsmith-server.ts";
 import { storiesOf } from "../support/stories.ts";
 
@@ -232,7 +232,7 @@ describe("runs", () => {
 
   it.each(RECORDED.map(({ name }) => name))("%s: calls and tools have the times of the timeline", async (provider) => {
     expect(recordedHomes(provider)).not.toEqual([]);
-    for (const { home } of someOf(recordedHomes(provider))) {
+    for (const { home } of recordedHomes(provider)) {
       const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
       for (const root of forest.roots) {
         const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);

@@ -67,8 +67,11 @@ export class Run {
 
 const PATIENCE_MS = 60_000;
 
-/** Whether the condition was met in time. */
-export async function comesAbout(what: () => boolean | Promise<boolean>, patienceMs = PATIENCE_MS): Promise<boolean> {
-  for (const end = Date.now() + patienceMs; Date.now() < end; await wait(50)) if (await what()) return true;
+/** Whether the condition becomes true in time. */
+export async function holdsInTime(
+  condition: () => boolean | Promise<boolean>,
+  patienceMs = PATIENCE_MS,
+): Promise<boolean> {
+  for (const end = Date.now() + patienceMs; Date.now() < end; await wait(50)) if (await condition()) return true;
   return false;
 }

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import type { Outcome, Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
-import { tried } from "./stage.ts";
+import { runScenario } from "./stage.ts";
 
 const { values } = parseArgs({
   options: {
@@ -47,7 +47,7 @@ async function one(scenario: Scenario): Promise<void> {
   const reason = cannot?.() ?? null;
   if (reason !== null) return row([name, fault, `skipped: ${reason}`, "", "", "", ""]);
   const start = Date.now();
-  const outcome: Outcome = await tried(scenario, timesOf(scenario), Number(values.seed));
+  const outcome: Outcome = await runScenario(scenario, timesOf(scenario), Number(values.seed));
   if (weight === undefined) faults += outcome.faults;
   else kills += outcome.faults;
   row([

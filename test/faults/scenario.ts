@@ -5,12 +5,12 @@ export interface Scenario {
   readonly name: string;
   /** The fault that affects the process or its files. */
   readonly fault: string;
-  /** Its share of all kills, relative to the other scenarios; or, for other faults, how often each is tried. */
+  /** Its share of all kills, relative to the other scenarios; or, for other faults, how often each is run. */
   readonly weight?: number;
   readonly times?: number;
-  /** How often it is tried in `npm test`. */
+  /** How often it is run in `npm test`. */
   readonly few: number;
-  /** Why it cannot be tried here; null if it can. */
+  /** Why it cannot run here; null if it can. */
   readonly cannot?: () => string | null;
   run(stage: Stage): Promise<Outcome>;
 }

@@ -5,7 +5,7 @@ import { seeded } from "../../scripts/bench/random.ts";
 import type { Outcome, Scenario } from "./scenario.ts";
 
 /** Runs a scenario in a folder of its own; a scenario that throws is a loss. */
-export async function tried(scenario: Scenario, times: number, seed: number): Promise<Outcome> {
+export async function runScenario(scenario: Scenario, times: number, seed: number): Promise<Outcome> {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-faults-"));
   try {
     return await scenario.run({ scratch, times, random: seeded(seed) });

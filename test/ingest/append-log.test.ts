@@ -75,7 +75,7 @@ async function costOf(lines: number) {
   };
 }
 
-it("reads and sends as much in a thread of 5,000 records as in one of 200", async () => {
+it("an append reads and sends as much in a thread of 5,000 records as in one of 200", async () => {
   const [small, large] = [await costOf(200), await costOf(5_000)];
   expect(small.events).toEqual(["user", "assistant"]);
   expect({ ...large, chars: 0 }).toEqual({ ...small, chars: 0 });
@@ -83,7 +83,7 @@ it("reads and sends as much in a thread of 5,000 records as in one of 200", asyn
   expect([small.lines, small.bytes]).toEqual([2, Buffer.byteLength(line(200) + line(201))]);
 });
 
-it("returns every event of a long thread, page by page and by id", async () => {
+it("a log returns every event of a long thread, page by page and by id", async () => {
   const { library, key, hub } = await threadOf(700);
   const events = await new EventReader(library).next(library.forestOf([key]), [key]);
   const { log, length } = await hub.log(key, true);
@@ -98,7 +98,7 @@ it("returns every event of a long thread, page by page and by id", async () => {
   });
 });
 
-it("is dropped with the journal when no client has followed it for a while", async () => {
+it("a log is dropped with the journal when no client has followed it for a while", async () => {
   const { path, library, key, journal, hub } = await threadOf(10);
   const { leave } = await hub.join({ threads: true, trees: [key], events: [], logs: [key], cards: false, spans: [] });
   appendFileSync(path, line(10) + line(11));

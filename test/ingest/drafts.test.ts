@@ -30,7 +30,7 @@ it("removes copies of kept.sqlite by ended processes, and no others", async () =
   ]);
 });
 
-it("removes notes and tokens that were not renamed to their final name", () => {
+it("removes temporary files of notes and tokens that are old, and no recent ones", () => {
   for (const name of ["server.json.0123", "token.89abcdef", "token.new", "token"]) writeFileSync(join(home, name), "x");
   for (const name of ["server.json.0123", "token.89abcdef", "token"]) utimesSync(join(home, name), 1, 1);
   const server = {

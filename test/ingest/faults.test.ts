@@ -277,7 +277,7 @@ describe("a full disk", () => {
     expect(readOnly.stderr).toContain("reading without the index");
   });
 
-  it("is simulated by a file size limit where nothing can be mounted", LONG, async () => {
+  it("does not stop ls if a file cannot grow beyond a limit, which needs no mounted disk", LONG, async () => {
     const whole = await list();
     rmSync(data, { recursive: true });
     crowd(60);

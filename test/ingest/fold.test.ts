@@ -4,14 +4,14 @@ import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import type { AgentKey } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
-import { FileFacts } from "../../src/core/link/file-facts.ts";
 import type { Fold } from "../../src/core/link/fold.ts";
 import { partFacts } from "../../src/core/link/folded.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { type LinkOptions, link } from "../../src/core/link/link.ts";
-import { byPlace, fileOf } from "../../src/core/link/totals.ts";
+import { byPlace } from "../../src/core/link/totals.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
-import { caseNames, homeEnv, RECORDED, recordedHome, someOf } from "../support/fixtures.ts";
+import { caseNames, homeEnv, RECORDED, recordedHome } from "../support/fixtures.ts";
+import { GrowingFacts } from "../support/growing-facts.ts";
 import { history } from "../support/history.ts";
 import { answer, notebook, record, thread } from "../support/observations.ts";
 
@@ -28,55 +28,33 @@ const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) 
 
 const spansIn = (forest: Forest) => JSON.stringify([...forest.agents.keys()].map((key) => spansOf(forest, key)));
 
-/** Files that grow, and how much of them was read. */
-class Growing {
-  readonly #files = new Map<string, { readonly facts: FileFacts; readonly all: Observation[] }>();
-
-  /** Facts of one file keep their order. */
-  add(facts: readonly Observation[]): void {
-    for (const [path, more] of Map.groupBy(facts, fileOf)) {
-      const all = this.#files.get(path)?.all ?? [];
-      const file = this.#files.get(path) ?? { facts: new FileFacts(path, () => all), all };
-      this.#files.set(path, file);
-      for (const fact of more) all.push(fact);
-      file.facts.add(more);
-    }
-  }
-
-  get rare(): Observation[] {
-    return [...this.#files.values()].flatMap(({ facts }) => facts.observations);
-  }
-
-  get folds(): Fold[] {
-    return [...this.#files.values()].flatMap(({ facts }) => facts.folds);
-  }
-
-  get folded(): ReadonlyMap<AgentKey, Fold> {
-    return partFacts(this.rare, this.folds, []).folded;
-  }
-}
+const foldedIn = ({ unfolded, folds }: GrowingFacts): ReadonlyMap<AgentKey, Fold> =>
+  partFacts(unfolded, folds, []).folded;
 
 /**
  * Checks after each piece that folded and unfolded facts give the same forest. Returns how many agents stayed folded.
  */
 function compare(facts: readonly Observation[], pieces: number, options: LinkOptions): number {
-  const growing = new Growing();
+  const growing = new GrowingFacts();
   const size = Math.max(1, Math.ceil(facts.length / pieces));
   for (let from = 0; from < facts.length; from += size) {
     growing.add(facts.slice(from, from + size));
-    const [folded, whole] = [link(growing.rare, options, growing.folds), link(facts.slice(0, from + size), options)];
+    const [folded, whole] = [
+      link(growing.unfolded, options, growing.folds),
+      link(facts.slice(0, from + size), options),
+    ];
     expect(plain(folded)).toBe(plain(whole));
     expect(spansIn(folded)).toBe(spansIn(whole));
     const keys = [...new Set(facts.slice(0, from + size).flatMap((o) => o.keys))];
     expect(keys.map((key) => folded.ownerOf(key))).toEqual(keys.map((key) => whole.ownerOf(key)));
   }
-  return growing.folded.size;
+  return foldedIn(growing).size;
 }
 
 let [folded, agents] = [0, 0];
 
 describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
-  it.each(someOf(caseNames(provider)))("%s: the forest is the same after every single fact", async (name) => {
+  it.each(caseNames(provider))("%s: the forest is the same after every single fact", async (name) => {
     const { home } = recordedHome(provider, name);
     const { library } = await readMachine({ env: homeEnv(home) });
     const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
@@ -110,9 +88,9 @@ describe("generated histories", () => {
       book.see({ by: thread("t"), at: i + 2, keys: [`r${i}`, `m${i}`] }, answer(`m${i}`, i));
     }
     expect(compare(book.observations, 9, OPTIONS)).toBe(1);
-    const growing = new Growing();
+    const growing = new GrowingFacts();
     growing.add(book.observations);
-    expect([growing.rare.length, growing.folds.length]).toEqual([0, 1]);
+    expect([growing.unfolded.length, growing.folds.length]).toEqual([0, 1]);
     expect((growing.folds[0]?.bytes ?? 0) / book.observations.length).toBeLessThan(120);
   });
 

@@ -4,11 +4,11 @@
  */
 import { describe, expect, it } from "vitest";
 import { SCENARIOS } from "../faults/scenarios.ts";
-import { tried } from "../faults/stage.ts";
+import { runScenario } from "../faults/stage.ts";
 
 describe.each(SCENARIOS.filter(({ few }) => few > 0))("$fault: $name", (scenario) => {
   it("loses nothing, counts nothing twice, and leaves no files", { timeout: 300_000 }, async () => {
-    const { faults, ...outcome } = await tried(scenario, scenario.few, 20_261_117);
+    const { faults, ...outcome } = await runScenario(scenario, scenario.few, 20_261_117);
     expect(outcome).toEqual({ losses: [], duplicates: [], leftovers: [] });
     expect(faults).toBe(scenario.few);
   });

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type AgentTree, Failure, NotSupported, open, run } from "../../src/app/api.ts";
-import { retinueJson } from "../support/cli.ts";
+import { retinue as commandLine, retinueJson } from "../support/cli.ts";
 import { FIXTURES, recordedHome } from "../support/fixtures.ts";
 import { needsPosix } from "../support/needs.ts";
 
@@ -44,9 +44,12 @@ describe("open", () => {
     expect(JSON.parse(JSON.stringify(await retinue.tree("latest")))).toEqual(
       await retinueJson(home, ["tree", "latest"]),
     );
-    const events = await retinue.events("latest", { subtree: true });
-    expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(3);
-    expect((await retinue.events("latest")).every(({ uri }) => uri === thread?.uri)).toBe(true);
+    for (const subtree of [true, false]) {
+      const events = await retinue.events("latest", { subtree });
+      const { stdout } = await commandLine(home, ["events", "latest", ...(subtree ? ["--subtree"] : [])]);
+      expect(events.map((event) => JSON.stringify(event))).toEqual(stdout.trim().split("\n"));
+      expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(subtree ? 3 : 1);
+    }
   });
 
   it("fails with the messages of the command line", async () => {

@@ -14,6 +14,8 @@ let homes = 0;
 
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
 const [L1, L2, L3] = ["ae44c39a3d06e6efb", "aee8a9e31692ee37b", "a06b55e9d9f2be101"];
+/** The call of L1 that spawned L2. */
+const L2_CALL = "toolu_01TL7eDfK8uCelmf0ZW0A9KW";
 const COPY = "11111111-2222-4333-8444-555555555555";
 type Row = Record<string, unknown> & { type: string; uuid: string; timestamp: string; message?: { content: unknown } };
 
@@ -60,13 +62,12 @@ const blocksOf = (row: Row) =>
 const isAgentCall = (row: Row) => blocksOf(row).some(({ type, name }) => type === "tool_use" && name === "Agent");
 
 describe("a spawn call that returned without toolUseResult, while the agent's own file is missing", () => {
-  const call = "toolu_01TL7eDfK8uCelmf0ZW0A9KW";
   /** Changes the result of the call of L1 that spawned L2. */
   const withResult = (change: (result: Record<string, unknown>) => void) => {
     const home = new Home("claude", "c-nested");
     const rows = home.rows(L1);
     const results = rows.flatMap((row) =>
-      row.toolUseResult === undefined ? blocksOf(row).filter((block) => block.tool_use_id === call) : [],
+      row.toolUseResult === undefined ? blocksOf(row).filter((block) => block.tool_use_id === L2_CALL) : [],
     );
     expect(results).toHaveLength(1);
     for (const result of results) change(result);
@@ -85,8 +86,8 @@ describe("a spawn call that returned without toolUseResult, while the agent's ow
     const forest = await withResult((result) => {
       result.content = "L2 done";
     }).forest();
-    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${call}`, "completed", "parent_rollout"]);
-    const [lost] = [...forest.agents.values()].filter(({ agentId }) => agentId === call);
+    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${L2_CALL}`, "completed", "parent_rollout"]);
+    const [lost] = [...forest.agents.values()].filter(({ agentId }) => agentId === L2_CALL);
     const record = treeOf(forest, lost?.key ?? ("" as never), () => null);
     expect({ result: record.result, prompt: record.prompt, warnings: record.warnings.length }).toEqual({
       result: "L2 done",
@@ -100,7 +101,7 @@ describe("a spawn call that returned without toolUseResult, while the agent's ow
       result.content = "Agent terminated early due to an API error";
       result.is_error = true;
     }).forest();
-    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${call}`, "errored", "parent_rollout"]);
+    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${L2_CALL}`, "errored", "parent_rollout"]);
   });
 });
 
@@ -177,6 +178,6 @@ describe("a promoted copy of an agent that had spawned another one", () => {
     promoted(home, interrupted);
     const forest = await home.forest();
     expect(agentOf(forest, `claude:${COPY}` as never).children).toEqual([]);
-    expect(statuses(forest).every(([uri]) => uri.startsWith(`claude://${THREAD}/`))).toBe(true);
+    expect(statuses(forest).map(([uri]) => uri)).toEqual([`claude://${THREAD}/${L1}`, `claude://${THREAD}/${L2_CALL}`]);
   });
 });

@@ -43,11 +43,11 @@ async function expectReported(
   return seen;
 }
 
-describe("in place of a transcript", () => {
+describe("in the configuration folder", () => {
   it.each([
     ["a folder", (path: string) => mkdirSync(path, { recursive: true })],
     ...(process.platform === "win32" ? [] : [["a pipe", (path: string) => execFileSync("mkfifo", [path])] as const]),
-  ] as const)("%s is reported, and not opened", async (_what, make) => {
+  ] as const)("%s in place of a transcript is reported, and not opened", async (_what, make) => {
     await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
@@ -62,7 +62,7 @@ describe("in place of a transcript", () => {
     ["to itself", `${SESSION}.jsonl`],
     ["to a folder above", "../.."],
     ...(process.platform === "win32" ? [] : [["to a device that never ends", "/dev/zero"] as const]),
-  ] as const)("a link %s is reported, and not followed", async (_what, target) => {
+  ] as const)("a link %s in place of a transcript is reported, and not followed", async (_what, target) => {
     await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
@@ -72,7 +72,7 @@ describe("in place of a transcript", () => {
     );
   });
 
-  it("folders in a link cycle are walked once", async () => {
+  it("links in a cycle are reported, and not followed", async () => {
     await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
@@ -133,7 +133,7 @@ describe("in place of a transcript", () => {
     expect(seen.machine.forest.agents.size).toBeGreaterThan(0);
   });
 
-  it("folders that are links to each other are reported", async () => {
+  it("root folders that are links to each other are reported", async () => {
     const home = join(scratch(), "circle");
     mkdirSync(join(home, ".claude"), { recursive: true });
     symlinkSync("sessions", join(home, ".claude/projects"));

@@ -1,4 +1,4 @@
-/** What a running server sees of the processes of threads decides who started them. */
+/** The environment of a running thread's process decides which agent started the thread. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,21 +30,21 @@ function homeWithProcess() {
 }
 
 describe("the processes of running threads", () => {
-  it("are looked at once, and only the variables that name an agent are recorded", async () => {
+  it("are read once, and only the variables that name an agent are recorded", async () => {
     const env = homeWithProcess();
     const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
     onTestFinished(() => library.close());
     await library.refresh();
-    const looked: number[] = [];
+    const pids: number[] = [];
     const watch = new StarterWatch(library, (pid, names) => {
-      looked.push(pid);
+      pids.push(pid);
       const all = { CODEX_THREAD_ID: CHILD.slice("codex:".length), OPENAI_API_KEY: SECRET };
       const variables = Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
       return { pid, startedAt: 1, ancestors: [], variables };
     });
     const recording = watch.check([PARENT]);
     watch.check([PARENT]);
-    expect(looked).toEqual([process.pid]);
+    expect(pids).toEqual([process.pid]);
     const lines = readFileSync(recording ?? "", "utf8");
     expect(lines).toContain(CHILD);
     expect(lines).not.toContain(SECRET);
@@ -56,14 +56,14 @@ describe("the processes of running threads", () => {
     ]);
   });
 
-  it("of a person's thread name no agent, which is recorded as such", async () => {
+  it("are recorded as started by no agent if no variable names one; a marker without an id records nothing", async () => {
     const env = homeWithProcess();
     const library = await openLibrary({ env, settings: await loadSettings(env), notify: () => {} });
     onTestFinished(() => library.close());
     await library.refresh();
     const watch = new StarterWatch(library, (pid) => ({ pid, startedAt: 1, ancestors: [], variables: {} }));
     expect(readFileSync(watch.check([PARENT]) ?? "", "utf8")).toContain('"starters":[]');
-    // Only a marker: some agent is above it, but not which one.
+    // The marker shows that an agent started it, but not which one.
     const marked = new StarterWatch(library, (pid) => ({
       pid,
       startedAt: 1,

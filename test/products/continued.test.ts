@@ -46,7 +46,7 @@ describe("a session that is continued elsewhere", () => {
     });
   });
 
-  it("is found again when the copy of another machine is imported", async () => {
+  it("names the copy of another machine once that is imported, and keeps its own usage", async () => {
     const { home, elsewhere } = copyOf("claude", "h2-forks");
     // Only the first session was here.
     for (const id of [SECOND, THIRD]) {

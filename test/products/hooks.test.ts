@@ -93,6 +93,7 @@ describe("retinue hook", () => {
 
   it("records nothing of a payload that exceeds the limit for records", async () => {
     const data = join(newHome(), "data");
+    // The reader of stdin returns null for a payload that is too long.
     await hook({ HOME: scratch, RETINUE_HOME: data }, () => null);
     expect(existsSync(join(data, "recordings"))).toBe(false);
   });
@@ -135,7 +136,7 @@ describe("retinue hook", () => {
     const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
     const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
     await until(async () => (await tree()).counts?.descendants === 3, tree);
-    // New records there are seen at once.
+    // Records that are appended there are read, too.
     const before = (await tree()).usage?.subtree.calls ?? 0;
     const line =
       readFileSync(transcript, "utf8")

@@ -12,7 +12,7 @@ import { parse } from "yaml";
 import { userHome } from "../../src/app/home.ts";
 import { hookCommand } from "../../src/app/hooks/hook-install.ts";
 import { isOwnHook } from "../../src/core/ports/provider.ts";
-import { COMPILED, MAIN, retinueProcess } from "../support/cli.ts";
+import { COMPILED, MAIN, retinue, retinueProcess } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 
 const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
@@ -33,11 +33,11 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
     ["opencode", "nested"],
   ])("gives the same trees from files of %s", async (provider, name) => {
     const home = copyOf(provider, name);
-    const tree = async (env: Record<string, string>) =>
-      JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], env)).stdout);
-    const here = await tree({ RETINUE_HOME: join(home, "a") });
+    const args = ["tree", "latest", "--json"];
+    const here = JSON.parse((await retinue(home, args)).stdout);
     expect(here.children.length).toBeGreaterThan(0);
-    expect(await tree({ RETINUE_HOME: join(home, "b"), NODE_OPTIONS: as(platform) })).toEqual(here);
+    const there = await retinueProcess(home, args, { NODE_OPTIONS: as(platform) });
+    expect(JSON.parse(there.stdout)).toEqual(here);
   });
 
   it("follows new records", async () => {
@@ -101,18 +101,17 @@ it("the GitHub workflow runs all tests on each system and Node.js version with r
 
 it("lines may have Windows line endings", async () => {
   const home = copyOf("claude", "c-nested");
-  const tree = async (data: string) =>
-    JSON.parse((await retinueProcess(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
+  const tree = async () => JSON.parse((await retinue(home, ["tree", "latest", "--json"])).stdout);
   const shape = (record: { agentId: string; status: string; usage: unknown; children: [] }): unknown => [
     record.agentId,
     record.status,
     record.usage,
     record.children.map(shape),
   ];
-  const before = shape(await tree("a"));
+  const before = shape(await tree());
   for (const path of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((one) => one.endsWith(".jsonl")))
     writeFileSync(join(home, path), readFileSync(join(home, path), "utf8").replaceAll("\n", "\r\n"));
-  expect(shape(await tree("b"))).toEqual(before);
+  expect(shape(await tree())).toEqual(before);
 });
 
 it("the hook command works in the shells of each system", () => {

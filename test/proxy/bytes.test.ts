@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestOptions, request } from "node:http";
 import { type AddressInfo, connect, createServer as createSocketServer } from "node:net";
-import { setTimeout as wait } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../support/server.ts";
@@ -206,8 +205,9 @@ it("aborts the upstream request when the client is gone", async () => {
 it("applies back pressure to the upstream when the client does not read", async () => {
   const [chunk, all] = [Buffer.alloc(1 << 20), 512 << 20];
   let [sent, waits] = [0, false];
-  const { proxied } = await between(({ outgoing }) => {
+  const { proxied } = await between(({ incoming, outgoing }) => {
     outgoing.writeHead(200);
+    if (incoming.method === "GET") return outgoing.end();
     const more = () => {
       while (sent < all) {
         sent += chunk.length;
@@ -216,15 +216,18 @@ it("applies back pressure to the upstream when the client does not read", async 
       }
       return outgoing.end();
     };
-    more();
+    return more();
   });
   const asking = request(`${proxied.url}/v1/messages`, POST);
   asking.on("error", () => {});
   const response = new Promise<IncomingMessage>((resolve) => asking.on("response", resolve));
   asking.end("{}");
   (await response).pause();
-  // Once all buffers are full, nothing more is sent; without back pressure, all of it would have been sent by then.
-  for (let before = -1; before !== sent || !waits; await wait(300)) before = sent;
+  // Once all buffers are full, nothing more is sent while the proxy forwards other requests.
+  for (let before = -1; before !== sent || !waits; ) {
+    before = sent;
+    for (let n = 0; n < 50; n += 1) await ask(`${proxied.url}/v1/models`, { method: "GET" });
+  }
   expect(sent).toBeLessThan(all / 2);
   asking.destroy();
 });

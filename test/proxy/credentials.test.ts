@@ -3,6 +3,7 @@
  * output.
  */
 import { spawn } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
@@ -44,11 +45,14 @@ const prompt =
 const event = (data: { readonly type: string; readonly [more: string]: unknown }) =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** A response in which the secret is split over two events, and each event over two chunks. */
+/** Emits the id of a request when the first bytes of its response have arrived. */
+const arrivals = new EventEmitter();
+
+/** A response in which the secret is split over two events, and one of them over two chunks. */
 const streamed =
   (start: object, delta: (piece: string) => object, text: (secret: string) => string) =>
   (secret: string): Sent => ({
-    answer: ({ outgoing }) => {
+    answer: ({ mark, outgoing }) => {
       const whole = text(secret);
       const middle = whole.indexOf(secret) + Math.floor(secret.length / 2);
       const events = [
@@ -67,7 +71,8 @@ const streamed =
       ].join("");
       outgoing.writeHead(200, { "content-type": "text/event-stream" });
       const cut = events.indexOf(whole.slice(0, middle)) + 5;
-      outgoing.write(events.slice(0, cut), () => setTimeout(() => outgoing.end(events.slice(cut)), 20));
+      arrivals.once(mark, () => outgoing.end(events.slice(cut)));
+      outgoing.write(events.slice(0, cut));
     },
   });
 const answered =
@@ -255,6 +260,7 @@ function send(
       { method: "POST", headers: { ...headers, "x-correlation-id": id } },
       (response) => {
         response.resume();
+        response.once("data", () => arrivals.emit(id));
         response.on("close", resolve);
       },
     );

@@ -28,7 +28,7 @@ export interface Proxied {
 export const ownThread = threadOf(new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url));
 
 /** Records in this thread: a new one costs as much as the rest of most tests. */
-export const inThisThread: StartRecorder = (start) => {
+const inThisThread: StartRecorder = (start) => {
   const thread = new EventEmitter();
   const work = recorderWork(
     start,

@@ -82,10 +82,12 @@ function ask(
   path = "/v1/messages?beta=true",
 ) {
   const asking = request(`${proxied.url}${path}`, { method: "POST", headers });
+  const begun = Promise.withResolvers<void>();
   const done = new Promise<string>((resolve) => {
     asking.on("response", (response) => {
       let received = "";
       response.on("data", (chunk) => {
+        begun.resolve();
         received += chunk;
       });
       response.on("error", () => {});
@@ -94,7 +96,7 @@ function ask(
     asking.on("error", () => resolve("gone"));
   });
   asking.end(text);
-  return { done, abort: () => asking.destroy() };
+  return { begun: begun.promise, done, abort: () => asking.destroy() };
 }
 
 it("never stores credentials", async () => {
@@ -150,6 +152,7 @@ it("a spawn is known as soon as its block ends, before the response does, and th
 
 it("records failed, interrupted and aborted requests, each as such", async () => {
   const packed = gzipSync(START + CALL + END);
+  let cutOff = () => {};
   const proxied = await started(({ outgoing, body: asked }) => {
     const what = asked.toString();
     if (what.includes("overloaded")) {
@@ -157,7 +160,8 @@ it("records failed, interrupted and aborted requests, each as such", async () =>
       outgoing.end(JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }));
     } else if (what.includes("cut gzip")) {
       outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
-      outgoing.write(packed.subarray(0, packed.length - 40), () => setTimeout(() => outgoing.destroy(), 50));
+      outgoing.write(packed.subarray(0, packed.length - 40));
+      cutOff = () => outgoing.destroy();
     } else if (what.includes("whole gzip")) {
       outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
       outgoing.end(packed);
@@ -172,8 +176,12 @@ it("records failed, interrupted and aborted requests, each as such", async () =>
       outgoing.write(START);
     }
   });
-  for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"])
-    await ask(proxied, body(text)).done;
+  for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"]) {
+    const { begun, done } = ask(proxied, body(text));
+    await begun;
+    if (text === "cut gzip") cutOff();
+    await done;
+  }
   const { abort, done } = ask(proxied, body("give up"));
   await until(() => recorded(proxied).split('"is":"opened"').length >= 6);
   abort();

@@ -9,7 +9,7 @@ import { readEvents } from "../../src/app/query/events.ts";
 import { listPrice } from "../../src/app/query/prices.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { verifyAll } from "../../src/core/views/verify.ts";
-import { caseNames, FIXTURES, type RecordedThread, recordedHome, someOf } from "../support/fixtures.ts";
+import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../support/fixtures.ts";
 import { differences, type TreeNode } from "../support/judge.ts";
 import { readLater, startProxied } from "./proxied.ts";
 import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
@@ -141,7 +141,7 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
       ({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"],
     ),
   );
-  it.each(someOf(naming))("without the ids of agents, yields the same agents by their content: %s", async (name) => {
+  it.each(naming)("without the ids of agents, yields the same agents by their content: %s", async (name) => {
     const wire = trafficOf(`${provider}/${name}`);
     const trees = await treesAfter(wire, { headers: withoutAgents });
     expect(

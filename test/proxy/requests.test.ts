@@ -65,6 +65,7 @@ describe("requests", () => {
         .toSorted()
         .reverse(),
     );
+    expect(items.length).toBeGreaterThan(3);
     const paged: string[] = [];
     for (let next: string | null = ""; next !== null; ) {
       const page: Page<RequestRecord> = await ask(

@@ -1,4 +1,5 @@
 /** A fake API on loopback that responds on command. */
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Answer, opening, streamed } from "../real/wire.ts";
@@ -14,21 +15,27 @@ export interface Asked {
 export interface Upstream {
   readonly url: string;
   readonly asked: readonly Asked[];
+  /** Resolves once this many requests have arrived. */
+  received(count: number): Promise<void>;
   answer(asked: Asked, exchange: WireExchange): void;
   /** Starts to respond, and never continues. */
   open(asked: Asked, exchange: WireExchange): void;
   close(): Promise<void>;
 }
 
+const PATIENCE_MS = 60_000;
+
 /** `respond` responds immediately, instead of waiting for `answer`. */
 export async function startUpstream(respond?: (asked: Asked) => void): Promise<Upstream> {
   const asked: Asked[] = [];
+  const arrivals = new EventEmitter();
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     incoming.on("end", () => {
       const one = { mark: String(incoming.headers[MARK] ?? ""), incoming, outgoing, body: Buffer.concat(chunks) };
       asked.push(one);
+      arrivals.emit("request");
       respond?.(one);
     });
     incoming.on("error", () => {});
@@ -37,6 +44,10 @@ export async function startUpstream(respond?: (asked: Asked) => void): Promise<U
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    async received(count) {
+      const signal = AbortSignal.timeout(PATIENCE_MS);
+      while (asked.length < count) await once(arrivals, "request", { signal });
+    },
     answer: ({ outgoing }, exchange) => answer(outgoing, exchange),
     open: ({ outgoing }, { url, response }) => {
       outgoing.writeHead(200, { "content-type": "text/event-stream" });

@@ -5,8 +5,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { FIXTURES, filesBelow } from "../support/fixtures.ts";
-import { until } from "../support/server.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 type Json = Record<string, unknown>;
@@ -79,7 +79,9 @@ export async function replay(
     if (is === "begin") {
       const before = upstream.asked.length;
       running.set(exchange, ask(exchange, proxyUrl, options));
-      await until(() => upstream.asked.length > before);
+      await upstream.received(before + 1);
+      // Recorded times are in milliseconds, and the order of requests with the same time would be undecided.
+      for (const arrived = Date.now(); Date.now() <= arrived; ) await turn();
       continue;
     }
     const asked = upstream.asked.findLast((one) => one.mark === String(exchange.n));

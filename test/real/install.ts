@@ -19,7 +19,7 @@ export interface Product {
 
 const INSTALL_TIMEOUT_MS = 300_000;
 
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return env.RETINUE_REAL_CACHE || join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "retinue-real");
 }
 

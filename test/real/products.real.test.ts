@@ -5,7 +5,6 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Usage } from "../support/judge.ts";
 import type { ServingModel } from "./gemini-model.ts";
@@ -111,7 +110,6 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
     // Without a process file, an agent counts as running until its records are stale.
     const config = join(sandbox.home, "impatient.yaml");
     await writeFile(config, "stale_after: 1s\n");
-    if (!marksProcess) await sleep(1_500);
     await expect
       .poll(() => statuses(marksProcess ? {} : { RETINUE_CONFIG: config }), { timeout: 60_000 })
       .toEqual(["shutdown", lost]);

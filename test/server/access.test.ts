@@ -135,8 +135,8 @@ describe("if it does not report it", () => {
   it("hooks send it automatically", async () => {
     const folder = mkdtempSync(join(tmpdir(), "retinue-access-"));
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
-    let heard = "";
-    const listener = createServer((socket) => socket.on("data", (part: Buffer) => (heard += part))).listen(
+    let received = "";
+    const listener = createServer((socket) => socket.on("data", (part: Buffer) => (received += part))).listen(
       0,
       "127.0.0.1",
     );
@@ -145,8 +145,8 @@ describe("if it does not report it", () => {
     const token = loadToken(env, "token");
     claim(env, { instance: "x", pid: 1, host: "127.0.0.1", port, url: `http://127.0.0.1:${port}/`, token, traces: [] });
     await hook(env, () => JSON.stringify({ session_id: "s", hook_event_name: "Stop", cwd: folder }));
-    await until(() => heard.includes(`\r\nAuthorization: Bearer ${token}\r\n`));
-    expect(heard).toMatch(/^POST \/api\/hooks /);
+    await until(() => received.includes(`\r\nAuthorization: Bearer ${token}\r\n`));
+    expect(received).toMatch(/^POST \/api\/hooks /);
     listener.close();
     rmSync(folder, { recursive: true });
   });

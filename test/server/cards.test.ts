@@ -2,7 +2,9 @@
  * Cards over a followed server: created, moved by the activity of their threads, kept open by running agents, shown as
  * waiting; the same with and without interrupted connections.
  */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ServerRelay } from "../../src/app/relay/relay.ts";
+import { relayedProvider, serverAddress } from "../../src/app/relay/relayed.ts";
 import type { Card } from "../../src/core/views/card.ts";
 import { FakeServer, type Followed, followed, recordedResponses } from "../support/opencode-server.ts";
 import { LiveReader, startServer, type TestServer, until } from "../support/server.ts";
@@ -383,7 +385,14 @@ describe("a card", () => {
     const recording = followed("nested");
     const [{ root } = { root: "" }] = recording.threads;
     server.respond = recordedResponses(recording.rest);
-    await relay();
+    // Like `retinue relay`, but it reconnects without the usual pauses.
+    const relay = new ServerRelay({
+      env: retinue.env,
+      provider: relayedProvider("opencode"),
+      ...serverAddress(url),
+      pace: { firstMs: 1, longestMs: 20, catchUpMs: 50 },
+    });
+    onTestFinished(() => relay.stop());
     const { id } = await cardOf(root);
     const look = async (of: TestServer, card: string) => {
       const { agents, session_mappings } = await of.json<Activity>(`/api/cards/${card}/agent-activity`);

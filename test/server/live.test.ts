@@ -2,8 +2,8 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Library } from "../../src/app/ingest/library.ts";
 import { live } from "../../src/app/live/live.ts";
 import type { Store } from "../../src/core/ports/store.ts";
@@ -17,7 +17,7 @@ const AGENTS = 300;
 const ROUNDS = 10;
 /** Lines of the thread that grows quickly. */
 const LINES = 200;
-const RELEASE_MS = 50;
+const RELEASE_MS = 20;
 const THREAD = "11111111-2222-4333-8444-555555555555";
 const folder = join(scratch, ".claude/projects/-p");
 const agents = join(folder, THREAD, "subagents");
@@ -63,7 +63,7 @@ function bound(of: Store, name: string | symbol): unknown {
   return typeof value === "function" ? value.bind(of) : value;
 }
 
-/** Follows a home until `write` has finished; `calls` counts the known model calls. */
+/** Follows a home until `write` has finished and `wanted` model calls are known. */
 async function followed(home: string, write: () => Promise<void>, wanted: number) {
   const { store, projected } = counting(await openSqliteStore(join(home, "index.sqlite"), "test"));
   const library = new Library({
@@ -72,11 +72,11 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
     price: () => null,
     liveness: () => "alive",
   });
-  // The process is checked once a second, which may link once more.
-  let looked = 0;
+  // The process is checked once a second; each check may link once more.
+  let checks = 0;
   const recheck = library.recheck.bind(library);
   library.recheck = () => {
-    looked += 1;
+    checks += 1;
     return recheck();
   };
   const stop = new AbortController();
@@ -91,7 +91,7 @@ async function followed(home: string, write: () => Promise<void>, wanted: number
   stop.abort();
   await running;
   library.close();
-  return { projected, looked };
+  return { projected, checks };
 }
 
 describe("running agents", () => {
@@ -122,11 +122,11 @@ describe("running agents", () => {
         await wait(5);
       }
     };
-    const { projected, looked } = await followed(home, write, 1 + LINES);
+    const { projected, checks } = await followed(home, write, 1 + LINES);
     const pauses = projected.slice(1).map((at, i) => at - (projected[i] ?? 0));
     expect(pauses.length).toBeGreaterThan(1);
     // On a busy machine pauses are longer, never shorter.
-    expect(pauses.filter((ms) => ms < 99).length).toBeLessThanOrEqual(looked);
+    expect(pauses.filter((ms) => ms < 99).length).toBeLessThanOrEqual(checks);
   });
 });
 
@@ -136,13 +136,13 @@ describe("without activity", () => {
     const file = join(home, ".claude/projects/-p", `${THREAD}.jsonl`);
     mkdirSync(join(home, ".claude/projects/-p"), { recursive: true });
     writeFileSync(file, line(null, "begin"));
-    const of = await openSqliteStore(join(home, "index.sqlite"), "test");
-    const kept: number[] = [];
-    const keepFacts = (bytes: number) => {
-      kept.push(bytes);
-      of.keepFacts(bytes);
+    const steps: string[] = [];
+    const store = await openSqliteStore(join(home, "index.sqlite"), "test");
+    const keepFacts = store.keepFacts.bind(store);
+    store.keepFacts = (bytes) => {
+      if (bytes === 0) steps.push("dropped");
+      keepFacts(bytes);
     };
-    const store = new Proxy(of, { get: (one, name) => (name === "keepFacts" ? keepFacts : bound(one, name)) });
     const library = new Library({
       env: { HOME: home, RETINUE_HOME: home },
       store,
@@ -150,19 +150,21 @@ describe("without activity", () => {
       liveness: () => "gone",
     });
     const stop = new AbortController();
-    let rounds = 0;
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
     const running = (async () => {
       for await (const { threads } of live(library, { signal: stop.signal, releaseMs: RELEASE_MS }))
-        rounds += threads.size;
+        if (threads.size > 0) steps.push("changed");
     })();
-    await until(() => kept.includes(0));
-    // Long enough for a second drop, which must not happen.
-    await wait(3 * RELEASE_MS);
-    expect(kept.filter((bytes) => bytes === 0)).toHaveLength(1);
+    const isReleaseTimer = ([, ms]: unknown[]) => ms === RELEASE_MS;
+    await until(() => steps.length > 0);
+    // The loop has gone back to sleep, without a timer for a second drop.
+    await turn();
+    expect([steps, timers.mock.calls.filter(isReleaseTimer).length]).toEqual([["dropped"], 1]);
     appendFileSync(file, line(null, "more"));
-    await until(() => rounds > 0);
+    await until(() => steps.length === 3);
+    expect(steps).toEqual(["dropped", "changed", "dropped"]);
     expect([...library.threads({})].map(({ usage }) => usage.subtree.calls)).toEqual([2]);
-    await until(() => kept.filter((bytes) => bytes === 0).length === 2);
     stop.abort();
     await running;
     store.close();

@@ -1,13 +1,15 @@
 /** One server per machine, shared by many terminals: real processes that start, are killed, and stop. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { loadSettings } from "../../src/app/settings/settings.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
+import { serve } from "../../src/server/serve.ts";
 import { COMPILED, MAIN } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
 import { needsPosix } from "../support/needs.ts";
@@ -123,13 +125,14 @@ describe("retinue serve", () => {
   it.each(["", "{", "[]", "null", '{"url":"http://127.0.0.1:1/"}'])(
     "a note with the content %j is ignored",
     async (text) => {
-      const run = new Run(["serve", "--port", "0"]);
-      await run.address();
-      run.child.kill("SIGTERM");
-      await run.exit;
+      const env = { HOME: recordedHome("claude", "a-single").home, RETINUE_HOME: join(scratch, "data") };
+      mkdirSync(env.RETINUE_HOME);
       writeFileSync(note(), text);
-      const next = new Run(["serve", "--port", "0"]);
-      expect((await health(await next.address())).pid).toBe(next.child.pid);
+      const settings = await loadSettings(env);
+      const served = await serve({ env, settings, notify: () => {}, port: 0, host: null });
+      onTestFinished(served.stop);
+      expect([served.isOwn, (await health(served.url)).pid]).toEqual([true, process.pid]);
+      expect(readFileSync(note(), "utf8")).toContain(served.url);
     },
   );
 
@@ -142,7 +145,7 @@ describe("retinue serve", () => {
     );
     const free = new Run(["--no-open"]);
     const { port } = new URL(await free.address());
-    expect(isOurs && port === "4747").toBe(false);
+    expect(port).not.toBe(isOurs ? "4747" : "");
     taken.close();
   });
 
@@ -156,7 +159,7 @@ describe("retinue serve", () => {
     taken.close();
   });
 
-  it("does not report a running server in place of one with other options", async () => {
+  it("fails if a server with other options is already running", async () => {
     const run = new Run(["serve", "--port", "0"]);
     const address = await run.address();
     const other = new Run(["serve", "--host", "0.0.0.0"]);
@@ -168,9 +171,10 @@ describe("retinue serve", () => {
     ["--port", "x"],
     ["--port", "70000"],
     ["--port", "-1"],
-  ])("%s %s is not a valid port", async (...args) => {
-    const run = new Run(["serve", ...args]);
+  ])("%s %s is not a valid port", async (option, port) => {
+    const run = new Run(["serve", option, port]);
     expect(await run.exit).toBe(2);
+    expect(run.stderr).toContain(port);
   });
 
   it("has no timers without running agents and clients, and a heartbeat only with clients", async () => {

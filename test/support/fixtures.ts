@@ -84,13 +84,6 @@ export function momentFolders(provider: string): string[] {
   );
 }
 
-/**
- * Every third recording, for checks that do not depend on a product's format and that generated histories make as well.
- * `RETINUE_RECORDINGS=all` runs them on all.
- */
-export const someOf = <T>(recordings: readonly T[]): readonly T[] =>
-  process.env.RETINUE_RECORDINGS === "all" ? recordings : recordings.filter((_, i) => i % 3 === 0);
-
 function truthOf(folder: string, name: string): Truth {
   return JSON.parse(readFileSync(join(folder, name, "truth.json"), "utf8")) as Truth;
 }

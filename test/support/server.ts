@@ -45,20 +45,26 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
 }
 
 const PATIENCE_MS = 60_000;
+const LONGEST_POLL_MS = 10;
 
+/** Polls until the condition holds. Throws after a minute, with the result of `actual`. */
 export async function until(
-  what: () => boolean | Promise<boolean>,
-  instead: () => unknown = () => null,
+  condition: () => boolean | Promise<boolean>,
+  actual: () => unknown = () => null,
 ): Promise<void> {
-  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(10)) if (await what()) return;
-  throw new Error(`it did not come about: ${what.toString()}; instead: ${JSON.stringify(instead())}`);
+  const end = performance.now() + PATIENCE_MS;
+  for (let pollMs = 1; performance.now() < end; pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS)) {
+    if (await condition()) return;
+    await wait(pollMs);
+  }
+  throw new Error(`timed out waiting for ${condition.toString()}; actual: ${JSON.stringify(actual())}`);
 }
 
 /** The first result that is not nullish. */
-export async function eventually<T>(look: () => Promise<T>): Promise<NonNullable<T>> {
+export async function eventually<T>(read: () => Promise<T>): Promise<NonNullable<T>> {
   let found: T | undefined;
   await until(async () => {
-    found = await look();
+    found = await read();
     return found !== null && found !== undefined;
   });
   return found as NonNullable<T>;

@@ -1,5 +1,5 @@
 /** Homes with programs that are named like agents, for `retinue run`. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll } from "vitest";
-import { COMPILED, MAIN } from "./cli.ts";
+import { COMPILED, MAIN, retinueJson } from "./cli.ts";
 import { FIXTURES } from "./fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
@@ -70,10 +70,5 @@ export const STREAM = readFileSync(join(FIXTURES, "claude/d-background/recording
 export const SESSION = "16ff625c-81fc-41a2-88cf-4b4069d6af28";
 export const SPEAKING = ["-p", "hello", "--output-format", "stream-json"];
 
-export function json(args: readonly string[], env: Record<string, string>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [MAIN, ...args, "--json"], { env }, (error, stdout) =>
-      error === null ? resolve(JSON.parse(stdout)) : reject(error),
-    );
-  });
-}
+export const json = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+  retinueJson(env.HOME ?? "", args, env);

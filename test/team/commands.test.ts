@@ -88,7 +88,7 @@ describe("retinue db", () => {
   });
 
   it("distribute gives every table a place, once; --print changes nothing", async () => {
-    await sql.unsafe(`create table public.pg_dist_partition (logicalrelid regclass, said text);
+    await sql.unsafe(`create table public.pg_dist_partition (logicalrelid regclass, placement text);
       create function create_reference_table(t regclass) returns void language sql
         as 'insert into pg_dist_partition values (t, ''everywhere'')';
       create function create_distributed_table(t regclass, by text, colocate_with text) returns void language sql
@@ -98,11 +98,11 @@ describe("retinue db", () => {
     expect((await run("db", "distribute")).code).toBe(0);
     const again = await run("db", "distribute");
     expect(again).toMatchObject({ code: 0, stdout: "All tables were already distributed.\n" });
-    const rows = await sql<{ name: string; said: string }[]>`
-      select c.relname as name, p.said from public.pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+    const rows = await sql<{ name: string; placement: string }[]>`
+      select c.relname as name, p.placement from public.pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
       order by p.ctid`;
     const [first] = OWNED_TABLES;
-    expect(rows.map(({ name, said }) => [name, said])).toEqual([
+    expect(rows.map(({ name, placement }) => [name, placement])).toEqual([
       ...SHARED_TABLES.map((table) => [table, "everywhere"]),
       ...OWNED_TABLES.map((table) => [table, `owner with ${table === first ? "none" : `retinue.${first}`}`]),
     ]);

@@ -1,4 +1,4 @@
-/** Senders that forge, repeat or have a wrong clock: they harm nobody else, and not themselves for long. */
+/** Senders with forged documents or a wrong clock affect only their own threads, and those not permanently. */
 import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

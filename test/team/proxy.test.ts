@@ -86,19 +86,19 @@ describe("a team server behind a proxy", () => {
       .toContainEqual(expect.objectContaining({ token: "proxy", owner: "lead", action: "tree", subject: ANN }));
   });
 
-  it("lets nobody send, or read for another site, by a header", async () => {
+  it("does not allow shipments, pages of other sites or other domains by its header", async () => {
     expect((await visit(behind, lead, "/api/ingest", { method: "POST" })).status).toBe(401);
     expect((await visit(behind, { ...lead, Origin: "https://evil.example" })).status).toBe(401);
     expect((await visit(behind, { "X-Forwarded-Email": "lead@evil.example" })).status).toBe(401);
   });
 
-  it("ignores the header from elsewhere", async () => {
+  it("ignores the header from other addresses", async () => {
     for (const path of ["/api/threads", "/api/session", "/metrics"])
       expect([path, (await visit(elsewhere, lead, path)).status]).toEqual([path, 401]);
     expect((await elsewhere.get("/api/threads", ships, 0, { headers: lead })).status).toBe(403);
   });
 
-  it("ends open streams when their viewer may no longer see the same", async () => {
+  it("ends an open stream when its token is revoked", async () => {
     const { id, token } = await behind.store.tokens.create({ owner: "bob", scope: "read", teams: [], expiresAt: null });
     const live = await behind.get("/api/live?threads=true", token);
     expect(live.status).toBe(200);

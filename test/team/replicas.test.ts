@@ -67,9 +67,9 @@ describe("a team server with a replica", () => {
     const live = await team.get("/api/live?threads=true", reads, 0, { signal: ended.signal });
     const reader = live.body?.pipeThrough(new TextDecoderStream()).getReader();
     expect(await ship(2)).toBe(200);
-    // The stream has told a client about the shipment, so no answer may be older.
-    let told = "";
-    while (!told.includes(thread(2))) told += (await reader?.read())?.value ?? "";
+    // A client knows the shipment from the stream, so no answer may be older.
+    let received = "";
+    while (!received.includes(thread(2))) received += (await reader?.read())?.value ?? "";
     ended.abort();
     expect(await answeredBy(threads)).toBe("primary");
     expect(await threads()).toEqual([thread(1), thread(2)]);

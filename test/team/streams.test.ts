@@ -32,7 +32,7 @@ const reader = (...teams: string[]) =>
   team.store.tokens.create({ owner: "lead", scope: "read", teams, expiresAt: null });
 
 describe("an open stream", () => {
-  it("ends when a person joins, and goes on with what that person has shipped", async () => {
+  it("ends when a person joins its team; the next one continues with what that person has shipped", async () => {
     const { token } = await reader("core");
     const { headers } = await team.get("/api/threads", token);
     const stream = await opened(token);

@@ -139,7 +139,7 @@ describe("kept.sqlite", () => {
     expect(aside().length).toBe(1);
   });
 
-  it("leaves a file alone that another process has put in its place", async () => {
+  it("is repaired once if two open connections find the damage", async () => {
     await decide("claude:a");
     const [one, two] = [await openKept(env(), notify), await openKept(env(), notify)];
     damage();

@@ -79,7 +79,7 @@ it("a file that is notified all the time does not postpone the poll of others", 
   expect(growing.poll(new Set(["loud"]))).toEqual(["silent"]);
 });
 
-it("a file of which nothing certain is known is read again", () => {
+it("a file whose state cannot be determined is read again", () => {
   const { sizes, growing } = setUp();
   sizes.set("a", null);
   growing.notified("a");

@@ -108,7 +108,7 @@ describe("the number of running agents", () => {
     expect(allowed([spawn("a"), spawn("b"), notice({ is: "closed" }), spawn("c")], LIMIT)).toEqual(["a", "b", "c"]);
   });
 
-  it("counts no agent that waits for one that has ended", () => {
+  it("counts no agent below one that has ended", () => {
     const lines = [spawn("a"), notice({ is: "bound", call: "a", agent: "1" }), spawn("b", { by: "1" }), ended("1")];
     expect(allowed([...lines, spawn("c"), spawn("d"), spawn("e")], LIMIT)).toEqual(["a", "b", "c", "d"]);
   });

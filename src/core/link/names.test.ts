@@ -217,7 +217,8 @@ describe("a conversation of an unidentified product, whose own records contain i
     for (const order of [facts, facts.toReversed()]) {
       const { agents, roots } = linked(order);
       expect(roots).toEqual([THREAD]);
-      expect([...agents.keys()].filter((key) => key.startsWith("proxy"))).toEqual([]);
+      expect([...agents.keys()]).toEqual([THREAD, expect.stringMatching(/^toy:/)]);
+      expect(agents.get(THREAD)?.ownBehalf.map(({ key }) => key)).toEqual([SEEN_TITLE]);
     }
   });
 

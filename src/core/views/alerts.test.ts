@@ -61,6 +61,8 @@ it("reports a silent agent, but not one that waits, has ended, or has running ag
     agent("toy:t/a", silent),
     agent("toy:t/b", { ...silent, waiting: waiting(20) }),
     agent("toy:t/c", { ...silent, status: "completed" }),
+    agent("toy:t/d", { ...silent, children: ["toy:t/e"] as unknown as LinkedAgent["children"] }),
+    agent("toy:t/e"),
   ];
   expect(alerts(agents, { silentMinutes: 15 }).map(({ kind, uri }) => [kind, uri])).toEqual([["silent", "toy://t/a"]]);
 });

@@ -78,7 +78,7 @@ describe("spans", () => {
     ]);
   });
 
-  it("extend to now while the agent runs", () => {
+  it("of what an agent does at the moment have no end", () => {
     const living = { now: 100, liveness: () => "unknown" as const };
     const book = oneTool();
     book.see(asks(60), record({ role: "user", state: "open" }));

@@ -62,7 +62,7 @@ describe("a row of usage statistics", () => {
     expect(statsTotal(rows).durations).toEqual({ least: 10, quarter: 20, median: 40, threeQuarters: 40, most: 100 });
     expect(statsBy(rows, "model").find(({ key }) => key === "other")?.durations).toBeNull();
   });
-  it("lists its threads", () => {
+  it("counts its threads, and lists them with their usage", () => {
     expect(statsTotal(rows).threads).toBe(2);
     expect(threadsBehind(rows, "status", "errored").map(({ key, knownCostUsd }) => [key, knownCostUsd])).toEqual([
       ["toy://one", 2],

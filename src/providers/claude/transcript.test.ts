@@ -190,7 +190,7 @@ describe("a damaged file", () => {
     ]);
   });
 
-  it("of an agent without its beginning is still an agent's, if its meta file matches a call", () => {
+  it("of an agent without its beginning is still an agent's if it has a meta file", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [second, third] };
     expect(treeFrom(files).children).toEqual([]);
     expect(
@@ -252,7 +252,7 @@ describe("a damaged file", () => {
     expect(JSON.stringify(event)).toContain('"input":null');
   });
 
-  it("with a negative count has an unknown count", () => {
+  it("with a negative count is read as if the count were zero", () => {
     const [record] = [
       mainWriter().assistant([text("Done.")], {
         usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 },

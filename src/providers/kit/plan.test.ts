@@ -14,9 +14,9 @@ describe("a plan", () => {
       [{ text: "a", state: "doing" }],
     ],
     ["may be emptied", { todos: [] }, []],
-    ["is not what looks otherwise", { todos: ["a"] }, null],
-    ["is not a plan in words", { plan: "first this, then that" }, null],
-    ["is not anything else", "todos", null],
+    ["is not a list of texts", { todos: ["a"] }, null],
+    ["is not a single text", { plan: "first this, then that" }, null],
+    ["is never in an input that is not an object", "todos", null],
   ] as const)("%s", (_, input, expected) => {
     expect(planIn(input)).toEqual(expected);
   });

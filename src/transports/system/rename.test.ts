@@ -18,10 +18,12 @@ it.each(["EPERM", "EACCES", "EBUSY"])("waits on Windows until the file is closed
   expect(tries).toEqual(["a b", "a b", "a b"]);
 });
 
-it("gives up after a while, and immediately if waiting does not help", () => {
+it("gives up after eight attempts with growing pauses, and immediately if waiting does not help", () => {
   const busy = refusing(100, "EBUSY");
-  expect(() => renameOver("a", "b", "win32", busy.rename)).toThrow("EBUSY");
+  const pauses: number[] = [];
+  expect(() => renameOver("a", "b", "win32", busy.rename, (ms) => pauses.push(ms))).toThrow("EBUSY");
   expect(busy.tries).toHaveLength(8);
+  expect(pauses).toEqual([10, 20, 40, 80, 160, 320, 640]);
   for (const [platform, code] of [
     ["win32", "ENOSPC"],
     ["linux", "EPERM"],

@@ -10,6 +10,7 @@ export function renameOver(
   to: string,
   platform: string = process.platform,
   rename: typeof renameSync = renameSync,
+  pause: (ms: number) => void = blockFor,
 ): void {
   for (const ms of platform === "win32" ? PAUSES_MS : []) {
     try {
@@ -17,8 +18,12 @@ export function renameOver(
       return;
     } catch (error) {
       if (!BUSY.has((error as NodeJS.ErrnoException).code)) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+      pause(ms);
     }
   }
   rename(from, to);
+}
+
+function blockFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -17,7 +17,7 @@ import {
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { filesBelow } from "../../support/fixtures.ts";
-import { comesAbout, type Environment, environment, Run } from "../process.ts";
+import { type Environment, environment, holdsInTime, Run } from "../process.ts";
 import { type Scenario, type Stage, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";
 import { shortened } from "./serve.ts";
@@ -55,7 +55,7 @@ async function disturbed(
   const address = (await server.firstLine()) ?? "";
   const get = async (path: string) =>
     (await fetch(new URL(path, address), { signal: AbortSignal.timeout(30_000) })).json();
-  await comesAbout(async () => ((await get("/api/health")) as Health).watching);
+  await holdsInTime(async () => ((await get("/api/health")) as Health).watching);
   await disturb({ ...stage, home, data, env, tally, grow: () => more.next().value?.() });
   // New records are in the index soon afterwards, or stay in memory if nothing can be written.
   const right = (await freshState(env)).filter((line) => line.startsWith("tree "));
@@ -68,7 +68,7 @@ async function disturbed(
     losses = compare(trees.sort(), right).losses;
     return losses.length === 0;
   };
-  const isCaughtUp = await comesAbout(isRight).catch((error: Error) => {
+  const isCaughtUp = await holdsInTime(isRight).catch((error: Error) => {
     losses = [`the server does not answer: ${error.message}`];
     return false;
   });

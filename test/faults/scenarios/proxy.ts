@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { startUpstream } from "../../proxy/upstream.ts";
 import { filesBelow } from "../../support/fixtures.ts";
-import { comesAbout, environment, Run } from "../process.ts";
+import { environment, holdsInTime, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";
 
@@ -78,7 +78,7 @@ export const proxying: Scenario = {
       };
       const clients = Array.from({ length: CLIENTS }, ask);
       const recordedBefore = recordedIn(data).size;
-      await comesAbout(() => recordedIn(data).size > recordedBefore);
+      await holdsInTime(() => recordedIn(data).size > recordedBefore);
       const wasKilled = await proxy.killAfter(random.next() * 800);
       await Promise.all(clients);
       if (!wasKilled) throw new Error(`the proxy ended by itself: ${proxy.stderr}`);

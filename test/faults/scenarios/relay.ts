@@ -10,7 +10,7 @@ import { treeOf } from "../../../src/core/views/record.ts";
 import { MemoryStore } from "../../../src/stores/memory.ts";
 import { differences, type TreeNode } from "../../support/judge.ts";
 import { FakeServer, followed, recordedResponses } from "../../support/opencode-server.ts";
-import { comesAbout, type Environment, environment, Run } from "../process.ts";
+import { type Environment, environment, holdsInTime, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";
 
@@ -49,7 +49,7 @@ export const relaying: Scenario = {
       const last = new Run(follow, env);
       let wrong: readonly string[] = [];
       const isRight = async () => {
-        wrong = await toldOf(env, truth.root).then(
+        wrong = await readTree(env, truth.root).then(
           ({ tree, repeated }) => {
             tally.duplicates.push(...repeated);
             return differences(truth, tree);
@@ -58,7 +58,7 @@ export const relaying: Scenario = {
         );
         return wrong.length === 0;
       };
-      if (!(await comesAbout(isRight))) tally.losses.push(...wrong);
+      if (!(await holdsInTime(isRight))) tally.losses.push(...wrong);
       await last.kill("SIGTERM");
       await server.stop();
       tally.leftovers.push(...leftoversIn(data));
@@ -67,7 +67,8 @@ export const relaying: Scenario = {
   },
 };
 
-async function toldOf(env: Environment, root: string): Promise<{ tree: TreeNode; repeated: string[] }> {
+/** The thread as recorded so far, and the events that are recorded twice. */
+async function readTree(env: Environment, root: string): Promise<{ tree: TreeNode; repeated: string[] }> {
   const library = new Library({
     env,
     store: new MemoryStore(),

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from "node:path";
 import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { FIXTURES } from "../../support/fixtures.ts";
-import { comesAbout, environment, Run } from "../process.ts";
+import { environment, holdsInTime, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";
 
@@ -44,14 +44,14 @@ next(0);`;
         environment(home, data, path),
       );
       // From its start to the agent's end.
-      await comesAbout(() => existsSync(`${mark}.begun`) || run.isOver);
+      await holdsInTime(() => existsSync(`${mark}.begun`) || run.isOver);
       if (!(await run.killAfter(random.next() * printed.length * PACE_MS * 1.3))) continue;
       tally.faults += 1;
       if (
-        !(await comesAbout(() => existsSync(`${mark}.done`) || existsSync(`${mark}.failed`))) ||
+        !(await holdsInTime(() => existsSync(`${mark}.done`) || existsSync(`${mark}.failed`))) ||
         existsSync(`${mark}.failed`)
       ) {
-        tally.losses.push("the agent died of its wrapper's death");
+        tally.losses.push("the agent ended when its wrapper was killed");
         continue;
       }
       const folder = join(data, "recordings/claude/run");
@@ -65,7 +65,7 @@ next(0);`;
             const raw = asObject(parseJson(line)?.value)?.raw;
             return raw === undefined ? [] : [JSON.stringify(raw)];
           });
-      await comesAbout(() => recorded().length >= wanted.length, 20_000);
+      await holdsInTime(() => recorded().length >= wanted.length, 20_000);
       const found = recorded();
       tally.losses.push(
         ...wanted.filter((line) => !found.includes(line)).map((line) => `not recorded: ${line.slice(0, 100)}`),

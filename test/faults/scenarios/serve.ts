@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { filesBelow } from "../../support/fixtures.ts";
 import { LiveReader } from "../../support/server.ts";
-import { comesAbout, environment, Run } from "../process.ts";
+import { environment, holdsInTime, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";
 
@@ -77,7 +77,7 @@ export const serving: Scenario = {
       const address = await last.firstLine();
       const isWatching = async () =>
         ((await (await fetch(new URL("/api/health", address ?? ""))).json()) as { watching: boolean }).watching;
-      if (!(await comesAbout(isWatching))) tally.losses.push(`a server does not watch: ${last.stderr}`);
+      if (!(await holdsInTime(isWatching))) tally.losses.push(`a server does not watch: ${last.stderr}`);
       await last.kill("SIGTERM");
       const { losses, duplicates } = compare(await stateOf(env), await freshState(env));
       tally.losses.push(...losses);

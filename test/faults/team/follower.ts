@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
-import { comesAbout } from "../process.ts";
+import { holdsInTime } from "../process.ts";
 
 interface Listed {
   readonly uri: string;
@@ -87,7 +87,7 @@ export class Follower {
       [...new Set([...threads.keys(), ...this.#threads.keys()])].filter(
         (key) => threads.get(key) !== this.#threads.get(key),
       );
-    await comesAbout(() => different().length === 0);
+    await holdsInTime(() => different().length === 0);
     return different().map((key) => `live: ${key}: ${this.#threads.get(key)} instead of ${threads.get(key)}`);
   }
 
