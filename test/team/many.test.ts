@@ -21,7 +21,7 @@ describe("a thousand machines at once", () => {
       await new Promise((resolve) => setImmediate(resolve));
       working -= 1;
       stored.push(owner);
-      return { accepted: 1, ignored: 0, shipments: 1, newest: 0 };
+      return { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
     };
     const metrics = new Metrics();
     const receiver = new Receiver({ store: { ingest }, metrics, log: () => {} });

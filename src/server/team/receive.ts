@@ -84,7 +84,8 @@ export class Receiver {
     // A clock that is ahead is not negative lag.
     if (newest > 0) this.#lagSeconds = Math.max(0, Date.now() - newest) / 1_000;
     const ms = Math.round(performance.now() - began);
-    log("shipment", { owner, machine: head.machine, version: head.version, ...receipt, bytes: body.length, ms });
+    const counts = { ...receipt, again: receipt.again.length };
+    log("shipment", { owner, machine: head.machine, version: head.version, ...counts, bytes: body.length, ms });
     return receipt;
   }
 

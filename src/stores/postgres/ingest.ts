@@ -9,8 +9,10 @@ import type {
   ShipmentDocument,
   ShipmentHead,
 } from "../../core/ports/shipment.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
 import { searchedText } from "../../core/views/found-text.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
+import { divide } from "./copies.ts";
 import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
 import { createPartitions } from "./partitions.ts";
@@ -18,6 +20,8 @@ import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
 
 /** Rows of one statement. */
 const CHUNK = 1_000;
+/** Threads that a machine is asked for at once. */
+const MAX_AGAIN = 100;
 
 export interface Receipt {
   /** Documents that were stored. */
@@ -28,6 +32,8 @@ export interface Receipt {
   readonly shipments: number;
   /** If documents were ignored: the highest stored revision of their threads. Otherwise 0. */
   readonly newest: number;
+  /** Threads that the machine has to send as a whole. */
+  readonly again: readonly string[];
 }
 
 export type Ingest = (owner: string, head: ShipmentHead, documents: readonly ShipmentDocument[]) => Promise<Receipt>;
@@ -90,8 +96,8 @@ class Shipment {
   readonly #owner: string;
   readonly #now: number;
   readonly #floors = new Map<string, number>();
-  /** The machine that changed a thread last. */
-  readonly #machines = new Map<string, string | null>();
+  /** By thread: the machine whose copy is stored; null if the thread was removed. */
+  readonly #holders = new Map<string, string | null>();
   readonly #logs = new Map<string, Log>();
   /** Logs that have to be stored. */
   readonly #changed = new Set<Log>();
@@ -111,8 +117,28 @@ class Shipment {
     this.#seq = owner?.seq ?? 0;
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
+    const ours = await this.#ownCopies(head.machine, documents);
+    await this.#apply(ours);
+    if (this.#touched.size > 0) {
+      const touched = [...this.#touched];
+      const holders = touched.map((thread) => this.#holders.get(thread) ?? null);
+      await this.#all(INGEST.threads, this.#seq, touched, holders);
+      await this.#all(INGEST.ownerActive, touched);
+    }
+    await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
+    const again = await this.#all<{ thread: string }>(INGEST.wanted, head.machine, MAX_AGAIN);
+    return {
+      accepted: this.#accepted,
+      ignored: documents.length - this.#accepted,
+      shipments: machine?.shipments ?? 0,
+      newest: ours.length === this.#accepted ? 0 : await this.#newest(ours),
+      again: again.map(({ thread }) => thread),
+    };
+  }
+
+  async #apply(documents: readonly ShipmentDocument[]): Promise<void> {
     const removed = documents.filter((one) => one.is === "removed");
-    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread && this.#isOf(thread, head.machine)));
+    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread));
     const removedAgents = removed.filter(({ uri, thread }) => uri !== thread);
     await this.#agents([...documents.filter((one) => one.is === "agent"), ...removedAgents]);
     for (const one of removedAgents) await this.#removeAgent(one);
@@ -121,14 +147,62 @@ class Shipment {
     await this.#lists(documents.filter((one): one is ListDocument => one.is === "spans" || one.is === "calls"));
     await this.#details(documents.filter((one) => one.is === "detail"));
     await this.#saveLogs();
-    if (this.#touched.size > 0) {
-      await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
-      await this.#all(INGEST.ownerActive, [...this.#touched]);
+  }
+
+  /** The documents that may be stored: not those of threads that other machines of the owner hold. */
+  async #ownCopies(machine: string, documents: readonly ShipmentDocument[]): Promise<readonly ShipmentDocument[]> {
+    const isForeign = (thread: string) => (this.#holders.get(thread) ?? machine) !== machine;
+    const foreign = new Set([...this.#holders.keys()].filter(isForeign));
+    const stored =
+      foreign.size === 0 ? [] : await this.#all<{ thread: string; record: string }>(INGEST.rootRecords, [...foreign]);
+    const records = new Map(stored.map(({ thread, record }) => [thread, JSON.parse(record) as AgentRecord]));
+    const { ours, replaced, noted } = divide(documents, foreign, records);
+    // A machine that removes a thread sends it as a whole afterwards, or no longer has it.
+    const sent = documents.filter((one) => one.is === "removed" && one.uri === one.thread);
+    if (sent.length > 0) await this.#all(INGEST.dropCopies, machine, threadsOf(sent));
+    // The former holder has a copy, too.
+    const copies = [
+      ...noted.map((one) => ({ ...one, machine })),
+      ...replaced.map(({ thread }) => ({ thread, wanted: false, machine: this.#holders.get(thread) ?? machine })),
+    ];
+    if (copies.length > 0)
+      await this.#all(
+        INGEST.noteCopies,
+        threadsOf(copies),
+        copies.map((one) => one.machine),
+        copies.map(({ wanted }) => String(wanted)),
+      );
+    for (const one of replaced) await this.#replace(one);
+    await this.#hold(machine, ours);
+    return ours;
+  }
+
+  /** Removes the copy of another machine. */
+  async #replace({ thread, revision }: RemovedDocument): Promise<void> {
+    await this.#all(INGEST.replaceAgents, thread, revision, this.#seq);
+    await this.#removePartsOf(thread, Number.MAX_SAFE_INTEGER);
+    await this.#all(INGEST.replaceLogs, thread, this.#seq);
+    await this.#all(INGEST.setFloor, thread, revision);
+    for (const log of this.#logs.values())
+      if (log.thread === thread) Object.assign(log, { length: 0, cuts: [], cut_seq: this.#seq });
+    this.#floors.set(thread, revision);
+    this.#touched.add(thread);
+    this.#accepted += 1;
+  }
+
+  /** The machine holds the threads that it sends. It gives up those that it only removes; other copies are asked for. */
+  async #hold(machine: string, documents: readonly ShipmentDocument[]): Promise<void> {
+    const given = new Set<string>();
+    for (const [thread, list] of Map.groupBy(documents, (one) => one.thread)) {
+      const isRemoval = (one: ShipmentDocument) => one.is === "removed" && one.uri === thread;
+      const removals = list.filter(isRemoval).map(({ revision }) => revision);
+      const floor = Math.max(this.#floors.get(thread) ?? 0, ...removals);
+      const isHeld = list.some((one) => !isRemoval(one) && one.revision >= floor);
+      if (!isHeld && removals.length > 0) given.add(thread);
+      if (isHeld && (this.#holders.get(thread) ?? null) === null) this.#touched.add(thread);
+      if (isHeld || given.has(thread)) this.#holders.set(thread, isHeld ? machine : null);
     }
-    await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
-    const ignored = documents.length - this.#accepted;
-    const newest = ignored === 0 ? 0 : await this.#newest(documents);
-    return { accepted: this.#accepted, ignored, shipments: machine?.shipments ?? 0, newest };
+    if (given.size > 0) await this.#all(INGEST.wantCopies, [...given]);
   }
 
   async #newest(documents: readonly ShipmentDocument[]): Promise<number> {
@@ -146,7 +220,7 @@ class Shipment {
     const stored = await this.#all<{ thread: string; floor: number; machine: string | null }>(INGEST.floors, threads);
     for (const { thread, floor, machine } of stored) {
       this.#floors.set(thread, floor);
-      this.#machines.set(thread, machine);
+      this.#holders.set(thread, machine);
     }
     for (const one of documents)
       if ("agent" in one || one.is === "removed") {
@@ -158,12 +232,6 @@ class Shipment {
         const cuts = JSON.parse(row.cuts) as Cut[];
         this.#logs.set(keyOf(row.thread, row.agent), { ...row, cuts });
       }
-  }
-
-  /** Whether no other machine has changed the thread since. */
-  #isOf(thread: string, machine: string): boolean {
-    const last = this.#machines.get(thread) ?? null;
-    return last === null || last === machine;
   }
 
   #logOf(thread: string, agent: string): Log {
@@ -184,10 +252,7 @@ class Shipment {
     );
     for (const { thread, revision } of last) {
       await this.#all(INGEST.removeAgentsOfThread, thread, revision, this.#seq);
-      await this.#all(INGEST.removeEventsOfThread, thread, revision);
-      await this.#all(INGEST.removeListsOfThread, thread, revision);
-      await this.#all(INGEST.removeDetailsOfThread, thread, revision);
-      await this.#all(INGEST.removeSpentOfThread, thread, revision);
+      await this.#removePartsOf(thread, revision);
       await this.#all(INGEST.shortenLogs, thread);
       for (const log of this.#logs.values()) if (log.thread === thread) log.length = await this.#lengthOf(log);
       this.#floors.set(thread, revision);
@@ -196,6 +261,14 @@ class Shipment {
     const revisions = last.map(({ revision }) => revision);
     if (last.length > 0) await this.#all(INGEST.raiseFloors, this.#seq, threadsOf(last), revisions);
     this.#accepted += last.length;
+  }
+
+  /** Everything about the agents of a thread with a lower revision. */
+  async #removePartsOf(thread: string, revision: number): Promise<void> {
+    await this.#all(INGEST.removeEventsOfThread, thread, revision);
+    await this.#all(INGEST.removeListsOfThread, thread, revision);
+    await this.#all(INGEST.removeDetailsOfThread, thread, revision);
+    await this.#all(INGEST.removeSpentOfThread, thread, revision);
   }
 
   async #agents(documents: readonly (AgentDocument | RemovedDocument)[]): Promise<void> {

@@ -16,6 +16,7 @@ export const OWNED_TABLES = [
   "owners",
   "machines",
   "threads",
+  "copies",
   "agents",
   "logs",
   "events",
@@ -59,7 +60,7 @@ create table retinue.threads (
   present boolean not null default false,
   -- The last activity in its tree; 1970-01-01 if it is unknown.
   active_at timestamptz not null default 'epoch',
-  -- The machine that changed it last. Another machine of the owner with a copy of the thread cannot remove it.
+  -- The machine whose copy of the thread is stored; null after it removed the thread.
   machine text,
   provider text,
   project text,
@@ -69,6 +70,16 @@ create table retinue.threads (
 );
 create index threads_active on retinue.threads (owner, active_at desc, thread desc) where present;
 create index threads_seq on retinue.threads (owner, seq);
+-- Other machines that have sent documents of a thread, which were not stored.
+create table retinue.copies (
+  owner text not null,
+  thread text not null,
+  machine text not null,
+  -- The machine is asked to send the whole thread.
+  wanted boolean not null,
+  primary key (owner, thread, machine)
+);
+create index copies_wanted on retinue.copies (owner, machine) where wanted;
 create table retinue.agents (
   owner text not null,
   thread text not null,
