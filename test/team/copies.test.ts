@@ -54,7 +54,9 @@ async function stateOf(
       // A line without new facts changes the size of a transcript only; that is sent with the next change.
       .map((row) => (row.record === undefined ? row : { ...row, record: row.record.replace(/"bytes":\d+/g, "") }));
   return {
-    threads: await rows("select thread, active_at, status from retinue.threads where owner = $1 and present order by 1"),
+    threads: await rows(
+      "select thread, active_at, status from retinue.threads where owner = $1 and present order by 1",
+    ),
     agents: await rows(
       "select thread, uri, parent, place, record from retinue.agents where owner = $1 and present order by 1, 2",
     ),
@@ -191,16 +193,22 @@ describe("two machines with the same thread", () => {
     const { empty, lines } = takenApart(given.provider, given.name);
     const owner = `two${given.seed}`;
     // The clock of one machine is wrong: revisions of two machines mean nothing to each other.
-    const machines = [1, 2_000_000_000].map((clock, i) => new Machine(owner, `m${i}`, random, clock, empty));
+    const machines = [1, 2_000_000_000].map(
+      (clock, i) => new Machine(owner, `m${i}`, seeded(given.seed * 10 + i), clock, empty),
+    );
     const written = machines.map(() => 0);
     let changes = 0;
     let before = "";
     for (let round = 0; round < 8; round += 1) {
       const isLast = round === 7;
+      // They take turns in being ahead; the other one follows part of the way.
+      const longest = Math.max(...written);
+      const ahead = isLast ? lines.length : Math.min(lines.length, longest + 1 + random.below(lines.length / 4));
       for (const [i, machine] of machines.entries()) {
         machine.loss = isLast ? 0 : random.of([0, 0.1, 0.4]);
-        const to = isLast ? lines.length : Math.min(lines.length, (written[i] ?? 0) + random.below(lines.length / 3));
-        for (const { file, text } of lines.slice(written[i], to)) appendFileSync(join(machine.home, file), text);
+        const from = written[i] ?? 0;
+        const to = isLast || i === round % 2 ? ahead : from + random.below(longest - from + 1);
+        for (const { file, text } of lines.slice(from, to)) appendFileSync(join(machine.home, file), text);
         written[i] = to;
       }
       const order = random.chance(0.5) ? machines : machines.toReversed();
@@ -221,7 +229,9 @@ describe("two machines with the same thread", () => {
         expect(await stateOf(owner, isHeld)).toEqual(await machine.alone(isHeld));
         for (const { record } of machines[1 - i]?.library.threadRows({}) ?? [])
           if (threads.has(record.uri))
-            expect(isAhead(record as AgentRecord, JSON.parse(threads.get(record.uri) ?? "") as AgentRecord)).toBe(false);
+            expect(isAhead(record as AgentRecord, JSON.parse(threads.get(record.uri) ?? "") as AgentRecord)).toBe(
+              false,
+            );
       }
       const now = JSON.stringify(held.map(({ machine, thread }) => [machine, thread]).sort());
       if (now !== before) changes += 1;
@@ -267,9 +277,9 @@ describe("a shipment about a thread that another machine holds", () => {
   const there = { ...HEAD, machine: "there" };
   const at = (minute: number) => ({ lastActivityAt: `2026-06-01T10:0${minute}:00.000Z` });
   const ids = async (owner: string) =>
-    (await database.all<{ id: string }>("select id from retinue.events where owner = $1 order by position", [owner])).map(
-      ({ id }) => id,
-    );
+    (
+      await database.all<{ id: string }>("select id from retinue.events where owner = $1 order by position", [owner])
+    ).map(({ id }) => id);
   const removed = (revision: number): ShipmentDocument => ({ is: "removed", thread: T, uri: T, revision });
 
   it("is acknowledged and not stored, whatever its revisions", async () => {

@@ -71,18 +71,6 @@ describe("a shipment", () => {
     expect((await stateOf("second")).events).toEqual([]);
   });
 
-  it("of one machine does not remove a thread that another machine of the owner changed since", async () => {
-    const [here, there] = [HEAD, { ...HEAD, machine: "another" }];
-    const removed = (revision: number): ShipmentDocument => ({ is: "removed", thread: T, uri: T, revision });
-    await ingest("both", here, [agentDocument(T, T, 1), eventDocument(T, T, 0, 1)]);
-    await ingest("both", there, [agentDocument(T, T, 2), eventDocument(T, T, 1, 2)]);
-    const before = await stateOf("both");
-    expect(await ingest("both", here, [removed(3)])).toMatchObject({ accepted: 0, ignored: 1 });
-    expect(await stateOf("both")).toEqual(before);
-    expect(await ingest("both", there, [removed(4)])).toMatchObject({ accepted: 1, ignored: 0 });
-    expect((await stateOf("both")).threads).toEqual([]);
-  });
-
   it("stores texts that PostgreSQL cannot store as text or jsonb, unchanged", async () => {
     const text = "a\0b \ud800 \\u0000 ' \" \\ { } , null";
     const document = eventDocument(T, T, 0, 1, { text, id: "e\0" });

@@ -195,7 +195,14 @@ describe("the schema", () => {
     removeSpentOfThread: [OWNER, THREAD, 9],
     removeSpent: [OWNER, [THREAD], [THREAD]],
     shortenLogs: [OWNER, THREAD],
-    threads: [OWNER, 9, [THREAD], "m1"],
+    threads: [OWNER, 9, [THREAD], ["m1"]],
+    wanted: [OWNER, "m1", 100],
+    dropCopies: [OWNER, "m1", [THREAD]],
+    wantCopies: [OWNER, [THREAD]],
+    rootRecords: [OWNER, [THREAD]],
+    replaceAgents: [OWNER, THREAD, 9, 9],
+    replaceLogs: [OWNER, THREAD, 9],
+    setFloor: [OWNER, THREAD, 9],
   } as const satisfies Partial<Record<keyof typeof INGEST, readonly Parameter[]>>;
 
   it.each([
@@ -266,6 +273,8 @@ async function fill(database: Database): Promise<void> {
     `insert into retinue.threads (owner, thread, seq, present, active_at, provider, project, status)
      select 'o' || o, 'claude://t' || t, 0, true, timestamptz '2026-06-01' + t * interval '1 minute', 'claude', 'p' || t % 5, 'completed'
      from generate_series(1, 8) o, generate_series(1, 100) t`,
+    `insert into retinue.copies (owner, thread, machine, wanted)
+     select t.owner, t.thread, 'm' || m, t.thread like '%7' from retinue.threads t, generate_series(1, 3) m`,
     `insert into retinue.agents (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, status, refused, active_at, record)
      select 'o' || o, 'claude://t' || t, 'claude://t' || t || case when a = 0 then '' else '/a' || a end, null, a, 1, 0, true, 'claude',
        't' || t, case when a = 0 then null else 'a' || a end, case when t = 50 then 'running' when t % 20 = 1 then 'errored' else 'completed' end, 0,
