@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const LONG = [
   "test/cli/every-command.test.ts",
   "test/team/chaos.test.ts",
+  "test/team/crowd.test.ts",
   "test/ingest/deep-trees.test.ts",
   "test/export/outbox.test.ts",
   "test/proxy/recordings.test.ts",
