@@ -39,11 +39,13 @@ function crossings(statement: string): string[] {
     .concat(/on conflict \((?!owner\b)/.test(statement) ? ["a key does not begin with the owner"] : []);
 }
 
+const ABOUT_SEVERAL = new Set(["seqs", "activity", "spentRows"]);
+
 describe("every statement", () => {
   // Statements of different lists may have the same name.
   const all = [INGEST, READER, OVERVIEW].flatMap((list) => Object.entries(list));
 
-  it.each(all.filter(([name]) => name !== "seqs" && name !== "activity"))(
+  it.each(all.filter(([name]) => !ABOUT_SEVERAL.has(name)))(
     "about shipped data is about one owner: %s",
     (_, statement) => {
       expect(tablesIn(statement).length).toBeGreaterThan(0);
@@ -52,7 +54,7 @@ describe("every statement", () => {
   );
 
   it("about several owners joins nothing", () => {
-    for (const statement of [READER.seqs, READER.activity])
+    for (const statement of [READER.seqs, READER.activity, READER.spentRows])
       expect(tablesIn(statement).map(({ table }) => table)).toEqual(["owners"]);
   });
 
@@ -169,13 +171,15 @@ describe("the schema", () => {
     lists: [OWNER, THREAD, AGENTS, "spans"],
     search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50, 5_000],
     foundEvents: [OWNER, [THREAD], [THREAD], [3]],
-    spent: [OWNER, "2026-06-20"],
+    spentRows: [[OWNER, "o4"]],
+    spent: [OWNER, "2026-06-20", null],
+    months: [OWNER, "2026-06-01"],
     changedAgents: [OWNER, 1, 9, 5_001],
     changedEvents: [OWNER, 1, 9, 5_001],
     changedLists: [OWNER, 1, 9, 5_001],
     cutLogs: [OWNER, 1, 9, 5_001],
     running: [OWNER, 200],
-    costs: [OWNER, "2026-06-20"],
+    costs: [OWNER, "2026-06-20", null],
     month: [OWNER, "2026-06-01"],
     failed: [OWNER, "2026-06-01T00:00:00Z", 1_000],
     machines: [OWNER],
@@ -203,6 +207,10 @@ describe("the schema", () => {
     replaceAgents: [OWNER, THREAD, 9, 9],
     replaceLogs: [OWNER, THREAD, 9],
     setFloor: [OWNER, THREAD, 9],
+    spentOfThreads: [OWNER, [THREAD]],
+    months: [OWNER, ["2026-06-01"]],
+    dropMonths: [OWNER, ["2026-06-01"]],
+    countSpent: [OWNER, 1],
   } as const satisfies Partial<Record<keyof typeof INGEST, readonly Parameter[]>>;
 
   it.each([
@@ -292,6 +300,8 @@ async function fill(database: Database): Promise<void> {
      select a.owner, a.thread, a.uri, w, 1, '{}' from retinue.agents a, unnest(array['why', 'messages']) w`,
     `insert into retinue.spent (owner, thread, agent, n, revision, day, tokens, calls, row)
      select a.owner, a.thread, a.uri, n, 1, date '2026-01-01' + (row_number() over ())::integer % 180, 1, 1, '{}' from retinue.agents a, generate_series(0, 2) n`,
+    `insert into retinue.months (owner, month, sums)
+     select 'o' || o, (date '2026-01-01' + m * interval '1 month')::date, '{"total":[[],{},[]],"by":{},"full":[]}' from generate_series(1, 300) o, generate_series(0, 11) m`,
     `analyze`,
   ];
   for (const statement of statements) await database.all(statement);

@@ -1,5 +1,6 @@
 import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
 import { StoreFault } from "../fault.ts";
+import { boundHeap } from "../heap.ts";
 import { postgresFault } from "./fault.ts";
 import { within } from "./patience.ts";
 
@@ -126,6 +127,7 @@ type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 async function measured<T>(counts: DatabaseCounts, work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   counts.statements += 1;
+  boundHeap();
   try {
     return await work();
   } catch (error) {

@@ -105,6 +105,13 @@ export const INGEST = {
     on conflict (owner, thread, agent, what) do update set revision = excluded.revision, value = excluded.value
     where s.revision < excluded.revision
     returning thread, agent, what`,
+  spentOfThreads: `select s.thread, s.row from retinue.spent s where s.owner = $1 and s.thread = any($2::text[])`,
+  months: `select m.month::text as month, m.sums from retinue.months m where m.owner = $1 and m.month = any($2::date[])`,
+  saveMonths: `insert into retinue.months (owner, month, sums)
+    select $1, d.month, d.sums from unnest($2::date[], $3::text[]) as d (month, sums)
+    on conflict (owner, month) do update set sums = excluded.sums`,
+  dropMonths: `delete from retinue.months m where m.owner = $1 and m.month = any($2::date[])`,
+  countSpent: `update retinue.owners o set spent_rows = o.spent_rows + $2::bigint where o.owner = $1`,
   removeSpent: `delete from retinue.spent s using unnest($2::text[], $3::text[]) as d (thread, agent)
     where s.owner = $1 and s.thread = d.thread and s.agent = d.agent`,
   spent: `insert into retinue.spent (owner, thread, agent, n, revision, day, model, type, project, cost_usd, tokens, calls, row)

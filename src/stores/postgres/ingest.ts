@@ -12,11 +12,12 @@ import type {
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { searchedText } from "../../core/views/found-text.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
+import { ChangingSums, type PackedSums } from "../../core/views/stats-sums.ts";
 import { divide } from "./copies.ts";
 import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
 import { createPartitions } from "./partitions.ts";
-import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
+import { believable, bucketOf, monthOfDay, plain, UNDATED, wordsFor } from "./values.ts";
 
 /** Rows of one statement. */
 const CHUNK = 1_000;
@@ -117,8 +118,11 @@ class Shipment {
     this.#seq = owner?.seq ?? 0;
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
+    const spenders = spendersIn(documents);
+    const before = await this.#spentOf(spenders);
     const ours = await this.#ownCopies(head.machine, documents);
     await this.#apply(ours);
+    await this.#sumUp(before, await this.#spentOf(spenders));
     if (this.#touched.size > 0) {
       const touched = [...this.#touched];
       const holders = touched.map((thread) => this.#holders.get(thread) ?? null);
@@ -452,6 +456,37 @@ class Shipment {
     }
   }
 
+  /** The usage of these threads, by thread. */
+  async #spentOf(threads: readonly string[]): Promise<Spent> {
+    if (threads.length === 0) return new Map();
+    const rows = await this.#all<{ thread: string; row: string }>(INGEST.spentOfThreads, threads);
+    return Map.groupBy(rows, ({ thread }) => thread);
+  }
+
+  /** Adds to the sums of each month what the usage of threads has changed by. */
+  async #sumUp(before: Spent, after: Spent): Promise<void> {
+    const { rows, months } = changesOf(before, after);
+    if (months.size === 0) return;
+    const stored = await this.#all<{ month: string; sums: string }>(INGEST.months, [...months.keys()]);
+    const known = new Map(stored.map(({ month, sums }) => [month, JSON.parse(sums) as PackedSums]));
+    const changed = [...months].map(([month, changes]) => {
+      const sums = new ChangingSums(known.get(month) ?? null);
+      for (const [list, sign] of changes) sums.change(list, sign);
+      return { month, sums: sums.packed };
+    });
+    const kept = changed.filter(({ sums }) => sums !== null);
+    const empty = changed.filter(({ sums }) => sums === null).map(({ month }) => month);
+    const texts = kept.map(({ sums }) => JSON.stringify(sums));
+    if (kept.length > 0)
+      await this.#all(
+        INGEST.saveMonths,
+        kept.map(({ month }) => month),
+        texts,
+      );
+    if (empty.length > 0) await this.#all(INGEST.dropMonths, empty);
+    if (rows !== 0) await this.#all(INGEST.countSpent, rows);
+  }
+
   async #saveLogs(): Promise<void> {
     for (const part of chunks([...this.#changed]))
       await this.#all(
@@ -463,6 +498,38 @@ class Shipment {
         part.map(({ cut_seq }) => cut_seq),
       );
   }
+}
+
+/** Rows of usage as JSON, by thread. */
+type Spent = ReadonlyMap<string, readonly { readonly row: string }[]>;
+
+/** Threads whose usage a shipment may change. */
+const spendersIn = (documents: readonly ShipmentDocument[]) => [
+  ...new Set(
+    threadsOf(documents.filter((one) => one.is === "removed" || (one.is === "detail" && one.what === "spent"))),
+  ),
+];
+
+/** By month: the rows of each changed thread that are removed and added. */
+function changesOf(before: Spent, after: Spent) {
+  const months = new Map<string, (readonly [readonly SpentRow[], 1 | -1])[]>();
+  let rows = 0;
+  for (const thread of new Set([...before.keys(), ...after.keys()])) {
+    const texts = [before, after].map((spent) => (spent.get(thread) ?? []).map(({ row }) => row));
+    const [old = [], now = []] = texts;
+    if (old.toSorted().join() === now.toSorted().join()) continue;
+    rows += now.length - old.length;
+    for (const [list, sign] of [
+      [old, -1],
+      [now, 1],
+    ] as const)
+      for (const [month, some] of Map.groupBy(
+        list.map((row) => JSON.parse(row) as SpentRow),
+        ({ day }) => monthOfDay(day),
+      ))
+        months.set(month, [...(months.get(month) ?? []), [some, sign]]);
+  }
+  return { rows, months };
 }
 
 const keyOf = (thread: string, agent: string) => `${thread}\n${agent}`;

@@ -1,6 +1,6 @@
 /**
- * Statements that answer requests. `$1` is the owner, except in `seqs` and `activity`, which are about several
- * owners. A list of several owners is merged from one query for each of them.
+ * Statements that answer requests. `$1` is the owner, except in `seqs`, `activity` and `spentRows`, which are
+ * about several owners. A list of several owners is merged from one query for each of them.
  */
 export const READER = {
   seqs: `select o.owner, o.seq from retinue.owners o where o.owner = any($1::text[])`,
@@ -63,7 +63,12 @@ export const READER = {
     join unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
       on e.thread = d.thread and e.agent = d.agent and e.position = d.position
     where e.owner = $1`,
-  spent: `select s.row from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date)`,
+  /** The number of rows that `spent` has of each owner. */
+  spentRows: `select o.owner, o.spent_rows as rows from retinue.owners o where o.owner = any($1::text[])`,
+  /** From a day on, and before another one. */
+  spent: `select s.row from retinue.spent s
+    where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)`,
+  months: `select m.sums from retinue.months m where m.owner = $1 and ($2::date is null or m.month >= $2::date)`,
 
   changedAgents: `select a.thread, a.uri, a.present, a.record from retinue.agents a
     where a.owner = $1 and a.seq > $2::bigint and a.seq <= $3::bigint order by a.seq limit $4`,

@@ -3,11 +3,11 @@ import type { SharedDetails } from "../../core/ports/shipment.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { SharedAgent } from "../../core/views/shared-tree.ts";
-import type { SpentRow } from "../../core/views/stats.ts";
 import type { Parameter, Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
 import type { Position } from "./replicas.ts";
+import { UsageReader } from "./usage.ts";
 import { searchFor } from "./values.ts";
 
 /** An agent of an owner. */
@@ -65,12 +65,14 @@ const LATEST = "9999-12-31T00:00:00.000Z";
 
 /** Reads what was shipped. Each query is about one owner. */
 export class Reader {
+  readonly usage: UsageReader;
   readonly #queries: Queries;
   readonly #newest: (owners: readonly string[]) => Promise<readonly Position[]>;
 
   /** `newest` reads the positions that `newestSeqs` returns, if `queries` may be behind. */
   constructor(queries: Queries, newest?: (owners: readonly string[]) => Promise<readonly Position[]>) {
     this.#queries = queries;
+    this.usage = new UsageReader(queries);
     this.#newest = newest ?? ((owners) => queries.all<Position>(READER.seqs, [[...owners]]));
   }
 
@@ -331,12 +333,6 @@ export class Reader {
       const event = found.get(nameOf(owner, row));
       return event === undefined ? [] : [{ owner, event: parsed<AgentEvent>(event) }];
     });
-  }
-
-  /** Usage from this day (UTC) on. */
-  async spent(owners: readonly string[], since: string | null): Promise<SpentRow[]> {
-    const rows = await eachOwner<{ row: string }>(this.#queries, owners, READER.spent, () => [since]);
-    return rows.map(({ row }) => parsed<SpentRow>(row.row));
   }
 
   /** What changed after one shipment of an owner up to another one; null if it is more than `limit` of something. */

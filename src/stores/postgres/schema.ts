@@ -23,6 +23,7 @@ export const OWNED_TABLES = [
   "lists",
   "details",
   "spent",
+  "months",
 ] as const;
 /** Small tables that every node of a cluster needs. */
 export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "pruned", "audit"] as const;
@@ -39,7 +40,9 @@ create table retinue.owners (
   joined_at timestamptz not null default now(),
   shipped_at timestamptz,
   -- No thread of this owner has a later activity.
-  active_at timestamptz not null default 'epoch'
+  active_at timestamptz not null default 'epoch',
+  -- The number of rows in "spent".
+  spent_rows bigint not null default 0
 );
 create table retinue.machines (
   owner text not null,
@@ -186,6 +189,13 @@ create table retinue.spent (
   primary key (owner, thread, agent, n)
 );
 create index spent_day on retinue.spent (owner, day);
+-- The rows of "spent" of a month, summed up by day, model, type and so on, JSON; 1970-01-01 for those without a day.
+create table retinue.months (
+  owner text not null,
+  month date not null,
+  sums text not null,
+  primary key (owner, month)
+);
 
 create table retinue.tokens (
   id text primary key,
