@@ -169,7 +169,7 @@ describe("the schema", () => {
     event: [OWNER, THREAD, THREAD, "e3"],
     details: [OWNER, THREAD, AGENTS, "why"],
     lists: [OWNER, THREAD, AGENTS, "spans"],
-    search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50, 5_000],
+    search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50, 5_000, "2026-05-01"],
     foundEvents: [OWNER, [THREAD], [THREAD], [3]],
     spentRows: [[OWNER, "o4"]],
     spent: [OWNER, "2026-06-20", null],

@@ -54,10 +54,15 @@ export const READER = {
   lists: `select l.agent, l.at, l.seq, l.items from retinue.lists l
     where l.owner = $1 and l.thread = $2 and l.agent = any($3::text[]) and l.what = $4 order by l.agent, l.at`,
 
-  /** A very common word is looked up in part of its texts only. */
+  /** Of a common word, `$4` texts are compared, first those of the months from `$5` on. */
   search: `select f.thread, f.agent, f.position, f.size, f.at from (
-      select e.thread, e.agent, e.position, e.at, length(e.words) as size from retinue.events e
-      where e.owner = $1 and e.words @@ $2::tsquery limit $4) f
+      select * from (
+        (select e.thread, e.agent, e.position, e.at, length(e.words) as size from retinue.events e
+          where e.owner = $1 and e.words @@ $2::tsquery and e.bucket >= $5::date)
+        union all
+        (select o.thread, o.agent, o.position, o.at, length(o.words) as size from retinue.events o
+          where o.owner = $1 and o.words @@ $2::tsquery and o.bucket < $5::date)) m
+      limit $4) f
     order by f.size, f.at desc nulls last limit $3`,
   foundEvents: `select e.thread, e.agent, e.position, e.event from retinue.events e
     join unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
