@@ -85,6 +85,17 @@ describe.each([null, "2026-05-01", "2026-05-12", "2026-06-28", "2026-07-01"])("u
   });
 });
 
+it("of a month by project is the same from sums as from rows", async () => {
+  const [right, summed] = await Promise.all(
+    [1_000_000, 0].map(async (most) => {
+      const costs = await new Overview(database, new UsageReader(database, most)).monthlyCosts(OWNERS, "2026-06-01");
+      return costs.toSorted((a, b) => `${a.owner} ${a.project}`.localeCompare(`${b.owner} ${b.project}`));
+    }),
+  );
+  expect(right?.length).toBe(2 * OWNERS.length);
+  expect(rounded(summed)).toEqual(rounded(right));
+});
+
 it("is read with one statement for each owner, whatever their number of agents", async () => {
   const before = statements;
   await new UsageReader(database, 0).stats(OWNERS, null, GROUPS);

@@ -83,8 +83,9 @@ export class Overview {
     return sums.answer();
   }
 
-  /** What each owner spent from this day (UTC) on, by project. */
+  /** What each owner spent from the first day of a month (UTC) on, by project. */
   async monthlyCosts(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+    if (await this.#usage.isLarge(owners)) return this.#monthlySums(owners, since);
     const rows = await eachOwner<{ project: string | null; cost: number }>(
       this.#queries,
       owners,
@@ -92,6 +93,14 @@ export class Overview {
       () => [since],
     );
     return rows.map(({ owner, row }) => ({ owner, project: row.project, costUsd: row.cost }));
+  }
+
+  async #monthlySums(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+    const costs: MonthlyCost[] = [];
+    for await (const { owner, sums } of this.#usage.months(owners, since))
+      for (const { by } of sums)
+        for (const [project, line] of by.project ?? []) costs.push({ owner, project, costUsd: costIn(line).costUsd });
+    return costs;
   }
 
   /** Threads with failures since a time, the latest first. Their own records are left to the caller. */
