@@ -9,18 +9,16 @@ import type {
   ShipmentDocument,
   ShipmentHead,
 } from "../../core/ports/shipment.ts";
-import type { AgentRecord } from "../../core/views/agent.ts";
 import { searchedText } from "../../core/views/found-text.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import { ChangingSums, type PackedSums } from "../../core/views/stats-sums.ts";
-import { divide } from "./copies.ts";
+import { Holders } from "./copies.ts";
 import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
+import { spendersIn, spentOf, sumUp } from "./month-sums.ts";
 import { createPartitions } from "./partitions.ts";
-import { believable, bucketOf, monthOfDay, plain, UNDATED, wordsFor } from "./values.ts";
+import { agentsOf, chunks, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
+import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
 
-/** Rows of one statement. */
-const CHUNK = 1_000;
 /** Threads that a machine is asked for at once. */
 const MAX_AGAIN = 100;
 
@@ -56,7 +54,7 @@ export function ingester(database: Database, now: () => number = Date.now): Inge
   return async (owner, head, documents) => {
     const store = async () => {
       const kept = await storable(documents);
-      const receipt = await database.transaction((queries) => new Shipment(queries, owner, now()).store(head, kept));
+      const receipt = await database.transaction((queries) => new Shipment(queries, owner, head, now()).store(kept));
       return { ...receipt, ignored: documents.length - receipt.accepted };
     };
     try {
@@ -89,16 +87,14 @@ interface Log {
   cut_seq: number;
 }
 
-type Value = string | number | null | readonly (string | number | null)[];
-
 /** One shipment, within its transaction. */
 class Shipment {
   readonly #queries: Queries;
   readonly #owner: string;
+  readonly #head: ShipmentHead;
   readonly #now: number;
   readonly #floors = new Map<string, number>();
-  /** By thread: the machine whose copy is stored; null if the thread was removed. */
-  readonly #holders = new Map<string, string | null>();
+  readonly #holders: Holders;
   readonly #logs = new Map<string, Log>();
   /** Logs that have to be stored. */
   readonly #changed = new Set<Log>();
@@ -107,25 +103,30 @@ class Shipment {
   #seq = 0;
   #accepted = 0;
 
-  constructor(queries: Queries, owner: string, now: number) {
+  constructor(queries: Queries, owner: string, head: ShipmentHead, now: number) {
     this.#queries = queries;
     this.#owner = owner;
+    this.#head = head;
     this.#now = now;
+    this.#holders = new Holders(this.#all, head.machine);
   }
 
-  async store(head: ShipmentHead, documents: readonly ShipmentDocument[]): Promise<Receipt> {
+  async store(documents: readonly ShipmentDocument[]): Promise<Receipt> {
+    const head = this.#head;
     const [owner] = await this.#all<{ seq: number }>(INGEST.nextShipment);
     this.#seq = owner?.seq ?? 0;
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
     const spenders = spendersIn(documents);
-    const before = await this.#spentOf(spenders);
-    const ours = await this.#ownCopies(head.machine, documents);
+    const before = await spentOf(this.#all, spenders);
+    const { ours, replaced } = await this.#holders.divide(documents);
+    for (const one of replaced) await this.#replace(one);
+    for (const thread of await this.#holders.hold(ours, this.#floors)) this.#touched.add(thread);
     await this.#apply(ours);
-    await this.#sumUp(before, await this.#spentOf(spenders));
+    await sumUp(this.#all, before, await spentOf(this.#all, spenders));
     if (this.#touched.size > 0) {
       const touched = [...this.#touched];
-      const holders = touched.map((thread) => this.#holders.get(thread) ?? null);
+      const holders = touched.map((thread) => this.#holders.of(thread));
       await this.#all(INGEST.threads, this.#seq, touched, holders);
       await this.#all(INGEST.ownerActive, touched);
     }
@@ -153,34 +154,6 @@ class Shipment {
     await this.#saveLogs();
   }
 
-  /** The documents that may be stored: not those of threads that other machines of the owner hold. */
-  async #ownCopies(machine: string, documents: readonly ShipmentDocument[]): Promise<readonly ShipmentDocument[]> {
-    const isForeign = (thread: string) => (this.#holders.get(thread) ?? machine) !== machine;
-    const foreign = new Set([...this.#holders.keys()].filter(isForeign));
-    const stored =
-      foreign.size === 0 ? [] : await this.#all<{ thread: string; record: string }>(INGEST.rootRecords, [...foreign]);
-    const records = new Map(stored.map(({ thread, record }) => [thread, JSON.parse(record) as AgentRecord]));
-    const { ours, replaced, noted } = divide(documents, foreign, records);
-    // A machine that removes a thread sends it as a whole afterwards, or no longer has it.
-    const sent = documents.filter((one) => one.is === "removed" && one.uri === one.thread);
-    if (sent.length > 0) await this.#all(INGEST.dropCopies, machine, threadsOf(sent));
-    // The former holder has a copy, too.
-    const copies = [
-      ...noted.map((one) => ({ ...one, machine })),
-      ...replaced.map(({ thread }) => ({ thread, wanted: false, machine: this.#holders.get(thread) ?? machine })),
-    ];
-    if (copies.length > 0)
-      await this.#all(
-        INGEST.noteCopies,
-        threadsOf(copies),
-        copies.map((one) => one.machine),
-        copies.map(({ wanted }) => String(wanted)),
-      );
-    for (const one of replaced) await this.#replace(one);
-    await this.#hold(machine, ours);
-    return ours;
-  }
-
   /** Removes the copy of another machine. */
   async #replace({ thread, revision }: RemovedDocument): Promise<void> {
     await this.#all(INGEST.replaceAgents, thread, revision, this.#seq);
@@ -194,30 +167,13 @@ class Shipment {
     this.#accepted += 1;
   }
 
-  /** The machine holds the threads that it sends. It gives up those that it only removes; other copies are asked for. */
-  async #hold(machine: string, documents: readonly ShipmentDocument[]): Promise<void> {
-    const given = new Set<string>();
-    for (const [thread, list] of Map.groupBy(documents, (one) => one.thread)) {
-      const isRemoval = (one: ShipmentDocument) => one.is === "removed" && one.uri === thread;
-      const removals = list.filter(isRemoval).map(({ revision }) => revision);
-      const floor = Math.max(this.#floors.get(thread) ?? 0, ...removals);
-      const isHeld = list.some((one) => !isRemoval(one) && one.revision >= floor);
-      if (!isHeld && removals.length > 0) given.add(thread);
-      if (isHeld && (this.#holders.get(thread) ?? null) === null) this.#touched.add(thread);
-      if (isHeld || given.has(thread)) this.#holders.set(thread, isHeld ? machine : null);
-    }
-    if (given.size > 0) await this.#all(INGEST.wantCopies, [...given]);
-  }
-
   async #newest(documents: readonly ShipmentDocument[]): Promise<number> {
     const threads = [...new Set(threadsOf(documents))];
     const rows = await this.#all<{ revision: number }>(INGEST.newestRevision, threads);
     return Math.max(0, ...rows.map(({ revision }) => revision), ...this.#floors.values());
   }
 
-  #all<Row extends object>(statement: string, ...parameters: readonly Value[]): Promise<Row[]> {
-    return this.#queries.all<Row>(statement, [this.#owner, ...parameters]);
-  }
+  readonly #all: OwnerQuery = (statement, ...parameters) => this.#queries.all(statement, [this.#owner, ...parameters]);
 
   async #load(documents: readonly ShipmentDocument[]): Promise<void> {
     const threads = [...new Set(documents.map(({ thread }) => thread))];
@@ -456,37 +412,6 @@ class Shipment {
     }
   }
 
-  /** The usage of these threads, by thread. */
-  async #spentOf(threads: readonly string[]): Promise<Spent> {
-    if (threads.length === 0) return new Map();
-    const rows = await this.#all<{ thread: string; row: string }>(INGEST.spentOfThreads, threads);
-    return Map.groupBy(rows, ({ thread }) => thread);
-  }
-
-  /** Adds to the sums of each month what the usage of threads has changed by. */
-  async #sumUp(before: Spent, after: Spent): Promise<void> {
-    const { rows, months } = changesOf(before, after);
-    if (months.size === 0) return;
-    const stored = await this.#all<{ month: string; sums: string }>(INGEST.months, [...months.keys()]);
-    const known = new Map(stored.map(({ month, sums }) => [month, JSON.parse(sums) as PackedSums]));
-    const changed = [...months].map(([month, changes]) => {
-      const sums = new ChangingSums(known.get(month) ?? null);
-      for (const [list, sign] of changes) sums.change(list, sign);
-      return { month, sums: sums.packed };
-    });
-    const kept = changed.filter(({ sums }) => sums !== null);
-    const empty = changed.filter(({ sums }) => sums === null).map(({ month }) => month);
-    const texts = kept.map(({ sums }) => JSON.stringify(sums));
-    if (kept.length > 0)
-      await this.#all(
-        INGEST.saveMonths,
-        kept.map(({ month }) => month),
-        texts,
-      );
-    if (empty.length > 0) await this.#all(INGEST.dropMonths, empty);
-    if (rows !== 0) await this.#all(INGEST.countSpent, rows);
-  }
-
   async #saveLogs(): Promise<void> {
     for (const part of chunks([...this.#changed]))
       await this.#all(
@@ -500,59 +425,6 @@ class Shipment {
   }
 }
 
-/** Rows of usage as JSON, by thread. */
-type Spent = ReadonlyMap<string, readonly { readonly row: string }[]>;
-
-/** Threads whose usage a shipment may change. */
-const spendersIn = (documents: readonly ShipmentDocument[]) => [
-  ...new Set(
-    threadsOf(documents.filter((one) => one.is === "removed" || (one.is === "detail" && one.what === "spent"))),
-  ),
-];
-
-/** By month: the rows of each changed thread that are removed and added. */
-function changesOf(before: Spent, after: Spent) {
-  const months = new Map<string, (readonly [readonly SpentRow[], 1 | -1])[]>();
-  let rows = 0;
-  for (const thread of new Set([...before.keys(), ...after.keys()])) {
-    const texts = [before, after].map((spent) => (spent.get(thread) ?? []).map(({ row }) => row));
-    const [old = [], now = []] = texts;
-    if (old.toSorted().join() === now.toSorted().join()) continue;
-    rows += now.length - old.length;
-    for (const [list, sign] of [
-      [old, -1],
-      [now, 1],
-    ] as const)
-      for (const [month, some] of Map.groupBy(
-        list.map((row) => JSON.parse(row) as SpentRow),
-        ({ day }) => monthOfDay(day),
-      ))
-        months.set(month, [...(months.get(month) ?? []), [some, sign]]);
-  }
-  return { rows, months };
-}
-
-const keyOf = (thread: string, agent: string) => `${thread}\n${agent}`;
-const threadsOf = (list: readonly { readonly thread: string }[]) => list.map(({ thread }) => thread);
-const agentsOf = (list: readonly { readonly agent: string }[]) => list.map(({ agent }) => agent);
-const positionsOf = (list: readonly EventDocument[]) =>
-  [threadsOf(list), agentsOf(list), list.map(({ at }) => at)] as const;
-
-/** The newest document of each key. */
-function newest<T extends { readonly revision: number }>(documents: readonly T[], keyOf: (one: T) => string): T[] {
-  const found = new Map<string, T>();
-  for (const one of documents) {
-    const key = keyOf(one);
-    const other = found.get(key);
-    if (other === undefined || other.revision < one.revision) found.set(key, one);
-  }
-  return [...found.values()];
-}
-
 /** Events at this position with a lower revision are void. */
 const floorAt = (cuts: readonly Cut[], position: number) =>
   cuts.reduce((floor, [from, revision]) => (from <= position ? Math.max(floor, revision) : floor), 0);
-
-function* chunks<T>(list: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < list.length; at += CHUNK) yield list.slice(at, at + CHUNK);
-}

@@ -20,7 +20,7 @@ const { values } = parseArgs({
 });
 const MAX_TOLD = 20;
 /** Machines that come back at once, and how many shipments each has. */
-const [CROWD, BACKLOG] = [1_000, 20];
+const [CROWD, BACKLOG] = [1_000, 8];
 const scratch = mkdtempSync(join(tmpdir(), "retinue-team-"));
 const began = Date.now();
 const seconds = () => Math.round((Date.now() - began) / 1_000);
@@ -47,7 +47,7 @@ try {
   for (const [name, list] of Object.entries({ losses, duplicates, leftovers }))
     for (const line of list.slice(0, MAX_TOLD)) console.log(`${name}: ${line}`);
   const notify = (text: string) => process.stderr.write(`${seconds()} s: ${text}\n`);
-  const many = await crowd({ scratch, machines: CROWD, shipments: BACKLOG, events: 50, haste: 4, notify });
+  const many = await crowd({ scratch, machines: CROWD, shipments: BACKLOG, events: 20, haste: 4, notify });
   console.log(
     `\n${CROWD} machines at once: ${many.acknowledged} shipments acknowledged, ${many.refused} asked to come back (one machine at most ${many.mostRefused} times), ${many.connections} connections to PostgreSQL, ${Math.round(many.peakBytes / 2 ** 20)} MB`,
   );
