@@ -2,7 +2,7 @@ import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
 import { StoreFault } from "../fault.ts";
 import { boundHeap } from "../heap.ts";
 import { postgresFault } from "./fault.ts";
-import { within } from "./patience.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** Numbers and strings, alone or in arrays; times are ISO 8601, and truth values of arrays are text. */
 export type Parameter = string | number | boolean | null | readonly (string | number | null)[];
@@ -72,7 +72,7 @@ export async function openDatabase(address: string, options: DatabaseOptions = {
   });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
   const faulty: Guard = (work) => measured(counts, work);
-  const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
+  const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => withTimeout(SEARCH_MS, faulty(work)) : faulty;
   const ended = new AbortController();
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
