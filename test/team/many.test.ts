@@ -12,7 +12,7 @@ const MACHINES = 1_000;
 const THREAD = "claude://cccccccc-0000-4000-8000-000000000001";
 
 describe("a thousand machines at once", () => {
-  it("are stored a few at a time, the others come back at different times, and nobody is forgotten", async () => {
+  it("are stored a few at a time, the others come back at different times, and all are stored", async () => {
     const stored: string[] = [];
     let [working, most, waiting] = [0, 0, 0];
     const ingest = async (owner: string) => {

@@ -46,7 +46,7 @@ async function columnsOf(sql: postgres.Sql, table: string): Promise<string[]> {
 /** What the copy for `dev<n>` has in a column. */
 function valueOf(table: string, column: string, original: string, n: number): string {
   if (column === "owner") return `'dev${n}'`;
-  // Nobody works at exactly the same time.
+  // So that the order of the owners by activity is unique.
   if (column === "active_at") return `o.active_at - ${n} * interval '37 seconds'`;
   // Every word begins with the prefix of its owner.
   if (table === "events" && column === "words")

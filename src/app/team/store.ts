@@ -6,9 +6,9 @@ import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
 import { type Migrated, migrate, NewerSchema } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
-import { withTimeout } from "../../stores/postgres/timeout.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
-import { PRIMARY_MS, type ReadCounts, ReplicatedReads, FallbackReads } from "../../stores/postgres/replicas.ts";
+import { FallbackReads, PRIMARY_MS, type ReadCounts, ReplicatedReads } from "../../stores/postgres/replicas.ts";
+import { withTimeout } from "../../stores/postgres/timeout.ts";
 import { Tokens } from "../../stores/postgres/tokens.ts";
 import { asFailure, Failure } from "../failure.ts";
 

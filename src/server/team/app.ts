@@ -110,7 +110,7 @@ export function teamApp(context: TeamContext) {
   return app;
 }
 
-/** Without the reason if the database is away: it names the database, which is not for everybody. */
+/** Without the reason if the database is away: it names the database, which clients must not see. */
 function failureResponse(c: Context, error: Error, metrics: Metrics, log: (message: string) => void) {
   const failure = asFailure(error);
   if (failure?.code !== "unavailable") return errorResponse(c, error, log);

@@ -72,7 +72,9 @@ export async function openDatabase(address: string, options: DatabaseOptions = {
   });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
   const faulty: Guard = (work) => measured(counts, work);
-  const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => withTimeout(SEARCH_MS, faulty(work)) : faulty;
+  const guarded: Guard = isOfSeveral(url)
+    ? <T>(work: () => Promise<T>) => withTimeout(SEARCH_MS, faulty(work))
+    : faulty;
   const ended = new AbortController();
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
@@ -110,7 +112,7 @@ function poll(onListen: () => void, until: AbortSignal): void {
   until.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-/** Several hosts without a wish: the one that is not a replica is meant, also after a failover. */
+/** Several hosts without `target_session_attrs`: the client connects to the primary, also after a failover. */
 const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
 
 const queriesOf = (sql: Sql, guarded: Guard, prepare: boolean): Queries => ({

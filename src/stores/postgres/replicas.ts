@@ -1,7 +1,7 @@
 import { StoreFault } from "../fault.ts";
 import type { Parameter, Queries } from "./database.ts";
-import { withTimeout } from "./timeout.ts";
 import { READER } from "./reader-statements.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** A replica that does not answer within this time counts as failed. */
 const REPLICA_MS = 10_000;
@@ -27,8 +27,8 @@ export interface ReadCounts {
 }
 
 /**
- * Reads from replicas, and from the primary what they do not have yet. Nobody reads an older state than this server has
- * shown: for each owner it knows the highest number of a shipment that it has seen, and a replica without it is not
+ * Reads from replicas, and from the primary what they do not have yet. Clients never read an older state than this
+ * server has shown: for each owner it knows the highest number of a shipment that it has seen, and a replica without it is not
  * asked. All statements name the owner, or the owners, as `$1`.
  */
 export class ReplicatedReads implements Queries {
