@@ -25,7 +25,7 @@ export async function copyOwner(
   // One owner after another: the rows of an owner are neighbours in every index.
   for (let n = from; n <= to; n += 1)
     for (const [table, names] of columns) {
-      const values = names.map((name) => valueOf(table, name, original, n)).join(", ");
+      const values = names.map((name) => copiedValue(table, name, original, n)).join(", ");
       await sql.unsafe(`insert into retinue.${table} (${names.join(", ")}) select ${values}
         from retinue.${table} o where o.owner = '${original}' on conflict do nothing`);
     }
@@ -44,7 +44,7 @@ async function columnsOf(sql: postgres.Sql, table: string): Promise<string[]> {
 }
 
 /** What the copy for `dev<n>` has in a column. */
-function valueOf(table: string, column: string, original: string, n: number): string {
+function copiedValue(table: string, column: string, original: string, n: number): string {
   if (column === "owner") return `'dev${n}'`;
   // So that the order of the owners by activity is unique.
   if (column === "active_at") return `o.active_at - ${n} * interval '37 seconds'`;
