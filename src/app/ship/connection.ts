@@ -79,6 +79,8 @@ export class Connection {
     const revised = lines.map((line, i) => withRevision(line, first + i));
     const { bytes, number, newest, again } = await post(this.#target, token, revised, this.#signal);
     this.#contactAt = Date.now();
+    // The server responds, so the pauses of earlier failures are over.
+    this.#outbox.retry(name);
     if (number !== null && !this.#shipped.arrived(name, number))
       throw new NotAcknowledged("the team server has lost shipments; everything is sent again", null, 0);
     if (newest >= first + lines.length) {
