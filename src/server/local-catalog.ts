@@ -26,7 +26,7 @@ import type {
 import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
 import type { AgentEvent } from "../core/views/event.ts";
 import { messagesIn } from "../core/views/messages.ts";
-import { statsBy, statsTotal, threadsBehind } from "../core/views/stats.ts";
+import { statsBy, statsTotal, threadsBehind } from "../core/views/stats-sums.ts";
 import { reportedReading, reportedTroubles, reportedUnsearched, type ServerState } from "./context.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import type { Hub } from "./hub.ts";

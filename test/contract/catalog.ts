@@ -17,7 +17,7 @@ import type { AgentEvent } from "../../src/core/views/event.ts";
 import { messagesIn } from "../../src/core/views/messages.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
-import { statsBy, statsTotal } from "../../src/core/views/stats.ts";
+import { statsBy, statsTotal } from "../../src/core/views/stats-sums.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
 import { localEvents } from "../support/local-events.ts";
 import { libraryIn } from "../support/shipping.ts";

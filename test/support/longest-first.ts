@@ -7,6 +7,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Files that mostly wait alternate with files that keep a core busy. */
 const LONG = [
   "test/cli/every-command.test.ts",
+  "test/team/chaos.test.ts",
+  "test/team/crowd.test.ts",
   "test/ingest/deep-trees.test.ts",
   "test/proxy/recordings.test.ts",
   "test/ingest/faults.test.ts",

@@ -1,10 +1,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
+import type { SpentRow } from "../../src/core/views/stats.ts";
+import { ChangingSums, type PackedLine, type PackedSums } from "../../src/core/views/stats-sums.ts";
 import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
 import { type Ingest, ingester } from "../../src/stores/postgres/ingest.ts";
 import { migrate } from "../../src/stores/postgres/migrate.ts";
 import { dropEventsBefore, partitions } from "../../src/stores/postgres/partitions.ts";
+import { monthOfDay } from "../../src/stores/postgres/values.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
 
@@ -71,18 +74,6 @@ describe("a shipment", () => {
     expect((await stateOf("second")).events).toEqual([]);
   });
 
-  it("of one machine does not remove a thread that another machine of the owner changed since", async () => {
-    const [here, there] = [HEAD, { ...HEAD, machine: "another" }];
-    const removed = (revision: number): ShipmentDocument => ({ is: "removed", thread: T, uri: T, revision });
-    await ingest("both", here, [agentDocument(T, T, 1), eventDocument(T, T, 0, 1)]);
-    await ingest("both", there, [agentDocument(T, T, 2), eventDocument(T, T, 1, 2)]);
-    const before = await stateOf("both");
-    expect(await ingest("both", here, [removed(3)])).toMatchObject({ accepted: 0, ignored: 1 });
-    expect(await stateOf("both")).toEqual(before);
-    expect(await ingest("both", there, [removed(4)])).toMatchObject({ accepted: 1, ignored: 0 });
-    expect((await stateOf("both")).threads).toEqual([]);
-  });
-
   it("stores texts that PostgreSQL cannot store as text or jsonb, unchanged", async () => {
     const text = "a\0b \ud800 \\u0000 ' \" \\ { } , null";
     const document = eventDocument(T, T, 0, 1, { text, id: "e\0" });
@@ -128,6 +119,64 @@ describe("a shipment", () => {
   });
 });
 
+/** On one or two days, in one or two months, with several models. */
+const spentRows = (thread: string, revision: number): SpentRow[] =>
+  ["2026-05-31", null, "2026-06-01", "2026-06-02"]
+    .slice(revision % 3, (revision % 3) + 1 + (revision % 2))
+    .map((day, i) =>
+      spentRow(thread, revision / 8, {
+        day,
+        agents: i === 0 ? 1 : 0,
+        model: `m-${revision % 4}`,
+        status: revision % 5 === 0 ? "errored" : "completed",
+        durationMs: i === 0 ? revision * 1_000 : 0,
+      }),
+    );
+
+type Sums = Readonly<Record<string, unknown>>;
+
+/** In one order. */
+function inOrder(sums: PackedSums | null): Sums {
+  const line = ([numbers, statuses, buckets]: PackedLine) => {
+    const pairs = buckets.flatMap((bucket, i) => (i % 2 === 0 ? [[bucket, buckets[i + 1] ?? 0]] : []));
+    return [numbers, statuses, pairs.sort(([a = 0], [b = 0]) => a - b)];
+  };
+  const groups = Object.entries(sums?.by ?? {}).map(([group, lines]) => [
+    group,
+    Object.fromEntries(lines.map(([key, packed]) => [String(key), line(packed)])),
+  ]);
+  return sums === null ? {} : { total: line(sums.total), by: Object.fromEntries(groups) };
+}
+
+/** The stored sums of each month, and those of the stored rows. */
+async function monthsOf(owner: string): Promise<{ readonly stored: Sums; readonly right: Sums }> {
+  const months = await database.all<{ month: string; sums: string }>(
+    "select month::text as month, sums from retinue.months where owner = $1",
+    [owner],
+  );
+  const rows = await database.all<{ thread: string; row: string }>(
+    "select thread, row from retinue.spent where owner = $1",
+    [owner],
+  );
+  const spent = rows.map(({ row }) => JSON.parse(row) as SpentRow);
+  const right = [...Map.groupBy(spent, ({ day }) => monthOfDay(day))].map(([month, some]) => {
+    const sums = new ChangingSums(null);
+    for (const list of Map.groupBy(some, ({ thread }) => thread).values()) sums.change(list, 1);
+    return [month, inOrder(sums.packed)] as const;
+  });
+  const [counted] = await database.all<{ rows: number }>(
+    "select spent_rows as rows from retinue.owners where owner = $1",
+    [owner],
+  );
+  return {
+    stored: {
+      ...Object.fromEntries(months.map(({ month, sums }) => [month, inOrder(JSON.parse(sums) as PackedSums)])),
+      rows: counted?.rows,
+    },
+    right: { ...Object.fromEntries(right), rows: rows.length },
+  };
+}
+
 const THREADS = ["toy://t1", "toy://t2"];
 const AGENTS = ["", "/a"];
 const document: fc.Arbitrary<ShipmentDocument> = fc
@@ -154,7 +203,7 @@ const document: fc.Arbitrary<ShipmentDocument> = fc
       case "spans":
         return { is, thread, agent: uri, at: at * 128, revision, items: [] };
       case "spent":
-        return { is: "detail", thread, agent: uri, what: "spent", revision, value: [spentRow(thread, revision)] };
+        return { is: "detail", thread, agent: uri, what: "spent", revision, value: spentRows(thread, revision) };
       default:
         return { is: "detail", thread, agent: uri, what: "messages", revision, value: [] };
     }
@@ -183,6 +232,10 @@ describe("shipments", () => {
           await ingest(one, HEAD, documents);
           for (let from = 0; from < other.length; from += size) await ingest(two, HEAD, other.slice(from, from + size));
           expect(await stateOf(two)).toEqual(await stateOf(one));
+          for (const owner of [one, two]) {
+            const { stored, right } = await monthsOf(owner);
+            expect(stored).toEqual(right);
+          }
         },
       ),
       { numRuns: 100 },

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { TeamEnv, Viewer } from "../../src/server/team/access.ts";
 import { Metrics } from "../../src/server/team/metrics.ts";
 import { Receiver } from "../../src/server/team/receive.ts";
+import { Displaced, Turns } from "../../src/server/team/turns.ts";
 import { agentDocument } from "./documents.ts";
 import { packed, SHIPMENT } from "./server.ts";
 
@@ -21,14 +22,14 @@ describe("a thousand machines at once", () => {
       await new Promise((resolve) => setImmediate(resolve));
       working -= 1;
       stored.push(owner);
-      return { accepted: 1, ignored: 0, shipments: 1, newest: 0 };
+      return { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
     };
     const metrics = new Metrics();
     const receiver = new Receiver({ store: { ingest }, metrics, log: () => {} });
     const app = new Hono<TeamEnv>();
     const asMachine: MiddlewareHandler<TeamEnv> = async (c, next) => {
       const owner = c.req.header("machine") ?? "";
-      const viewer: Viewer = { grant: { id: "t", owner, scope: "ship", teams: [] }, owners: [], isNarrowed: false };
+      const viewer: Viewer = { grant: { id: owner, owner, scope: "ship", teams: [] }, owners: [], isNarrowed: false };
       c.set("viewer", viewer);
       await next();
     };
@@ -58,5 +59,33 @@ describe("a thousand machines at once", () => {
     expect(pauses.size).toBeGreaterThan(10);
     expect([...pauses].every((seconds) => seconds >= 2 && seconds <= 30)).toBe(true);
     expect(metrics.text([])).toContain('retinue_shipments_failed_total{reason="Busy"}');
+  });
+});
+
+describe("turns", () => {
+  it("are given to clients that were served least recently, if not all can wait", async () => {
+    const turns = new Turns(1, 2);
+    const served: string[] = [];
+    const refused: string[] = [];
+    const enter = async (client: string) => {
+      const place = turns.enter(client);
+      if (place === null) return void refused.push(client);
+      try {
+        await place.turn;
+      } catch (error) {
+        expect(error).toBeInstanceOf(Displaced);
+        return void refused.push(client);
+      }
+      served.push(client);
+      await new Promise((resolve) => setImmediate(resolve));
+      place.done();
+    };
+    // Three clients that send one request after another fill all places.
+    await Promise.all(["a", "b", "c"].map(enter));
+    const again = ["a", "b", "c"].map(enter);
+    // Others take the places of those that were served last; one that was served last gets none.
+    await Promise.all([...again, enter("d"), enter("e"), enter("c")]);
+    expect(served).toEqual(["a", "b", "c", "a", "d", "e"]);
+    expect(refused.toSorted()).toEqual(["b", "c", "c"]);
   });
 });

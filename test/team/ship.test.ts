@@ -130,6 +130,28 @@ describe("two machines", () => {
   });
 });
 
+describe("the same thread on two machines of one person", () => {
+  it.each([
+    { order: ["half", "whole"], owner: "flo" },
+    { order: ["whole", "half"], owner: "gus" },
+  ])("is the copy that is ahead if they ship in the order $order", async ({ order, owner }) => {
+    const [shipToken, readToken] = [await team.token(owner, "ship"), await team.token(owner, "read")];
+    const homes = new Map(order.map((name) => [name, machine(`${owner}-${name}`, [["claude", "c3-nested-parallel"]])]));
+    const half = homes.get("half") ?? "";
+    const [path = ""] = filesBelow(half).filter((file) => /claude\/projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const all = readFileSync(join(half, path), "utf8");
+    writeFileSync(join(half, path), all.slice(0, all.lastIndexOf("\n", all.length / 2) + 1));
+    const libraries = new Map([...homes].map(([name, home]) => [name, libraryIn(home, () => NOW)]));
+    // The second time nothing is new, except what the server asks for.
+    for (const name of [...order, ...order]) {
+      const library = libraries.get(name) as Library;
+      await library.refresh();
+      expect(await shipFrom(library, homes.get(name) ?? "", shipToken)).toBeNull();
+    }
+    expect(await expectAnswers(libraries.get("whole") as Library, readToken, 1)).toBe(1);
+  });
+});
+
 describe("a team server whose database was restored from a backup", () => {
   it("gets again what it has lost, also if nothing is new", async () => {
     const [shipToken, readToken] = [await team.token("eve", "ship"), await team.token("eve", "read")];

@@ -39,11 +39,13 @@ function crossings(statement: string): string[] {
     .concat(/on conflict \((?!owner\b)/.test(statement) ? ["a key does not begin with the owner"] : []);
 }
 
+const ABOUT_SEVERAL = new Set(["seqs", "activity", "spentRows"]);
+
 describe("every statement", () => {
   // Statements of different lists may have the same name.
   const all = [INGEST, READER, OVERVIEW].flatMap((list) => Object.entries(list));
 
-  it.each(all.filter(([name]) => name !== "seqs" && name !== "activity"))(
+  it.each(all.filter(([name]) => !ABOUT_SEVERAL.has(name)))(
     "about shipped data is about one owner: %s",
     (_, statement) => {
       expect(tablesIn(statement).length).toBeGreaterThan(0);
@@ -52,7 +54,7 @@ describe("every statement", () => {
   );
 
   it("about several owners joins nothing", () => {
-    for (const statement of [READER.seqs, READER.activity])
+    for (const statement of [READER.seqs, READER.activity, READER.spentRows])
       expect(tablesIn(statement).map(({ table }) => table)).toEqual(["owners"]);
   });
 
@@ -167,15 +169,17 @@ describe("the schema", () => {
     event: [OWNER, THREAD, THREAD, "e3"],
     details: [OWNER, THREAD, AGENTS, "why"],
     lists: [OWNER, THREAD, AGENTS, "spans"],
-    search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50, 5_000],
+    search: [OWNER, searchFor(OWNER, ["needle", "hay"]), 50, 5_000, "2026-05-01"],
     foundEvents: [OWNER, [THREAD], [THREAD], [3]],
-    spent: [OWNER, "2026-06-20"],
+    spentRows: [[OWNER, "o4"]],
+    spent: [OWNER, "2026-06-20", null],
+    months: [OWNER, "2026-06-01"],
     changedAgents: [OWNER, 1, 9, 5_001],
     changedEvents: [OWNER, 1, 9, 5_001],
     changedLists: [OWNER, 1, 9, 5_001],
     cutLogs: [OWNER, 1, 9, 5_001],
     running: [OWNER, 200],
-    costs: [OWNER, "2026-06-20"],
+    costs: [OWNER, "2026-06-20", null],
     month: [OWNER, "2026-06-01"],
     failed: [OWNER, "2026-06-01T00:00:00Z", 1_000],
     machines: [OWNER],
@@ -195,7 +199,18 @@ describe("the schema", () => {
     removeSpentOfThread: [OWNER, THREAD, 9],
     removeSpent: [OWNER, [THREAD], [THREAD]],
     shortenLogs: [OWNER, THREAD],
-    threads: [OWNER, 9, [THREAD], "m1"],
+    threads: [OWNER, 9, [THREAD], ["m1"]],
+    wanted: [OWNER, "m1", 100],
+    dropCopies: [OWNER, "m1", [THREAD]],
+    wantCopies: [OWNER, [THREAD]],
+    rootRecords: [OWNER, [THREAD]],
+    replaceAgents: [OWNER, THREAD, 9, 9],
+    replaceLogs: [OWNER, THREAD, 9],
+    setFloor: [OWNER, THREAD, 9],
+    spentOfThreads: [OWNER, [THREAD]],
+    months: [OWNER, ["2026-06-01"]],
+    dropMonths: [OWNER, ["2026-06-01"]],
+    countSpent: [OWNER, 1],
   } as const satisfies Partial<Record<keyof typeof INGEST, readonly Parameter[]>>;
 
   it.each([
@@ -266,6 +281,8 @@ async function fill(database: Database): Promise<void> {
     `insert into retinue.threads (owner, thread, seq, present, active_at, provider, project, status)
      select 'o' || o, 'claude://t' || t, 0, true, timestamptz '2026-06-01' + t * interval '1 minute', 'claude', 'p' || t % 5, 'completed'
      from generate_series(1, 8) o, generate_series(1, 100) t`,
+    `insert into retinue.copies (owner, thread, machine, wanted)
+     select t.owner, t.thread, 'm' || m, t.thread like '%7' from retinue.threads t, generate_series(1, 3) m`,
     `insert into retinue.agents (owner, thread, uri, parent, place, revision, seq, present, provider, session_id, agent_id, status, refused, active_at, record)
      select 'o' || o, 'claude://t' || t, 'claude://t' || t || case when a = 0 then '' else '/a' || a end, null, a, 1, 0, true, 'claude',
        't' || t, case when a = 0 then null else 'a' || a end, case when t = 50 then 'running' when t % 20 = 1 then 'errored' else 'completed' end, 0,
@@ -283,6 +300,8 @@ async function fill(database: Database): Promise<void> {
      select a.owner, a.thread, a.uri, w, 1, '{}' from retinue.agents a, unnest(array['why', 'messages']) w`,
     `insert into retinue.spent (owner, thread, agent, n, revision, day, tokens, calls, row)
      select a.owner, a.thread, a.uri, n, 1, date '2026-01-01' + (row_number() over ())::integer % 180, 1, 1, '{}' from retinue.agents a, generate_series(0, 2) n`,
+    `insert into retinue.months (owner, month, sums)
+     select 'o' || o, (date '2026-01-01' + m * interval '1 month')::date, '{"total":[[],{},[]],"by":{},"full":[]}' from generate_series(1, 300) o, generate_series(0, 11) m`,
     `analyze`,
   ];
   for (const statement of statements) await database.all(statement);

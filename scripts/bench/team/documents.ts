@@ -13,7 +13,7 @@ export interface Work {
   readonly events: number;
 }
 
-/** In a third of the events; the others are in a few. */
+/** In a third of the events, and in one of ten thousand. */
 export const COMMON_WORD = "compile";
 export const RARE_WORD = "zanzibar";
 const WORDS =

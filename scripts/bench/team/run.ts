@@ -8,7 +8,7 @@ import { copyOwner } from "./fill.ts";
 import { BenchSite } from "./site.ts";
 
 const sizes = (process.argv[2] ?? "1000000").split(",").map(Number);
-const OWNERS = Math.min(1_000, Math.ceil(Math.max(...sizes) / 1_000));
+const OWNERS = Math.min(1_000, Math.ceil(Math.max(...sizes) / 200));
 const AGENTS = 5;
 const EVENTS = 40;
 const LARGE: Work = { threads: 1, agents: 1_000, events: 5 };
@@ -69,6 +69,7 @@ const PAGES: readonly Page[] = [
     path: () => `/api/agents/${encodeURIComponent("claude://00000001-0000-4000-8000-000000000000")}?owner=dev1`,
   },
   { name: `search, a rare word, ${thousands(OWNERS)} people`, path: () => `/api/search?q=${RARE_WORD}` },
+  { name: `search, a common word, ${thousands(OWNERS)} people`, path: () => `/api/search?q=${COMMON_WORD}` },
   { name: "search, a common word, one person", path: () => `/api/search?q=${COMMON_WORD}&owner=${owner()}` },
   { name: `costs, ${thousands(OWNERS)} people`, path: () => "/api/team/costs" },
   { name: `statistics, ${thousands(OWNERS)} people`, path: () => "/api/stats" },
@@ -94,6 +95,35 @@ async function timesOf({ path }: Page): Promise<{ readonly p50: number; readonly
   return { p50: at(0.5), p95: at(0.95), cpu: { server: cpu.server / REQUESTS, database: cpu.database / REQUESTS } };
 }
 
+await ship(1, LARGE);
+const rows = new Map(PAGES.map(({ name }) => [name, [name]]));
+const memory: string[] = [];
+let filled = 0;
+for (const [i, size] of sizes.entries()) {
+  const each = size / OWNERS;
+  const original = 20_000 + i;
+  notify(`filling ${thousands(size)} events`);
+  await ship(original, { threads: Math.max(1, Math.round(each / AGENTS / EVENTS)), agents: AGENTS, events: EVENTS });
+  // Each size replaces the smaller one.
+  if (i > 0)
+    for (const table of ["events", "agents", "threads", "logs", "details", "spent", "months", "owners", "machines"])
+      await site.sql.unsafe(`delete from retinue.${table} where owner ~ '^dev[0-9]{1,4}$' and owner <> 'dev1'`);
+  await site.loading(() => copyOwner(site.sql, `dev${original}`, 2, OWNERS, notify));
+  const [count] = await site.sql<
+    { events: number; bytes: number }[]
+  >`select count(*)::int as events, (select sum(pg_total_relation_size(c.oid))::bigint::float8 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'retinue' and c.relkind = 'r') as bytes from retinue.events`;
+  filled = count?.events ?? 0;
+  notify(`${thousands(filled)} events, ${bytes(count?.bytes ?? 0)}`);
+  memory.push(`${thousands(filled)} events and what belongs to them take ${bytes(count?.bytes ?? 0)} with all indexes`);
+  for (const page of PAGES) {
+    await timesOf({ ...page });
+    const { p50, p95, cpu } = await timesOf(page);
+    rows
+      .get(page.name)
+      ?.push(milliseconds(p50), milliseconds(p95), milliseconds(cpu.server), milliseconds(cpu.database));
+    notify(`${page.name}: ${milliseconds(p95)}, CPU ${milliseconds(cpu.server)} + ${milliseconds(cpu.database)}`);
+  }
+}
 notify("shipping");
 const ingested = await measured(async () => {
   const all = await Promise.all(
@@ -114,35 +144,6 @@ const small = await measured(async () => {
   const documents = [...documentsOf(10_005, { threads: 1, agents: 1, events: SMALL * 2 }, now)];
   for (let n = 0; n < SMALL; n += 1) await post(token, [...shipmentsOf(documents.slice(2 * n, 2 * n + 2), 2)]);
 });
-await ship(1, LARGE);
-const rows = new Map(PAGES.map(({ name }) => [name, [name]]));
-const memory: string[] = [];
-let filled = 0;
-for (const [i, size] of sizes.entries()) {
-  const each = size / OWNERS;
-  const original = 20_000 + i;
-  notify(`filling ${thousands(size)} events`);
-  await ship(original, { threads: Math.max(1, Math.round(each / AGENTS / EVENTS)), agents: AGENTS, events: EVENTS });
-  // Each size replaces the smaller one.
-  if (i > 0)
-    for (const table of ["events", "agents", "threads", "logs", "details", "spent"])
-      await site.sql.unsafe(`delete from retinue.${table} where owner ~ '^dev[0-9]{1,4}$' and owner <> 'dev1'`);
-  await copyOwner(site.sql, `dev${original}`, 2, OWNERS);
-  const [count] = await site.sql<
-    { events: number; bytes: number }[]
-  >`select count(*)::int as events, (select sum(pg_total_relation_size(c.oid))::bigint::float8 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'retinue' and c.relkind = 'r') as bytes from retinue.events`;
-  filled = count?.events ?? 0;
-  notify(`${thousands(filled)} events, ${bytes(count?.bytes ?? 0)}`);
-  memory.push(`${thousands(filled)} events and what belongs to them take ${bytes(count?.bytes ?? 0)} with all indexes`);
-  for (const page of PAGES) {
-    await timesOf({ ...page });
-    const { p50, p95, cpu } = await timesOf(page);
-    rows
-      .get(page.name)
-      ?.push(milliseconds(p50), milliseconds(p95), milliseconds(cpu.server), milliseconds(cpu.database));
-    notify(`${page.name}: ${milliseconds(p95)}, CPU ${milliseconds(cpu.server)} + ${milliseconds(cpu.database)}`);
-  }
-}
 const { cpu, result } = ingested;
 const core = cpu.server + cpu.database;
 const rate = (count: number) => thousands(Math.round(count / core));

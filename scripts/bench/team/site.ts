@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { openTeamStore, type TeamStore } from "../../../src/app/team/store.ts";
-import { postgresFolder, startPostgres } from "../../../test/support/postgres.ts";
+import { type PostgresServer, postgresFolder, startPostgres } from "../../../test/support/postgres.ts";
 import { cpuOf, peakOf, rssOf } from "../../soak/sample.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");
@@ -19,6 +20,17 @@ const OPTIONS = [
   ["jit", "off"],
 ].map(([name, value]) => `-c ${name}=${value}`);
 
+/** For loading: nothing has to survive a crash, and the log of changes stays small. */
+const LOADING = [
+  ["fsync", "off"],
+  ["synchronous_commit", "off"],
+  ["full_page_writes", "off"],
+  ["autovacuum", "off"],
+  ["wal_level", "minimal"],
+  ["max_wal_senders", "0"],
+  ["max_wal_size", "4GB"],
+].map(([name, value]) => `-c ${name}=${value}`);
+
 /** PostgreSQL and one team server on it, with their CPU time. Linux only. */
 export class BenchSite {
   readonly url: string;
@@ -26,11 +38,12 @@ export class BenchSite {
   readonly sql: postgres.Sql;
   readonly #folder: string;
   readonly #server: ChildProcess;
+  readonly #database: PostgresServer;
   readonly #remove: () => Promise<void>;
 
   private constructor(
     url: string,
-    parts: { folder: string; server: ChildProcess; remove: () => Promise<void> },
+    parts: { folder: string; server: ChildProcess; database: PostgresServer; remove: () => Promise<void> },
     store: TeamStore,
     sql: postgres.Sql,
   ) {
@@ -39,6 +52,7 @@ export class BenchSite {
     this.sql = sql;
     this.#folder = parts.folder;
     this.#server = parts.server;
+    this.#database = parts.database;
     this.#remove = parts.remove;
   }
 
@@ -58,7 +72,33 @@ export class BenchSite {
       server.stdout?.once("data", (line) => resolve(String(line).trim()));
       server.once("exit", (code) => reject(new Error(`retinue serve ended with ${code}`)));
     });
-    return new BenchSite(url, { folder, server, remove }, store, postgres(address, { max: 2, onnotice: () => {} }));
+    return new BenchSite(
+      url,
+      { folder, server, database, remove },
+      store,
+      postgres(address, { max: 2, onnotice: () => {} }),
+    );
+  }
+
+  /** Runs the work while PostgreSQL is set up for loading. The team server reconnects by itself. */
+  async loading(work: () => Promise<void>): Promise<void> {
+    await this.#restart([...OPTIONS, ...LOADING]);
+    await work();
+    await this.#restart(OPTIONS);
+  }
+
+  async #restart(options: readonly string[]): Promise<void> {
+    await this.#database.stop();
+    await this.#database.start(options);
+    // Connections that were cut fail once.
+    for (let tries = 0; tries < 20; tries += 1)
+      try {
+        await Promise.all([this.sql`select 1`, this.store.ping()]);
+        return;
+      } catch {
+        await wait(250);
+      }
+    throw new Error("PostgreSQL does not come back");
   }
 
   get #pid(): number {

@@ -77,8 +77,10 @@ export class Connection {
     hold(this.#outbox, { name, timeoutMs: POST_TIMEOUT_MS });
     const first = this.#shipped.reserve(name, lines.length, Date.now() * 1_000);
     const revised = lines.map((line, i) => withRevision(line, first + i));
-    const { bytes, number, newest } = await post(this.#target, token, revised, this.#signal);
+    const { bytes, number, newest, again } = await post(this.#target, token, revised, this.#signal);
     this.#contactAt = Date.now();
+    // The server responds, so the pauses of earlier failures are over.
+    this.#outbox.retry(name);
     if (number !== null && !this.#shipped.arrived(name, number))
       throw new NotAcknowledged("the team server has lost shipments; everything is sent again", null, 0);
     if (newest >= first + lines.length) {
@@ -86,6 +88,8 @@ export class Connection {
       this.#shipped.reserve(name, 0, newest + 1);
       throw new NotAcknowledged("the team server has newer revisions of this machine's threads", null, 0);
     }
+    if (this.#shipped.resend(name, again) > 0)
+      throw new NotAcknowledged("the team server asks for whole threads of this machine", null, 0);
     this.#outbox.arrived(name, [], this.#contactAt, null, lines.length);
     return bytes;
   }

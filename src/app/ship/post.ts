@@ -42,6 +42,8 @@ export interface Posted {
   readonly number: number | null;
   /** The server has this revision of something that was ignored; 0 if nothing was. */
   readonly newest: number;
+  /** Threads that the server asks for as a whole. */
+  readonly again: readonly string[];
 }
 
 /** Sends the lines until the server has stored them. Splits a shipment that is too large. Throws `NotAcknowledged`. */
@@ -71,8 +73,8 @@ export async function post(
   if (outcome.is === "too-large" && lines.length > 1) {
     const half = Math.ceil(lines.length / 2);
     const first = await post(target, token, lines.slice(0, half), signal);
-    const { bytes, number, newest } = await post(target, token, lines.slice(half), signal);
-    return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest) };
+    const { bytes, number, newest, again } = await post(target, token, lines.slice(half), signal);
+    return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest), again };
   }
   const [line] = lines;
   const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
@@ -80,9 +82,10 @@ export async function post(
   throw new NotAcknowledged(reasonOf(outcome), outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
 }
 
-function receiptIn(body: Uint8Array): Pick<Posted, "number" | "newest"> {
+function receiptIn(body: Uint8Array): Pick<Posted, "number" | "newest" | "again"> {
   const receipt = asObject(parseJson(new TextDecoder().decode(body))?.value);
-  return { number: asNumber(receipt?.shipments), newest: asNumber(receipt?.newest) ?? 0 };
+  const again = Array.isArray(receipt?.again) ? receipt.again.filter((uri) => typeof uri === "string") : [];
+  return { number: asNumber(receipt?.shipments), newest: asNumber(receipt?.newest) ?? 0, again };
 }
 
 /** Keeps to the bandwidth of the settings. */

@@ -38,11 +38,27 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
     redaction: { ...own, level: stricter(own.level, values["team.share.level"]) },
     projects: values["team.share.projects"].map((folder) => folder.replace(/^~(?=\/|$)/, userHome(env))),
     bandwidth: values["team.bandwidth"],
-    machine: createHash("sha256")
-      .update(`${hostname()}\n${retinueHome(env)}`)
-      .digest("hex")
-      .slice(0, 16),
+    machine: machineId(env),
   };
+}
+
+/**
+ * Identifies this retinue home on this machine. It stays the same if the home is deleted, and differs from that of a
+ * copy of the home on another machine, also if both have the same name.
+ */
+const machineId = (env: Env) =>
+  createHash("sha256")
+    .update(`${hostname()}\n${retinueHome(env)}\n${systemId()}`)
+    .digest("hex")
+    .slice(0, 16);
+
+/** The id that Linux has created at its installation; empty on other systems. */
+function systemId(): string {
+  try {
+    return readText("/etc/machine-id", MAX_TOKEN).trim();
+  } catch {
+    return "";
+  }
 }
 
 const stricter = (a: RedactionLevel, b: RedactionLevel): RedactionLevel =>

@@ -6,9 +6,9 @@ import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
 import { type Migrated, migrate, NewerSchema } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
-import { within } from "../../stores/postgres/patience.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
-import { PRIMARY_MS, type ReadCounts, ReplicatedReads, SparedReads } from "../../stores/postgres/replicas.ts";
+import { FallbackReads, PRIMARY_MS, type ReadCounts, ReplicatedReads } from "../../stores/postgres/replicas.ts";
+import { withTimeout } from "../../stores/postgres/timeout.ts";
 import { Tokens } from "../../stores/postgres/tokens.ts";
 import { asFailure, Failure } from "../failure.ts";
 
@@ -59,7 +59,7 @@ export async function openTeamStore(
   // They connect when they are asked, so one that is away does no harm.
   const replicas = await Promise.all(addresses.map((address) => openDatabase(address, options)));
   const reads = new ReplicatedReads(database, replicas);
-  const sure = new SparedReads(database, replicas);
+  const fallback = new FallbackReads(database, replicas);
   const close = async () => void (await Promise.all([database, ...replicas].map((one) => one.close())));
   try {
     const migrated = await migrate(database);
@@ -67,12 +67,12 @@ export async function openTeamStore(
     return {
       reader: new Reader(reads, (owners) => reads.newest(owners)),
       overview: new Overview(reads),
-      budgets: new Budgets(database, sure),
-      tokens: new Tokens(database, sure),
+      budgets: new Budgets(database, fallback),
+      tokens: new Tokens(database, fallback),
       reads: reads.counts,
       counts: database.counts,
       ingest: async (owner, head, documents) => {
-        await sure.reachable();
+        await fallback.reachable();
         return ingest(owner, head, documents);
       },
       migrated,
@@ -88,7 +88,7 @@ export async function openTeamStore(
         ),
       ping: async () => {
         const asked = database.all<{ standby: boolean }>("select pg_is_in_recovery() as standby");
-        const [row] = await within(PRIMARY_MS, asked);
+        const [row] = await withTimeout(PRIMARY_MS, asked);
         if (row?.standby !== false) throw new Failure("unavailable", "the database is a replica");
       },
       prepare: async () => {

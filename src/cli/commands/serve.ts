@@ -50,7 +50,12 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
   const { url, instance } = served;
   terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
   await untilStopped(served);
+  // If the database was away, the client of PostgreSQL may connect once more after it was closed, and that connection
+  // would keep the process alive.
+  setTimeout(() => process.exit(), EXIT_MS).unref();
 }
+
+const EXIT_MS = 1_000;
 
 /** The trusted reverse proxy of the settings; null if none is set. Addresses without a header, or the reverse, are an error. */
 function proxyOf(values: Settings): TrustedProxy | null {

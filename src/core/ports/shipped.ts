@@ -75,6 +75,11 @@ export interface Shipped {
    */
   arrived(destination: string, number: number): boolean;
   /**
+   * The server asks for these threads as a whole, because it has another machine's copy of them, or none. They are
+   * replaced by the next shipments. Returns how many of them were not about to be replaced already.
+   */
+  resend(destination: string, threads: readonly string[]): number;
+  /**
    * Before a shipment is sent: the server may have stored it, or not, until it is acknowledged. The stamps of its threads
    * become invalid. One transaction.
    */

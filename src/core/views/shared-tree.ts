@@ -53,6 +53,23 @@ export function sharedTree(agents: Iterable<SharedAgent>, root: string, now: num
   }));
 }
 
+/**
+ * Whether one copy of a thread has more than another, by their top-level agents: the later activity counts, and at the
+ * same time more agents, model calls or messages.
+ */
+export function isAhead(one: AgentRecord, other: AgentRecord): boolean {
+  const [mine, theirs] = [extentOf(one), extentOf(other)];
+  const at = mine.findIndex((value, i) => value !== theirs[i]);
+  return at >= 0 && (mine[at] ?? 0) > (theirs[at] ?? 0);
+}
+
+const extentOf = ({ lastActivityAt, counts, usage }: AgentRecord): readonly number[] => [
+  Date.parse(lastActivityAt ?? "") || 0,
+  counts.descendants,
+  usage.subtree.calls,
+  counts.messages,
+];
+
 /** The record to ship: without the duration of a running agent, which follows from the clock. */
 export const withoutClock = <R extends AgentRecord>(record: R): R =>
   record.status === "running" ? { ...record, durationMs: null } : record;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { NO_USAGE } from "../facts/usage.ts";
-import { type SpentRow, statsBy, statsTotal, templateOf, threadsBehind } from "./stats.ts";
+import { type SpentRow, templateOf } from "./stats.ts";
+import { statsBy, statsTotal, threadsBehind } from "./stats-sums.ts";
 
 const row = (more: Partial<SpentRow>, costUsd: number | null = 1): SpentRow => ({
   day: "2026-11-15",

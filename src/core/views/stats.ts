@@ -1,5 +1,5 @@
 import type { AgentKey } from "../facts/ids.ts";
-import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
+import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import type { Status } from "../link/status.ts";
 import type { AgentRecord, AgentTree } from "./agent.ts";
@@ -26,7 +26,7 @@ export interface SpentRow {
 }
 
 /** The type name of threads. */
-const MAIN = "(main)";
+export const MAIN = "(main)";
 
 export const GROUPS = ["day", "model", "type", "project", "template", "status", "provider"] as const;
 export type Group = (typeof GROUPS)[number];
@@ -59,55 +59,6 @@ export interface StatsLine extends StatsPart {
   /** Null if no agent is counted here. */
   readonly durations: Durations | null;
   readonly threads: number;
-}
-
-const NOTHING: StatsPart = { agents: 0, durationMs: 0, usage: NO_USAGE, knownCostUsd: 0 };
-
-const added = (part: StatsPart, row: SpentRow): StatsPart => ({
-  agents: part.agents + row.agents,
-  durationMs: part.durationMs + row.durationMs,
-  usage: addUsage(part.usage, row.usage),
-  knownCostUsd: part.knownCostUsd + (row.usage.costUsd ?? 0),
-});
-
-function lineOf(key: string | null, rows: readonly SpentRow[]): StatsLine {
-  const sum = (some: readonly SpentRow[]) => some.reduce(added, NOTHING);
-  const byStatus: Partial<Record<Status, number>> = {};
-  for (const { status, agents } of rows) if (agents > 0) byStatus[status] = (byStatus[status] ?? 0) + agents;
-  return {
-    key,
-    ...sum(rows),
-    byStatus,
-    failed: sum(rows.filter(({ status }) => status === "errored")),
-    delegated: sum(rows.filter(({ type }) => type !== MAIN)),
-    durations: durationsOf(rows.filter(({ agents }) => agents > 0).map(({ durationMs }) => durationMs)),
-    threads: new Set(rows.map(({ thread }) => thread)).size,
-  };
-}
-
-function durationsOf(list: readonly number[]): Durations | null {
-  if (list.length === 0) return null;
-  const sorted = list.toSorted((a, b) => a - b);
-  const at = (part: number) => sorted[Math.round((sorted.length - 1) * part)] ?? 0;
-  return { least: at(0), quarter: at(0.25), median: at(0.5), threeQuarters: at(0.75), most: at(1) };
-}
-
-export const statsTotal = (rows: Iterable<SpentRow>): StatsLine => lineOf(null, [...rows]);
-
-const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
-const byWeight = (a: StatsLine, b: StatsLine) =>
-  b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
-
-/** Sums rows by one field: highest cost first, days in order. */
-export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
-  const lines = [...Map.groupBy(rows, (row) => row[by])].map(([key, list]) => lineOf(key, list));
-  return lines.sort(by === "day" ? byName : byWeight);
-}
-
-/** The threads of one line, by URI: highest cost first. */
-export function threadsBehind(rows: Iterable<SpentRow>, by: Group, key: string | null): StatsLine[] {
-  const behind = [...rows].filter((row) => row[by] === key);
-  return [...Map.groupBy(behind, ({ thread }) => thread)].map(([thread, list]) => lineOf(thread, list)).sort(byWeight);
 }
 
 /** The rows of a whole tree. `record` is its public record with the statuses. */

@@ -1,35 +1,24 @@
-import { Hono, type MiddlewareHandler } from "hono";
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { openAPIRouteHandler } from "hono-openapi";
-import * as v from "valibot";
 import { asFailure } from "../../app/failure.ts";
-import { isOtherOrigin } from "../../app/own-names.ts";
 import type { TeamStore } from "../../app/team/store.ts";
 import type { ServerState } from "../context.ts";
 import { dashboard } from "../dashboard.ts";
-import { checked, describeResponse } from "../describe.ts";
+import { describeResponse } from "../describe.ts";
 import { errorResponse, refusal } from "../failures.ts";
 import { safeHeaders } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
-import {
-  type Authority,
-  authorise,
-  COOKIE,
-  isStillAllowed,
-  ruleFor,
-  type TeamEnv,
-  type Viewer,
-  viewerOf,
-} from "./access.ts";
+import { type Authority, authorise, isStillAllowed, ruleFor, type TeamEnv, type Viewer } from "./access.ts";
 import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
 import { type Metric, Metrics } from "./metrics.ts";
 import { teamPages } from "./pages.ts";
 import { identifier, type TrustedProxy } from "./proxy-identity.ts";
 import { Receiver } from "./receive.ts";
-import { Receipt, Session } from "./schemas.ts";
+import { Receipt } from "./schemas.ts";
+import { sessionRoutes } from "./sessions.ts";
 
 export interface TeamContext {
   readonly store: TeamStore;
@@ -46,8 +35,6 @@ export interface TeamContext {
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
-const SESSION_SECONDS = 30 * 86_400;
-
 /** All routes of a team server. */
 export function teamApp(context: TeamContext) {
   const { store, feed, state, log, version, instance, startedAt } = context;
@@ -56,14 +43,7 @@ export function teamApp(context: TeamContext) {
   const receiver = new Receiver({ store, metrics, log });
   const app = new Hono<TeamEnv>();
   const failed = (message: string) => log("error", { message });
-  app.onError((error, c) => {
-    const failure = asFailure(error);
-    if (failure?.code !== "unavailable") return errorResponse(c, error, failed);
-    metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
-    // The reason names the database, which is not for everybody.
-    failed(failure.message);
-    return refusal(c, "unavailable", "the database cannot be used at the moment", "try again; the log has the reason");
-  });
+  app.onError((error, c) => failureResponse(c, error, metrics, failed));
   app.notFound((c) =>
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
   );
@@ -104,43 +84,7 @@ export function teamApp(context: TeamContext) {
     (c) => receiver.receive(c),
   );
 
-  app.post(
-    "/api/session",
-    describeResponse("Give a browser access with a token", Session, ["usage"]),
-    checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
-    async (c) => {
-      if (isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? ""))
-        return refusal(c, "forbidden", "cross-site requests are not allowed", null);
-      const grant = await tokens.grantOf(c.req.valid("json").token);
-      if (grant === null || grant.scope === "ship")
-        return refusal(
-          c,
-          "unauthorized",
-          grant === null ? "the token is unknown, expired or revoked" : "this token can only ship",
-          "ask for a token with scope read",
-        );
-      setCookie(c, COOKIE, await tokens.openSession(grant), {
-        httpOnly: true,
-        sameSite: "Strict",
-        path: "/",
-        maxAge: SESSION_SECONDS,
-        secure: c.req.header("x-forwarded-proto") === "https",
-      });
-      await tokens.audit({ token: grant.id, owner: grant.owner, action: "session", subject: null });
-      return c.json({ owner: grant.owner, scope: grant.scope, owners: await tokens.readable(grant) });
-    },
-  );
-  app.get("/api/session", describeResponse("Who the browser's session belongs to", Session), (c) => {
-    const { grant, owners } = viewerOf(c);
-    return c.json({ owner: grant.owner, scope: grant.scope, owners: [...owners] });
-  });
-  app.delete("/api/session", describeResponse("End the session of a browser", v.object({})), async (c) => {
-    const secret = getCookie(c, COOKIE);
-    if (secret !== undefined) await tokens.closeSession(secret);
-    deleteCookie(c, COOKIE, { path: "/" });
-    return c.json({});
-  });
-
+  app.route("/api/session", sessionRoutes(tokens));
   app.route("/api/team", teamPages(store));
   app.get("/metrics", async (c) => {
     const isUp = await store.ping().then(
@@ -164,6 +108,15 @@ export function teamApp(context: TeamContext) {
   app.all("/api/*", (c) => c.notFound());
   app.route("/", dashboard());
   return app;
+}
+
+/** Without the reason if the database is away: it names the database, which clients must not see. */
+function failureResponse(c: Context, error: Error, metrics: Metrics, log: (message: string) => void) {
+  const failure = asFailure(error);
+  if (failure?.code !== "unavailable") return errorResponse(c, error, log);
+  metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
+  log(failure.message);
+  return refusal(c, "unavailable", "the database cannot be used at the moment", "try again; the log has the reason");
 }
 
 /** Counts requests by route and status, and the time until their response begins. */

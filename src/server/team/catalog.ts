@@ -32,7 +32,8 @@ import {
   withDuration,
 } from "../../core/views/shared-tree.ts";
 import type { Span } from "../../core/views/span.ts";
-import { statsBy, statsTotal, threadsBehind } from "../../core/views/stats.ts";
+import type { SpentRow } from "../../core/views/stats.ts";
+import { threadsBehind } from "../../core/views/stats-sums.ts";
 import { followChanges } from "./changes.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
@@ -239,8 +240,13 @@ export class TeamCatalog implements Catalog {
 
   async stats({ since, by, behind }: StatsQuery): Promise<StatsAnswer> {
     const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
-    const rows = await this.#reader.spent(this.#owners, from);
-    const lines = behind === null ? [] : threadsBehind(rows, behind.by, behind.key).slice(0, behind.limit);
+    const { usage } = this.#reader;
+    const sums = await usage.stats(this.#owners, from, by);
+    const wanted: SpentRow[] = [];
+    if (behind !== null)
+      for await (const rows of usage.rows(this.#owners, from))
+        wanted.push(...rows.filter((row) => row[behind.by] === behind.key));
+    const lines = behind === null ? [] : threadsBehind(wanted, behind.by, behind.key).slice(0, behind.limit);
     const uris = lines.flatMap(({ key }) => (key === null ? [] : [key]));
     const now = Date.now();
     const records = new Map(
@@ -248,8 +254,8 @@ export class TeamCatalog implements Catalog {
     );
     return {
       incomplete: null,
-      total: statsTotal(rows),
-      by: Object.fromEntries(by.map((group) => [group, statsBy(rows, group)])),
+      total: sums.total(),
+      by: Object.fromEntries(by.map((group) => [group, sums.by(group)])),
       threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
     };
   }

@@ -30,8 +30,6 @@ export async function followChanges(
   after: string | null,
   until: AbortSignal,
 ): Promise<ChangeStream> {
-  const places = [...followed.trees, ...followed.events, ...followed.logs, ...followed.spans];
-  const isUnfiltered = !followed.threads && places.length === 0;
   const near = await feed.heads(owners);
   const given = after === null ? near : parsePosition(after);
   const isReached = (heads: ReadonlyMap<string, number>) =>
@@ -40,56 +38,15 @@ export async function followChanges(
   const isKnown = given !== null && isReached(current);
   // The position was taken before an owner that it does not name was there.
   const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? 0]) : current);
-  const relevant = owners.filter((owner) => followed.threads || isUnfiltered || places.some((p) => p.owner === owner));
+  const relevant = owners.filter(
+    (owner) => followed.threads || isUnfiltered(followed) || placesIn(followed).some((place) => place.owner === owner),
+  );
   /** The last state of the spans that was sent, as `next` of `spans`. */
   const spansAt = new Map<AgentPlace, number>();
   for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
 
   const message = ({ type, data }: Body): LiveMessage => ({ type, id: formatPosition(at), data: JSON.stringify(data) });
   const reset = (reason: string) => message({ type: "reset", data: { reason } });
-
-  async function bodiesOf(owner: string, changes: OwnerChanges): Promise<Body[]> {
-    const chains = new Map<string, readonly string[]>();
-    const chainOf = (uri: string) => {
-      const known = chains.get(uri) ?? ancestors(changes.parents, uri);
-      chains.set(uri, known);
-      return known;
-    };
-    const isAt = (list: readonly AgentPlace[], uri: string) =>
-      list.some((place) => place.owner === owner && place.uri === uri);
-    const isIn = (list: readonly AgentPlace[], uri: string) => chainOf(uri).some((one) => isAt(list, one));
-    const asRecord = (thread: string, uri: string) =>
-      isUnfiltered ||
-      (followed.threads && thread === uri) ||
-      isIn(followed.trees, uri) ||
-      // A removed agent has no parents any more.
-      (!changes.parents.has(uri) && isAt(followed.trees, thread));
-    const asEvent = (uri: string) => isUnfiltered || isAt(followed.events, uri) || isIn(followed.logs, uri);
-    const ownerOf = (thread: string, uri: string) => (thread === uri ? { owner } : {});
-    const cut = changes.cuts.find(({ agent }) => asEvent(agent));
-    const now = Date.now();
-    const bodies: Body[] =
-      cut === undefined ? [] : [{ type: "reset", data: { reason: `the log of ${cut.agent} was read anew` } }];
-    for (const { thread, uri, record } of changes.agents)
-      if (asRecord(thread, uri))
-        bodies.push(
-          record === null
-            ? { type: "removed", data: { uri, ...ownerOf(thread, uri) } }
-            : { type: "agent", data: { ...withDuration(record, now), ...ownerOf(thread, uri) } },
-        );
-    // After a reset the client fetches the events.
-    for (const { agent, event } of changes.events)
-      if (cut === undefined && asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
-    for (const place of followed.spans) {
-      if (place.owner !== owner || !changes.spans.some(({ agent }) => chainOf(agent).includes(place.uri))) continue;
-      const before = spansAt.get(place) ?? 0;
-      const agents = [...changes.parents.keys()].filter((uri) => chainOf(uri).includes(place.uri));
-      const { items, next } = await spansSince(reader, place, agents, before);
-      spansAt.set(place, Number(next.slice(1)));
-      bodies.push({ type: "spans", data: { uri: place.uri, after: `s${before}`, next, items } });
-    }
-    return bodies;
-  }
 
   return {
     first: isKnown ? message({ type: "ready", data: {} }) : reset("changes since then are no longer available"),
@@ -103,13 +60,77 @@ export async function followChanges(
           if (until.aborted) return [];
           at.set(owner, to);
           if (changes === null || changes === undefined) return [reset("too many changes in the meantime")];
-          const bodies = await bodiesOf(owner, changes);
+          const bodies = await bodiesOf(reader, followed, spansAt, owner, changes);
           if (bodies.length > 0) return bodies.map(message);
         }
         if (relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0))) await feed.next(until);
       }
     },
   };
+}
+
+const placesIn = ({ trees, events, logs, spans }: Followed) => [...trees, ...events, ...logs, ...spans];
+/** Nothing in particular is followed, so everything is. */
+const isUnfiltered = (followed: Followed) => !followed.threads && placesIn(followed).length === 0;
+
+/** What is followed, with the questions that each change of an owner asks. */
+function interestIn(followed: Followed, owner: string, { parents }: OwnerChanges) {
+  const isAll = isUnfiltered(followed);
+  const chains = new Map<string, readonly string[]>();
+  const chainOf = (uri: string) => {
+    const known = chains.get(uri) ?? ancestors(parents, uri);
+    chains.set(uri, known);
+    return known;
+  };
+  const isAt = (list: readonly AgentPlace[], uri: string) =>
+    list.some((place) => place.owner === owner && place.uri === uri);
+  const isIn = (list: readonly AgentPlace[], uri: string) => chainOf(uri).some((one) => isAt(list, one));
+  return {
+    /** Whether an agent is part of the subtree of another one. */
+    isBelow: (uri: string, top: string) => chainOf(uri).includes(top),
+    asRecord: (thread: string, uri: string) =>
+      isAll ||
+      (followed.threads && thread === uri) ||
+      isIn(followed.trees, uri) ||
+      // A removed agent has no parents any more.
+      (!parents.has(uri) && isAt(followed.trees, thread)),
+    asEvent: (uri: string) => isAll || isAt(followed.events, uri) || isIn(followed.logs, uri),
+  };
+}
+
+/** The messages about changes of one owner. `spansAt` is brought up to date. */
+async function bodiesOf(
+  reader: Reader,
+  followed: Followed,
+  spansAt: Map<AgentPlace, number>,
+  owner: string,
+  changes: OwnerChanges,
+): Promise<Body[]> {
+  const { isBelow, asRecord, asEvent } = interestIn(followed, owner, changes);
+  const ownerOf = (thread: string, uri: string) => (thread === uri ? { owner } : {});
+  const cut = changes.cuts.find(({ agent }) => asEvent(agent));
+  const now = Date.now();
+  const bodies: Body[] =
+    cut === undefined ? [] : [{ type: "reset", data: { reason: `the log of ${cut.agent} was read anew` } }];
+  for (const { thread, uri, record } of changes.agents)
+    if (asRecord(thread, uri))
+      bodies.push(
+        record === null
+          ? { type: "removed", data: { uri, ...ownerOf(thread, uri) } }
+          : { type: "agent", data: { ...withDuration(record, now), ...ownerOf(thread, uri) } },
+      );
+  // After a reset the client fetches the events.
+  for (const { agent, event } of changes.events)
+    if (cut === undefined && asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
+  for (const place of followed.spans) {
+    if (place.owner !== owner || !changes.spans.some(({ agent }) => isBelow(agent, place.uri))) continue;
+    const before = spansAt.get(place) ?? 0;
+    const agents = [...changes.parents.keys()].filter((uri) => isBelow(uri, place.uri));
+    const { items, next } = await spansSince(reader, place, agents, before);
+    spansAt.set(place, Number(next.slice(1)));
+    bodies.push({ type: "spans", data: { uri: place.uri, after: `s${before}`, next, items } });
+  }
+  return bodies;
 }
 
 /** Repeats a query until the database responds: a stream waits for it instead of ending. */

@@ -5,8 +5,9 @@ type Trouble = CatalogHealth["troubles"][number];
 
 /** More changes than this are not sent one by one: the client fetches everything again. */
 const MAX_CHANGES = 5_000;
-/** Ranges of changes that are kept for other clients of this server. */
+/** Ranges of changes that are kept for other clients of this server, and changes in all of them. */
 const KEPT = 64;
+const MAX_KEPT_CHANGES = 5_000;
 const RETRY_MS = 500;
 
 /**
@@ -17,7 +18,7 @@ export class Feed {
   readonly #store: TeamStore;
   readonly #heads = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
-  readonly #ranges = new Map<string, Promise<OwnerChanges | null>>();
+  readonly #ranges = new Map<string, Range>();
   #isListening = false;
   #stopped = false;
   #awaySince: string | null = null;
@@ -133,14 +134,34 @@ export class Feed {
   changes(owner: string, after: number, to: number): Promise<OwnerChanges | null> {
     const key = `${owner} ${after} ${to}`;
     const known = this.#ranges.get(key);
-    if (known !== undefined) return known;
-    const range = this.#store.reader.changes(owner, after, to, MAX_CHANGES);
+    if (known !== undefined) return known.changes;
+    const changes = this.#store.reader.changes(owner, after, to, MAX_CHANGES);
+    const range: Range = { changes, size: 0 };
     this.#ranges.set(key, range);
-    range.catch(() => this.#ranges.delete(key));
-    for (const oldest of this.#ranges.keys()) {
-      if (this.#ranges.size <= KEPT) break;
-      this.#ranges.delete(oldest);
-    }
-    return range;
+    this.#dropOldRanges();
+    changes.then(
+      (found) => {
+        range.size = found === null ? 0 : found.agents.length + found.events.length;
+        this.#dropOldRanges();
+      },
+      () => this.#ranges.delete(key),
+    );
+    return changes;
   }
+
+  /** The newest one stays, however large it is. */
+  #dropOldRanges(): void {
+    let size = [...this.#ranges.values()].reduce((sum, range) => sum + range.size, 0);
+    for (const [key, range] of this.#ranges) {
+      if (this.#ranges.size === 1 || (this.#ranges.size <= KEPT && size <= MAX_KEPT_CHANGES)) return;
+      size -= range.size;
+      this.#ranges.delete(key);
+    }
+  }
+}
+
+interface Range {
+  readonly changes: Promise<OwnerChanges | null>;
+  /** Number of changes; 0 until they were read. */
+  size: number;
 }

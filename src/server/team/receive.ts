@@ -6,7 +6,7 @@ import { refusal } from "../failures.ts";
 import { type TeamEnv, viewerOf } from "./access.ts";
 import type { Metrics } from "./metrics.ts";
 import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
-import { Turns } from "./turns.ts";
+import { Displaced, Turns } from "./turns.ts";
 
 /** Bodies that are received at once, at most 8 MB each. A slow sender delays only those that wait for its place. */
 const RECEIVED_AT_ONCE = 32;
@@ -48,17 +48,15 @@ export class Receiver {
 
   /** The response to `POST /api/ingest`. */
   async receive(c: Context<TeamEnv>): Promise<Response> {
-    const place = this.#receiving.enter();
-    if (place === null) {
-      this.#failed("Busy");
-      const { least, most } = RETRY_SECONDS;
-      c.header("Retry-After", String(least + Math.floor(Math.random() * (most - least + 1))));
-      // The body is not read.
-      c.header("Connection", "close");
-      return refusal(c, "unavailable", "too many shipments at once", "send it again after the time in Retry-After");
-    }
+    const place = this.#receiving.enter(viewerOf(c).grant.id);
+    if (place === null) return this.#busy(c);
     try {
       await place.turn;
+    } catch (error) {
+      if (error instanceof Displaced) return this.#busy(c);
+      throw error;
+    }
+    try {
       const body = await bodyOf(c.req.raw);
       return c.json(await this.#storing.take(() => this.#store(c, body)));
     } catch (error) {
@@ -66,6 +64,15 @@ export class Receiver {
     } finally {
       place.done();
     }
+  }
+
+  #busy(c: Context<TeamEnv>): Response {
+    this.#failed("Busy");
+    const { least, most } = RETRY_SECONDS;
+    c.header("Retry-After", String(least + Math.floor(Math.random() * (most - least + 1))));
+    // The body is not read.
+    c.header("Connection", "close");
+    return refusal(c, "unavailable", "too many shipments at once", "send it again after the time in Retry-After");
   }
 
   async #store(c: Context<TeamEnv>, body: Buffer) {
@@ -84,7 +91,8 @@ export class Receiver {
     // A clock that is ahead is not negative lag.
     if (newest > 0) this.#lagSeconds = Math.max(0, Date.now() - newest) / 1_000;
     const ms = Math.round(performance.now() - began);
-    log("shipment", { owner, machine: head.machine, version: head.version, ...receipt, bytes: body.length, ms });
+    const counts = { ...receipt, again: receipt.again.length };
+    log("shipment", { owner, machine: head.machine, version: head.version, ...counts, bytes: body.length, ms });
     return receipt;
   }
 

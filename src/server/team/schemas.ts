@@ -12,6 +12,7 @@ export const Receipt = v.object({
   ignored: v.number(),
   shipments: v.number(),
   newest: v.number(),
+  again: v.pipe(v.array(v.string()), v.description("threads that the machine has to send as a whole")),
 });
 
 export const Audit = v.object({

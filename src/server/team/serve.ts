@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { openTeamStore, type TeamStore } from "../../app/team/store.ts";
 import { productVersion } from "../../app/version.ts";
@@ -78,26 +78,16 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
     throw error;
   }
   const listening = feed.start();
-  const failed = (error: unknown) => {
-    const message = `partitions could not be looked after: ${(error as Error).message}`;
-    if (!state.stop.signal.aborted) log("error", { message });
-  };
-  const lookAfter = () => void keepPartitions(store, retentionMs, log).catch(failed);
-  const upkeep = setInterval(lookAfter, UPKEEP_MS);
-  lookAfter();
+  const stopUpkeep = startUpkeep(store, retentionMs, log, state.stop.signal);
   const url = `http://${named(host)}:${port}/`;
   log("started", { url, instance, schema: store.migrated.to });
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {
     stopping ??= (async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
       state.stop.abort();
-      const impatient = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-      server.closeIdleConnections();
-      await closed;
-      clearTimeout(impatient);
-      clearInterval(upkeep);
+      await closed(server);
+      stopUpkeep();
       feed.stop();
       await store.close();
       await listening;
@@ -107,6 +97,27 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
     return stopping;
   };
   return { url, port, instance, stop, stopped };
+}
+
+/** Stops accepting connections; running requests get `GRACE_MS` to end. */
+async function closed(server: Server): Promise<void> {
+  const ended = new Promise((resolve) => server.close(resolve));
+  const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  server.closeIdleConnections();
+  await ended;
+  clearTimeout(timer);
+}
+
+/** Maintains the partitions now and every few hours. Returns a function that ends it. */
+function startUpkeep(store: TeamStore, retentionMs: number | null, log: Log, stopped: AbortSignal): () => void {
+  const failed = (error: unknown) => {
+    const message = `partitions could not be created or dropped: ${(error as Error).message}`;
+    if (!stopped.aborted) log("error", { message });
+  };
+  const maintain = () => void keepPartitions(store, retentionMs, log).catch(failed);
+  const timer = setInterval(maintain, UPKEEP_MS);
+  maintain();
+  return () => clearInterval(timer);
 }
 
 /** Creates partitions ahead, and drops old ones. Several servers may do it at once. */

@@ -111,7 +111,7 @@ export interface ParsedShipment {
 /** Unpacks and checks a shipment. The limits hold before anything is parsed. */
 export async function parseShipment(body: Buffer, isCompressed: boolean): Promise<ParsedShipment> {
   const { bytes, lineBytes, documents: most } = SHIPMENT_LIMITS;
-  const unpacked = isCompressed ? await unpacked_(body) : body;
+  const unpacked = isCompressed ? await decompressed(body) : body;
   if (unpacked.length > bytes) throw new TooLarge(`a shipment has at most ${bytes} bytes unpacked`);
   const lines = unpacked.toString("utf8").split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -126,7 +126,7 @@ export async function parseShipment(body: Buffer, isCompressed: boolean): Promis
   return { head, documents };
 }
 
-async function unpacked_(body: Buffer): Promise<Buffer> {
+async function decompressed(body: Buffer): Promise<Buffer> {
   try {
     return await unpack(body, { maxOutputLength: SHIPMENT_LIMITS.bytes });
   } catch (error) {

@@ -1,7 +1,8 @@
 import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
 import { StoreFault } from "../fault.ts";
+import { boundHeap } from "../heap.ts";
 import { postgresFault } from "./fault.ts";
-import { within } from "./patience.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** Numbers and strings, alone or in arrays; times are ISO 8601, and truth values of arrays are text. */
 export type Parameter = string | number | boolean | null | readonly (string | number | null)[];
@@ -71,7 +72,9 @@ export async function openDatabase(address: string, options: DatabaseOptions = {
   });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
   const faulty: Guard = (work) => measured(counts, work);
-  const guarded: Guard = isOfSeveral(url) ? <T>(work: () => Promise<T>) => within(SEARCH_MS, faulty(work)) : faulty;
+  const guarded: Guard = isOfSeveral(url)
+    ? <T>(work: () => Promise<T>) => withTimeout(SEARCH_MS, faulty(work))
+    : faulty;
   const ended = new AbortController();
   const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
   return {
@@ -109,7 +112,7 @@ function poll(onListen: () => void, until: AbortSignal): void {
   until.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-/** Several hosts without a wish: the one that is not a replica is meant, also after a failover. */
+/** Several hosts without `target_session_attrs`: the client connects to the primary, also after a failover. */
 const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
 
 const queriesOf = (sql: Sql, guarded: Guard, prepare: boolean): Queries => ({
@@ -126,6 +129,7 @@ type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 async function measured<T>(counts: DatabaseCounts, work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   counts.statements += 1;
+  boundHeap();
   try {
     return await work();
   } catch (error) {

@@ -33,7 +33,7 @@ export function postgresFault(error: unknown): FaultKind | null {
   if (!(error instanceof Error)) return null;
   const { code = "" } = error as NodeJS.ErrnoException;
   const { message } = error;
-  // The server said nothing else before it ended.
+  // The connection ended without an error code.
   if (code === "" && /terminating connection|connection terminated/i.test(message)) return "unreachable";
   return FAULTS.get(code) ?? FAULTS.get(code.slice(0, 2)) ?? null;
 }

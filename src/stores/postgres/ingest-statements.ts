@@ -8,6 +8,21 @@ export const INGEST = {
       shipments = m.shipments + 1
     returning shipments`,
 
+  /** Threads that the machine is asked to send as a whole. */
+  wanted: `select c.thread from retinue.copies c where c.owner = $1 and c.machine = $2 and c.wanted order by c.thread limit $3`,
+  noteCopies: `insert into retinue.copies (owner, thread, machine, wanted)
+    select $1, d.thread, d.machine, d.wanted = 'true' from unnest($2::text[], $3::text[], $4::text[]) as d (thread, machine, wanted)
+    on conflict (owner, thread, machine) do update set wanted = excluded.wanted`,
+  dropCopies: `delete from retinue.copies c where c.owner = $1 and c.machine = $2 and c.thread = any($3::text[])`,
+  wantCopies: `update retinue.copies c set wanted = true where c.owner = $1 and c.thread = any($2::text[])`,
+  rootRecords: `select a.thread, a.record from retinue.agents a
+    where a.owner = $1 and a.thread = any($2::text[]) and a.uri = a.thread and a.present`,
+  /** Everything that another machine sent is void, whatever its revision: revisions of two machines cannot be compared. */
+  replaceAgents: `update retinue.agents a set present = false, record = '', revision = $3::bigint - 1, seq = $4
+    where a.owner = $1 and a.thread = $2`,
+  replaceLogs: `update retinue.logs l set length = 0, cuts = '[]', cut_seq = $3 where l.owner = $1 and l.thread = $2`,
+  setFloor: `update retinue.threads t set floor = $3::bigint where t.owner = $1 and t.thread = $2`,
+
   floors: `select t.thread, t.floor, t.machine from retinue.threads t where t.owner = $1 and t.thread = any($2::text[])`,
   newestRevision: `select coalesce(max(a.revision), 0) as revision from retinue.agents a where a.owner = $1 and a.thread = any($2::text[])`,
   raiseFloors: `insert into retinue.threads as t (owner, thread, floor, seq)
@@ -35,10 +50,10 @@ export const INGEST = {
     returning thread, uri`,
   /** Sums up the threads whose agents changed. */
   threads: `insert into retinue.threads as t (owner, thread, seq, machine, present, active_at, provider, project, cwd, status)
-    select $1, d.thread, $2, $4, r.uri is not null,
+    select $1, d.thread, $2, d.machine, r.uri is not null,
       coalesce((select max(a.active_at) from retinue.agents a where a.owner = $1 and a.thread = d.thread and a.present), 'epoch'),
       r.provider, r.project, r.cwd, r.status
-    from unnest($3::text[]) as d (thread)
+    from unnest($3::text[], $4::text[]) as d (thread, machine)
     left join retinue.agents r on r.owner = $1 and r.thread = d.thread and r.uri = d.thread and r.present
     on conflict (owner, thread) do update set seq = excluded.seq, machine = excluded.machine, present = excluded.present, active_at = excluded.active_at,
       provider = excluded.provider, project = excluded.project, cwd = excluded.cwd, status = excluded.status`,
@@ -90,6 +105,13 @@ export const INGEST = {
     on conflict (owner, thread, agent, what) do update set revision = excluded.revision, value = excluded.value
     where s.revision < excluded.revision
     returning thread, agent, what`,
+  spentOfThreads: `select s.thread, s.row from retinue.spent s where s.owner = $1 and s.thread = any($2::text[])`,
+  months: `select m.month::text as month, m.sums from retinue.months m where m.owner = $1 and m.month = any($2::date[])`,
+  saveMonths: `insert into retinue.months (owner, month, sums)
+    select $1, d.month, d.sums from unnest($2::date[], $3::text[]) as d (month, sums)
+    on conflict (owner, month) do update set sums = excluded.sums`,
+  dropMonths: `delete from retinue.months m where m.owner = $1 and m.month = any($2::date[])`,
+  countSpent: `update retinue.owners o set spent_rows = o.spent_rows + $2::bigint where o.owner = $1`,
   removeSpent: `delete from retinue.spent s using unnest($2::text[], $3::text[]) as d (thread, agent)
     where s.owner = $1 and s.thread = d.thread and s.agent = d.agent`,
   spent: `insert into retinue.spent (owner, thread, agent, n, revision, day, model, type, project, cost_usd, tokens, calls, row)

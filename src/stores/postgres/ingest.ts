@@ -11,13 +11,16 @@ import type {
 } from "../../core/ports/shipment.ts";
 import { searchedText } from "../../core/views/found-text.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
+import { Holders } from "./copies.ts";
 import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
+import { spendersIn, spentOf, sumUp } from "./month-sums.ts";
 import { createPartitions } from "./partitions.ts";
+import { agentsOf, chunks, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
 import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
 
-/** Rows of one statement. */
-const CHUNK = 1_000;
+/** Threads that a machine is asked for at once. */
+const MAX_AGAIN = 100;
 
 export interface Receipt {
   /** Documents that were stored. */
@@ -28,6 +31,8 @@ export interface Receipt {
   readonly shipments: number;
   /** If documents were ignored: the highest stored revision of their threads. Otherwise 0. */
   readonly newest: number;
+  /** Threads that the machine has to send as a whole. */
+  readonly again: readonly string[];
 }
 
 export type Ingest = (owner: string, head: ShipmentHead, documents: readonly ShipmentDocument[]) => Promise<Receipt>;
@@ -49,7 +54,7 @@ export function ingester(database: Database, now: () => number = Date.now): Inge
   return async (owner, head, documents) => {
     const store = async () => {
       const kept = await storable(documents);
-      const receipt = await database.transaction((queries) => new Shipment(queries, owner, now()).store(head, kept));
+      const receipt = await database.transaction((queries) => new Shipment(queries, owner, head, now()).store(kept));
       return { ...receipt, ignored: documents.length - receipt.accepted };
     };
     try {
@@ -82,16 +87,14 @@ interface Log {
   cut_seq: number;
 }
 
-type Value = string | number | null | readonly (string | number | null)[];
-
 /** One shipment, within its transaction. */
 class Shipment {
   readonly #queries: Queries;
   readonly #owner: string;
+  readonly #head: ShipmentHead;
   readonly #now: number;
   readonly #floors = new Map<string, number>();
-  /** The machine that changed a thread last. */
-  readonly #machines = new Map<string, string | null>();
+  readonly #holders: Holders;
   readonly #logs = new Map<string, Log>();
   /** Logs that have to be stored. */
   readonly #changed = new Set<Log>();
@@ -100,19 +103,47 @@ class Shipment {
   #seq = 0;
   #accepted = 0;
 
-  constructor(queries: Queries, owner: string, now: number) {
+  constructor(queries: Queries, owner: string, head: ShipmentHead, now: number) {
     this.#queries = queries;
     this.#owner = owner;
+    this.#head = head;
     this.#now = now;
+    this.#holders = new Holders(this.#all, head.machine);
   }
 
-  async store(head: ShipmentHead, documents: readonly ShipmentDocument[]): Promise<Receipt> {
+  async store(documents: readonly ShipmentDocument[]): Promise<Receipt> {
+    const head = this.#head;
     const [owner] = await this.#all<{ seq: number }>(INGEST.nextShipment);
     this.#seq = owner?.seq ?? 0;
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
+    const spenders = spendersIn(documents);
+    const before = await spentOf(this.#all, spenders);
+    const { ours, replaced } = await this.#holders.divide(documents);
+    for (const one of replaced) await this.#replace(one);
+    for (const thread of await this.#holders.hold(ours, this.#floors)) this.#touched.add(thread);
+    await this.#apply(ours);
+    await sumUp(this.#all, before, await spentOf(this.#all, spenders));
+    if (this.#touched.size > 0) {
+      const touched = [...this.#touched];
+      const holders = touched.map((thread) => this.#holders.of(thread));
+      await this.#all(INGEST.threads, this.#seq, touched, holders);
+      await this.#all(INGEST.ownerActive, touched);
+    }
+    await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
+    const again = await this.#all<{ thread: string }>(INGEST.wanted, head.machine, MAX_AGAIN);
+    return {
+      accepted: this.#accepted,
+      ignored: documents.length - this.#accepted,
+      shipments: machine?.shipments ?? 0,
+      newest: ours.length === this.#accepted ? 0 : await this.#newest(ours),
+      again: again.map(({ thread }) => thread),
+    };
+  }
+
+  async #apply(documents: readonly ShipmentDocument[]): Promise<void> {
     const removed = documents.filter((one) => one.is === "removed");
-    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread && this.#isOf(thread, head.machine)));
+    await this.#removeThreads(removed.filter(({ uri, thread }) => uri === thread));
     const removedAgents = removed.filter(({ uri, thread }) => uri !== thread);
     await this.#agents([...documents.filter((one) => one.is === "agent"), ...removedAgents]);
     for (const one of removedAgents) await this.#removeAgent(one);
@@ -121,14 +152,19 @@ class Shipment {
     await this.#lists(documents.filter((one): one is ListDocument => one.is === "spans" || one.is === "calls"));
     await this.#details(documents.filter((one) => one.is === "detail"));
     await this.#saveLogs();
-    if (this.#touched.size > 0) {
-      await this.#all(INGEST.threads, this.#seq, [...this.#touched], head.machine);
-      await this.#all(INGEST.ownerActive, [...this.#touched]);
-    }
-    await this.#queries.all(NOTIFY, [CHANNEL, JSON.stringify([this.#owner, this.#seq])]);
-    const ignored = documents.length - this.#accepted;
-    const newest = ignored === 0 ? 0 : await this.#newest(documents);
-    return { accepted: this.#accepted, ignored, shipments: machine?.shipments ?? 0, newest };
+  }
+
+  /** Removes the copy of another machine. */
+  async #replace({ thread, revision }: RemovedDocument): Promise<void> {
+    await this.#all(INGEST.replaceAgents, thread, revision, this.#seq);
+    await this.#removePartsOf(thread, Number.MAX_SAFE_INTEGER);
+    await this.#all(INGEST.replaceLogs, thread, this.#seq);
+    await this.#all(INGEST.setFloor, thread, revision);
+    for (const log of this.#logs.values())
+      if (log.thread === thread) Object.assign(log, { length: 0, cuts: [], cut_seq: this.#seq });
+    this.#floors.set(thread, revision);
+    this.#touched.add(thread);
+    this.#accepted += 1;
   }
 
   async #newest(documents: readonly ShipmentDocument[]): Promise<number> {
@@ -137,16 +173,14 @@ class Shipment {
     return Math.max(0, ...rows.map(({ revision }) => revision), ...this.#floors.values());
   }
 
-  #all<Row extends object>(statement: string, ...parameters: readonly Value[]): Promise<Row[]> {
-    return this.#queries.all<Row>(statement, [this.#owner, ...parameters]);
-  }
+  readonly #all: OwnerQuery = (statement, ...parameters) => this.#queries.all(statement, [this.#owner, ...parameters]);
 
   async #load(documents: readonly ShipmentDocument[]): Promise<void> {
     const threads = [...new Set(documents.map(({ thread }) => thread))];
     const stored = await this.#all<{ thread: string; floor: number; machine: string | null }>(INGEST.floors, threads);
     for (const { thread, floor, machine } of stored) {
       this.#floors.set(thread, floor);
-      this.#machines.set(thread, machine);
+      this.#holders.set(thread, machine);
     }
     for (const one of documents)
       if ("agent" in one || one.is === "removed") {
@@ -158,12 +192,6 @@ class Shipment {
         const cuts = JSON.parse(row.cuts) as Cut[];
         this.#logs.set(keyOf(row.thread, row.agent), { ...row, cuts });
       }
-  }
-
-  /** Whether no other machine has changed the thread since. */
-  #isOf(thread: string, machine: string): boolean {
-    const last = this.#machines.get(thread) ?? null;
-    return last === null || last === machine;
   }
 
   #logOf(thread: string, agent: string): Log {
@@ -184,10 +212,7 @@ class Shipment {
     );
     for (const { thread, revision } of last) {
       await this.#all(INGEST.removeAgentsOfThread, thread, revision, this.#seq);
-      await this.#all(INGEST.removeEventsOfThread, thread, revision);
-      await this.#all(INGEST.removeListsOfThread, thread, revision);
-      await this.#all(INGEST.removeDetailsOfThread, thread, revision);
-      await this.#all(INGEST.removeSpentOfThread, thread, revision);
+      await this.#removePartsOf(thread, revision);
       await this.#all(INGEST.shortenLogs, thread);
       for (const log of this.#logs.values()) if (log.thread === thread) log.length = await this.#lengthOf(log);
       this.#floors.set(thread, revision);
@@ -196,6 +221,14 @@ class Shipment {
     const revisions = last.map(({ revision }) => revision);
     if (last.length > 0) await this.#all(INGEST.raiseFloors, this.#seq, threadsOf(last), revisions);
     this.#accepted += last.length;
+  }
+
+  /** Everything about the agents of a thread with a lower revision. */
+  async #removePartsOf(thread: string, revision: number): Promise<void> {
+    await this.#all(INGEST.removeEventsOfThread, thread, revision);
+    await this.#all(INGEST.removeListsOfThread, thread, revision);
+    await this.#all(INGEST.removeDetailsOfThread, thread, revision);
+    await this.#all(INGEST.removeSpentOfThread, thread, revision);
   }
 
   async #agents(documents: readonly (AgentDocument | RemovedDocument)[]): Promise<void> {
@@ -392,27 +425,6 @@ class Shipment {
   }
 }
 
-const keyOf = (thread: string, agent: string) => `${thread}\n${agent}`;
-const threadsOf = (list: readonly { readonly thread: string }[]) => list.map(({ thread }) => thread);
-const agentsOf = (list: readonly { readonly agent: string }[]) => list.map(({ agent }) => agent);
-const positionsOf = (list: readonly EventDocument[]) =>
-  [threadsOf(list), agentsOf(list), list.map(({ at }) => at)] as const;
-
-/** The newest document of each key. */
-function newest<T extends { readonly revision: number }>(documents: readonly T[], keyOf: (one: T) => string): T[] {
-  const found = new Map<string, T>();
-  for (const one of documents) {
-    const key = keyOf(one);
-    const other = found.get(key);
-    if (other === undefined || other.revision < one.revision) found.set(key, one);
-  }
-  return [...found.values()];
-}
-
 /** Events at this position with a lower revision are void. */
 const floorAt = (cuts: readonly Cut[], position: number) =>
   cuts.reduce((floor, [from, revision]) => (from <= position ? Math.max(floor, revision) : floor), 0);
-
-function* chunks<T>(list: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < list.length; at += CHUNK) yield list.slice(at, at + CHUNK);
-}

@@ -14,7 +14,7 @@ export const OVERVIEW = {
   costs: `select grouping(s.project, s.model, s.type, s.day) as part, s.project, s.model, s.type, s.day::text as day,
       coalesce(sum(s.cost_usd), 0) as cost, coalesce(sum(s.calls) filter (where s.cost_usd is null), 0)::bigint as unpriced,
       coalesce(sum(s.tokens), 0)::bigint as tokens, coalesce(sum(s.calls), 0)::bigint as calls, count(distinct s.thread) as threads
-    from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date)
+    from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)
     group by grouping sets ((), (s.project), (s.model), (s.type), (s.day))`,
   month: `select s.project, coalesce(sum(s.cost_usd), 0) as cost from retinue.spent s
     where s.owner = $1 and s.day >= $2::date group by s.project`,

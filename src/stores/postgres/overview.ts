@@ -1,9 +1,18 @@
-import type { CostGroup, CostLine, FailedThread, Person, RunningThread } from "../../core/ports/team.ts";
+import {
+  COST_GROUPS,
+  type CostGroup,
+  type CostLine,
+  type FailedThread,
+  type Person,
+  type RunningThread,
+} from "../../core/ports/team.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import type { MonthlyCost } from "../../core/views/budget.ts";
+import { costIn, type PackedSums } from "../../core/views/stats-sums.ts";
 import type { Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { OVERVIEW } from "./overview-statements.ts";
+import { periodFrom, UsageReader } from "./usage.ts";
 
 /** Agents of one owner that failed, of which the threads are made. */
 const MAX_FAILED = 1_000;
@@ -21,9 +30,11 @@ const PARTS: ReadonlyMap<number, Exclude<CostGroup, "owner">> = new Map([
 /** What several people did together, from the sums of each of them. */
 export class Overview {
   readonly #queries: Queries;
+  readonly #usage: UsageReader;
 
-  constructor(queries: Queries) {
+  constructor(queries: Queries, usage = new UsageReader(queries)) {
     this.#queries = queries;
+    this.#usage = usage;
   }
 
   /** Threads with running agents, the latest activity first. */
@@ -47,30 +58,34 @@ export class Overview {
       }));
   }
 
-  /** Usage from this day (UTC) on by each of the groups, and all of it. */
+  /**
+   * Usage from this day (UTC) on by each of the groups, and all of it. If there is much of it, a thread counts in each
+   * month in which it worked.
+   */
   async costs(
     owners: readonly string[],
     since: string | null,
   ): Promise<{ readonly total: CostLine; readonly by: Readonly<Record<CostGroup, readonly CostLine[]>> }> {
-    const rows = await eachOwner<CostRow>(this.#queries, owners, OVERVIEW.costs, () => [since]);
-    const groups = Map.groupBy(rows, ({ row }) => PARTS.get(row.part) ?? "owner");
-    const by = (group: CostGroup) =>
-      lines(
-        (groups.get(group) ?? [])
-          .map(({ owner, row }) => lineOf(group === "owner" ? owner : row[group], row))
-          // An owner without usage has sums, too.
-          .filter(({ threads }) => threads > 0),
-        group === "day",
-      );
-    const people = by("owner");
-    return {
-      total: people.reduce(added, NOTHING),
-      by: { owner: people, project: by("project"), model: by("model"), type: by("type"), day: by("day") },
-    };
+    const isLarge = await this.#usage.isLarge(owners);
+    const { months, days } = isLarge ? periodFrom(since) : { months: null, days: { from: since, to: null } };
+    const sums = new CostSums();
+    if (days !== null)
+      for (const { owner, row } of await eachOwner<CostRow>(this.#queries, owners, OVERVIEW.costs, () => [
+        days.from,
+        days.to,
+      ])) {
+        const group = PARTS.get(row.part) ?? "owner";
+        sums.add(group, lineOf(group === "owner" ? owner : row[group], row));
+      }
+    if (isLarge)
+      for await (const one of this.#usage.months(owners, months))
+        for (const month of one.sums) sums.addMonth(one.owner, month);
+    return sums.answer();
   }
 
-  /** What each owner spent from this day (UTC) on, by project. */
+  /** What each owner spent from the first day of a month (UTC) on, by project. */
   async monthlyCosts(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+    if (await this.#usage.isLarge(owners)) return this.#monthlySums(owners, since);
     const rows = await eachOwner<{ project: string | null; cost: number }>(
       this.#queries,
       owners,
@@ -78,6 +93,14 @@ export class Overview {
       () => [since],
     );
     return rows.map(({ owner, row }) => ({ owner, project: row.project, costUsd: row.cost }));
+  }
+
+  async #monthlySums(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+    const costs: MonthlyCost[] = [];
+    for await (const { owner, sums } of this.#usage.months(owners, since))
+      for (const { by } of sums)
+        for (const [project, line] of by.project ?? []) costs.push({ owner, project, costUsd: costIn(line).costUsd });
+    return costs;
   }
 
   /** Threads with failures since a time, the latest first. Their own records are left to the caller. */
@@ -163,11 +186,36 @@ const added = (sum: CostLine, line: CostLine): CostLine => ({
   threads: sum.threads + line.threads,
 });
 
-/** One line for each key: highest cost first, days in order. */
-function lines(parts: readonly CostLine[], inOrder: boolean): CostLine[] {
-  const sums = [...Map.groupBy(parts, ({ key }) => key)].map(([key, list]) => list.reduce(added, { ...NOTHING, key }));
-  const byName = (a: CostLine, b: CostLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
-  return sums.sort(inOrder ? byName : (a, b) => b.costUsd - a.costUsd || b.tokens - a.tokens || byName(a, b));
+const byName = (a: CostLine, b: CostLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
+const byWeight = (a: CostLine, b: CostLine) => b.costUsd - a.costUsd || b.tokens - a.tokens || byName(a, b);
+
+/** Adds lines with the same key. */
+class CostSums {
+  readonly #groups = new Map(COST_GROUPS.map((group) => [group, new Map<string | null, CostLine>()]));
+
+  add(group: CostGroup, line: CostLine): void {
+    // An owner without usage has sums, too.
+    if (line.threads === 0) return;
+    const lines = this.#groups.get(group);
+    lines?.set(line.key, added(lines.get(line.key) ?? { ...NOTHING, key: line.key }, line));
+  }
+
+  addMonth(owner: string, { total, by }: PackedSums): void {
+    this.add("owner", { key: owner, ...costIn(total) });
+    for (const group of PARTS.values())
+      for (const [key, line] of by[group] ?? []) this.add(group, { key, ...costIn(line) });
+  }
+
+  /** Highest cost first, days in order. */
+  #lines(group: CostGroup): CostLine[] {
+    return [...(this.#groups.get(group)?.values() ?? [])].sort(group === "day" ? byName : byWeight);
+  }
+
+  answer() {
+    const people = this.#lines("owner");
+    const by = Object.fromEntries(COST_GROUPS.map((group) => [group, this.#lines(group)]));
+    return { total: people.reduce(added, NOTHING), by: by as Record<CostGroup, CostLine[]> };
+  }
 }
 
 const latest = (a: Date | null, b: Date | null) => (b?.getTime() ?? 0) - (a?.getTime() ?? 0);

@@ -61,7 +61,7 @@ async function prunedBefore(queries: Queries): Promise<string> {
   return row?.day ?? "";
 }
 
-/** One change of the partitions at a time. A reader that takes long delays it, and must not delay everybody else. */
+/** One change of the partitions at a time. It waits for running reads; the lock timeout keeps it from blocking new ones. */
 function changing<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
   return database.transaction(async (queries) => {
     await queries.all("set local lock_timeout = '5s'");

@@ -1,6 +1,6 @@
 /**
- * Statements that answer requests. `$1` is the owner, except in `seqs` and `activity`, which are about several
- * owners. A list of several owners is merged from one query for each of them.
+ * Statements that answer requests. `$1` is the owner, except in `seqs`, `activity` and `spentRows`, which are
+ * about several owners. A list of several owners is merged from one query for each of them.
  */
 export const READER = {
   seqs: `select o.owner, o.seq from retinue.owners o where o.owner = any($1::text[])`,
@@ -54,16 +54,26 @@ export const READER = {
   lists: `select l.agent, l.at, l.seq, l.items from retinue.lists l
     where l.owner = $1 and l.thread = $2 and l.agent = any($3::text[]) and l.what = $4 order by l.agent, l.at`,
 
-  /** A very common word is looked up in part of its texts only. */
+  /** Of a common word, `$4` texts are compared, first those of the months from `$5` on. */
   search: `select f.thread, f.agent, f.position, f.size, f.at from (
-      select e.thread, e.agent, e.position, e.at, length(e.words) as size from retinue.events e
-      where e.owner = $1 and e.words @@ $2::tsquery limit $4) f
+      select * from (
+        (select e.thread, e.agent, e.position, e.at, length(e.words) as size from retinue.events e
+          where e.owner = $1 and e.words @@ $2::tsquery and e.bucket >= $5::date)
+        union all
+        (select o.thread, o.agent, o.position, o.at, length(o.words) as size from retinue.events o
+          where o.owner = $1 and o.words @@ $2::tsquery and o.bucket < $5::date)) m
+      limit $4) f
     order by f.size, f.at desc nulls last limit $3`,
   foundEvents: `select e.thread, e.agent, e.position, e.event from retinue.events e
     join unnest($2::text[], $3::text[], $4::integer[]) as d (thread, agent, position)
       on e.thread = d.thread and e.agent = d.agent and e.position = d.position
     where e.owner = $1`,
-  spent: `select s.row from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date)`,
+  /** The number of rows that `spent` has of each owner. */
+  spentRows: `select o.owner, o.spent_rows as rows from retinue.owners o where o.owner = any($1::text[])`,
+  /** From a day on, and before another one. */
+  spent: `select s.row from retinue.spent s
+    where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)`,
+  months: `select m.sums from retinue.months m where m.owner = $1 and ($2::date is null or m.month >= $2::date)`,
 
   changedAgents: `select a.thread, a.uri, a.present, a.record from retinue.agents a
     where a.owner = $1 and a.seq > $2::bigint and a.seq <= $3::bigint order by a.seq limit $4`,

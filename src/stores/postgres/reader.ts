@@ -3,12 +3,12 @@ import type { SharedDetails } from "../../core/ports/shipment.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import type { SharedAgent } from "../../core/views/shared-tree.ts";
-import type { SpentRow } from "../../core/views/stats.ts";
 import type { Parameter, Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
 import type { Position } from "./replicas.ts";
-import { searchFor } from "./values.ts";
+import { UsageReader } from "./usage.ts";
+import { monthOfDay, searchFor } from "./values.ts";
 
 /** An agent of an owner. */
 export interface AgentPlace {
@@ -47,10 +47,14 @@ export interface OwnerChanges {
   readonly parents: ReadonlyMap<string, string | null>;
 }
 
-/** Matching texts that a search compares, of all owners together and of each. */
+/** Matching texts of one owner that a search compares: as many as all owners together may have, within limits. */
 const LOOKED_AT = 20_000;
 const MIN_LOOKED_AT = 20;
 const MAX_LOOKED_AT = 5_000;
+/** With so many matching texts, no further owners are asked. */
+const ENOUGH_FOUND = 1_000;
+/** Texts of this many days are compared first. */
+const RECENT_DAYS = 31;
 
 interface FoundPlace {
   readonly thread: string;
@@ -58,19 +62,26 @@ interface FoundPlace {
   readonly position: number;
 }
 
-/** Owners whose threads are listed together. */
+interface FoundText extends FoundPlace {
+  readonly size: number;
+  readonly at: Date | null;
+}
+
+/** Owners who are asked at the same time. */
 const ASKED_AT_ONCE = 64;
 /** Later than any time of an event. */
 const LATEST = "9999-12-31T00:00:00.000Z";
 
 /** Reads what was shipped. Each query is about one owner. */
 export class Reader {
+  readonly usage: UsageReader;
   readonly #queries: Queries;
   readonly #newest: (owners: readonly string[]) => Promise<readonly Position[]>;
 
   /** `newest` reads the positions that `newestSeqs` returns, if `queries` may be behind. */
   constructor(queries: Queries, newest?: (owners: readonly string[]) => Promise<readonly Position[]>) {
     this.#queries = queries;
+    this.usage = new UsageReader(queries);
     this.#newest = newest ?? ((owners) => queries.all<Position>(READER.seqs, [[...owners]]));
   }
 
@@ -297,21 +308,17 @@ export class Reader {
     return Map.groupBy(parts, ({ agent }) => agent);
   }
 
-  /** The best matches of all owners: short texts first, then the newest. */
+  /**
+   * The best matches: short texts first, then the newest. A common word is searched among the owners who were active
+   * last, and in their newest months.
+   */
   async search(
     owners: readonly string[],
     words: readonly string[],
     limit: number,
   ): Promise<readonly { readonly owner: string; readonly event: AgentEvent }[]> {
     if (searchFor("", words) === null) return [];
-    const most = Math.min(MAX_LOOKED_AT, Math.max(MIN_LOOKED_AT, Math.ceil(LOOKED_AT / owners.length)));
-    const rows = await eachOwner<FoundPlace & { readonly size: number; readonly at: Date | null }>(
-      this.#queries,
-      owners,
-      READER.search,
-      (owner) => [searchFor(owner, words), limit, most],
-    );
-    const best = rows
+    const best = (await this.#found(owners, words, limit))
       .sort((a, b) => a.row.size - b.row.size || (b.row.at?.getTime() ?? 0) - (a.row.at?.getTime() ?? 0))
       .slice(0, limit);
     // Events are large: only those that are shown are read.
@@ -333,10 +340,23 @@ export class Reader {
     });
   }
 
-  /** Usage from this day (UTC) on. */
-  async spent(owners: readonly string[], since: string | null): Promise<SpentRow[]> {
-    const rows = await eachOwner<{ row: string }>(this.#queries, owners, READER.spent, () => [since]);
-    return rows.map(({ row }) => parsed<SpentRow>(row.row));
+  /** Where the words are, among the owners who were active last, until enough is found. */
+  async #found(
+    owners: readonly string[],
+    words: readonly string[],
+    limit: number,
+  ): Promise<{ readonly owner: string; readonly row: FoundText }[]> {
+    const left = await this.#queries.all<{ owner: string }>(READER.activity, [[...owners]]);
+    const most = Math.min(MAX_LOOKED_AT, Math.max(MIN_LOOKED_AT, Math.ceil(LOOKED_AT / owners.length)));
+    const recent = monthOfDay(new Date(Date.now() - RECENT_DAYS * 86_400_000).toISOString());
+    const found: { readonly owner: string; readonly row: FoundText }[] = [];
+    // A rare word is searched in a few rounds.
+    for (let size = ASKED_AT_ONCE; left.length > 0 && found.length < ENOUGH_FOUND; size *= 2) {
+      const asked = left.splice(0, size).map(({ owner }) => owner);
+      const parametersOf = (owner: string) => [searchFor(owner, words), limit, most, recent];
+      found.push(...(await eachOwner<FoundText>(this.#queries, asked, READER.search, parametersOf)));
+    }
+    return found;
   }
 
   /** What changed after one shipment of an owner up to another one; null if it is more than `limit` of something. */

@@ -1,14 +1,14 @@
 import { StoreFault } from "../fault.ts";
 import type { Parameter, Queries } from "./database.ts";
-import { within } from "./patience.ts";
 import { READER } from "./reader-statements.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** A replica that does not answer within this time counts as failed. */
-const PATIENCE_MS = 10_000;
+const REPLICA_MS = 10_000;
 /** The same for the primary, for small statements. */
 export const PRIMARY_MS = 3_000;
 /** A replica that failed is not asked again before this time has passed. */
-const REST_MS = 2_000;
+const COOLDOWN_MS = 2_000;
 /** A replica that lags behind is asked for its position at most this often, for each owner. */
 const CHECK_MS = 50;
 
@@ -17,7 +17,7 @@ interface Replica {
   /** The last shipment of each owner that it is known to have. */
   readonly has: Map<string, number>;
   readonly checkedAt: Map<string, number>;
-  restsUntil: number;
+  coolsDownUntil: number;
 }
 
 /** How many statements were answered by whom. */
@@ -27,8 +27,8 @@ export interface ReadCounts {
 }
 
 /**
- * Reads from replicas, and from the primary what they do not have yet. Nobody reads an older state than this server has
- * shown: for each owner it knows the highest number of a shipment that it has seen, and a replica without it is not
+ * Reads from replicas, and from the primary what they do not have yet. Clients never read an older state than this
+ * server has shown: for each owner it knows the highest number of a shipment that it has seen, and a replica without it is not
  * asked. All statements name the owner, or the owners, as `$1`.
  */
 export class ReplicatedReads implements Queries {
@@ -42,7 +42,7 @@ export class ReplicatedReads implements Queries {
   constructor(primary: Queries, replicas: readonly Queries[], now: () => number = () => performance.now()) {
     this.#primary = primary;
     this.#now = now;
-    this.#replicas = replicas.map((queries) => ({ queries, has: new Map(), checkedAt: new Map(), restsUntil: 0 }));
+    this.#replicas = replicas.map((queries) => ({ queries, has: new Map(), checkedAt: new Map(), coolsDownUntil: 0 }));
   }
 
   /** From now on, what is read about this owner includes this shipment. */
@@ -53,15 +53,15 @@ export class ReplicatedReads implements Queries {
   async all<Row extends object>(statement: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
     const [owner] = parameters;
     if (statement === READER.seqs) return (await this.#positions(owner as readonly string[])) as Row[];
-    for (const replica of this.#awake()) {
+    for (const replica of this.#available()) {
       try {
         const current = await Promise.all([owner].flat().map((one) => this.#isCurrent(replica, String(one))));
         if (current.includes(false)) continue;
-        const rows = await within(PATIENCE_MS, replica.queries.all<Row>(statement, parameters));
+        const rows = await withTimeout(REPLICA_MS, replica.queries.all<Row>(statement, parameters));
         this.counts.replica += 1;
         return rows;
       } catch {
-        this.#rest(replica);
+        this.#coolDown(replica);
       }
     }
     this.counts.primary += 1;
@@ -70,7 +70,7 @@ export class ReplicatedReads implements Queries {
 
   /** The positions of a replica if it has all that was seen, otherwise those of the primary. They count as seen. */
   async #positions(owners: readonly string[]): Promise<Position[]> {
-    for (const replica of this.#awake()) {
+    for (const replica of this.#available()) {
       try {
         const rows = await this.#ask(replica, owners);
         if (!owners.every((owner) => this.#hasSeen(replica, owner))) continue;
@@ -78,7 +78,7 @@ export class ReplicatedReads implements Queries {
         this.counts.replica += 1;
         return rows;
       } catch {
-        this.#rest(replica);
+        this.#coolDown(replica);
       }
     }
     return this.newest(owners);
@@ -106,24 +106,24 @@ export class ReplicatedReads implements Queries {
   }
 
   async #ask({ queries, has }: Replica, owners: readonly string[]): Promise<Position[]> {
-    const rows = await within(PATIENCE_MS, queries.all<Position>(READER.seqs, [owners]));
+    const rows = await withTimeout(REPLICA_MS, queries.all<Position>(READER.seqs, [owners]));
     for (const { owner, seq } of rows) has.set(owner, seq);
     return rows;
   }
 
   /** Those that may be asked, each first in turn. */
-  #awake(): Replica[] {
+  #available(): Replica[] {
     const now = this.#now();
     this.#turn += 1;
     const from = this.#turn % Math.max(1, this.#replicas.length);
     return [...this.#replicas.slice(from), ...this.#replicas.slice(0, from)].filter(
-      ({ restsUntil }) => restsUntil <= now,
+      ({ coolsDownUntil }) => coolsDownUntil <= now,
     );
   }
 
   /** It may be away, not have the schema yet, or have cancelled a statement. The primary reports what is a bug. */
-  #rest(replica: Replica): void {
-    replica.restsUntil = this.#now() + REST_MS;
+  #coolDown(replica: Replica): void {
+    replica.coolsDownUntil = this.#now() + COOLDOWN_MS;
     // It may come back from a backup.
     replica.has.clear();
     replica.checkedAt.clear();
@@ -136,7 +136,7 @@ export interface Position {
 }
 
 /** Reads small things from the primary, or from a replica while the primary is away. */
-export class SparedReads implements Queries {
+export class FallbackReads implements Queries {
   readonly #primary: Queries;
   readonly #replicas: readonly Queries[];
   #isAway = false;
@@ -147,7 +147,7 @@ export class SparedReads implements Queries {
     this.#replicas = replicas;
   }
 
-  /** Rejects if the primary is known to be away: nobody has to wait for it. */
+  /** Rejects at once if the primary is known to be away, so that requests do not wait for a timeout. */
   async reachable(): Promise<void> {
     if (this.#isAway) throw new StoreFault("unreachable", "the primary database does not answer");
   }
@@ -157,7 +157,7 @@ export class SparedReads implements Queries {
     if (this.#isAway) this.#tryAgain();
     else
       try {
-        return await within(PRIMARY_MS, this.#primary.all<Row>(statement, parameters));
+        return await withTimeout(PRIMARY_MS, this.#primary.all<Row>(statement, parameters));
       } catch (error) {
         if (!(error instanceof StoreFault && error.kind === "unreachable")) throw error;
         this.#isAway = true;
@@ -165,20 +165,20 @@ export class SparedReads implements Queries {
       }
     for (const replica of this.#replicas) {
       try {
-        return await within(PATIENCE_MS, replica.all<Row>(statement, parameters));
+        return await withTimeout(REPLICA_MS, replica.all<Row>(statement, parameters));
       } catch {
-        // Away, too.
+        // Asks the next one.
       }
     }
     return this.#primary.all<Row>(statement, parameters);
   }
 
-  /** Nobody waits for it. */
+  /** Checks in the background whether the primary is back. */
   #tryAgain(): void {
     const now = performance.now();
-    if (now - this.#triedAt < REST_MS) return;
+    if (now - this.#triedAt < COOLDOWN_MS) return;
     this.#triedAt = now;
-    within(PRIMARY_MS, this.#primary.all("select 1 as one")).then(
+    withTimeout(PRIMARY_MS, this.#primary.all("select 1 as one")).then(
       () => {
         this.#isAway = false;
       },

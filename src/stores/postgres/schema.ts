@@ -16,12 +16,14 @@ export const OWNED_TABLES = [
   "owners",
   "machines",
   "threads",
+  "copies",
   "agents",
   "logs",
   "events",
   "lists",
   "details",
   "spent",
+  "months",
 ] as const;
 /** Small tables that every node of a cluster needs. */
 export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "pruned", "audit"] as const;
@@ -38,7 +40,9 @@ create table retinue.owners (
   joined_at timestamptz not null default now(),
   shipped_at timestamptz,
   -- No thread of this owner has a later activity.
-  active_at timestamptz not null default 'epoch'
+  active_at timestamptz not null default 'epoch',
+  -- The number of rows in "spent".
+  spent_rows bigint not null default 0
 );
 create table retinue.machines (
   owner text not null,
@@ -59,7 +63,7 @@ create table retinue.threads (
   present boolean not null default false,
   -- The last activity in its tree; 1970-01-01 if it is unknown.
   active_at timestamptz not null default 'epoch',
-  -- The machine that changed it last. Another machine of the owner with a copy of the thread cannot remove it.
+  -- The machine whose copy of the thread is stored; null after it removed the thread.
   machine text,
   provider text,
   project text,
@@ -69,6 +73,16 @@ create table retinue.threads (
 );
 create index threads_active on retinue.threads (owner, active_at desc, thread desc) where present;
 create index threads_seq on retinue.threads (owner, seq);
+-- Other machines that have sent documents of a thread, which were not stored.
+create table retinue.copies (
+  owner text not null,
+  thread text not null,
+  machine text not null,
+  -- The machine is asked to send the whole thread.
+  wanted boolean not null,
+  primary key (owner, thread, machine)
+);
+create index copies_wanted on retinue.copies (owner, machine) where wanted;
 create table retinue.agents (
   owner text not null,
   thread text not null,
@@ -175,6 +189,13 @@ create table retinue.spent (
   primary key (owner, thread, agent, n)
 );
 create index spent_day on retinue.spent (owner, day);
+-- The rows of "spent" of a month, summed up by day, model, type and so on, JSON; 1970-01-01 for those without a day.
+create table retinue.months (
+  owner text not null,
+  month date not null,
+  sums text not null,
+  primary key (owner, month)
+);
 
 create table retinue.tokens (
   id text primary key,

@@ -23,7 +23,7 @@ export const TOKENS = {
   pruned: `select p.day::text as day from retinue.pruned p where p.what = 'events'`,
   raisePruned: `insert into retinue.pruned as p (what, day) values ('events', $1::date)
     on conflict (what) do update set day = greatest(p.day, excluded.day)`,
-  /** A change by somebody with access to the database. */
+  /** A change by a command with access to the database. */
   auditChange: `insert into retinue.audit (id, owner, action, subject) values ($1, 'database:' || session_user, $2, $3)`,
   audit: `insert into retinue.audit (id, token, owner, action, subject) values ($1, $2, $3, $4, $5)`,
   audited: `select a.at, a.token, a.owner, a.action, a.subject from retinue.audit a order by a.at desc, a.id limit $1`,

@@ -18,6 +18,9 @@ export function bucketOf(at: string | null, now: number): string {
   return isBelievable ? `${new Date(ms).toISOString().slice(0, 7)}-01` : UNDATED;
 }
 
+/** The first day of the month of a day. */
+export const monthOfDay = (day: string | null) => (day === null ? UNDATED : `${day.slice(0, 7)}-01`);
+
 /** Null for a time outside of the range of timestamps that make sense. */
 export function believable(at: string | null): string | null {
   const ms = at === null ? Number.NaN : Date.parse(at);

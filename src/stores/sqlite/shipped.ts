@@ -126,6 +126,15 @@ function shippedIn(db: DatabaseSync): Shipped {
         sql.setNumber.run(number, destination);
         return isNext;
       }),
+    resend: (destination, threads) =>
+      whole(() => {
+        const open = threads.filter((uri) => sql.thread.get(destination, uri)?.stamp !== REMOVING);
+        for (const uri of open) {
+          sql.setThread.run(destination, uri, REMOVING, 1);
+          sql.dropAgents.run(destination, uri);
+        }
+        return open.length;
+      }),
     attempt: (destination, { agents, removed }) =>
       whole(() => {
         for (const thread of new Set(agents.map((one) => one.thread))) sql.touchThread.run(destination, thread);

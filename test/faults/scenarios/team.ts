@@ -11,7 +11,7 @@ export const teamServing: Scenario = {
   name: "team",
   fault: "SIGKILL of ship, team servers and PostgreSQL",
   weight: 1,
-  // It takes minutes on a loaded machine: test/ship/growing.test.ts has the cases that it found.
+  // test/team/chaos.test.ts runs it in `npm test`.
   few: 0,
   cannot: () => (process.platform === "win32" ? "needs PostgreSQL for this system" : null),
   async run({ scratch, times, random }) {

@@ -13,11 +13,12 @@ import type { AgentRecord } from "../../../src/core/views/agent.ts";
 import type { AgentEvent } from "../../../src/core/views/event.ts";
 import { treeOf } from "../../../src/core/views/record.ts";
 import { spansOf } from "../../../src/core/views/spans.ts";
-import { GROUPS, type SpentRow, spentRows, statsBy } from "../../../src/core/views/stats.ts";
+import { GROUPS, type SpentRow, spentRows } from "../../../src/core/views/stats.ts";
+import { statsBy } from "../../../src/core/views/stats-sums.ts";
 import { shortened } from "../../../src/server/cut.ts";
 import { localEvents } from "../../support/local-events.ts";
 import type { State } from "../state.ts";
-import type { Machine } from "./machine.ts";
+import type { Shipping } from "./machine.ts";
 
 const REDACTOR = new Redactor(DEFAULT_REDACTION);
 const PATIENCE_MS = 120_000;
@@ -37,7 +38,7 @@ const statsLine = (group: string, lines: readonly { readonly key: string | null 
   `stats ${group} ${text(lines.toSorted((a, b) => String(a.key).localeCompare(String(b.key))))}`;
 
 /** The index of a machine, as of a time when nothing runs any more. */
-export async function libraryOf({ env }: Machine, now: number): Promise<Library> {
+export async function libraryOf({ env }: Shipping, now: number): Promise<Library> {
   const store = await Index.open({ env, notify: () => {}, retries: false });
   const library = new Library({ env, store, price: listPrice, now: () => now, liveness: () => "unknown" });
   await library.refresh();
@@ -46,7 +47,7 @@ export async function libraryOf({ env }: Machine, now: number): Promise<Library>
 
 /** Ships the rest, undisturbed, or throws. Returns the number of documents that were sent before and now. */
 export async function shipRest(
-  { env }: Machine,
+  { env }: Shipping,
   library: Library,
   address: string,
 ): Promise<{ readonly before: number; readonly now: number }> {

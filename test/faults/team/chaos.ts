@@ -1,6 +1,7 @@
 /**
  * Two team servers, PostgreSQL and many machines that ship while their transcripts grow; all of them are killed and
- * restarted at random. Afterwards each server must answer what each machine computes.
+ * restarted at random. The first person has a second machine with a synced home folder. Afterwards each server must
+ * answer what each machine computes.
  */
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -9,7 +10,7 @@ import { Tally } from "../scenario.ts";
 import { compare, leftoversIn } from "../state.ts";
 import { answeredState, libraryOf, localState, shipRest } from "./answers.ts";
 import { Follower } from "./follower.ts";
-import { Machine } from "./machine.ts";
+import { Machine, type Shipping, Twin } from "./machine.ts";
 import { Site } from "./site.ts";
 
 export interface ChaosOptions {
@@ -57,9 +58,11 @@ export async function chaos(options: ChaosOptions): Promise<ChaosOutcome> {
       reconnects: 0,
     };
     const follower = new Follower(site.address, admin);
-    await disturb(options, site, machines, outcome);
+    const [first] = machines;
+    const twin = first === undefined ? null : new Twin(join(scratch, "twin"), first, ship[0] ?? "", random);
+    await disturb(options, site, { machines, twin }, outcome);
     notify(`disturbed: ${JSON.stringify(outcome.kills)}`);
-    await check(options, site, machines, admin, outcome);
+    await check(options, site, { machines, twin }, admin, outcome);
     const left = await follower.missing();
     outcome.reconnects = follower.reconnects;
     outcome.tally.losses.push(...left, ...site.noise.map((line) => `a server printed: ${line}`));
@@ -70,7 +73,13 @@ export async function chaos(options: ChaosOptions): Promise<ChaosOutcome> {
   }
 }
 
-async function disturb(options: ChaosOptions, site: Site, machines: readonly Machine[], outcome: ChaosOutcome) {
+interface Machines {
+  readonly machines: readonly Machine[];
+  /** Of the first machine. */
+  readonly twin: Twin | null;
+}
+
+async function disturb(options: ChaosOptions, site: Site, { machines, twin }: Machines, outcome: ChaosOutcome) {
   const { random, alive, kills: most, ms, haste } = options;
   const { tally, kills } = outcome;
   const end = Date.now() + ms;
@@ -86,8 +95,9 @@ async function disturb(options: ChaosOptions, site: Site, machines: readonly Mac
   const until = async (work: () => Promise<unknown>) => {
     while (!isOver()) await work();
   };
+  const shippers: readonly Shipping[] = [...machines, ...(twin === null ? [] : [twin])];
   const shipper = async () => {
-    const machine = random.of(machines);
+    const machine = random.of(shippers);
     // Sometimes two processes ship from one machine.
     if (machine.run !== null && !machine.run.isOver && !random.chance(0.1)) return wait(5);
     const run = machine.start(site.address);
@@ -98,7 +108,9 @@ async function disturb(options: ChaosOptions, site: Site, machines: readonly Mac
   await Promise.all([
     ...Array.from({ length: alive }, () => until(shipper)),
     until(async () => {
-      random.of(machines).work();
+      const machine = random.of(machines);
+      machine.work(machine === machines[0]);
+      if (random.chance(0.02)) twin?.sync();
       await wait(Math.max(1, 200 / machines.length));
     }),
     until(async () => {
@@ -119,33 +131,48 @@ async function disturb(options: ChaosOptions, site: Site, machines: readonly Mac
 async function check(
   { notify }: ChaosOptions,
   site: Site,
-  machines: readonly Machine[],
+  { machines, twin }: Machines,
   admin: string,
   outcome: ChaosOutcome,
 ) {
   const { tally, compared } = outcome;
   const now = Date.now() + LATER_MS;
-  for (const machine of machines) {
+  for (const [i, machine] of machines.entries()) {
     machine.finish();
+    const copy = i === 0 ? twin : null;
+    copy?.sync();
     const library = await libraryOf(machine, now);
+    const libraryOfCopy = copy === null ? null : await libraryOf(copy, now);
     try {
-      const { before, now: rest } = await shipRest(machine, library, site.address);
+      const shipAll = async () => {
+        const { before, now: rest } = await shipRest(machine, library, site.address);
+        const more = copy === null || libraryOfCopy === null ? null : await shipRest(copy, libraryOfCopy, site.address);
+        return { before, now: rest + (more?.now ?? 0) };
+      };
+      const { before, now: rest } = await shipAll();
       outcome.sent.before += before;
       outcome.sent.now += rest;
-      const again = await shipRest(machine, library, site.address);
+      // The server may ask one of the two for its copy.
+      if (copy !== null) await shipAll();
+      const again = await shipAll();
       if (again.now > 0) tally.duplicates.push(`${machine.owner}: ${again.now} documents are sent again`);
-      const right = await localState(library);
+      // Which of two equal copies is stored does not matter.
+      const homes = [machine, ...(copy === null ? [] : [copy])].map(({ home }) => home);
+      const plain = (line: string) => homes.reduce((text, home) => text.replaceAll(home, "~"), line);
+      const right = (await localState(library)).map(plain);
       compared.lines += right.length;
       compared.threads += right.filter((line) => line.startsWith("tree ")).length;
       compared.events += right.filter((line) => line.startsWith("event ")).length;
       for (const server of site.servers) {
-        const { losses, duplicates } = compare(await answeredState(server, admin, machine.owner), right);
+        const answered = await answeredState(server, admin, machine.owner);
+        const { losses, duplicates } = compare(answered.map(plain), right);
         tally.losses.push(...losses.map((line) => `${machine.owner}: ${line}`));
         tally.duplicates.push(...duplicates.map((line) => `${machine.owner}: ${line}`));
       }
       tally.leftovers.push(...leftoversIn(machine.data).map((path) => `${machine.owner}: ${path}`));
     } finally {
       library.close();
+      libraryOfCopy?.close();
     }
     notify(`${machine.owner} compared, ${tally.losses.length} losses, ${tally.duplicates.length} duplicates`);
   }

@@ -1,15 +1,18 @@
 /** A machine of a developer: a home whose transcripts grow, are rewritten and deleted, and a shipper that is killed. */
 import {
   appendFileSync,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Random } from "../../../scripts/bench/random.ts";
 import { Load } from "../../../scripts/soak/load.ts";
 import { FIXTURES, filesBelow } from "../../support/fixtures.ts";
@@ -34,17 +37,13 @@ const CASES = [
 const CASES_EACH = 3;
 const LOAD = { threads: 2, agents: 6 };
 
-export class Machine {
+/** A retinue home and the process that ships from it. */
+export class Shipping {
   readonly owner: string;
   readonly env: Environment;
   readonly home: string;
   readonly data: string;
   readonly #random: Random;
-  readonly #load: Load;
-  /** Lines of recordings that are not written yet, by path. */
-  readonly #rest = new Map<string, string[]>();
-  /** Share of the load's agents that have been spawned. */
-  #progress = 0;
   run: Run | null = null;
 
   constructor(folder: string, owner: string, token: string, random: Random) {
@@ -54,6 +53,49 @@ export class Machine {
     this.#random = random;
     mkdirSync(this.home, { recursive: true });
     this.env = environment(this.home, this.data, { RETINUE_TEAM_TOKEN: token });
+  }
+
+  /** A process that ships to this address, if none runs. */
+  start(address: string): Run {
+    const once = this.#random.chance(0.3) ? ["--once"] : [];
+    this.run = new Run(["ship", "--to", address, ...once], this.env);
+    return this.run;
+  }
+}
+
+/** Another machine of the same person, to whose home folder that of a machine is synced from time to time. */
+export class Twin extends Shipping {
+  readonly #original: Machine;
+
+  constructor(folder: string, original: Machine, token: string, random: Random) {
+    super(folder, original.owner, token, random);
+    this.#original = original;
+  }
+
+  sync(): void {
+    for (const path of filesBelow(this.#original.home)) {
+      const [from, to] = [join(this.#original.home, path), join(this.home, path)];
+      const { size, mtime } = statSync(from);
+      if (existsSync(to) && statSync(to).size === size) continue;
+      mkdirSync(dirname(to), { recursive: true });
+      copyFileSync(from, `${to}.sync`);
+      utimesSync(`${to}.sync`, mtime, mtime);
+      renameSync(`${to}.sync`, to);
+    }
+  }
+}
+
+export class Machine extends Shipping {
+  readonly #random: Random;
+  readonly #load: Load;
+  /** Lines of recordings that are not written yet, by path. */
+  readonly #rest = new Map<string, string[]>();
+  /** Share of the load's agents that have been spawned. */
+  #progress = 0;
+
+  constructor(folder: string, owner: string, token: string, random: Random) {
+    super(folder, owner, token, random);
+    this.#random = random;
     for (let n = 0; n < CASES_EACH; n += 1)
       cpSync(join(FIXTURES, random.of(CASES), "home"), this.home, { recursive: true });
     for (const path of this.#transcripts()) this.#shorten(path);
@@ -82,10 +124,10 @@ export class Machine {
     else if (existsSync(path)) appendFileSync(path, line);
   }
 
-  /** Some work: mostly appended records, sometimes a transcript that is rewritten, replaced or deleted. */
-  work(): void {
+  /** Some work: mostly appended records, sometimes a transcript that is rewritten, replaced or deleted, unless `isSteady`. */
+  work(isSteady: boolean): void {
     const random = this.#random;
-    const what = random.next();
+    const what = isSteady ? Math.max(0.04, random.next()) : random.next();
     const [path] = what < 0.04 ? [random.of([...this.#transcripts(), ""])] : [""];
     if (what >= 0.5) {
       this.#progress = Math.min(1, this.#progress + 0.02);
@@ -110,12 +152,5 @@ export class Machine {
   finish(): void {
     for (const path of [...this.#rest.keys()]) while (this.#rest.has(path)) this.#append(path);
     this.#load.end();
-  }
-
-  /** A process that ships to this address, if none runs. */
-  start(address: string): Run {
-    const once = this.#random.chance(0.3) ? ["--once"] : [];
-    this.run = new Run(["ship", "--to", address, ...once], this.env);
-    return this.run;
   }
 }

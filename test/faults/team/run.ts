@@ -1,5 +1,6 @@
 /**
  * `npm run test:team -- --minutes 5 --shippers 50 --seed 1`: machines, team servers and PostgreSQL are killed at random.
+ * Then a thousand machines come back at once.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { seeded } from "../../../scripts/bench/random.ts";
 import { chaos } from "./chaos.ts";
+import { crowd } from "./crowd.ts";
 
 const { values } = parseArgs({
   options: {
@@ -17,6 +19,8 @@ const { values } = parseArgs({
   },
 });
 const MAX_TOLD = 20;
+/** Machines that come back at once, and how many shipments each has. */
+const [CROWD, BACKLOG] = [1_000, 8];
 const scratch = mkdtempSync(join(tmpdir(), "retinue-team-"));
 const began = Date.now();
 const seconds = () => Math.round((Date.now() - began) / 1_000);
@@ -42,7 +46,13 @@ try {
   );
   for (const [name, list] of Object.entries({ losses, duplicates, leftovers }))
     for (const line of list.slice(0, MAX_TOLD)) console.log(`${name}: ${line}`);
-  process.exitCode = counts.some((count) => count > 0) ? 1 : 0;
+  const notify = (text: string) => process.stderr.write(`${seconds()} s: ${text}\n`);
+  const many = await crowd({ scratch, machines: CROWD, shipments: BACKLOG, events: 20, haste: 4, notify });
+  console.log(
+    `\n${CROWD} machines at once: ${many.acknowledged} shipments acknowledged, ${many.refused} asked to come back (one machine at most ${many.mostRefused} times), ${many.connections} connections to PostgreSQL, ${Math.round(many.peakBytes / 2 ** 20)} MB`,
+  );
+  for (const fault of many.faults.slice(0, MAX_TOLD)) console.log(`fault: ${fault}`);
+  process.exitCode = counts.some((count) => count > 0) || many.faults.length > 0 ? 1 : 0;
 } finally {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }

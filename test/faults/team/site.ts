@@ -68,6 +68,11 @@ export class Site {
     return this.#slots.flatMap(({ port }) => (port === null ? [] : [`http://127.0.0.1:${port}`]));
   }
 
+  /** Process ids of the servers. */
+  get pids(): number[] {
+    return this.#slots.flatMap(({ run }) => (run?.child.pid === undefined ? [] : [run.child.pid]));
+  }
+
   async tokens(owners: readonly string[]): Promise<{ readonly ship: readonly string[]; readonly admin: string }> {
     const store = await openTeamStore(this.#store, { connections: 2 });
     const create = async (owner: string, scope: "ship" | "admin") =>
