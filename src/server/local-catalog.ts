@@ -117,6 +117,7 @@ export class LocalCatalog implements Catalog {
     const records = this.#rootsNamed(new Set(lines.map((line) => line.key)));
     return {
       incomplete: reportedReading(this.#library.reading),
+      approximate: false,
       total: statsTotal(rows),
       by: Object.fromEntries(by.map((group) => [group, statsBy(rows, group)])),
       threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),

@@ -305,6 +305,12 @@ export const Stats = v.object({
       "Progress if files are still being read, newest first; they are not in these sums yet. Null once everything was read.",
     ),
   ),
+  approximate: v.pipe(
+    v.boolean(),
+    v.description(
+      "On a team server with much usage: a thread counts in each month in which it worked, quartiles of durations are within 5 %, and rare keys are (other). Tokens, costs and agents are exact.",
+    ),
+  ),
   total: StatsLine,
   by: v.record(v.picklist(GROUPS), v.array(StatsLine)),
 });

@@ -144,6 +144,8 @@ export interface StatsQuery {
 export interface StatsAnswer {
   /** What is not counted yet; null if everything is. */
   readonly incomplete: ReadingProgress | null;
+  /** Numbers of threads and quartiles of durations are approximate; tokens, costs and agents are exact. */
+  readonly approximate: boolean;
   readonly total: StatsLine;
   readonly by: Partial<Record<Group, readonly StatsLine[]>>;
   /** The key of each line is the URI of the thread. */

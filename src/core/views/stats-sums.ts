@@ -166,6 +166,8 @@ const durationIn = (bucket: number) => (bucket === 0 ? 0 : Math.round(Math.exp((
 export class StatsSums {
   readonly #total = new LineSum();
   readonly #groups: ReadonlyMap<Group, Map<string | null, LineSum>>;
+  /** Sums of months were merged: a thread counts in each of its months, and durations are rounded. */
+  isApproximate = false;
 
   constructor(groups: readonly Group[] = GROUPS) {
     this.#groups = new Map(groups.map((group) => [group, new Map<string | null, LineSum>()]));
@@ -186,6 +188,7 @@ export class StatsSums {
   }
 
   merge({ total, by }: PackedSums): void {
+    this.isApproximate = true;
     this.#total.merge(total);
     for (const [group, lines] of this.#groups)
       for (const [key, line] of by[group] ?? []) lineIn(lines, key).merge(line);

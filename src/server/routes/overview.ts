@@ -36,7 +36,12 @@ export function overviewRoutes(catalogOf: CatalogOf, ownHealth: ServerHealth): H
         const { since, by } = c.req.valid("query");
         const groups = by === undefined ? GROUPS : [by].flat();
         const stats = await catalogOf(c).stats({ since: epoch(since), by: groups, behind: null });
-        return c.json({ incomplete: stats.incomplete, total: stats.total, by: stats.by });
+        return c.json({
+          incomplete: stats.incomplete,
+          approximate: stats.approximate,
+          total: stats.total,
+          by: stats.by,
+        });
       },
     )
     .get(

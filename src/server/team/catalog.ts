@@ -254,6 +254,7 @@ export class TeamCatalog implements Catalog {
     );
     return {
       incomplete: null,
+      approximate: sums.isApproximate,
       total: sums.total(),
       by: Object.fromEntries(by.map((group) => [group, sums.by(group)])),
       threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),

@@ -9,6 +9,7 @@ export type { Group, StatsLine } from "../../../src/core/views/stats.ts";
 export interface StatsResponse {
   /** Progress, if files are still being read. */
   readonly incomplete: Reading | null;
+  readonly approximate: boolean;
   readonly total: StatsLine;
   readonly by: Readonly<Record<Group, readonly StatsLine[]>>;
 }

@@ -104,6 +104,11 @@ function Charts(props: { stats: StatsResponse; measure: StatsMeasure }) {
           </p>
         )}
       </Show>
+      <Show when={props.stats.approximate}>
+        <p class="muted" data-testid="approximate">
+          Numbers of threads and durations are approximate; tokens, costs and agents are exact.
+        </p>
+      </Show>
       <Summary total={props.stats.total} measure={props.measure} />
       <div class="charts">
         <DayChart lines={props.stats.by.day} measure={props.measure} />
