@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** Another process that holds the write lock of the index. */
 async function lock(index: string): Promise<ChildProcess> {
-  const script = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
+  const script = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1], { timeout: 60_000 }); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ["-e", script, index], { stdio: ["ignore", "pipe", "ignore"] });
   await new Promise((resolve) => child.stdout.once("data", resolve));
   return child;

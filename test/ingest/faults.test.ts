@@ -161,7 +161,7 @@ const isBug = (run: Run) => /this is a bug|\n {4}at /.test(run.stderr);
 describe("an index that is locked by a stopped process", () => {
   /** Holds the write lock until it is killed. */
   async function holdLock(): Promise<ChildProcess> {
-    const script = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1]); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
+    const script = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1], { timeout: 60_000 }); db.exec("BEGIN IMMEDIATE"); console.log("held"); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["-e", script, join(data, "index.sqlite")], {
       stdio: ["ignore", "pipe", "ignore"],
     });

@@ -158,7 +158,7 @@ describe("while a client is connected", () => {
   it("the server responds, and marks incomplete results until everything is read", { timeout: 60_000 }, async () => {
     // Larger than the other home, so that reading takes many rounds and requests are served in between.
     const large = join(scratch, "large");
-    const written = writeHome(join(large, ".claude"), { bytes: 12 << 20, seed: 18, sessions: 400 });
+    const written = writeHome(join(large, ".claude"), { bytes: 24 << 20, seed: 18, sessions: 800 });
     const files = stampsBelow(large);
     const server = await startServer(large);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
