@@ -113,7 +113,7 @@ describe("the schema", () => {
   });
 
   it("is created once by servers that start together, and left alone later", async () => {
-    expect(await migrate(database)).toEqual({ from: 1, to: 1 });
+    expect(await migrate(database)).toEqual({ from: 2, to: 2 });
     const versions = await database.all("select version from retinue.schema");
     expect(versions).toHaveLength(1);
   });

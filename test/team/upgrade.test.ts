@@ -94,6 +94,11 @@ describe("an older server", () => {
   });
 });
 
+it("a database of a schema that was never released is refused", async () => {
+  const released = MIGRATIONS.map((migration) => ({ ...migration, version: migration.version + 10 }));
+  await expect(migrate(database, released)).rejects.toThrow("which was never released");
+});
+
 it("a failed migration leaves the schema as it was", async () => {
   const broken = {
     version: LATEST + 3,

@@ -3,7 +3,7 @@ import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../s
 import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
-import { type Migrated, migrate, NewerSchema } from "../../stores/postgres/migrate.ts";
+import { type Migrated, migrate, NewerSchema, UnreleasedSchema } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
@@ -108,6 +108,10 @@ export async function openTeamStore(
 
 /** Errors that the user can do something about, as such. */
 function explained(error: unknown): never {
+  if (error instanceof UnreleasedSchema)
+    throw new Failure("failed", error.message, [
+      "create a new database and new tokens: the machines send everything again",
+    ]);
   if (error instanceof NewerSchema) throw new Failure("failed", error.message, ["update retinue on this machine"]);
   if (error instanceof NoCitus)
     throw new Failure("failed", error.message, [

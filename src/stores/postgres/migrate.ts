@@ -12,6 +12,14 @@ export class NewerSchema extends Error {
   }
 }
 
+/** The schema of the database is one that was never released. */
+export class UnreleasedSchema extends Error {
+  constructor(found: number) {
+    super(`the database has schema ${found}, which was never released`);
+    this.name = "UnreleasedSchema";
+  }
+}
+
 export interface Migrated {
   readonly from: number;
   readonly to: number;
@@ -34,6 +42,7 @@ export function migrate(database: Database, migrations: readonly Migration[] = M
     );
     const from = state?.version ?? 0;
     if ((state?.compatible ?? 0) > latest) throw new NewerSchema(from, state?.compatible ?? 0);
+    if (from > 0 && from < (migrations[0]?.version ?? 0)) throw new UnreleasedSchema(from);
     for (const migration of migrations.filter(({ version }) => version > from)) {
       for (const statement of statementsOf(migration.script)) await queries.all(statement);
       await queries.all("insert into retinue.schema (version, compatible_from) values ($1, $2)", [

@@ -30,8 +30,8 @@ export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "pruned
 
 export const MIGRATIONS: readonly Migration[] = [
   {
-    version: 1,
-    compatibleFrom: 1,
+    version: 2,
+    compatibleFrom: 2,
     script: `
 create table retinue.owners (
   owner text primary key,
