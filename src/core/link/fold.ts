@@ -69,7 +69,8 @@ export class Fold {
   #keyCount = 0;
   /** The keys added last: those of a record are also those of its model call. */
   #lastKeys: readonly RecordKey[] = [];
-  /** The hash of the last one, which is also the name of a message or response. */
+  /** The last of them that was hashed, and its hash: messages and responses have the same name. */
+  #lastKey: RecordKey | undefined;
   #lastHash = 0;
   #lastState: Read | undefined;
   #records = 0;
@@ -139,13 +140,14 @@ export class Fold {
     if (keys === this.#lastKeys) return;
     this.#lastKeys = keys;
     for (const key of keys) {
+      this.#lastKey = key;
       this.#lastHash = hashOf(key);
       this.#addKey(this.#lastHash);
     }
   }
 
   #hashOf(name: string): number {
-    return name === this.#lastKeys.at(-1) ? this.#lastHash : hashOf(name);
+    return name === this.#lastKey ? this.#lastHash : hashOf(name);
   }
 
   #addKey(hashed: number) {
@@ -295,7 +297,7 @@ export class Fold {
   }
 }
 
-/** The rows of a response share their last key. */
+/** The response that a row belongs to. */
 const responseOf = (record: Read) => messageIn(record) ?? "";
 
 /** The time ranges of the facts between stated facts, which describe the facts above them in the file. */

@@ -59,7 +59,7 @@ interface LoneCall {
 }
 
 /**
- * When the models of one agent were working. The rows of a response share their last key. A model works from its
+ * When the models of one agent were working. The rows of a response share a message key. A model works from its
  * request until its last row; if the request is not recorded, from the agent's last input.
  * Steps and calls are added in order of time, and only the responses that they change are computed again.
  */
