@@ -5,12 +5,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
-import type { AgentKey } from "../../src/core/facts/ids.ts";
+import { type AgentKey, fileOf } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
 import { FileFacts } from "../../src/core/link/file-facts.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { type LinkOptions, link } from "../../src/core/link/link.ts";
-import { byPlace, fileOf } from "../../src/core/link/totals.ts";
+import { byPlace } from "../../src/core/link/totals.ts";
 import type { Span } from "../../src/core/views/span.ts";
 import { spansOf, Timeline } from "../../src/core/views/spans.ts";
 import { SpanBoard } from "../../src/server/span-board.ts";
@@ -35,7 +35,7 @@ class Growing {
 
   /** Facts of one file are in the order of that file. */
   add(facts: readonly Observation[]): void {
-    for (const [path, more] of Map.groupBy(facts, fileOf)) {
+    for (const [path, more] of Map.groupBy(facts, ({ id }) => fileOf(id))) {
       const all = this.#files.get(path)?.all ?? [];
       const file = this.#files.get(path) ?? { facts: new FileFacts(path, () => all), all };
       this.#files.set(path, file);

@@ -2,14 +2,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
-import type { AgentKey } from "../../src/core/facts/ids.ts";
+import { type AgentKey, fileOf } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
 import { FileFacts } from "../../src/core/link/file-facts.ts";
 import type { Fold } from "../../src/core/link/fold.ts";
-import { partFacts } from "../../src/core/link/folded.ts";
+import { unfold } from "../../src/core/link/folded.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { type LinkOptions, link } from "../../src/core/link/link.ts";
-import { byPlace, fileOf } from "../../src/core/link/totals.ts";
+import { byPlace } from "../../src/core/link/totals.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
 import { caseNames, homeEnv, RECORDED, recordedHome, someOf } from "../support/fixtures.ts";
 import { history } from "../support/history.ts";
@@ -34,7 +34,7 @@ class Growing {
 
   /** Facts of one file keep their order. */
   add(facts: readonly Observation[]): void {
-    for (const [path, more] of Map.groupBy(facts, fileOf)) {
+    for (const [path, more] of Map.groupBy(facts, ({ id }) => fileOf(id))) {
       const all = this.#files.get(path)?.all ?? [];
       const file = this.#files.get(path) ?? { facts: new FileFacts(path, () => all), all };
       this.#files.set(path, file);
@@ -52,7 +52,7 @@ class Growing {
   }
 
   get folded(): ReadonlyMap<AgentKey, Fold> {
-    return partFacts(this.rare, this.folds, []).folded;
+    return unfold(this.rare, this.folds, []).folded;
   }
 }
 

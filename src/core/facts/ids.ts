@@ -45,6 +45,7 @@ export const inRecordBehind = (id: ObservationId, offset: number) =>
 
 /** The file and line of an observation. */
 export const placeOf = (id: ObservationId) => id.slice(0, id.lastIndexOf("#"));
+export const fileOf = (id: ObservationId) => placeOf(id).replace(/:\d+$/, "");
 
 interface AgentKeyParts {
   readonly provider: string;

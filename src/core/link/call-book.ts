@@ -2,7 +2,7 @@ import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf, type Unseen } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
 import { type Fold, NAME } from "./fold.ts";
-import { folderOf } from "./folded.ts";
+import { holderOf } from "./folded.ts";
 
 export type SpawnCall = ObservationOf<"spawn-called">;
 
@@ -48,8 +48,8 @@ export class CallBook {
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (alias: CallKey): AgentKey | undefined => {
     const call = this.resolve(alias);
-    const caller = this.#callers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.call);
-    return caller ?? this.#receivers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.result);
+    const caller = this.#callers.get(call)?.agent ?? holderOf(this.#folded, call, NAME.call);
+    return caller ?? this.#receivers.get(call)?.agent ?? holderOf(this.#folded, call, NAME.result);
   };
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> =>

@@ -1,5 +1,4 @@
-import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
-import { messageIn, recordIn } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, messageIn, type RecordKey, recordIn } from "../facts/ids.ts";
 import {
   type AgentDescribed,
   byTime,
@@ -10,8 +9,10 @@ import {
 import { isOutside } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
 import { isFinalCount, largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
+import { addTo } from "../tools/collections.ts";
 import { CallSums, type Calls } from "./call-list.ts";
 import type { Fold } from "./fold.ts";
+import { agentsIn } from "./mentions.ts";
 import type { OwnState } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
@@ -114,92 +115,74 @@ export interface GatheredAgent extends Work {
   readonly totals: readonly StatedTotal[];
 }
 
-/**
- * Groups the facts by the agent they are about. `extra` names agents that may have no facts; the work of `folded`
- * agents is already known.
- */
+/** Groups the facts by the agent they are about. The work of `folded` agents is already known. */
 export function gatherAgents(
   facts: readonly Observation[],
   ownerOf: (record: RecordKey) => AgentKey | undefined,
-  extra: readonly AgentKey[] = [],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
 ): Map<AgentKey, GatheredAgent> {
-  const about = new Map<AgentKey, Observation[]>([...extra, ...folded.keys()].map((key) => [key, []]));
+  const about = new Map<AgentKey, Observation[]>([...folded.keys()].map((key) => [key, []]));
   const spawns = new Set<CallKey>();
-  const file = (key: AgentKey, fact: Observation) => {
-    const list = about.get(key);
-    if (list === undefined) about.set(key, [fact]);
-    else list.push(fact);
-  };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (!CREATES_NO_AGENT.has(fact.type)) mention(fact.speaker);
-    switch (fact.type) {
-      case "agent-described":
-        file(fact.agent, fact);
-        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
-        break;
-      case "thread-titled": {
-        const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
-        if (thread !== undefined) file(thread, fact);
-        break;
-      }
-      case "record":
-      case "model-call":
-      case "model-call-missing":
-      case "total-stated":
-      case "plan-stated":
-      case "message-sent":
-        file(fact.speaker, fact);
-        break;
-      case "spawn-called":
-        spawns.add(fact.call);
-        break;
-      case "call-spawned":
-        mention(fact.child);
-        break;
-      case "parent-named":
-        mention(fact.child);
-        mention(fact.parent);
-        break;
-      case "spawn-match":
-        mention(fact.agent);
-        break;
-      case "waits":
-        file(fact.agent, fact);
-        break;
-      // Neither creates an agent: tasks that are not agents have endings, too, and a process may start before any
-      // message.
-      case "lifecycle":
-      case "process-seen":
-      case "call-aliased":
-      case "call-offers":
-      case "call-refused":
-      case "agents-stated":
-      case "agent-aliased":
-      case "file-refused":
-      // An id in the output of a command may be no agent at all.
-      case "thread-began":
-      case "shell-called":
-      case "shell-returned":
-      case "starter-seen":
-        break;
-      default:
-        fact satisfies never;
-    }
+    if (fact.type === "spawn-called") spawns.add(fact.call);
+    if (SHOWS_ALL_AGENTS.has(fact.type)) agentsIn(fact).forEach(mention);
+    else if (!SHOWS_NO_AGENT.has(fact.type)) mention(fact.speaker);
+    const subject = subjectOf(fact, ownerOf);
+    if (subject !== undefined) addTo(about, subject, fact);
   }
   // Sorted by name, because the order of mention depends on what is folded.
   const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
-/** Facts that do not show that their speaker is an agent. */
-const CREATES_NO_AGENT: ReadonlySet<Observation["type"]> = new Set([
-  "process-seen",
-  "file-refused",
-  "agent-aliased",
-  "starter-seen",
-] as const);
+/** An agent without facts. */
+export const emptyAgent = (key: AgentKey): GatheredAgent => gatherOne(key, [], new Set(), undefined);
+
+type Kinds = ReadonlySet<Observation["type"]>;
+/** Facts that show that all agents they mention are agents, not only their speaker. */
+const SHOWS_ALL_AGENTS: Kinds = new Set(["agent-described", "call-spawned", "parent-named", "spawn-match"] as const);
+/** Facts that do not even show that their speaker is an agent: a process may start before any message. */
+const SHOWS_NO_AGENT: Kinds = new Set(["process-seen", "file-refused", "agent-aliased", "starter-seen"] as const);
+
+/** The agent that a fact describes; undefined for facts that only connect agents. */
+function subjectOf(fact: Observation, ownerOf: (record: RecordKey) => AgentKey | undefined): AgentKey | undefined {
+  switch (fact.type) {
+    case "agent-described":
+    case "waits":
+      return fact.agent;
+    case "thread-titled":
+      return typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
+    case "record":
+    case "model-call":
+    case "model-call-missing":
+    case "total-stated":
+    case "plan-stated":
+    case "message-sent":
+      return fact.speaker;
+    case "spawn-called":
+    case "call-spawned":
+    case "parent-named":
+    case "spawn-match":
+    // Tasks that are not agents have endings, too.
+    case "lifecycle":
+    case "process-seen":
+    case "call-aliased":
+    case "call-offers":
+    case "call-refused":
+    case "agents-stated":
+    case "agent-aliased":
+    case "file-refused":
+    // An id in the output of a command may be no agent at all.
+    case "thread-began":
+    case "shell-called":
+    case "shell-returned":
+    case "starter-seen":
+      return undefined;
+    default:
+      return fact satisfies never;
+  }
+}
 
 function gatherOne(
   key: AgentKey,

@@ -1,7 +1,8 @@
 import { type AgentKey, agentKey, type CallKey, messageIn, partsOf, type RecordKey, threadOf } from "../facts/ids.ts";
 import { byTime, type Observation } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
-import { mapAgents } from "./mentions.ts";
+import { addTo } from "../tools/collections.ts";
+import { agentsIn, mapAgents } from "./mentions.ts";
 
 export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
 
@@ -18,9 +19,7 @@ export function aliasesIn(observations: readonly Observation[]): Renamed {
   return new Map([...names.keys()].map((alias) => [alias, lastName(alias, names)]));
 }
 
-/**
- * Agents known only from a proxy, all of whose responses are in the product's records of one other agent.
- */
+/** Agents known only from a proxy, all of whose responses are in the product's records of one other agent. */
 function proxiedTwins(observations: readonly Observation[]): Renamed {
   const found = new Map<AgentKey, AgentKey>();
   const isResponse = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
@@ -34,13 +33,12 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
   for (const o of observations) {
     if (isOutside(o)) continue;
     if (o.type === "record") recorded.add(o.speaker);
-    if (isResponse(o))
-      for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+    if (isResponse(o)) for (const key of namesOf(o)) if (wanted.has(key)) addTo(holders, key, o.speaker);
   }
   for (const [speaker, responses] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
     const [first = [], ...others] = responses.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
-    // Equal responses of several agents are told apart by the others.
+    // If several agents have equal responses, the other responses decide.
     const fitting = [...new Set(first)].filter((one) =>
       others.every((list) => list.length === 0 || list.includes(one)),
     );
@@ -51,8 +49,8 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
 }
 
 /**
- * Conversations whose product the proxy could not identify and that the product's records contain. Returns the
- * remaining observations, and the owners of the removed responses.
+ * Removes conversations that the product's records contain, too, and whose product the proxy could not identify.
+ * Returns the remaining observations, and the owners of the removed responses.
  */
 export function withoutRecordedTraffic(observations: readonly Observation[]): {
   readonly left: readonly Observation[];
@@ -179,17 +177,9 @@ export function copiedAgents(originals: readonly Observation[], copiedFrom: Read
   return copies;
 }
 
+/** The observations that mention none of the agents. */
 export const withoutAgents = (observations: readonly Observation[], agents: Renamed): readonly Observation[] =>
-  agents.size === 0 ? observations : observations.filter((o) => !mentions(o, agents));
-
-function mentions(o: Observation, agents: Renamed): boolean {
-  let found = false;
-  mapAgents(o, (agent) => {
-    found ||= agents.has(agent);
-    return agent;
-  });
-  return found;
-}
+  agents.size === 0 ? observations : observations.filter((o) => !agentsIn(o).some((agent) => agents.has(agent)));
 
 export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {
   return names.size === 0 ? observations : observations.map((o) => mapAgents(o, (key) => names.get(key) ?? key));

@@ -3,7 +3,7 @@ import type { AgentKind, Observation } from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
 import { cutCycles } from "./cycles.ts";
-import { Evidence, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
+import { Evidence, type EvidenceOf, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
 import { decideStarts } from "./external.ts";
 import type { Fold } from "./fold.ts";
 import type { StartedThread } from "./shell-runs.ts";
@@ -38,55 +38,52 @@ export interface Parentage {
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   /** Whether a shell command of its parent started it. */
   readonly isExternal: (agent: AgentKey) => boolean;
-  /** Threads that an agent may have started, between what it cannot be decided. */
+  /** Threads that an agent may have started, and the commands between which that cannot be decided. */
   readonly undecided: ReadonlyMap<AgentKey, Undecided>;
   readonly problems: readonly Problem[];
 }
 
-/** Finds every agent's parent. `facts` are originals only; `mentioned` are all agents that are mentioned. */
+/**
+ * Finds every agent's parent. `facts` are originals only; `mentioned` are all agents that are mentioned; `started` are
+ * threads that a shell command may have started.
+ */
 export function decideParents(
   facts: readonly Observation[],
   mentioned: Iterable<AgentKey>,
   manual: readonly ManualLink[],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
-  known: readonly StartedThread[] = [],
+  started: readonly StartedThread[] = [],
 ): Parentage {
   const agents = new Set(mentioned);
   const calls = new CallBook(facts, folded);
   const evidence = new Evidence();
-  for (const [child, piece] of statedParents(facts, calls)) evidence.add(child, piece);
-  for (const agent of agents)
-    if (partsOf(agent).agent !== null && !evidence.has(agent))
-      evidence.add(agent, inItsThread(agent, "nothing names its parent"));
+  evidence.add(statedParents(facts, calls));
+  evidence.add(unnamedParents([...agents].filter((agent) => evidence.of(agent).length === 0)));
   // Before calls are matched: a manually assigned call and its child take no part in matching.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
-  for (const link of early) evidence.add(link.child, byHand(link, calls));
+  evidence.add([...early].map((link) => manualEvidence(link, calls)));
+  evidence.add(matchCalls(facts, calls, evidence));
   const matched = evidence.calls();
-  for (const match of matchCalls(facts, calls, evidence, matched)) evidence.add(match.child, match.evidence);
   const isFree = (thread: AgentKey) => evidence.of(thread).every(({ source }) => source === "manual");
-  const starts = decideStarts({ facts, agents: known, isFree, resolve: calls.resolve });
-  for (const { child, ...piece } of starts.evidence) {
-    evidence.add(child, { ...piece, external: true });
-    // A process may name an agent that nothing else mentions.
-    if (agents.has(piece.parent)) continue;
-    agents.add(piece.parent);
-    if (partsOf(piece.parent).agent !== null)
-      evidence.add(piece.parent, inItsThread(piece.parent, "nothing names its parent"));
-  }
+  const starts = decideStarts({ facts, agents: started, isFree, resolve: calls.resolve });
+  evidence.add(starts.evidence.map(({ child, ...piece }) => [child, { ...piece, external: true }]));
+  // A process may name an agent that nothing else mentions.
+  const starters = new Set(starts.evidence.map(({ parent }) => parent)).difference(agents);
+  for (const starter of starters) agents.add(starter);
+  evidence.add(unnamedParents([...starters]));
   const unseen = unseenAgents(facts, calls, matched);
-  for (const { agent, evidence: piece } of unseen.agents) {
-    agents.add(agent);
-    evidence.add(agent, piece);
-  }
+  for (const { agent } of unseen.agents) agents.add(agent);
+  evidence.add(unseen.agents.map(({ agent, evidence: piece }) => [agent, piece]));
   // Agents of open spawn calls exist only now.
   const late = manual.filter((link) => !early.has(link));
-  for (const link of late.filter(isKnown)) evidence.add(link.child, byHand(link, calls));
+  evidence.add(late.filter(isKnown).map((link) => manualEvidence(link, calls)));
   const unknown = late.filter((link) => !isKnown(link));
   evidence.sort();
   for (const { parent } of [...evidence.byChild.values()].flat()) agents.add(parent);
   const conflicting = [...conflicts(evidence.byChild)];
-  const { parents, problems: cycles } = cutCycles(agents, evidence);
+  const { parents, placed, problems: cycles } = cutCycles(agents, evidence);
+  evidence.add(placed);
   return {
     agents,
     evidence: evidence.byChild,
@@ -102,10 +99,7 @@ export function decideParents(
 }
 
 /** Parents that a record names, directly or by naming the spawn call. */
-function* statedParents(
-  facts: readonly Observation[],
-  calls: CallBook,
-): Generator<readonly [AgentKey, ParentEvidence]> {
+function* statedParents(facts: readonly Observation[], calls: CallBook): Generator<EvidenceOf> {
   const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
     // "Unassigned" is ignored for an agent that is known to be a root.
@@ -117,20 +111,17 @@ function* statedParents(
   }
 }
 
-function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): ParentEvidence {
+/** Of these agents, sub-agents are placed in their threads. */
+const unnamedParents = (agents: readonly AgentKey[]): EvidenceOf[] =>
+  agents
+    .filter((agent) => partsOf(agent).agent !== null)
+    .map((agent) => inItsThread(agent, "nothing names its parent"));
+
+function manualEvidence({ child, parent, call, request, at }: ManualLink, calls: CallBook): EvidenceOf {
   const says = `manually linked on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
+  const by = { rule: "manual", source: "manual", confidence: 1, says, at, from: null } as const;
   const resolved = call === null ? null : calls.resolve(call);
-  return {
-    parent,
-    call: resolved,
-    rule: "manual",
-    source: "manual",
-    confidence: 1,
-    says,
-    at,
-    from: null,
-    ...(request === null ? {} : { request }),
-  };
+  return [child, { parent, call: resolved, ...by, ...(request === null ? {} : { request }) }];
 }
 
 const unknownLink = ({ child, parent }: ManualLink): Problem => ({

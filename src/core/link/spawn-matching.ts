@@ -1,20 +1,14 @@
 import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
 import type { CallBook, SpawnCall } from "./call-book.ts";
-import type { Evidence, ParentEvidence } from "./evidence.ts";
+import type { Evidence, EvidenceOf } from "./evidence.ts";
 
-/**
- * Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call.
- * `matched` grows by the matches.
- */
-export function* matchCalls(
-  facts: readonly Observation[],
-  calls: CallBook,
-  evidence: Evidence,
-  matched: Set<CallKey>,
-): Generator<{ child: AgentKey; evidence: ParentEvidence }> {
+/** Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call. */
+export function matchCalls(facts: readonly Observation[], calls: CallBook, evidence: Evidence): readonly EvidenceOf[] {
   const unmatched = unmatchedAgents(facts, evidence);
-  if (unmatched.size === 0) return;
+  const found: EvidenceOf[] = [];
+  if (unmatched.size === 0) return found;
+  const matched = evidence.calls();
   const offers = openOffers(calls, matched);
   const byMatch = Map.groupBy([...unmatched.values()].flat(), (o) => o.match);
   for (const [child, matches] of unmatched) {
@@ -27,22 +21,13 @@ export function* matchCalls(
       const alone = offered?.calls.length === 1 && (byMatch.get(match.match)?.length ?? 0) === 1;
       const says = alone ? match.says : `${match.says}; several matches, paired in order of time`;
       matched.add(call.call);
-      yield {
-        child,
-        evidence: {
-          parent: call.speaker,
-          call: call.call,
-          rule: match.rule,
-          source: match.source,
-          confidence: alone ? 0.9 : 0.6,
-          says,
-          at: match.at,
-          from: match.id,
-        },
-      };
+      const { rule, source, at, id: from } = match;
+      const confidence = alone ? 0.9 : 0.6;
+      found.push([child, { parent: call.speaker, call: call.call, rule, source, confidence, says, at, from }]);
       break;
     }
   }
+  return found;
 }
 
 /** Agents without a call, with their spawn matches, oldest first. */
