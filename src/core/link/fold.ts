@@ -1,7 +1,7 @@
-import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
-import { messageIn } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, messageIn, type RecordKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
 import { isRecorded } from "../facts/origin.ts";
+import { lowerBound } from "../tools/collections.ts";
 import { hashOf, NameTable } from "../tools/name-table.ts";
 import { CallColumns } from "./call-list.ts";
 import { callOf, lastResponseText, ownStateOf, pendingCalls, type Work } from "./gather.ts";
@@ -335,12 +335,6 @@ class Times {
 
   /** Number of stated facts above it in the file. */
   #above(fact: Observation): number {
-    let [low, high] = [0, this.#stated.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (byPlace(this.#stated[middle] as Observation, fact) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#stated, (stated) => byPlace(stated, fact) < 0);
   }
 }

@@ -1,5 +1,6 @@
 import { type AgentKey, partsOf, recordKey, threadOf } from "../facts/ids.ts";
 import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "../facts/usage.ts";
+import { cached, lowerBound } from "../tools/collections.ts";
 import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
@@ -43,14 +44,11 @@ export type TotalsOf = (thread: AgentKey) => ReconciledTotals | null;
 export function totalsIn(gathered: Gathered, copiedFrom: Copies): TotalsOf {
   const known = new Map<AgentKey, ReconciledTotals | null>();
   let byThread: ReadonlyMap<AgentKey, readonly GatheredAgent[]> | null = null;
-  return (thread) => {
-    const found = known.get(thread);
-    if (found !== undefined) return found;
-    byThread ??= membersOf(gathered);
-    const totals = reconcile(thread, byThread.get(thread) ?? [], gathered, copiedFrom);
-    known.set(thread, totals);
-    return totals;
-  };
+  return (thread) =>
+    cached(known, thread, () => {
+      byThread ??= membersOf(gathered);
+      return reconcile(thread, byThread.get(thread) ?? [], gathered, copiedFrom);
+    });
 }
 
 const membersOf = (gathered: Gathered) => Map.groupBy(gathered.values(), (agent) => threadOf(agent.key));
@@ -170,7 +168,7 @@ function bestReading(stretch: Stretch, bases: readonly (Base | null)[]): Reading
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
   const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
   const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
-  if (best === undefined) throw new Error("there is always the simplest reading");
+  if (best === undefined) throw new Error("a total has no interpretation");
   return best;
 }
 
@@ -231,39 +229,29 @@ interface Bounds {
 }
 
 function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
-  const numberBefore = (isBefore: (at: number) => boolean) => {
-    const end = calls.findIndex((call) => !isBefore(timeOf(call)));
-    return end < 0 ? calls.length : end;
-  };
+  const callsUntil = (isBefore: (at: number) => boolean) => lowerBound(calls, (call) => isBefore(timeOf(call)));
   const { before, after, running } = total;
   const lastCounted = () => {
-    if (running !== undefined && after !== null) return numberBefore((at) => at <= after);
-    return before === null ? calls.length : numberBefore((at) => at < before);
+    if (running !== undefined && after !== null) return callsUntil((at) => at <= after);
+    return before === null ? calls.length : callsUntil((at) => at < before);
   };
   const { earliest, latest } = startOf(total, base);
   const lastEnd = Math.max(from, lastCounted());
-  const firstEnd = Math.max(
-    from,
+  const within = (count: number, least: number) => Math.min(lastEnd, Math.max(least, count));
+  const firstEnd =
     after === null
       ? lastEnd
-      : Math.min(
-          lastEnd,
-          numberBefore((at) => at <= after),
-        ),
+      : within(
+          callsUntil((at) => at <= after),
+          from,
+        );
+  const first = within(
+    callsUntil((at) => at < earliest),
+    from,
   );
-  const first = Math.min(
-    lastEnd,
-    Math.max(
-      from,
-      numberBefore((at) => at < earliest),
-    ),
-  );
-  const lastStart = Math.min(
-    lastEnd,
-    Math.max(
-      first,
-      numberBefore((at) => at < latest),
-    ),
+  const lastStart = within(
+    callsUntil((at) => at < latest),
+    first,
   );
   return { first, lastStart, firstEnd, lastEnd };
 }
@@ -344,16 +332,10 @@ function reveal(
   bounds: Bounds,
 ): Reconciliation["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
-  const shown = explained.filter((e) => e.why !== "own-behalf");
-  const trace = shown[0]?.traces[0];
-  if (
-    shown.length !== 1 ||
-    shown[0]?.why !== "unrecorded" ||
-    shown[0].traces.length !== 1 ||
-    trace?.record == null ||
-    !trace.one
-  )
-    return null;
+  const [shown, otherShown] = explained.filter((e) => e.why !== "own-behalf");
+  const [trace, otherTrace] = shown?.traces ?? [];
+  if (shown?.why !== "unrecorded" || otherShown !== undefined) return null;
+  if (trace?.record == null || !trace.one || otherTrace !== undefined) return null;
   if (
     unexplained.length > 0 ||
     cut.length > 0 ||
@@ -362,20 +344,11 @@ function reveal(
   )
     return null;
   const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
-  const tokens = tokensOf(shown[0]);
+  const tokens = tokensOf(shown);
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
-  return {
-    agent: trace.agent.key,
-    call: {
-      response: trace.record,
-      rows: null,
-      at: trace.at,
-      model: shown[0].model,
-      tokens,
-      counted: true,
-      end: "finished",
-    },
-  };
+  const { record: response, at, agent } = trace;
+  const call = { response, rows: null, at, model: shown.model, tokens, counted: true, end: "finished" } as const;
+  return { agent: agent.key, call };
 }
 
 /**

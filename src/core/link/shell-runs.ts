@@ -7,9 +7,9 @@ import {
   OWN_FOLDER,
   type RecordState,
 } from "../facts/observation.ts";
-import { isReport } from "../facts/origin.ts";
 import { lowerBound } from "../tools/collections.ts";
 import { singleSpaced } from "../tools/spaces.ts";
+import { setBest } from "./call-book.ts";
 import type { GatheredAgent } from "./gather.ts";
 import { DISTINCTIVE } from "./lineage-keys.ts";
 import type { Candidate, Fit } from "./start-matching.ts";
@@ -97,12 +97,12 @@ export function shellsIn(
   isFree: (thread: AgentKey) => boolean,
   resolve: (call: CallKey) => CallKey,
 ): Shells | null {
-  const called = firstOfCall(
+  const called = byCall(
     facts.filter((o) => o.type === "shell-called"),
     resolve,
   );
   if (called.size === 0 && !facts.some((o) => o.type === "starter-seen")) return null;
-  const returned = firstOfCall(
+  const returned = byCall(
     facts.filter((o) => o.type === "shell-returned"),
     resolve,
   );
@@ -144,17 +144,13 @@ function inFolder(folders: readonly string[] | null, cwd: string | null): readon
   return cwd === null ? null : folders.map((folder) => (isOwn(folder) ? `${cwd}${folder.slice(1)}` : folder));
 }
 
-/** By call; the record of the product counts before that of a live source. */
-function firstOfCall<T extends ObservationOf<"shell-called"> | ObservationOf<"shell-returned">>(
+/** One fact per call. */
+function byCall<T extends ObservationOf<"shell-called"> | ObservationOf<"shell-returned">>(
   facts: readonly T[],
   resolve: (call: CallKey) => CallKey,
 ): Map<CallKey, T> {
   const found = new Map<CallKey, T>();
-  for (const o of facts) {
-    const known = found.get(resolve(o.call));
-    const isBetter = known === undefined || (isReport(o) === isReport(known) ? o.id < known.id : isReport(known));
-    if (isBetter) found.set(resolve(o.call), o);
-  }
+  for (const o of facts) setBest(found, o, resolve(o.call));
   return found;
 }
 

@@ -1,5 +1,6 @@
 import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
+import { cached } from "../tools/collections.ts";
 import type { CallBook, SpawnCall } from "./call-book.ts";
 import type { Evidence, EvidenceOf } from "./evidence.ts";
 
@@ -12,7 +13,7 @@ export function matchCalls(facts: readonly Observation[], calls: CallBook, evide
   const offers = openOffers(calls, matched);
   const byMatch = Map.groupBy([...unmatched.values()].flat(), (o) => o.match);
   for (const [child, matches] of unmatched) {
-    const mayBe = callersOf(child, evidence);
+    const mayBe = mayBelong(child, evidence);
     for (const match of matches) {
       const offered = offers.get(match.match);
       const call =
@@ -35,9 +36,8 @@ function unmatchedAgents(facts: readonly Observation[], evidence: Evidence): Map
   const unmatched = new Map<AgentKey, Match[]>();
   for (const o of facts.filter((f) => f.type === "spawn-match").sort(byTime)) {
     if (evidence.of(o.agent).some((e) => e.call !== null)) continue;
-    const list = unmatched.get(o.agent);
-    if (list === undefined) unmatched.set(o.agent, [o]);
-    else if (!list.some((known) => known.match === o.match)) list.push(o);
+    const list = cached(unmatched, o.agent, () => []);
+    if (!list.some((known) => known.match === o.match)) list.push(o);
   }
   return unmatched;
 }
@@ -47,17 +47,13 @@ function openOffers(calls: CallBook, matched: ReadonlySet<CallKey>): Map<MatchKe
   const offers = new Map<MatchKey, Offers>();
   for (const call of calls.spawns()) {
     if (matched.has(call.call)) continue;
-    for (const key of calls.offersOf(call)) {
-      const known = offers.get(key);
-      if (known === undefined) offers.set(key, new Offers(call));
-      else known.calls.push(call);
-    }
+    for (const key of calls.offersOf(call)) cached(offers, key, () => new Offers()).calls.push(call);
   }
   return offers;
 }
 
-/** An agent with a stated parent cannot belong to a call of another. */
-function callersOf(child: AgentKey, evidence: Evidence): (call: SpawnCall) => boolean {
+/** Whether an agent may belong to a call: one with a stated parent cannot belong to a call of another agent. */
+function mayBelong(child: AgentKey, evidence: Evidence): (call: SpawnCall) => boolean {
   const stated = evidence.of(child).filter((e) => e.confidence === 1);
   const manual = stated.filter((e) => e.source === "manual");
   const known = new Set((manual.length > 0 ? manual : stated).map((e) => e.parent));
@@ -71,12 +67,8 @@ type Match = ObservationOf<"spawn-match">;
  * only once.
  */
 class Offers {
-  readonly calls: SpawnCall[];
+  readonly calls: SpawnCall[] = [];
   #free = 0;
-
-  constructor(first: SpawnCall) {
-    this.calls = [first];
-  }
 
   firstFree(match: Match, mayBe: (call: SpawnCall) => boolean, matched: ReadonlySet<CallKey>): SpawnCall | undefined {
     const isMatched = (call: SpawnCall | undefined) => call !== undefined && matched.has(call.call);

@@ -1,3 +1,5 @@
+import { lowerBound } from "../tools/collections.ts";
+
 /** From `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
@@ -62,13 +64,8 @@ function rewritten(text: string, pattern: RegExp, replace: (found: string) => st
   return {
     text: pieces.join(""),
     at(index) {
-      let [low, high] = [0, here.length - 1];
-      while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if ((here[middle] ?? 0) <= index) low = middle;
-        else high = middle - 1;
-      }
-      return (there[low] ?? 0) + index - (here[low] ?? 0);
+      const piece = lowerBound(here, (start) => start <= index) - 1;
+      return (there[piece] ?? 0) + index - (here[piece] ?? 0);
     },
   };
 }

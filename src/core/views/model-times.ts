@@ -4,9 +4,10 @@ import type { ObservationOf } from "../facts/observation.ts";
 import { totalTokens } from "../facts/usage.ts";
 import { type Calls, closedIn } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
+import { lowerBound } from "../tools/collections.ts";
 import { NameTable } from "../tools/name-table.ts";
 import { BLANK, type Span } from "./span.ts";
-import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
+import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
 
 /** The sum of a response's model calls. */
 interface CallSum {

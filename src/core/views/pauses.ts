@@ -1,5 +1,6 @@
+import { lowerBound } from "../tools/collections.ts";
 import { AGENTS, BLANK } from "./span.ts";
-import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
+import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
 import { isSameFamily, type Life } from "./tool-uses.ts";
 
 interface End {
