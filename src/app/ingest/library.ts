@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import type { Problem } from "../../core/facts/problem.ts";
-import { type Forest, together } from "../../core/link/forest.ts";
+import { type Forest, mergeForests } from "../../core/link/forest.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
@@ -379,7 +379,7 @@ export class Library {
     const known = (related: readonly AgentKey[]) =>
       this.#forests.find({ ...context, versions: this.store.versions(related) });
     const related = components(this.store, threads.map(threadOf), context.manual);
-    return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
+    return mergeForests(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
 
   /** Changes whenever the tree of this thread may have changed, except by the time alone. Not valid for other indexes. */

@@ -86,8 +86,8 @@ export function account({ stated, covered, used, traces, isBaseLost, hasAgentWit
   }
   // Internal calls use one model. If one model shows calls that no agent made, they explain no other model.
   const [only] = left;
-  const isTheirs = onAny.length > 0 && left.length === 1 && !explained.some((e) => e.why === "own-behalf");
-  if (only === undefined || !isTheirs || isNegative(only.amounts)) return { explained, unexplained: left };
+  const isInternal = onAny.length > 0 && left.length === 1 && !explained.some((e) => e.why === "own-behalf");
+  if (only === undefined || !isInternal || isNegative(only.amounts)) return { explained, unexplained: left };
   return { explained: [...explained, because(only, "unrecorded", { traces: onAny })], unexplained: [] };
 }
 

@@ -52,14 +52,14 @@ export interface Forest {
 }
 
 /** Merges independent forests. */
-export function together(forests: readonly Forest[]): Forest {
+export function mergeForests(forests: readonly Forest[]): Forest {
   const [only] = forests;
   if (forests.length === 1 && only !== undefined) return only;
   const agents = new Map(forests.flatMap((forest) => [...forest.agents]));
-  const first = <T>(look: (forest: Forest) => T | undefined) =>
+  const first = <T>(find: (forest: Forest) => T | undefined) =>
     forests
       .values()
-      .map(look)
+      .map(find)
       .find((found) => found !== undefined);
   return {
     now: Math.max(0, ...forests.map(({ now }) => now)),

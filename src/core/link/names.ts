@@ -16,7 +16,7 @@ export function aliasesIn(observations: readonly Observation[]): Renamed {
   }
   for (const [alias, agent] of proxiedTwins(observations))
     if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
-  return new Map([...names.keys()].map((alias) => [alias, lastName(alias, names)]));
+  return new Map([...names.keys()].map((alias) => [alias, finalKey(alias, names)]));
 }
 
 /** Agents known only from a proxy, all of whose responses are in the product's records of one other agent. */
@@ -110,7 +110,9 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
     if (o.type !== "call-spawned") continue;
     const caller = callers.get(o.call);
     const isOwn = caller === undefined || threadOf(caller) === threadOf(o.child);
-    const home = isOwn ? undefined : namesakes(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
+    const home = isOwn
+      ? undefined
+      : keysInOriginals(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
     if (home === undefined) known.add(o.child);
     else {
       const other = names.get(o.child);
@@ -120,14 +122,14 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
   for (const home of names.values()) known.add(home);
   for (const o of facts) {
     if (o.type !== "lifecycle" || typeof o.of !== "string" || known.has(o.of) || names.has(o.of)) continue;
-    const home = namesakes(o.of, copiedFrom).find((key) => known.has(key));
+    const home = keysInOriginals(o.of, copiedFrom).find((key) => known.has(key));
     if (home !== undefined) names.set(o.of, home);
   }
-  return new Map([...names].map(([copy, home]) => [copy, lastName(home, names)]));
+  return new Map([...names].map(([copy, home]) => [copy, finalKey(home, names)]));
 }
 
 /** The key at the end of a chain; of a cycle, the first by name. */
-function lastName(first: AgentKey, names: Renamed): AgentKey {
+function finalKey(first: AgentKey, names: Renamed): AgentKey {
   const chain = [first];
   for (const key of chain) {
     const next = names.get(key);
@@ -140,7 +142,7 @@ function lastName(first: AgentKey, names: Renamed): AgentKey {
 }
 
 /** The keys that the agent would have in the originals of its thread, nearest first. */
-function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
+function keysInOriginals(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
   const { agent: id, provider } = partsOf(agent);
   const seen = new Set([threadOf(agent)]);
   if (id === null) return [];

@@ -99,7 +99,7 @@ function reconcile(
   const reconciliations = totals.map((total, i) => {
     const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
     const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
-    const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
+    const isBaseUnknown = own === undefined && total.running?.mayContinueFork === true && bases.length === 0;
     const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
     const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
     const { end, ...reconciliation } = bestReading(stretch, mayBeginAtZero ? [...bases, null] : bases);
@@ -117,7 +117,7 @@ const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => mod
 
 /** The last running total includes all others. The first one shows what it continues. */
 function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal[]): boolean {
-  return running === undefined || i === all.length - 1 || (i === 0 && running.goesOn);
+  return running === undefined || i === all.length - 1 || (i === 0 && running.mayContinueFork);
 }
 
 /** A process that continues an earlier total keeps its start time. */
@@ -125,7 +125,7 @@ const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
 
 /** Totals that a fork may continue: earlier ones of the threads that it copies, newest first. */
 function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
-  if (total.running?.goesOn === false) return [];
+  if (total.running?.mayContinueFork === false) return [];
   const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
   const bases: Base[] = [];
   const seen = new Set([thread]);
@@ -166,8 +166,8 @@ interface Reading extends Reconciliation {
  */
 function bestReading(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
-  const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
-  const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
+  const isExact = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
+  const best = readings.find(isExact) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
   if (best === undefined) throw new Error("a total has no interpretation");
   return best;
 }
@@ -185,14 +185,14 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
   const stated = sumByModel(total.byModel, base?.total.byModel ?? []);
   const areAllFinished = calls.slice(bounds.first, bounds.lastEnd).every((call) => call.end === "finished");
   const options = areAllFinished ? LEAVES_OUT.slice(0, 1) : LEAVES_OUT;
-  const even = options.flatMap((leavesOut) =>
-    evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })),
+  const exact = options.flatMap((leavesOut) =>
+    exactRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })),
   );
   const ends = [...new Set([bounds.lastEnd, bounds.firstEnd])];
   const plain = options.flatMap((leavesOut) =>
     ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })),
   );
-  const [fewestLeftOut] = even.sort((a, b) => a.start - b.start);
+  const [fewestLeftOut] = exact.sort((a, b) => a.start - b.start);
   return (fewestLeftOut === undefined ? plain : [fewestLeftOut]).map(({ start, end, leavesOut }) => {
     const range = calls.slice(start, end);
     const covered = range.filter((call) => !leavesOut(call));
@@ -288,7 +288,7 @@ interface Range {
 }
 
 /** Ranges of calls that add up exactly to the total: four or five numbers per model do not match by chance. */
-function evenRanges(
+function exactRanges(
   calls: readonly ModelCall[],
   stated: readonly OfModel[],
   bounds: Bounds,

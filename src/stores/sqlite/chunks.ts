@@ -75,7 +75,7 @@ export class Chunks {
 
   /** Keeps facts that were folded while they were read. */
   #setFolded(file: number, path: string, facts: FileFacts, chunks: readonly number[]) {
-    facts.source = () => this.#all(file, path);
+    facts.readWith(() => this.#all(file, path));
     this.#folded.set(file, { facts, chunks });
   }
 
