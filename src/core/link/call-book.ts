@@ -58,7 +58,7 @@ export class CallBook {
 export function setBest<T extends Observation & { readonly call: CallKey }>(
   best: Map<CallKey, T>,
   o: T,
-  call = o.call,
+  call: CallKey = o.call,
 ): void {
   const known = best.get(call);
   if (known === undefined || (isReport(o) === isReport(known) ? o.id < known.id : isReport(known))) best.set(call, o);
