@@ -99,7 +99,6 @@ export class Ledger {
   /** Agents that ended before their call became known. */
   readonly #ended = new Map<string, string | null>();
   #workingSince: number | null = null;
-  deepest = 0;
 
   constructor(lines: readonly LedgerLine[], limits: ThreadLimits, tree: TreeSeen | null) {
     this.#limits = limits;
@@ -143,7 +142,6 @@ export class Ledger {
       (isOld ? ALLOWED : decide(this.#limits, this.used(line.at, by), { is: "spawn", type, depth }));
     this.#verdicts.set(call, verdict);
     if (verdict.action === "deny") return;
-    this.deepest = Math.max(this.deepest, depth);
     this.#reserved.set(call, { call, by, type, depth, process, agent: null, isOver: false });
     const agent = this.#agentOfCall.get(call);
     if (agent !== undefined) this.#bind(call, agent);

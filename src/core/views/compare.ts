@@ -76,7 +76,7 @@ export function compareTrees(left: AgentTree, right: AgentTree, workOf: WorkOf):
 
 const STAGES: readonly { readonly by: MatchedBy; readonly key: (agent: AgentTree, place: number) => string | null }[] =
   [
-    { by: "prompt", key: ({ type, prompt }) => (prompt === null ? null : `${type ?? ""} ${prompt.trim()}`) },
+    { by: "prompt", key: ({ type, prompt }) => keyOf(type, prompt?.trim() ?? null) },
     { by: "description", key: ({ type, description, name }) => keyOf(type, description ?? name) },
     { by: "type", key: ({ kind, type }) => (type === null ? null : `${kind} ${type}`) },
     { by: "place", key: ({ provider, kind }, place) => `${provider} ${kind} ${place}` },

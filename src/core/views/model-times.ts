@@ -135,12 +135,12 @@ export class ModelTimes {
     const number = this.#steps;
     this.#steps += 1;
     if (step.at === null) return;
-    for (const { at } of step.results) this.#ask(at ?? step.at);
-    if (step.role === "user" && step.state !== null) this.#ask(step.at);
+    for (const { at } of step.results) this.#addInput(at ?? step.at);
+    if (step.role === "user" && step.state !== null) this.#addInput(step.at);
     if (step.role !== "assistant") return;
     const name = messageIn(step) ?? number;
     const index = this.#byName.get(name) ?? this.#begin(name, step.at);
-    for (const key of step.keys) this.#learn(key, index);
+    for (const key of step.keys) this.#addKey(key, index);
     const response = this.#response(index) as Response;
     response.last = Math.max(response.last, step.at);
     response.isSelfContained ||= step.results.length > 0;
@@ -152,7 +152,7 @@ export class ModelTimes {
     const index = this.#settledCount + this.#responses.length;
     const times = { first: at, last: at, lastCall: null, from: at, to: at, done: Number.NEGATIVE_INFINITY };
     this.#responses.push({
-      slot: slot(GROUP.answer, index),
+      slot: slot(GROUP.response, index),
       ...times,
       isSelfContained: false,
       closed: NO_CALLS,
@@ -166,7 +166,7 @@ export class ModelTimes {
     return index;
   }
 
-  #learn(key: RecordKey, index: number) {
+  #addKey(key: RecordKey, index: number) {
     const known = this.#byKey.get(key);
     if (known === index) return;
     if (
@@ -178,7 +178,7 @@ export class ModelTimes {
     if (known === undefined || known < index) this.#byKey.set(key, index);
   }
 
-  #ask(at: number) {
+  #addInput(at: number) {
     const place = lowerBound(this.inputs, (other) => other <= at);
     this.inputs.splice(place, 0, at);
     this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
@@ -207,7 +207,7 @@ export class ModelTimes {
     let number = this.#closedCount;
     const loneCount = this.#lone.length;
     for (const call of from(this.#closedCount)) {
-      this.#take(call, number, number < count, before);
+      this.#assignCall(call, number, number < count, before);
       number += 1;
     }
     this.#closedCount = count;
@@ -215,7 +215,7 @@ export class ModelTimes {
     for (const one of before) if (!kept.has(one.slot)) this.#list.set(one.slot, null);
   }
 
-  #take(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
+  #assignCall(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
     const named = this.#byKey.get(call.response) ?? (call.rows === null ? undefined : this.#byKey.get(call.rows));
     const { at } = call;
     const index = named ?? (at === null ? -1 : this.#begunBy(at) - 1);

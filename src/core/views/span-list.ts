@@ -10,7 +10,7 @@ export interface SpanEdit {
 }
 
 /** For equal time and kind, spans of a lower group come first, then those of a lower number. */
-export const GROUP = { answer: 0, loneCall: 1, tool: 2, wait: 3, now: 4 } as const;
+export const GROUP = { response: 0, loneCall: 1, tool: 2, wait: 3, now: 4 } as const;
 
 /** A slot for one span, which may change or be absent. */
 export interface Slot {

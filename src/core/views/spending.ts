@@ -1,7 +1,7 @@
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { CallSums, type Calls } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
-import { MOST } from "../tools/json.ts";
+import { MAX_NUMBER } from "../tools/json.ts";
 import type { Price } from "./record.ts";
 
 /** The cost of model calls, in total and by day and model. */
@@ -29,12 +29,12 @@ const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({
 });
 const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
 const isAbsurd = ({ tokens }: ModelCall) =>
-  tokens.inputTokens >= MOST ||
-  tokens.outputTokens >= MOST ||
-  tokens.reasoningTokens >= MOST ||
-  tokens.cacheReadTokens >= MOST ||
-  tokens.cacheWriteTokens >= MOST ||
-  tokens.cacheWrite1hTokens >= MOST;
+  tokens.inputTokens >= MAX_NUMBER ||
+  tokens.outputTokens >= MAX_NUMBER ||
+  tokens.reasoningTokens >= MAX_NUMBER ||
+  tokens.cacheReadTokens >= MAX_NUMBER ||
+  tokens.cacheWriteTokens >= MAX_NUMBER ||
+  tokens.cacheWrite1hTokens >= MAX_NUMBER;
 
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, name: "" };

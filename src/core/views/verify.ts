@@ -229,7 +229,9 @@ function restarted(reconciliations: readonly Reconciliation[], last: StatedTotal
 function without(code: ReasonCode, calls: readonly ModelCall[], says: (responses: string) => string): Reason[] {
   if (calls.length === 0) return [];
   const tokens = sumOfCalls(calls);
-  return [{ code, says: `${says(plural(calls.length, "answer"))} (${amountsText(tokens)})`, tokens: negative(tokens) }];
+  return [
+    { code, says: `${says(plural(calls.length, "response"))} (${amountsText(tokens)})`, tokens: negative(tokens) },
+  ];
 }
 
 function explanation({ why, model, amounts, traces, responses }: Explained, isRevealed: boolean): Reason {

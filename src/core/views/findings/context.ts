@@ -2,12 +2,12 @@ import type { Tokens } from "../../facts/usage.ts";
 import { count, money, percent, plural } from "../../tools/format.ts";
 import type { CallCore, StoryCore } from "../story.ts";
 import {
+  evidenceOf,
+  evidenceOfAgent,
   type Finding,
+  type FindingEvidence,
   lineOf,
   nameOf,
-  type Proof,
-  proofOf,
-  proofOfAgent,
   type Subject,
   type Surroundings,
 } from "./finding.ts";
@@ -36,7 +36,7 @@ function compacted({ record, steps }: StoryCore): Finding[] {
       kind: "compacted",
       agents: [record.uri],
       says: `the conversation of ${nameOf(record)} was compacted ${plural(found.length, "time")}: details of its earlier work were lost`,
-      evidence: found.map((step) => proofOf(step, lineOf(step.event.text))),
+      evidence: found.map((step) => evidenceOf(step, lineOf(step.event.text))),
       durationMs: null,
     },
   ];
@@ -54,7 +54,7 @@ function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surr
       kind: "context-full",
       agents: [story.record.uri],
       says: `a request of ${nameOf(story.record)} used ${percent(most.part)} of the context of ${most.call.model} (${count(most.window)} tokens)`,
-      evidence: [proofOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`)],
+      evidence: [evidenceOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`)],
       durationMs: null,
     },
   ];
@@ -71,10 +71,10 @@ function missed(story: StoryCore, calls: readonly CallCore[]): Finding[] {
   });
   if (found.length === 0) return [];
   const again = found.reduce((sum, one) => sum + one.again, 0);
-  const proofs = found
+  const evidence = found
     .toSorted((a, b) => b.again - a.again)
     .map(({ call, again: tokens }) =>
-      proofOfCall(
+      evidenceOfCall(
         story,
         call,
         `${count(tokens)} tokens were in the cache before; this call cost ${money(call.costUsd)}`,
@@ -85,15 +85,15 @@ function missed(story: StoryCore, calls: readonly CallCore[]): Finding[] {
       kind: "cache-missed",
       agents: [story.record.uri],
       says: `${plural(found.length, "request")} of ${nameOf(story.record)} lost the cache and sent ${count(again)} cached tokens again`,
-      evidence: proofs,
+      evidence: evidence,
       durationMs: null,
     },
   ];
 }
 
-function proofOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): Proof {
+function evidenceOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): FindingEvidence {
   const step = steps.find(({ call }) => call === key);
   return step === undefined
-    ? { ...proofOfAgent(record, says), at: at === null ? null : new Date(at).toISOString() }
-    : proofOf(step, says);
+    ? { ...evidenceOfAgent(record, says), at: at === null ? null : new Date(at).toISOString() }
+    : evidenceOf(step, says);
 }

@@ -44,13 +44,13 @@ export interface Finding {
   readonly agents: readonly string[];
   /** One sentence. */
   readonly says: string;
-  readonly evidence: readonly Proof[];
+  readonly evidence: readonly FindingEvidence[];
   /** How long it lasted; null if that is not known, or not a matter of time. */
   readonly durationMs: number | null;
 }
 
 /** A record that shows a finding. */
-export interface Proof {
+export interface FindingEvidence {
   readonly says: string;
   readonly uri: string;
   /** The id of the event; null if there is none. */
@@ -85,7 +85,7 @@ export function lineOf(text: string | null): string {
 }
 
 /** The step as evidence. */
-export const proofOf = ({ event }: StepCore, says: string): Proof => ({
+export const evidenceOf = ({ event }: StepCore, says: string): FindingEvidence => ({
   says,
   uri: event.uri,
   event: event.id,
@@ -94,7 +94,7 @@ export const proofOf = ({ event }: StepCore, says: string): Proof => ({
 });
 
 /** An agent as evidence, if no record of it is known. */
-export const proofOfAgent = (record: AgentRecord, says: string): Proof => ({
+export const evidenceOfAgent = (record: AgentRecord, says: string): FindingEvidence => ({
   says,
   uri: record.uri,
   event: null,

@@ -1,7 +1,7 @@
 import { printJson } from "../../tools/json.ts";
 import { changeOf } from "../file-change.ts";
 import type { StepCore } from "../story.ts";
-import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.ts";
+import { evidenceOf, type Finding, lineOf, nameOf, type Subject } from "./finding.ts";
 
 /** From this number on, repetition is reported. */
 const TIMES = 3;
@@ -30,7 +30,7 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
     kind: "looped",
     agents: [record.uri],
     says: `${nameOf(record)} ${what} ${list.length} times`,
-    evidence: list.map((step) => proofOf(step, lineOf(step.event.text ?? inputOf(step)))),
+    evidence: list.map((step) => evidenceOf(step, lineOf(step.event.text ?? inputOf(step)))),
     durationMs: null,
   });
   return [

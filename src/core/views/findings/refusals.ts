@@ -1,4 +1,4 @@
-import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject, stepOfCall } from "./finding.ts";
+import { evidenceOf, evidenceOfAgent, type Finding, lineOf, nameOf, type Subject, stepOfCall } from "./finding.ts";
 
 /** Spawn calls that were refused or denied: the agents never existed. */
 export function refusals({ story: { record, steps } }: Subject): Finding[] {
@@ -7,14 +7,14 @@ export function refusals({ story: { record, steps } }: Subject): Finding[] {
     const why = lineOf(reason ?? result?.event.text ?? null);
     const what = lineOf(description ?? type ?? call?.event.tool?.name ?? null);
     const found = [
-      ...(call === undefined ? [] : [proofOf(call, `call ${toolCallId}`)]),
-      ...(result === undefined ? [] : [proofOf(result, why)]),
+      ...(call === undefined ? [] : [evidenceOf(call, `call ${toolCallId}`)]),
+      ...(result === undefined ? [] : [evidenceOf(result, why)]),
     ];
     return {
       kind: "refused",
       agents: [record.uri],
       says: `${nameOf(record)} asked for an agent${what === "" ? "" : ` (${what})`} and was refused${why === "" ? "" : `: ${why}`}`,
-      evidence: found.length > 0 ? found : [{ ...proofOfAgent(record, why), at }],
+      evidence: found.length > 0 ? found : [{ ...evidenceOfAgent(record, why), at }],
       durationMs: null,
     };
   });

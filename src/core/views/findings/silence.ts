@@ -1,5 +1,5 @@
 import { duration } from "../../tools/format.ts";
-import { type Finding, nameOf, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+import { evidenceOf, evidenceOfAgent, type Finding, nameOf, type Subject } from "./finding.ts";
 
 const LEAST_MS = 5 * 60_000;
 
@@ -17,7 +17,7 @@ export function silence({ story }: Subject, now: number): Finding[] {
       kind: "silent",
       agents: [record.uri],
       says: `${nameOf(record)} is running and has written nothing for ${duration(ms)}`,
-      evidence: [last === undefined ? proofOfAgent(record, says) : proofOf(last, says)],
+      evidence: [last === undefined ? evidenceOfAgent(record, says) : evidenceOf(last, says)],
       durationMs: ms,
     },
   ];
