@@ -320,7 +320,8 @@ export class MemoryStore implements Store {
   }
 
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null {
-    return this.#exchangesIn(under).find((e) => e.invocations.some((i) => i.call === call)) ?? null;
+    const found = this.#exchangesIn(under).filter((e) => e.invocations.some((i) => i.call === call));
+    return found.sort(latestFirst).at(-1) ?? null;
   }
 
   #exchangesIn(under: readonly string[]): RecordedExchange[] {

@@ -239,7 +239,7 @@ export interface Store {
   /** API requests, newest first; those of the same millisecond by descending id. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
   exchange(id: string, under: readonly string[]): RecordedExchange | null;
-  /** The request whose response contains this call. */
+  /** The first request whose response contains this call. */
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
   /** Problems of these files and of files in the folders `within`. */
