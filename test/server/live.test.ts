@@ -138,11 +138,13 @@ describe("without activity", () => {
     writeFileSync(file, line(null, "begin"));
     const of = await openSqliteStore(join(home, "index.sqlite"), "test");
     const kept: number[] = [];
-    const keepFacts = (bytes: number) => {
+    const setFactCacheSize = (bytes: number) => {
       kept.push(bytes);
-      of.keepFacts(bytes);
+      of.setFactCacheSize(bytes);
     };
-    const store = new Proxy(of, { get: (one, name) => (name === "keepFacts" ? keepFacts : bound(one, name)) });
+    const store = new Proxy(of, {
+      get: (one, name) => (name === "setFactCacheSize" ? setFactCacheSize : bound(one, name)),
+    });
     const library = new Library({
       env: { HOME: home, RETINUE_HOME: home },
       store,

@@ -322,14 +322,14 @@ export class Library {
   /** Keeps facts and forests in memory, for repeated queries about the same threads. */
   keepAtHand(bytesOfFacts: number): void {
     this.#bytesAtHand = bytesOfFacts;
-    this.store.keepFacts(bytesOfFacts);
+    this.store.setFactCacheSize(bytesOfFacts);
     this.#forests.isKeeping = true;
   }
 
   /** Drops cached facts and forests. They are loaded again when they are needed. */
   release(): void {
     this.#forests = new Forests();
-    this.store.keepFacts(0);
+    this.store.setFactCacheSize(0);
     if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
   }
 

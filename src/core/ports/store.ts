@@ -203,7 +203,7 @@ export interface Store {
   /** Threads changed by other processes since the last call; none if no other process can write. */
   changedByOthers(): readonly AgentKey[];
   /** Sets the size of the fact cache in bytes; 0 empties it. */
-  keepFacts(bytes: number): void;
+  setFactCacheSize(bytes: number): void;
   /** Makes every thread stale, because something other than facts has changed, such as prices. */
   invalidate(): void;
   /** These threads and all that share keys with them, directly or indirectly. */
