@@ -4,7 +4,7 @@ export type Target =
   | { readonly is: "named"; readonly provider: string | null; readonly thread: string; readonly agent: string | null };
 
 /** The error, then how to write it correctly; one line each. */
-export interface UriFault {
+interface UriFault {
   readonly wrong: string;
   readonly right: string;
 }

@@ -33,14 +33,6 @@ export type Compared = (typeof COMPARED)[number];
 /** Tokens by kind; null if the product does not report it. May be a difference, and so negative. */
 export type Amounts = Readonly<Record<Compared, number | null>>;
 
-export const NO_AMOUNTS: Amounts = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cacheWrite1hTokens: 0,
-};
-
 const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
   const field = (kind: Compared) => (a[kind] === null || b[kind] === null ? null : a[kind] + sign * b[kind]);
   return {
@@ -67,6 +59,8 @@ export const NO_TOKENS: Tokens = {
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
 };
+const { reasoningTokens: _, ...amounts } = NO_TOKENS;
+export const NO_AMOUNTS: Amounts = amounts;
 export const NO_USAGE: Usage = { calls: 0, ...NO_TOKENS, costUsd: 0 };
 
 function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): Tokens {

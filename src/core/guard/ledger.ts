@@ -20,7 +20,7 @@ export type LedgerNotice =
   /** A person sent a prompt. */
   | { readonly is: "prompted" };
 
-export interface SpawnDecided extends Pick<Verdict, "action" | "exceeded"> {
+interface SpawnDecided extends Pick<Verdict, "action" | "exceeded"> {
   readonly is: "decided";
   readonly call: string;
   /** What enforced it: `hook`, `run`, `proxy` or `relay`. */
@@ -49,7 +49,7 @@ export interface TreeSeen {
   readonly agents: readonly TreeAgent[];
 }
 
-export interface TreeAgent {
+interface TreeAgent {
   readonly id: string;
   readonly parent: string | null;
   readonly call: string | null;

@@ -25,7 +25,6 @@ export const closedIn = (calls: Calls): Closed =>
     from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)),
   };
 
-/** A sum over calls. */
 export interface Adding<Sum> {
   readonly start: () => Sum;
   readonly copy: (sum: Sum) => Sum;

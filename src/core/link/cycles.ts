@@ -3,6 +3,7 @@ import type { Problem } from "../facts/problem.ts";
 import { type Evidence, type EvidenceOf, inItsThread, type ParentEvidence, stronger } from "./evidence.ts";
 
 export interface AcyclicParents {
+  /** Every agent's parent after cycles are cut. */
   readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
   /** Evidence for agents that were placed in their threads, because all their parents were cut. */
   readonly placed: readonly EvidenceOf[];

@@ -1,19 +1,13 @@
-import { type AgentKey, type CallKey, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
-import type { Observation, ObservationOf, Source, Starter } from "../facts/observation.ts";
+import { type AgentKey, type CallKey, partsOf, threadOf } from "../facts/ids.ts";
+import type { Observation, ObservationOf, Starter } from "../facts/observation.ts";
+import type { ParentEvidence } from "./evidence.ts";
 import { type ShellRun, type Shells, type StartedThread, shellsIn } from "./shell-runs.ts";
 import { type Candidate, type Decided, decideCandidates, type Undecided } from "./start-matching.ts";
 
 /** Evidence that an agent's shell command started a thread. */
-interface StartEvidence {
+interface StartEvidence extends ParentEvidence {
   readonly child: AgentKey;
-  readonly parent: AgentKey;
-  readonly call: CallKey | null;
   readonly rule: StartRule;
-  readonly source: Source;
-  readonly confidence: number;
-  readonly says: string;
-  readonly at: number | null;
-  readonly from: ObservationId;
 }
 
 /** Strongest first. */

@@ -49,7 +49,6 @@ const RECORD_BYTES = 1_000;
 export class Fold {
   readonly speaker: AgentKey;
   readonly path: string;
-  /** The facts it was made from. */
   readonly facts: () => readonly BulkFact[];
   readonly #names = new NameTable();
   readonly #calls: CallColumns;
@@ -268,7 +267,6 @@ export class Fold {
     return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
   }
 
-  /** The work of the agent so far. */
   work(spawns: ReadonlySet<CallKey>): Work {
     const open = this.#openCalls();
     const { facts } = this;

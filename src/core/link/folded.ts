@@ -88,39 +88,9 @@ function* namedIn(fold: Fold, calls: ReadonlyMap<number, CallKey>, mark: NameMar
 
 /** The tool calls that a fact about the tree names. */
 function callsNamed(o: Observation): readonly CallKey[] {
-  switch (o.type) {
-    case "spawn-called":
-    case "call-spawned":
-    case "call-offers":
-    case "call-refused":
-    case "agents-stated":
-    case "shell-called":
-    case "shell-returned":
-      return [o.call];
-    case "call-aliased":
-      return [o.alias, o.call];
-    case "lifecycle":
-      return typeof o.of === "string" ? [] : [o.of.call];
-    case "record":
-    case "model-call":
-    case "model-call-missing":
-    case "total-stated":
-    case "plan-stated":
-    case "waits":
-    case "message-sent":
-    case "agent-described":
-    case "agent-aliased":
-    case "file-refused":
-    case "thread-titled":
-    case "thread-began":
-    case "parent-named":
-    case "spawn-match":
-    case "process-seen":
-    case "starter-seen":
-      return [];
-    default:
-      return o satisfies never;
-  }
+  if (o.type === "call-aliased") return [o.alias, o.call];
+  if (o.type === "lifecycle") return typeof o.of === "string" ? [] : [o.of.call];
+  return "call" in o && o.call !== undefined ? [o.call] : [];
 }
 
 /** Adds the threads that agents of these threads spawned: they may show that their parent is a copy. */

@@ -5,14 +5,12 @@ import type { ParentEvidence } from "./evidence.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import type { OwnerOf } from "./originals.ts";
 import type { TotalsOf } from "./reconcile.ts";
+import type { AgentNames } from "./shape.ts";
 import type { Undecided } from "./start-matching.ts";
 import type { AgentState } from "./states.ts";
 import type { RefusedSpawn } from "./unseen-agents.ts";
 
-export interface LinkedAgent extends GatheredAgent, AgentState {
-  readonly uri: string;
-  readonly sessionId: string;
-  readonly agentId: string | null;
+export interface LinkedAgent extends GatheredAgent, AgentState, Omit<AgentNames, "provider"> {
   readonly parent: AgentKey | null;
   readonly depth: number;
   /** Oldest first. */

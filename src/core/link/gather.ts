@@ -2,9 +2,11 @@ import { type AgentKey, type CallKey, messageIn, type RecordKey, recordIn } from
 import {
   type AgentDescribed,
   byTime,
+  type ModelCalled,
   type Observation,
   type ObservationOf,
   type ToolLimits,
+  type Waits,
 } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
@@ -16,23 +18,17 @@ import { agentsIn } from "./mentions.ts";
 import type { OwnState } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
+type CallRow = ObservationOf<"model-call">;
+type ReadRecord = ObservationOf<"record">;
+
 /** One model call, however many rows its response is spread over. */
-export interface ModelCall {
-  readonly response: RecordKey;
+export interface ModelCall
+  extends Pick<ModelCalled, "response" | "askedAt" | "model" | "vendor" | "costUsd" | "tokens">,
+    Pick<ModelCalled, "outsideTotals" | "outputOnly" | "fast" | "fromTotals"> {
   readonly rows: RecordKey | null;
   readonly at: number | null;
-  /** When the request was sent, if recorded. */
-  readonly askedAt?: number;
-  readonly model: string;
-  readonly vendor?: string;
-  readonly costUsd?: number | null;
-  readonly outsideTotals?: true;
-  readonly outputOnly?: true;
-  readonly fast?: true;
-  readonly fromTotals?: true;
   /** Observed by a proxy or telemetry, and not in the product's records. */
   readonly unrecorded?: true;
-  readonly tokens: Tokens;
   /** False if the product never recorded the final number of output tokens. */
   readonly counted: boolean;
   /** `finished`: a row has the stop reason. Otherwise `cut` if the agent was interrupted next. */
@@ -49,14 +45,12 @@ export interface PendingCall {
 }
 
 /** A wait that the product reports, and since when. */
-export interface StatedWait {
-  readonly for: string | null;
-  readonly says: string;
+export interface StatedWait extends Pick<Waits, "for" | "says"> {
   readonly since: number | null;
   readonly call: CallKey | null;
 }
 
-export interface AgentFile {
+interface AgentFile {
   readonly path: string;
   readonly bytes: number;
   /** The facts contain everything before this offset and nothing after it. Infinite if the file was not stored. */
@@ -67,9 +61,9 @@ export interface AgentFile {
 export interface Work {
   readonly records: number;
   /** Its records by time, for spans. */
-  readonly steps: () => readonly ObservationOf<"record">[];
+  readonly steps: () => readonly ReadRecord[];
   /** Steps added after the first `count`, in order of arrival; null if no longer kept. Absent if steps may change. */
-  readonly stepsSince?: (count: number) => readonly ObservationOf<"record">[] | null;
+  readonly stepsSince?: (count: number) => readonly ReadRecord[] | null;
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnState | null;
@@ -106,7 +100,6 @@ export interface GatheredAgent extends Work {
   readonly warnings: readonly string[];
   /** Oldest first. */
   readonly waits: readonly StatedWait[];
-  /** The last plan. */
   readonly plan: Plan | null;
   /** Messages to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
@@ -136,7 +129,6 @@ export function gatherAgents(
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
-/** An agent without facts. */
 export const emptyAgent = (key: AgentKey): GatheredAgent => gatherOne(key, [], new Set(), undefined);
 
 type Kinds = ReadonlySet<Observation["type"]>;
@@ -264,7 +256,7 @@ function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Wo
   };
 }
 
-export function ownStateOf(record: ObservationOf<"record"> | undefined): OwnState | null {
+export function ownStateOf(record: ReadRecord | undefined): OwnState | null {
   if (record === undefined || record.state === null) return null;
   return {
     at: record.at,
@@ -281,24 +273,19 @@ const fileOf = ({
   readTo = Number.POSITIVE_INFINITY,
 }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
 
-function mergeCalls(
-  rows: readonly ObservationOf<"model-call">[],
-  interruptions: readonly ObservationOf<"record">[],
-): ModelCall[] {
+function mergeCalls(rows: readonly CallRow[], interruptions: readonly ReadRecord[]): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
   return responses.flatMap(
     ([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? [],
   );
 }
 
-type CallRow = ObservationOf<"model-call">;
-
 /** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
 export function callOf(
   response: RecordKey,
   list: readonly CallRow[],
   next: CallRow | undefined,
-  interruptions: readonly ObservationOf<"record">[],
+  interruptions: readonly ReadRecord[],
 ): ModelCall | null {
   const [first] = list;
   if (first === undefined) return null;
@@ -359,7 +346,7 @@ function mergeRows(list: readonly CallRow[]): CallStatement {
  * the rows with the largest output count take precedence. Of several equally final rows, which may each have only some
  * numbers (Copilot, telemetry), the largest of each number counts.
  */
-function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
+function finalTokens(rows: readonly CallRow[]): Tokens {
   const all = rows.map((row) => row.tokens).reduce(largestTokens);
   const ended = rows.filter((row) => row.ended && totalTokens(row.tokens) > 0);
   const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
@@ -379,7 +366,7 @@ const withinWrites = (tokens: Tokens): Tokens =>
     : { ...tokens, cacheWrite1hTokens: tokens.cacheWriteTokens };
 
 /** If one source knows only the request of a response, another source that names both connects them. */
-function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+function responseIn(rows: readonly CallRow[]): (row: CallRow) => RecordKey {
   const responses = new Map(
     rows.flatMap(({ request, alias, response }) =>
       [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const])),
@@ -388,7 +375,7 @@ function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: Observa
   return ({ response }) => responses.get(response) ?? response;
 }
 
-type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+type Response = readonly [RecordKey, readonly CallRow[]];
 
 /** Of a response that two sources know by different keys, the product's own record counts; matched by usage. */
 function withoutTwins(responses: readonly Response[]): readonly Response[] {
@@ -415,7 +402,7 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
  * results are available.
  */
 export function pendingCalls(
-  records: readonly ObservationOf<"record">[],
+  records: readonly ReadRecord[],
   hasResult: (call: CallKey) => boolean,
   spawns: ReadonlySet<CallKey>,
 ): PendingCall[] {
@@ -440,14 +427,14 @@ export function pendingCalls(
  * A response spread over several rows is one message. The product and a proxy may know the messages of a conversation
  * by different keys: the one with more messages counts.
  */
-function countMessages(records: readonly ObservationOf<"record">[]): number {
-  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
+function countMessages(records: readonly ReadRecord[]): number {
+  const count = (list: readonly ReadRecord[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
   const messages = records.filter((r) => r.message);
   return Math.max(count(messages.filter((r) => !isOutside(r))), count(messages.filter(isOutside)));
 }
 
 /** The text of the last response that has any. */
-export function lastResponseText(records: readonly ObservationOf<"record">[]): string | null {
+export function lastResponseText(records: readonly ReadRecord[]): string | null {
   const last = records.findLast((r) => r.text !== null);
   if (last === undefined) return null;
   const response = messageIn(last);

@@ -6,19 +6,15 @@ import type { Fold } from "./fold.ts";
 import { type Forest, type LinkedAgent, newestFirst } from "./forest.ts";
 import { type GatheredAgent, gatherAgents } from "./gather.ts";
 import { type WithoutInternalWork, withoutInternalWork } from "./internal-work.ts";
-import type { Liveness } from "./liveness.ts";
 import { originalsIn } from "./originals.ts";
 import { decideParents, type ManualLink, type Parentage } from "./parents.ts";
 import { totalsIn, type UsageFromTotals, usageFromTotals } from "./reconcile.ts";
 import { type AgentNames, nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
 import { type HomeOf, startedThreads } from "./shell-runs.ts";
-import { type AgentState, decideStates } from "./states.ts";
+import { type AgentState, decideStates, type StateOptions } from "./states.ts";
 
-export interface LinkOptions {
-  readonly now: number;
-  readonly liveness: Liveness;
+export interface LinkOptions extends StateOptions {
   readonly manual?: readonly ManualLink[];
-  readonly staleAfterMs?: number;
   /** Without it all files have the same home. */
   readonly homeOf?: HomeOf;
 }
@@ -78,7 +74,7 @@ function linkedAgent({ key, depth, children }: Place, stages: Stages): LinkedAge
     ...(stages.names.get(key) as AgentNames),
     ...(stages.states.get(key) as AgentState),
     kind: isExternal ? "external" : (info.kind ?? parentage.unseen.get(key) ?? null),
-    warnings: [...info.warnings, ...(parentage.lost.get(key) ?? [])],
+    warnings: [...info.warnings, ...(parentage.warnings.get(key) ?? [])],
     parent,
     depth,
     children,

@@ -2,14 +2,13 @@ import { type AgentKey, type CallKey, partsOf } from "../facts/ids.ts";
 import type { AgentKind, Observation } from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
-import { cutCycles } from "./cycles.ts";
+import { type AcyclicParents, cutCycles } from "./cycles.ts";
 import { Evidence, type EvidenceOf, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
-import { decideStarts } from "./external.ts";
+import { decideStarts, type Starts } from "./external.ts";
 import type { Fold } from "./fold.ts";
 import type { StartedThread } from "./shell-runs.ts";
 import { matchCalls } from "./spawn-matching.ts";
-import type { Undecided } from "./start-matching.ts";
-import { type RefusedSpawn, unseenAgents } from "./unseen-agents.ts";
+import { type UnseenAgents, unseenAgents } from "./unseen-agents.ts";
 
 export interface ManualLink {
   readonly child: AgentKey;
@@ -21,26 +20,20 @@ export interface ManualLink {
   readonly request: string | null;
 }
 
-export interface Parentage {
+export interface Parentage
+  extends Pick<UnseenAgents, "refused" | "warnings">,
+    Pick<Starts, "undecided">,
+    Omit<AcyclicParents, "placed"> {
   /** All agents that are mentioned, and those created for spawn calls without an agent. */
   readonly agents: ReadonlySet<AgentKey>;
   /** Strongest first; empty for a root. */
   readonly evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>;
-  /** Every agent's parent after cycles are cut. */
-  readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
   readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
   /** Agents created for spawn calls without an agent, with their kinds, if the product states them. */
   readonly unseen: ReadonlyMap<AgentKey, AgentKind | undefined>;
-  /** Spawn calls of each agent that were refused, oldest first. */
-  readonly refused: ReadonlyMap<AgentKey, readonly RefusedSpawn[]>;
-  /** Warnings for agents whose sub-agents are only known by number. */
-  readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   /** Whether a shell command of its parent started it. */
   readonly isExternal: (agent: AgentKey) => boolean;
-  /** Threads that an agent may have started, and the commands between which that cannot be decided. */
-  readonly undecided: ReadonlyMap<AgentKey, Undecided>;
-  readonly problems: readonly Problem[];
 }
 
 /**
@@ -90,7 +83,7 @@ export function decideParents(
     parents,
     unseen: new Map(unseen.agents.map(({ agent, kind }) => [agent, kind])),
     refused: unseen.refused,
-    lost: unseen.warnings,
+    warnings: unseen.warnings,
     isExternal: (agent) => evidence.of(agent).find((e) => e.parent === parents.get(agent))?.external === true,
     undecided: starts.undecided,
     problems: [...unknown.map(unknownLink), ...conflicting, ...cycles],

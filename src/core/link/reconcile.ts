@@ -1,7 +1,7 @@
 import { type AgentKey, partsOf, recordKey, threadOf } from "../facts/ids.ts";
 import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "../facts/usage.ts";
 import { cached, lowerBound } from "../tools/collections.ts";
-import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
+import { type Account, account, amountsOf, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
@@ -381,5 +381,3 @@ function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {
     cacheWrite1hTokens: amounts.cacheWrite1hTokens ?? 0,
   };
 }
-
-const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });

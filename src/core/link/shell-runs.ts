@@ -144,7 +144,6 @@ function inFolder(folders: readonly string[] | null, cwd: string | null): readon
   return cwd === null ? null : folders.map((folder) => (isOwn(folder) ? `${cwd}${folder.slice(1)}` : folder));
 }
 
-/** One fact per call. */
 function byCall<T extends ObservationOf<"shell-called"> | ObservationOf<"shell-returned">>(
   facts: readonly T[],
   resolve: (call: CallKey) => CallKey,

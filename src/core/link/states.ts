@@ -1,19 +1,16 @@
 import { displayName } from "../facts/display-name.ts";
-import { type AgentKey, type CallKey, threadOf } from "../facts/ids.ts";
+import { type AgentKey, threadOf } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
 import { addTo } from "../tools/collections.ts";
 import { plural } from "../tools/format.ts";
-import type { GatheredAgent, PendingCall } from "./gather.ts";
+import type { GatheredAgent, PendingCall, StatedWait } from "./gather.ts";
 import { type Liveness, processViews } from "./liveness.ts";
 import type { Parentage } from "./parents.ts";
 import { type AgentNames, namesOf, type Place } from "./shape.ts";
-import { decide, type Ending, type OwnState, type ProcessView, type StatusVerdict } from "./status.ts";
+import { type Decision, decide, type OwnState, type ProcessView, type StatusVerdict } from "./status.ts";
 
 /** The state of an agent: its status, what it waits for, and the basis of both. */
-export interface AgentState {
-  readonly verdict: StatusVerdict;
-  /** How certain the end is; null if it has not ended, or if that is inferred from inactivity alone. */
-  readonly ending: Ending | null;
+export interface AgentState extends Decision {
   /** What it waits for from a person; null if it waits for no person. */
   readonly waiting: WaitForPerson | null;
   /** Facts about its start and end in other agents' records, oldest first. */
@@ -22,14 +19,9 @@ export interface AgentState {
   readonly process: ProcessView["is"];
 }
 
-export interface WaitForPerson {
+export interface WaitForPerson extends StatedWait {
   /** A permission, an answer. */
   readonly for: string;
-  /** A description of what it wants to do. */
-  readonly says: string;
-  readonly since: number | null;
-  /** The waiting tool call; null if unknown. */
-  readonly call: CallKey | null;
 }
 
 export const STALE_AFTER_MS = 10 * 60_000;
@@ -48,7 +40,7 @@ interface StateInput {
   readonly lastActivity: ReadonlyMap<AgentKey, number>;
 }
 
-interface StateOptions {
+export interface StateOptions {
   readonly now: number;
   readonly liveness: Liveness;
   readonly staleAfterMs?: number;

@@ -1,8 +1,8 @@
-import type { LifecycleState, ObservationOf, RecordState, Source } from "../facts/observation.ts";
+import type { LifecycleState, ObservationOf, RecordState, StatedSource } from "../facts/observation.ts";
 
 export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
 export type Status = (typeof STATUSES)[number];
-export type StatusSource = Exclude<Source, "manual">;
+export type StatusSource = StatedSource;
 
 /** The status of an agent, its source, and the deciding fact in one line. */
 export interface StatusVerdict {
@@ -62,7 +62,7 @@ const ENDS: ReadonlySet<LifecycleState> = new Set(["completed", "errored", "shut
  */
 export type Ending = "certain" | "unconfirmed";
 
-interface Decision {
+export interface Decision {
   readonly verdict: StatusVerdict;
   /** How certain the end is; null if it has not ended, or if that is inferred from inactivity alone. */
   readonly ending: Ending | null;

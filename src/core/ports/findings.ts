@@ -6,7 +6,7 @@ import type { Problem, ProblemCode } from "../facts/problem.ts";
 import type { Findings } from "./provider.ts";
 
 /** The current record: its place, agent and time. */
-export interface RecordContext {
+interface RecordContext {
   readonly path: string;
   /** From 1; 0 for a document. */
   readonly line: number;

@@ -56,7 +56,7 @@ export interface DestinationState {
   readonly refused: number;
 }
 
-export interface PutCount {
+interface PutCount {
   readonly put: number;
   /** Keys of the refused items. */
   readonly refused: readonly string[];

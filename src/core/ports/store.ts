@@ -155,12 +155,6 @@ export interface Facts {
   readonly scattered: boolean;
 }
 
-/** All facts, including the folded ones. */
-export const allFacts = ({ observations, folds }: Pick<Facts, "observations" | "folds">): readonly Observation[] => [
-  ...observations,
-  ...folds.flatMap((fold) => fold.facts()),
-];
-
 export interface RootFilter {
   /** Only threads with a file below one of these roots; the index may contain others. */
   readonly under: readonly string[];

@@ -15,11 +15,9 @@ export interface View {
 /** The text without the matches of the global pattern. */
 export const without = (text: string, pattern: RegExp): View => rewritten(text, pattern, () => "");
 
-/** The text with percent-encoded characters decoded. */
 export const percentDecoded = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) => codePoint(found.slice(1)));
 
-/** The text with JSON escapes decoded. */
 export const unescaped = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) =>
     found[1] === "u" || found[1] === "x" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1)),

@@ -1,9 +1,5 @@
 /** The value of a key, which is made and stored first if it is missing. */
-export function cached<K, V>(
-  cache: { get(key: K): V | undefined; set(key: K, value: V): unknown },
-  key: K,
-  make: () => V,
-): V {
+export function cached<K, V>(cache: Pick<Map<K, V>, "get" | "set">, key: K, make: () => V): V {
   const known = cache.get(key);
   if (known !== undefined) return known;
   const made = make();
@@ -12,11 +8,7 @@ export function cached<K, V>(
 }
 
 /** Appends to the list of a key. */
-export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
-}
+export const addTo = <K, V>(lists: Map<K, V[]>, key: K, value: V) => cached(lists, key, () => []).push(value);
 
 /** The first position of a sorted list that is not before the target. */
 export function lowerBound<T>(sorted: readonly T[], isBefore: (one: T) => boolean): number {

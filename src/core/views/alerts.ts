@@ -7,8 +7,7 @@ import { duration, percent } from "../tools/format.ts";
 import { folderName } from "../tools/recorded-path.ts";
 import { endOf } from "./record.ts";
 
-export const ALERT_KINDS = ["waiting", "silent", "failed", "limit"] as const;
-export type AlertKind = (typeof ALERT_KINDS)[number];
+type AlertKind = "waiting" | "silent" | "failed" | "limit";
 
 /** What to report; null and false: nothing. */
 export interface AlertRules {

@@ -1,3 +1,4 @@
+import { cached } from "../tools/collections.ts";
 import type { AgentRecord } from "./agent.ts";
 import { AGENTS, type Span } from "./span.ts";
 
@@ -70,11 +71,7 @@ export function untilLastEnd(
 export function criticalPath(root: string, find: (uri: string) => Life | undefined): CriticalPart[] {
   const parts: CriticalPart[] = [];
   const waiting = new Map<string, readonly Wait[]>();
-  const waitsOf = (uri: string, life: Life) => {
-    const known = waiting.get(uri) ?? waitsIn(life, find);
-    waiting.set(uri, known);
-    return known;
-  };
+  const waitsOf = (uri: string, life: Life) => cached(waiting, uri, () => waitsIn(life, find));
   const whole = find(root);
   const stack = whole === undefined ? [] : [{ uri: root, since: whole.from, until: whole.to }];
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {

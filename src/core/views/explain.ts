@@ -33,7 +33,7 @@ export interface Explanation {
   };
 }
 
-export interface PathShare {
+interface PathShare {
   readonly uri: string;
   /** How long the agent was on the path: at most this would be saved if it took no time. */
   readonly ms: number;

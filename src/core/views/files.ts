@@ -15,7 +15,6 @@ export interface FileUse {
   readonly event: string;
   readonly ref: EventRef | null;
   readonly tool: string | null;
-  /** The tool returned an error. */
   readonly isError: boolean;
   /** What was changed, if the call contains it. */
   readonly change: FileChange | null;

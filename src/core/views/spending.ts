@@ -1,6 +1,7 @@
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { CallSums, type Calls } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
+import { cached } from "../tools/collections.ts";
 import { MAX_NUMBER } from "../tools/json.ts";
 import type { Price } from "./record.ts";
 
@@ -14,7 +15,7 @@ export interface Spending {
   hasAbsurd: boolean;
 }
 
-export interface SpendingPart {
+interface SpendingPart {
   /** In UTC; null if the calls have no time. */
   readonly day: string | null;
   readonly model: string;
@@ -64,9 +65,8 @@ const sums = new WeakMap<Price, Map<string, CallSums<Spending>>>();
 export function spendingOf(calls: Calls, price: Price, provider: string): Spending {
   const byProvider = sums.get(price) ?? new Map<string, CallSums<Spending>>();
   sums.set(price, byProvider);
-  const known = byProvider.get(provider) ?? new CallSums({ start: nothing, copy: copyOf, add: adder(price, provider) });
-  byProvider.set(provider, known);
-  return known.of(calls);
+  const add = adder(price, provider);
+  return cached(byProvider, provider, () => new CallSums({ start: nothing, copy: copyOf, add })).of(calls);
 }
 
 /** The same with additional calls. */

@@ -1,6 +1,7 @@
 import { type CallKey, messageIn, nativeCall } from "../facts/ids.ts";
 import type { ObservationOf } from "../facts/observation.ts";
 import type { WaitForPerson } from "../link/states.ts";
+import { addTo } from "../tools/collections.ts";
 import { NameTable } from "../tools/name-table.ts";
 import { AGENTS, BLANK, type Span } from "./span.ts";
 import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
@@ -18,7 +19,7 @@ export interface Child {
 }
 
 /** What tool spans depend on besides the agent's own records. */
-export interface ToolContext {
+interface ToolContext {
   readonly children: readonly Child[];
   readonly isRunning: boolean;
   /** When the agent ended; null while it runs. */
@@ -228,12 +229,7 @@ const isAwaited = ({ ends, isRunning }: Child, since: number, until: number | nu
 
 function childrenByCall(children: readonly Child[]): ReadonlyMap<CallKey, readonly Child[]> {
   const made = new Map<CallKey, Child[]>();
-  for (const child of children)
-    for (const call of child.calls) {
-      const list = made.get(call);
-      if (list === undefined) made.set(call, [child]);
-      else list.push(child);
-    }
+  for (const child of children) for (const call of child.calls) addTo(made, call, child);
   return made;
 }
 

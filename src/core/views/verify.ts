@@ -34,7 +34,7 @@ export interface Verification {
 
 export type Sum = Amounts & { readonly costUsd: number | null };
 
-export interface Reason {
+interface Reason {
   readonly code: ReasonCode;
   readonly says: string;
   /** What it adds to the stated total; negative for what the total lacks. */

@@ -1,10 +1,10 @@
 /** The cache is bounded in bytes, and an append costs no more than the appended facts. */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { allFacts } from "../../../test/support/facts.ts";
 import { answer, notebook, record, thread } from "../../../test/support/observations.ts";
 import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { byTime, type Observation } from "../../core/facts/observation.ts";
-import { allFacts } from "../../core/ports/store.ts";
 import { Chunks } from "./chunks.ts";
 import { Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";

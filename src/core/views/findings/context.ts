@@ -6,6 +6,7 @@ import {
   evidenceOfAgent,
   type Finding,
   type FindingEvidence,
+  findingOf,
   lineOf,
   nameOf,
   type Subject,
@@ -31,15 +32,9 @@ function compacted({ record, steps }: StoryCore): Finding[] {
   // A compaction may be several records in a row: its mark, and the summary.
   const found = own.filter(({ event }, i) => event.kind === "compaction" && own[i - 1]?.event.kind !== "compaction");
   if (found.length === 0) return [];
-  return [
-    {
-      kind: "compacted",
-      agents: [record.uri],
-      says: `the conversation of ${nameOf(record)} was compacted ${plural(found.length, "time")}: details of its earlier work were lost`,
-      evidence: found.map((step) => evidenceOf(step, lineOf(step.event.text))),
-      durationMs: null,
-    },
-  ];
+  const says = `the conversation of ${nameOf(record)} was compacted ${plural(found.length, "time")}: details of its earlier work were lost`;
+  const evidence = found.map((step) => evidenceOf(step, lineOf(step.event.text)));
+  return [findingOf("compacted", record, says, evidence)];
 }
 
 function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surroundings["windowOf"]): Finding[] {
@@ -49,15 +44,9 @@ function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surr
   });
   const most = filled.reduce((a, b) => (a === null || b.part > a.part ? b : a), null as (typeof filled)[number] | null);
   if (most === null || most.part < NEARLY_FULL) return [];
-  return [
-    {
-      kind: "context-full",
-      agents: [story.record.uri],
-      says: `a request of ${nameOf(story.record)} used ${percent(most.part)} of the context of ${most.call.model} (${count(most.window)} tokens)`,
-      evidence: [evidenceOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`)],
-      durationMs: null,
-    },
-  ];
+  const says = `a request of ${nameOf(story.record)} used ${percent(most.part)} of the context of ${most.call.model} (${count(most.window)} tokens)`;
+  const call = evidenceOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`);
+  return [findingOf("context-full", story.record, says, [call])];
 }
 
 /** A request repeats the previous one. If that was cached, and this one read less from the cache, the cache was lost. */
@@ -80,15 +69,8 @@ function missed(story: StoryCore, calls: readonly CallCore[]): Finding[] {
         `${count(tokens)} tokens were in the cache before; this call cost ${money(call.costUsd)}`,
       ),
     );
-  return [
-    {
-      kind: "cache-missed",
-      agents: [story.record.uri],
-      says: `${plural(found.length, "request")} of ${nameOf(story.record)} lost the cache and sent ${count(again)} cached tokens again`,
-      evidence: evidence,
-      durationMs: null,
-    },
-  ];
+  const says = `${plural(found.length, "request")} of ${nameOf(story.record)} lost the cache and sent ${count(again)} cached tokens again`;
+  return [findingOf("cache-missed", story.record, says, evidence)];
 }
 
 function evidenceOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): FindingEvidence {

@@ -4,6 +4,7 @@ import {
   evidenceOfAgent,
   type Finding,
   type FindingEvidence,
+  findingOf,
   lineOf,
   nameOf,
   type Subject,
@@ -22,15 +23,8 @@ export function endings({ story, parent, stated }: Subject): Finding[] {
   const reason = lineOf(record.statusReason).replace(/^it failed: /, "");
   const says = `${nameOf(record)} ${VERBS[status]}: ${reason}`;
   const evidence = decidingRecords(record.uri, steps, parent?.steps ?? [], stated);
-  return [
-    {
-      kind: KINDS[status],
-      agents: [record.uri],
-      says,
-      evidence: evidence.length > 0 ? evidence : [evidenceOfAgent(record, lineOf(record.statusReason))],
-      durationMs: record.durationMs,
-    },
-  ];
+  const found = evidence.length > 0 ? evidence : [evidenceOfAgent(record, lineOf(record.statusReason))];
+  return [findingOf(KINDS[status], record, says, found, record.durationMs)];
 }
 
 /** The last error in its own records, the report to its parent, another statement, or else its last record. */

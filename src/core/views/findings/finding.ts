@@ -78,13 +78,20 @@ export interface Surroundings {
 
 const MAX_CHARS = 300;
 
-/** The first line of a text. */
 export function lineOf(text: string | null): string {
   const line = (text ?? "").trim().split("\n")[0] ?? "";
   return line.length <= MAX_CHARS ? line : `${line.slice(0, MAX_CHARS - 1).toWellFormed()}…`;
 }
 
-/** The step as evidence. */
+/** A finding about one agent. */
+export const findingOf = (
+  kind: FindingKind,
+  { uri }: AgentRecord,
+  says: string,
+  evidence: Finding["evidence"],
+  durationMs: number | null = null,
+): Finding => ({ kind, agents: [uri], says, evidence, durationMs });
+
 export const evidenceOf = ({ event }: StepCore, says: string): FindingEvidence => ({
   says,
   uri: event.uri,

@@ -6,6 +6,7 @@ import {
   evidenceOfAgent,
   type Finding,
   type FindingEvidence,
+  findingOf,
   lineOf,
   nameOf,
   type Subject,
@@ -39,13 +40,8 @@ export function waits(subject: Subject, now: number): Finding[] {
   ];
 }
 
-const finding = ({ story }: Subject, what: string, ms: number, evidence: readonly FindingEvidence[]): Finding => ({
-  kind: "waited",
-  agents: [story.record.uri],
-  says: `${nameOf(story.record)} waited ${duration(ms)} for ${what}`,
-  evidence,
-  durationMs: ms,
-});
+const finding = ({ story: { record } }: Subject, what: string, ms: number, evidence: Finding["evidence"]): Finding =>
+  findingOf("waited", record, `${nameOf(record)} waited ${duration(ms)} for ${what}`, evidence, ms);
 
 const LIMITED = /rate.?limit|\b429\b|\b529\b|overloaded|too many requests|\bretry(?:ing)?\b/i;
 
