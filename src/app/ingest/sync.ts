@@ -67,7 +67,7 @@ export async function sync(
     try {
       if (found.stream.shape === "database")
         await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
-      else await readFile(found, known.get(found.path) ?? null, writer, options.counts);
+      else await readFound(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
       if (error instanceof StoreFault) throw error;
       // Earlier facts stay; the next sync tries again.
@@ -95,7 +95,7 @@ export function isUnchanged(state: FileState | null | undefined, { stamp }: Foun
   );
 }
 
-async function readFile(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
+async function readFound(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
   if (found.stream.shape === "document") {
     writer.add(readDocument(found, before, counts));
     return;
