@@ -261,7 +261,7 @@ export function readLedger(text: string): LedgerLine[] {
       const json = JSON.parse(line) as LedgerLine;
       if (typeof json?.at === "number" && typeof json.is === "string") lines.push(json);
     } catch {
-      // Half written, or not ours.
+      // Half written, or not a line of a ledger.
     }
   }
   return lines;

@@ -212,8 +212,8 @@ const BASE64_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
 );
 
 /**
- * Whether a text contains a run that `base64Runs` returns. Looks at the last character of a possible run first, so most texts
- * are known to have none after a few of their characters.
+ * Whether a text contains a run that `base64Runs` returns. Checks the last character of a possible run first, so that
+ * for most texts a few characters are enough.
  */
 export function hasBase64Run(text: string): boolean {
   // The run begins at `start` or later; all characters from there up to `known` belong to it.
@@ -226,7 +226,10 @@ export function hasBase64Run(text: string): boolean {
   return false;
 }
 
-/** Runs of Base64 over one or several lines. Not a pattern: V8 fails to match one character class tens of millions of times. */
+/**
+ * Runs of Base64 over one or several lines. Not a regular expression: V8 fails if one character class matches tens of
+ * millions of characters.
+ */
 export function* base64Runs(text: string): Generator<{ readonly start: number; readonly end: number }> {
   const isPart = (at: number) => BASE64_CHARACTER[text.charCodeAt(at)] === 1;
   const endFrom = (start: number) => {
