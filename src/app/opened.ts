@@ -58,7 +58,7 @@ class Opened implements Retinue {
     this.#followers += 1;
     try {
       for await (const { threads } of live(this.#library, { signal })) {
-        const trees = await this.#library.ask(() => {
+        const trees = await this.#library.query(() => {
           const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
           return [...roots].map((root) => treeOf(this.#library.forestOf([root]), root, this.#library.price));
         });

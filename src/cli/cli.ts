@@ -39,7 +39,7 @@ export async function runCli(args: readonly string[], host: Host): Promise<numbe
  * again.
  */
 async function isRepaired(library: Library | undefined, error: unknown): Promise<boolean> {
-  if (library === undefined || !library.index.distrust(error)) return false;
+  if (library === undefined || !library.index.reportFault(error)) return false;
   await library.refreshPaths([]);
   library.close();
   return true;

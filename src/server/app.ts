@@ -27,7 +27,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   const app = new Hono();
   app.onError((error, c) => {
     // Repairs a damaged index in the background; a retry a moment later succeeds.
-    if (context.library.index.distrust(error)) context.state.reportChanged([]);
+    if (context.library.index.reportFault(error)) context.state.reportChanged([]);
     return errorResponse(c, error, context.notify);
   });
   app.notFound((c) =>

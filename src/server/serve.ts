@@ -280,7 +280,7 @@ async function watch(
   };
   for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;
-    await persistently(() => library.ask(() => publish(changes)), { signal, notify, troubles });
+    await persistently(() => library.query(() => publish(changes)), { signal, notify, troubles });
     tracer?.changed(changes.threads);
     sentinel?.changed(changes.threads);
     shipping?.changed(changes.threads);

@@ -16,7 +16,7 @@ export function continues(stored: FileState | null, before: FileState | null): b
 export const isUnfinished = ({ gone, size, offset }: FileState) => !gone && (size === 0 || offset < size);
 
 /** Updates the file size of a transcript that grew since it was described, and marks a deleted one. */
-export function asStored(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
+export function withFileState(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
   if (o.type !== "agent-described" || o.file === undefined) return o;
   return {
     ...o,
@@ -26,19 +26,19 @@ export function asStored(o: Observation, file: Pick<FileState, "size" | "offset"
 }
 
 /**
- * Where the text of a file is indexed to once a batch of its records is taken: `due` before that, null where all of it
- * is indexed.
+ * Where indexing of the file's text continues after a batch of its records is stored; null if all of it is indexed.
+ * `due`: the same before the batch. `isAppended`: the batch does not replace the file.
  */
 export function textDueAfter(
   { before, after, facts, texts }: FileBatch,
   due: TextPosition | null,
-  goesOn: boolean,
+  isAppended: boolean,
 ): TextPosition | null {
-  // What is gone cannot be read any more.
+  // A deleted file cannot be read any more.
   if (after.gone) return null;
   if (due !== null || texts !== null || facts.length === 0) return due;
-  return goesOn && before !== null ? before : { offset: 0, lines: 0, parser: undefined };
+  return isAppended && before !== null ? before : { offset: 0, lines: 0, parser: undefined };
 }
 
-/** The words of a text, as a search sees them: letters and digits, in small letters. */
+/** The words of a text for searching: letters and digits, in lower case. */
 export const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

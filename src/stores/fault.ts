@@ -1,5 +1,5 @@
 /**
- * Why a file of ours cannot be used.
+ * Why a file of retinue cannot be used.
  * `busy`: another process holds the lock, or a resource is temporarily exhausted; retry.
  * `unwritable`: disk full, read-only, or not permitted; continue without the file until that changes.
  * `damaged`: the content is corrupt; move the file aside.

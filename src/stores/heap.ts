@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
-/** Enough for the short-lived objects of a few lines, and little enough to stay in the caches of the processor. */
-const ENOUGH = 24 << 20;
+/** Size of the young generation from which it no longer grows: small enough for the caches of the processor. */
+const MAX_YOUNG_BYTES = 24 << 20;
 /** Resident sizes above which the old generation may grow by so many percent before it is collected. */
 const READING = [
   { above: 120 << 20, percent: 100 },
@@ -16,17 +16,17 @@ let isYoungBounded = false;
 let oldGrowth = Number.POSITIVE_INFINITY;
 let isReading = false;
 let isLasting = false;
-const LOOK_EVERY_MS = 250;
-const LOOK_EVERY_MS_WAITING = 2_000;
-let lookedAt = Number.NEGATIVE_INFINITY;
+const CHECK_EVERY_MS = 250;
+const CHECK_EVERY_MS_WAITING = 2_000;
+let checkedAt = Number.NEGATIVE_INFINITY;
 
 /**
  * Keeps the heap of a long-running process, or of one that reads much, close to its live size. Called repeatedly.
  * Otherwise V8 lets the young generation grow to 128 MB and the old one to several times its live size before it
  * collects. (The options for maximum sizes only apply at process start, and a process that reaches them dies.)
  */
-export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, everyMs = LOOK_EVERY_MS): void {
-  // A server also reads: its stricter bound holds even if reading asked first.
+export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, everyMs = CHECK_EVERY_MS): void {
+  // A server also reads: its stricter bound applies even if the bound for reading was set first.
   if (growth === LASTING && !isLasting) {
     isLasting = true;
     if (isReading) setFlagsFromString("--incremental-marking");
@@ -34,8 +34,8 @@ export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, eve
   }
   // Asking the operating system takes as long as a small write.
   const now = performance.now();
-  if (now - lookedAt < everyMs) return;
-  lookedAt = now;
+  if (now - checkedAt < everyMs) return;
+  checkedAt = now;
   if (!isYoungBounded && isYoungLarge()) {
     setFlagsFromString("--semi-space-growth-factor=1");
     isYoungBounded = true;
@@ -47,13 +47,13 @@ export function boundHeap(growth: typeof READING | typeof LASTING = LASTING, eve
   oldGrowth = percent;
 }
 
-/** The same for a process that waits for single records: they create little garbage. */
+/** Bounds the heap of a process that waits for single records, which create little garbage. */
 export function boundWaiting(): void {
-  boundHeap(LASTING, LOOK_EVERY_MS_WAITING);
+  boundHeap(LASTING, CHECK_EVERY_MS_WAITING);
 }
 
 /**
- * The same for a process that mostly reads: there, parallel scavenging takes more CPU in total than it saves, and so
+ * Bounds the heap of a process that mostly reads. There, parallel scavenging takes more CPU in total than it saves, and so
  * do a heap that is collected often while it is small, and marking in steps, which slows down every write to an object.
  * Its functions are compiled only after many more calls: for 100 MB of records, the compilers took a quarter of the CPU,
  * and saved less.
@@ -67,5 +67,7 @@ export function boundReading(): void {
 }
 
 function isYoungLarge(): boolean {
-  return (getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0) >= ENOUGH;
+  return (
+    (getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0) >= MAX_YOUNG_BYTES
+  );
 }

@@ -23,13 +23,14 @@ import {
   type TextDue,
   type TextPosition,
 } from "../core/ports/store.ts";
+import { cached } from "../core/tools/collections.ts";
 import type { SpentRow } from "../core/views/stats.ts";
-import { asStored, continues, isUnfinished, textDueAfter, wordsOf } from "./consistency.ts";
+import { continues, isUnfinished, textDueAfter, withFileState, wordsOf } from "./consistency.ts";
 
 /** Threads, and the keys by which each is joined to others. */
 type Held = Map<AgentKey, Set<string>>;
 
-interface FileFacts {
+interface StoredFile {
   state: FileState;
   observations: Observation[];
   /** Of all threads that its observations name. */
@@ -53,7 +54,7 @@ interface ThreadRow {
 
 /** Keeps everything in memory. For tests, and if nothing can be written. */
 export class MemoryStore implements Store {
-  readonly #files = new Map<string, FileFacts>();
+  readonly #files = new Map<string, StoredFile>();
   /** In how many files each thread holds each key. */
   readonly #holders = new Map<string, Map<AgentKey, number>>();
   readonly #threads = new Map<AgentKey, ThreadRow>();
@@ -99,14 +100,14 @@ export class MemoryStore implements Store {
     return batches.map((batch) => {
       const known = this.#files.get(batch.after.path);
       if (!continues(known?.state ?? null, batch.before)) return false;
-      const goesOn = known !== undefined && known.state.generation === batch.after.generation;
+      const isAppended = known !== undefined && known.state.generation === batch.after.generation;
       const rows = new Set(batch.replaces ?? []);
       const places = new Set([...rows].map((row) => placeName(batch.after.path, 0, row)));
       const added = [...batch.facts];
-      const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
-      const due = textDueAfter(batch, goesOn ? known.textsFrom : null, goesOn);
+      const kept = isAppended ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
+      const due = textDueAfter(batch, isAppended ? known.textsFrom : null, isAppended);
       const texts = due === null ? (batch.texts ?? []) : [];
-      const isLonger = goesOn && rows.size === 0;
+      const isLonger = isAppended && rows.size === 0;
       if (!isLonger) this.#drop(known?.held);
       const held = isLonger ? known.held : new Map();
       this.#hold(held, isLonger ? added : [...kept, ...added]);
@@ -115,12 +116,15 @@ export class MemoryStore implements Store {
         state: batch.after,
         observations: [...kept, ...added],
         held,
-        problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
+        problems: [...(isAppended ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
         exchanges: new Map([
-          ...(goesOn ? known.exchanges : []),
+          ...(isAppended ? known.exchanges : []),
           ...(batch.exchanges ?? []).map((e) => [e.id, e] as const),
         ]),
-        texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...texts],
+        texts: [
+          ...(isAppended ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []),
+          ...texts,
+        ],
         textsFrom: due,
       });
       for (const thread of touched) this.#thread(thread).version += 1;
@@ -129,17 +133,8 @@ export class MemoryStore implements Store {
   }
 
   #thread(key: AgentKey): ThreadRow {
-    const known = this.#threads.get(key) ?? {
-      key,
-      version: 0,
-      projected: 0,
-      roots: [],
-      agents: [],
-      problems: [],
-      spent: [],
-    };
-    this.#threads.set(key, known);
-    return known;
+    const empty = { key, version: 0, projected: 0, roots: [], agents: [], problems: [], spent: [] };
+    return cached(this.#threads, key, () => empty);
   }
 
   stale(): readonly AgentKey[] {
@@ -151,7 +146,7 @@ export class MemoryStore implements Store {
   }
 
   /** Does nothing: all facts are in memory. */
-  keepFacts(): void {}
+  setFactCacheSize(): void {}
 
   invalidate(): void {
     for (const thread of this.#threads.values()) thread.projected = 0;
@@ -168,12 +163,11 @@ export class MemoryStore implements Store {
 
   #hold(held: Held, observations: readonly Observation[]): void {
     const hold = (key: string, thread: AgentKey) => {
-      const own = held.get(thread) ?? new Set();
-      held.set(thread, own);
+      const own = cached(held, thread, () => new Set());
       if (own.has(key)) return;
       own.add(key);
-      const holders = this.#holders.get(key) ?? new Map<AgentKey, number>();
-      this.#holders.set(key, holders.set(thread, (holders.get(thread) ?? 0) + 1));
+      const holders = cached(this.#holders, key, () => new Map());
+      holders.set(thread, (holders.get(thread) ?? 0) + 1);
     };
     for (const o of observations) {
       for (const thread of threadsIn(o)) hold(thread, thread);
@@ -203,7 +197,7 @@ export class MemoryStore implements Store {
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
       observations: files.flatMap((f) =>
-        f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asStored(o, f.state)),
+        f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => withFileState(o, f.state)),
       ),
       folds: [],
       versions: this.versions(threads),
@@ -320,7 +314,8 @@ export class MemoryStore implements Store {
   }
 
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null {
-    return this.#exchangesIn(under).find((e) => e.invocations.some((i) => i.call === call)) ?? null;
+    const found = this.#exchangesIn(under).filter((e) => e.invocations.some((i) => i.call === call));
+    return found.sort(latestFirst).at(-1) ?? null;
   }
 
   #exchangesIn(under: readonly string[]): RecordedExchange[] {

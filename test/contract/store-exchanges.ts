@@ -72,11 +72,20 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
       ]).toEqual([null, null, []]);
     });
 
+    const call = callKey("toy", "c1");
+    const invocations = [
+      { call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const },
+    ];
+
+    it("are found by the calls in their responses: the first one, in whatever order they were stored", () => {
+      const later = exchange("r1", 3, { invocations });
+      store.commit([{ ...batch(file, []), exchanges: [later, exchange("r3", 2, { invocations })] }]);
+      const other = state("/root/b");
+      store.commit([{ ...batch(other, []), exchanges: [exchange("r2", 2, { invocations })] }]);
+      expect(store.exchangeOfCall(call, UNDER)?.id).toBe("r2");
+    });
+
     it("are found by the calls in their responses, and are removed with their file", () => {
-      const call = callKey("toy", "c1");
-      const invocations = [
-        { call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const },
-      ];
       store.commit([{ ...batch(file, []), exchanges: [exchange("r1", 1), exchange("r2", 2, { invocations })] }]);
       expect(store.exchangeOfCall(call, UNDER)?.id).toBe("r2");
       expect([store.exchangeOfCall(callKey("toy", "c2"), UNDER), store.exchangeOfCall(call, ["/elsewhere"])]).toEqual([

@@ -2,15 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentKey, agentKey, threadKey } from "../../src/core/facts/ids.ts";
 import { NO_USAGE } from "../../src/core/facts/usage.ts";
-import {
-  allFacts,
-  type FileState,
-  folderKey,
-  type IndexedText,
-  type RootRow,
-  type Store,
-} from "../../src/core/ports/store.ts";
+import { type FileState, folderKey, type IndexedText, type RootRow, type Store } from "../../src/core/ports/store.ts";
 import type { SpentRow } from "../../src/core/views/stats.ts";
+import { allFacts } from "../support/facts.ts";
 import { exchangeContract } from "./store-exchanges.ts";
 import { textContract } from "./store-texts.ts";
 import { A, B, batch, C, ids, observationOf, recordIn, root, state, UNDER } from "./store-toys.ts";

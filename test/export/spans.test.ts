@@ -9,7 +9,6 @@ import { byTime } from "../../src/core/facts/observation.ts";
 import { totalTokens } from "../../src/core/facts/usage.ts";
 import { agentOf, type Forest, subtreeOf } from "../../src/core/link/forest.ts";
 import { link } from "../../src/core/link/link.ts";
-import { allFacts } from "../../src/core/ports/store.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { criticalPath, lifeOf } from "../../src/core/views/critical-path.ts";
 import { treeOf } from "../../src/core/views/record.ts";
@@ -17,6 +16,7 @@ import type { Span } from "../../src/core/views/span.ts";
 import { spansOf } from "../../src/core/views/spans.ts";
 import { SpanBoard } from "../../src/server/span-board.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
+import { allFacts } from "../support/facts.ts";
 import { homeEnv, RECORDED, recordedHome, recordedHomes } from "../support/fixtures.ts";
 
 const NOW = Date.UTC(2030, 0);

@@ -388,7 +388,7 @@ describe("while agents work", () => {
     await flush(env);
     // Far in the future: the thread itself would no longer be checked.
     const kept = await openKept(env);
-    kept.outbox.lookedTo(`langsmith ${server.url} (by product)`, Date.now() + 3_600_000);
+    kept.outbox.setLookedTo(`langsmith ${server.url} (by product)`, Date.now() + 3_600_000);
     kept.close();
     meta(agentId(1), call(0));
     write(agentFile(agentId(1)), now(working(agentId(1), 3)));

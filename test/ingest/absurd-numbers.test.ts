@@ -1,15 +1,15 @@
 /** Extreme numbers in records: no sum, cost or JSON value becomes infinite, negative or null. */
 import { describe, expect, it } from "vitest";
 import { listPrice } from "../../src/app/query/prices.ts";
-import { asAmount, asCount, asNumber, MOST, printJson } from "../../src/core/tools/json.ts";
+import { asAmount, asCount, asNumber, MAX_NUMBER, printJson } from "../../src/core/tools/json.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { thread } from "../../src/providers/claude/keys.ts";
 import { forestOf, mainWriter, SESSION, THREAD_FILE, text } from "../support/claude-records.ts";
 
 describe("a number in a record", () => {
   it.each([
-    [1e308, MOST],
-    [Number.MAX_VALUE, MOST],
+    [1e308, MAX_NUMBER],
+    [Number.MAX_VALUE, MAX_NUMBER],
     [Number.POSITIVE_INFINITY, 0],
     [Number.NaN, 0],
     [-5, 0],
@@ -22,7 +22,7 @@ describe("a number in a record", () => {
   });
 
   it("is bounded, and unknown if it is not a number", () => {
-    expect([asNumber(-1e308), asNumber("1"), asAmount(-1), asAmount(undefined)]).toEqual([-MOST, null, 0, null]);
+    expect([asNumber(-1e308), asNumber("1"), asAmount(-1), asAmount(undefined)]).toEqual([-MAX_NUMBER, null, 0, null]);
   });
 
   it("gives finite sums and costs, and a warning on the agent", () => {

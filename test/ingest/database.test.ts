@@ -21,9 +21,10 @@ import { readEvents } from "../../src/app/query/events.ts";
 import { search } from "../../src/app/query/search.ts";
 import { threadKey } from "../../src/core/facts/ids.ts";
 import { agentOf } from "../../src/core/link/forest.ts";
-import { allFacts, type Store } from "../../src/core/ports/store.ts";
+import type { Store } from "../../src/core/ports/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { noReads } from "../../src/transports/files.ts";
+import { allFacts } from "../support/facts.ts";
 import { ToyProduct, toyProvider } from "../support/toy-database.ts";
 
 let scratch = "";

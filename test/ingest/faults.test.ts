@@ -352,7 +352,7 @@ describe("a damaged index", () => {
       const messages: string[] = [];
       const library = await openLibrary({ env, settings, notify: (text) => messages.push(text) });
       await library.refresh();
-      const results = await library.ask(async () => {
+      const results = await library.query(async () => {
         const records = [...library.threads({})];
         const forests = [...library.forests()].map(({ agents }) => [...agents.keys()]);
         const found = await search(library, ["done"], 10);

@@ -5,7 +5,7 @@ import { readMachine } from "../../src/app/machine.ts";
 import type { AgentKey } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
 import type { Fold } from "../../src/core/link/fold.ts";
-import { partFacts } from "../../src/core/link/folded.ts";
+import { unfold } from "../../src/core/link/folded.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { type LinkOptions, link } from "../../src/core/link/link.ts";
 import { byPlace } from "../../src/core/link/totals.ts";
@@ -28,8 +28,7 @@ const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) 
 
 const spansIn = (forest: Forest) => JSON.stringify([...forest.agents.keys()].map((key) => spansOf(forest, key)));
 
-const foldedIn = ({ unfolded, folds }: GrowingFacts): ReadonlyMap<AgentKey, Fold> =>
-  partFacts(unfolded, folds, []).folded;
+const foldedIn = ({ unfolded, folds }: GrowingFacts): ReadonlyMap<AgentKey, Fold> => unfold(unfolded, folds, []).folded;
 
 /**
  * Checks after each piece that folded and unfolded facts give the same forest. Returns how many agents stayed folded.

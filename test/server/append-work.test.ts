@@ -28,7 +28,7 @@ async function followed(records: number) {
   const library = new Library({ env, store, price: () => null, liveness: () => "gone" });
   await library.refresh();
   await library.indexTexts();
-  library.keepAtHand(64 << 20);
+  library.enableCaches(64 << 20);
   const key = `claude:${load.first}` as AgentKey;
   const path = join(home, ".claude/projects/-home-dev-soak-0", `${load.first}.jsonl`);
   const journal = new Journal();

@@ -138,10 +138,10 @@ describe("without activity", () => {
     writeFileSync(file, line(null, "begin"));
     const steps: string[] = [];
     const store = await openSqliteStore(join(home, "index.sqlite"), "test");
-    const keepFacts = store.keepFacts.bind(store);
-    store.keepFacts = (bytes) => {
+    const setFactCacheSize = store.setFactCacheSize.bind(store);
+    store.setFactCacheSize = (bytes) => {
       if (bytes === 0) steps.push("dropped");
-      keepFacts(bytes);
+      setFactCacheSize(bytes);
     };
     const library = new Library({
       env: { HOME: home, RETINUE_HOME: home },

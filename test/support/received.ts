@@ -18,14 +18,8 @@ import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { AgentEvent } from "../../src/core/views/event.ts";
 import type { Explanation } from "../../src/core/views/explain.ts";
 import type { UsedFile } from "../../src/core/views/files.ts";
-import type { Message } from "../../src/core/views/messages.ts";
-import {
-  type SharedParts,
-  sharedExplanation,
-  sharedFiles,
-  sharedMessages,
-  sharedTree,
-} from "../../src/core/views/shared-tree.ts";
+import { type Message, sortedMessages } from "../../src/core/views/messages.ts";
+import { type SharedParts, sharedExplanation, sharedFiles, sharedTree } from "../../src/core/views/shared-tree.ts";
 import type { Span } from "../../src/core/views/span.ts";
 
 interface Stored {
@@ -145,7 +139,7 @@ export class Received {
   }
 
   messages(thread: string, uris: readonly string[]): Message[] {
-    return sharedMessages(uris.map((uri) => this.detail(thread, uri, "messages") ?? []));
+    return sortedMessages(uris.map((uri) => this.detail(thread, uri, "messages") ?? []));
   }
 }
 

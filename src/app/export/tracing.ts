@@ -117,7 +117,7 @@ export async function collect(
     if (!one.hadRoom) return { hadRoom: false, isSettling, running };
     if (one.isRunning) running.push(root);
   }
-  if (isFullPass) outbox.lookedTo(destination.name, syncedAt);
+  if (isFullPass) outbox.setLookedTo(destination.name, syncedAt);
   return { hadRoom: true, isSettling, running };
 }
 

@@ -75,7 +75,7 @@ async function fromFiles(
   const settings = await loadSettings(env);
   const library = await openLibrary({ env, settings, notify: () => {} });
   try {
-    library.lookBelow(knownRoots(env, settings.values["roots.<provider>"]));
+    library.setRoots(knownRoots(env, settings.values["roots.<provider>"]));
     await library.refreshPaths([
       ...(transcript === null ? [] : [transcript]),
       ...(folder === null ? [] : filesBelow(folder)),

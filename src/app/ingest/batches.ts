@@ -26,7 +26,7 @@ export class Writer {
   #waiting: FileBatch[] = [];
   #bytes = 0;
   readonly threads = new Set<AgentKey>();
-  /** Files whose text is left for later. */
+  /** Files whose text is indexed later. */
   readonly textsLeft = new Set<string>();
   readonly #onWritten: OnWritten;
 
@@ -98,10 +98,11 @@ export class NewFacts {
   /** All facts so far, if the file is read from its beginning and no line replaced another. */
   #folded: FileFacts | null | undefined;
 
-  constructor(path: string, goesOn: boolean) {
+  /** `resumes`: earlier facts of the file are stored. */
+  constructor(path: string, resumes: boolean) {
     this.#path = path;
     this.#facts = new FactColumns(path);
-    this.#folded = goesOn ? undefined : new FileFacts(path);
+    this.#folded = resumes ? undefined : new FileFacts(path);
   }
 
   add({ observations, replaces = [], place }: Findings): void {
@@ -135,6 +136,16 @@ export const stampIn = ({ stamp }: Found) => ({
   size: stamp.size,
   modifiedMs: stamp.modifiedMs,
 });
+
+/** A batch that changes only the state of a file. */
+export const withoutFacts = (
+  before: FileState | null,
+  after: FileState,
+  problems: readonly Problem[] = [],
+): FileBatch => ({ before, after, facts: new FactColumns(after.path), problems, texts: [] });
+
+/** The state of a deleted file or object. Its facts stay. */
+export const deleted = (state: FileState): FileState => ({ ...state, gone: true, size: 0, offset: 0 });
 
 /** The state of a file that is read from its beginning. Facts of an earlier file at the same path are retracted. */
 export function fresh(found: Found, before: FileState | null): FileState {

@@ -2,6 +2,7 @@ import { existsSync, lstatSync } from "node:fs";
 import type { Problem } from "../../core/facts/problem.ts";
 import type { Provider, SourceFile, Stream } from "../../core/ports/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../../core/ports/store.ts";
+import { cached } from "../../core/tools/collections.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { databaseStamp, LOG_SUFFIX } from "../../transports/database.ts";
@@ -55,6 +56,9 @@ export interface RootSeen {
   readonly bytes: number;
 }
 
+/** A root folder before it is searched. */
+type Root = Pick<RootSeen, "provider" | "path" | "imported" | "recorded" | "loose" | "isShared">;
+
 /** A folder as found on disk. */
 export interface FolderSeen {
   readonly key: FolderKey;
@@ -82,52 +86,27 @@ export async function discover(
   sealed: Seals,
   providers: readonly Provider[] = PROVIDERS,
   others: OtherRoots = new Map(),
-  onFolder: (folder: FolderSeen) => void = () => {},
+  onFolder: (folder: FolderSeen) => void,
 ): Promise<Discovery> {
   const roots: RootSeen[] = [];
   const problems: Problem[] = [];
-  const unreadable = (path: string, error: Error) =>
-    problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
   const left = new Set(sealed.keys());
-  for (const { provider, root, imported, recorded, loose, isShared } of rootsOf(env, providers, others)) {
-    const seen = seenBy.get(provider) ?? new Set<string>();
-    seenBy.set(provider, seen);
-    const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
-    const folders = isFile ? [] : await newFolders(root, foldersIn({ provider, recorded, loose }), seen);
-    const streamAt = (path: string) => streamIn({ provider, recorded, imported, loose }, path);
-    const other = (path: string, is: OtherEntry) => {
-      // Other files next to a loose transcript are ignored.
-      if (is === "link" && (loose === null || path.includes("/")))
-        problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
-      else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
-    };
-    const statFile = (full: string, path: string): Found | null => {
-      const stream = streamAt(path);
-      if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
-      if (stream === null || isOthers({ provider, isShared }, full)) return null;
-      try {
-        return { provider, stream, root, path: full, stamp: stampFor(stream, full), imported };
-      } catch (error) {
-        unreadable(full, error as Error);
-        return null;
-      }
-    };
+  for (const root of rootsOf(env, providers, others)) {
+    const exists = existsSync(root.path);
+    const isFile =
+      root.provider.rootFiles === true && lstatSync(root.path, { throwIfNoEntry: false })?.isFile() === true;
+    const seen = cached(seenBy, root.provider, () => new Set());
+    const folders = isFile ? [] : await newFolders(root.path, foldersIn(root), seen);
     let [files, bytes] = [0, 0];
-    const take = (key: FolderKey, mine: readonly Found[], seal: number | null) => {
-      files += mine.length;
-      bytes += mine.reduce((sum, found) => sum + found.stamp.size, 0);
-      left.delete(key);
-      if (seal === null || sealed.get(key) !== seal) onFolder({ key, seal, files: mine });
-    };
-    if (isFile) take(folderKey(provider.name, root), notNull([statFile(root, basename(root))]), null);
-    for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
-      const mine = notNull(paths.map((path) => statFile(join(root, path), path)));
-      const key = folderKey(provider.name, join(root, folder));
-      if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
+    for await (const folder of isFile ? [fileFolder(root, problems)] : foldersBelow(root, folders, problems)) {
+      if (folder.files.length === 0 && !isFile && !sealed.has(folder.key)) continue;
+      files += folder.files.length;
+      bytes += folder.files.reduce((sum, found) => sum + found.stamp.size, 0);
+      left.delete(folder.key);
+      if (folder.seal === null || sealed.get(folder.key) !== folder.seal) onFolder(folder);
     }
-    const exists = existsSync(root);
-    roots.push({ provider, path: root, imported, recorded, loose, isShared, exists, folders, files, bytes });
+    roots.push({ ...root, exists, folders, files, bytes });
   }
   // Deleted folders below the searched roots.
   const isBelow = (key: FolderKey) =>
@@ -137,6 +116,45 @@ export async function discover(
 }
 
 const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
+
+const unreadable = (path: string, detail: string): Problem => ({ code: "file-unreadable", where: path, detail });
+
+/** A root that is a file. */
+const fileFolder = (root: Root, problems: Problem[]): FolderSeen => ({
+  key: folderKey(root.provider.name, root.path),
+  seal: null,
+  files: notNull([foundAt(root, root.path, basename(root.path), problems)]),
+});
+
+/** The folders of a root with their relevant files. Adds to `problems` what cannot be read. */
+async function* foldersBelow(root: Root, folders: readonly string[], problems: Problem[]): AsyncGenerator<FolderSeen> {
+  const onError = (path: string, error: Error) => void problems.push(unreadable(path, error.message));
+  const onOther = (path: string, is: OtherEntry) => {
+    const where = join(root.path, path);
+    // Other files next to a loose transcript are ignored.
+    if (is === "link" && (root.loose === null || path.includes("/")))
+      problems.push({ code: "link-not-followed", where, detail: "a link" });
+    else if (streamIn(root, path) !== null) problems.push(unreadable(where, `it is a ${is}, not a file`));
+  };
+  for await (const { folder, paths } of walk(root.path, folders, onError, onOther)) {
+    const files = notNull(paths.map((path) => foundAt(root, join(root.path, path), path, problems)));
+    yield { key: folderKey(root.provider.name, join(root.path, folder)), seal: sealOf(files), files };
+  }
+}
+
+/** The file, if the provider reads it. `path` is relative to the root. */
+function foundAt(root: Root, full: string, path: string, problems: Problem[]): Found | null {
+  const { provider, imported } = root;
+  const stream = streamIn(root, path);
+  if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
+  if (stream === null || isOthers(root, full)) return null;
+  try {
+    return { provider, stream, root: root.path, path: full, stamp: stampFor(stream, full), imported };
+  } catch (error) {
+    problems.push(unreadable(full, (error as Error).message));
+    return null;
+  }
+}
 
 /** Changes if any file changes, appears or disappears. */
 function sealOf(files: readonly Found[]): number {
@@ -178,7 +196,7 @@ const isOthers = ({ provider, isShared }: Pick<RootSeen, "provider" | "isShared"
 /** Normalises a changed path: a change of a database's WAL is a change of the database. */
 export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
-/** Finds single files below the roots. Which streams a path may have is computed once: growing files are looked at often. */
+/** Finds single files below the roots. The possible streams of a path are cached, because growing files are found often. */
 export class Lookup {
   readonly #roots: readonly RootSeen[];
   readonly #places = new Map<string, readonly Place[]>();
@@ -212,11 +230,11 @@ function placesOf(path: string, roots: readonly RootSeen[]): Place[] {
   const places: Place[] = [];
   for (const { provider, path: root, imported, recorded, loose, isShared, folders } of roots) {
     const inside = path === root ? basename(root) : insideOf(root, path);
-    const isLookedAt = (folder: string) =>
+    const isSearched = (folder: string) =>
       folder === WHOLE_ROOT ||
       (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
     const stream =
-      inside !== null && (path === root || folders.some(isLookedAt))
+      inside !== null && (path === root || folders.some(isSearched))
         ? streamIn({ provider, recorded, imported, loose }, inside)
         : null;
     if (stream !== null) places.push({ provider, stream, root, imported, isShared });
@@ -226,32 +244,27 @@ function placesOf(path: string, roots: readonly RootSeen[]): Place[] {
 
 /** All possible roots, without listing their contents. */
 export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
-  return rootsOf(env, PROVIDERS, others).map(({ root, ...seen }) => ({
-    ...seen,
-    path: root,
-    exists: existsSync(root),
-    folders: foldersIn(seen),
+  return rootsOf(env, PROVIDERS, others).map((root) => ({
+    ...root,
+    exists: existsSync(root.path),
+    folders: foldersIn(root),
     files: 0,
     bytes: 0,
   }));
 }
 
-function foldersIn({
-  provider,
-  recorded,
-  loose,
-}: Pick<RootSeen, "provider" | "recorded" | "loose">): readonly string[] {
+function foldersIn({ provider, recorded, loose }: Root): readonly string[] {
   if (loose !== null) return [ROOT_ITSELF, ...foldersBeside(provider, loose)];
   return recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
 }
 
-function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
+function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots): readonly Root[] {
   const all = allRootsOf(env, providers, others);
-  const counts = Map.groupBy(all, ({ root }) => root);
-  return all.map((one) => ({ ...one, isShared: (counts.get(one.root)?.length ?? 0) > 1 }));
+  const byPath = Map.groupBy(all, ({ path }) => path);
+  return all.map((one) => ({ ...one, isShared: (byPath.get(one.path)?.length ?? 0) > 1 }));
 }
 
-/** A list of projects. */
+/** Maximum size of a file that lists root folders. */
 const MAX_ROOT_LIST = 4 << 20;
 
 function ownRoots(env: Env, { roots, rootList }: Provider): readonly string[] {
@@ -276,15 +289,15 @@ function allRootsOf(env: Env, providers: readonly Provider[], others: OtherRoots
     const streams = importedStreams(env, provider.name);
     const own = { provider, imported: false, recorded: false, loose: null };
     return [
-      ...[...new Set([...usual, ...followed.roots])].map((root) => ({ ...own, root })),
-      ...(existsSync(imported) ? [{ ...own, root: imported, imported: true }] : []),
+      ...[...new Set([...usual, ...followed.roots])].map((path) => ({ ...own, path })),
+      ...(existsSync(imported) ? [{ ...own, path: imported, imported: true }] : []),
       ...(provider.printed !== undefined && existsSync(streams)
-        ? [{ ...own, root: streams, imported: true, recorded: true }]
+        ? [{ ...own, path: streams, imported: true, recorded: true }]
         : []),
       ...(provider.recorded !== undefined && existsSync(recordings)
-        ? [{ ...own, root: recordings, recorded: true }]
+        ? [{ ...own, path: recordings, recorded: true }]
         : []),
-      ...[...followed.loose].map(([root, loose]) => ({ ...own, root, loose })),
+      ...[...followed.loose].map(([path, loose]) => ({ ...own, path, loose })),
     ];
   });
 }

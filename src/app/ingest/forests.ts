@@ -4,7 +4,7 @@ import type { ManualLink } from "../../core/link/parents.ts";
 import { boundWaiting } from "../../stores/heap.ts";
 
 /** The versions of the facts that a forest was linked from. */
-export interface Basis {
+interface Basis {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly manual: readonly ManualLink[];
   readonly under: readonly string[];
@@ -27,12 +27,16 @@ interface Kept {
 
 /** A cache of recently linked forests, for clients that follow the same threads. */
 export class Forests {
+  readonly #isEnabled: boolean;
   #kept: Kept[] = [];
-  /** If false, nothing is cached. */
-  isKeeping = false;
+
+  /** Caches nothing unless `isEnabled`. */
+  constructor(isEnabled: boolean) {
+    this.#isEnabled = isEnabled;
+  }
 
   keep(basis: Basis, forest: Forest): void {
-    if (!this.isKeeping) return;
+    if (!this.#isEnabled) return;
     boundWaiting();
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(
@@ -55,7 +59,7 @@ export class Forests {
   }
 
   find(basis: Basis): Forest | null {
-    if (!this.isKeeping) return null;
+    if (!this.#isEnabled) return null;
     const name = nameOf(basis);
     return this.#kept.find((one) => one.name === name && performance.now() < one.until)?.forest ?? null;
   }

@@ -2,7 +2,7 @@ import type { Provider } from "../../core/ports/provider.ts";
 import { inside } from "../../transports/system/paths.ts";
 import { type Env, retinueHome, userHome } from "../home.ts";
 
-/** Stands for the home folder. */
+/** A placeholder for the home folder. */
 const HOME = "/home-folder";
 
 /**
@@ -22,9 +22,9 @@ export function homesOf(env: Env, providers: readonly Provider[]): (path: string
       ),
     ),
   ];
-  const [ours, own] = [retinueHome(env), userHome(env)];
+  const [retinue, own] = [retinueHome(env), userHome(env)];
   return (path) => {
-    const name = inside(ours, path)?.split("/", 1)[0];
+    const name = inside(retinue, path)?.split("/", 1)[0];
     if (name === "imported") return null;
     if (name === "recordings") return undefined;
     const plain = path.replaceAll("\\", "/");

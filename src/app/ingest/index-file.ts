@@ -11,14 +11,14 @@ import { productVersion } from "../version.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Increase it if parsers or facts change: an index of another version is rebuilt. */
-const READER = 25;
+const READER = 26;
 
 /** The content of the index depends on the parsers and the price list, so also on the version of the package. */
 function reader(): string {
   return `${productVersion()}/${READER}`;
 }
 
-export interface IndexOptions {
+interface IndexOptions {
   readonly env: Env;
   readonly notify: (text: string) => void;
   /** The caller retries, as a server does: then waiting for a lock must not block its thread. */
@@ -45,7 +45,7 @@ export class Index {
   #reason: { readonly message: string; readonly isForGood: boolean } | null = null;
 
   #replaced = 0;
-  #distrusted: StoreFault | null = null;
+  #reportedFault: StoreFault | null = null;
 
   private constructor(options: IndexOptions) {
     this.#options = options;
@@ -86,12 +86,10 @@ export class Index {
     return this.#reason !== null && !this.#reason.isForGood;
   }
 
-  /**
-   * A query failed. Returns whether the store is the cause; the next `run` then replaces it first.
-   */
-  distrust(error: unknown): boolean {
+  /** A query failed. Returns whether the store is the cause; then the next `run` replaces the store first. */
+  reportFault(error: unknown): boolean {
     if (!(error instanceof StoreFault) || error.kind === "busy") return false;
-    this.#distrusted = error;
+    this.#reportedFault = error;
     return true;
   }
 
@@ -102,8 +100,8 @@ export class Index {
   async run<T>(work: () => Promise<T>, fill: () => Promise<void>): Promise<T> {
     for (let left = MAX_STORES; ; left -= 1) {
       try {
-        const fault = this.#distrusted;
-        this.#distrusted = null;
+        const fault = this.#reportedFault;
+        this.#reportedFault = null;
         if (fault !== null) throw fault;
         if (left < MAX_STORES) await fill();
         return await work();

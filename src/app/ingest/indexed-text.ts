@@ -12,6 +12,6 @@ export function indexedTexts(draft: EventDraft, place: RecordPlace): IndexedText
   return [{ speaker: draft.speaker, at: draft.at, record: recordIn(draft) ?? null, place, text }];
 }
 
-/** The same of a line that was handed to the parser just before. */
+/** The text of a line that was passed to the parser just before. */
 export const indexedTextsOfLine = (parser: Parser, { bytes, number, offset }: RecordLine): IndexedText[] =>
   parser.events(bytes, number).flatMap((draft) => indexedTexts(draft, { line: number, offset }));

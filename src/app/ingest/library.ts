@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import type { Problem } from "../../core/facts/problem.ts";
-import { type Forest, together } from "../../core/link/forest.ts";
+import { type Forest, mergeForests } from "../../core/link/forest.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
@@ -17,6 +17,7 @@ import { followedRoots, recordingsRoot } from "../home.ts";
 import { keptPath } from "../kept/kept-file.ts";
 import { Manual } from "../kept/manual.ts";
 import { Backlog, type Reading } from "./backlog.ts";
+import { addDeleted, findChangedFiles } from "./changed-files.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
 import { type Discovery, type Found, knownAs, Lookup, objectPath, type RootSeen } from "./discover.ts";
 import { readPage } from "./first-page.ts";
@@ -25,7 +26,6 @@ import { toRead } from "./groups.ts";
 import { homesOf } from "./homes.ts";
 import { Index, indexPath } from "./index-file.ts";
 import type { LibraryOptions, ThreadFilter, ThreadRow } from "./library-options.ts";
-import { lookAround, miss } from "./look.ts";
 import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 import { TextIndex } from "./text-index.ts";
@@ -49,10 +49,11 @@ export class Library {
   #lookup = new Lookup([]);
   #listsOfRoots: ReadonlySet<string> | null = null;
   readonly #unreadable = new Map<string, Problem>();
-  #forests = new Forests();
+  #forests = new Forests(false);
   readonly index: Index;
   readonly #manual = new Manual();
-  #bytesAtHand = 0;
+  /** Size of the fact cache; 0 if facts and forests are not cached. */
+  #factCacheBytes = 0;
   #backlog: Backlog | null = null;
   /** The full text: what is indexed and what is not. */
   readonly texts = new TextIndex(this);
@@ -116,8 +117,8 @@ export class Library {
 
   /**
    * Reads what is new on disk, and links and projects the changed threads.
-   * With a page, it may stop once the threads of that page are right; `reading` then lists what is left, and `catchUp`
-   * reads it.
+   * With a page, it may stop once the threads of that page are correct; `reading` then shows how much is left, and
+   * `catchUp` reads it.
    */
   refresh(page?: ThreadFilter): Promise<Changes> {
     return this.#withStore(() => this.#refresh(page));
@@ -159,9 +160,8 @@ export class Library {
 
   /** Drops what was derived from a store that was replaced. */
   #startOver(): void {
-    this.#forests = new Forests();
+    this.enableCaches(this.#factCacheBytes);
     this.texts.forget();
-    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
     this.#unreadable.clear();
   }
 
@@ -173,13 +173,13 @@ export class Library {
   }
 
   /** Runs a query. If it finds the index damaged, the index is rebuilt and the query runs again. */
-  async ask<T>(question: () => T | Promise<T>): Promise<T> {
+  async query<T>(run: () => T | Promise<T>): Promise<T> {
     try {
-      return await question();
+      return await run();
     } catch (error) {
-      if (!this.index.distrust(error)) throw error;
+      if (!this.index.reportFault(error)) throw error;
       await this.refreshPaths([]);
-      return question();
+      return run();
     }
   }
 
@@ -196,8 +196,8 @@ export class Library {
 
   async #refresh(page?: ThreadFilter): Promise<Changes> {
     const { env, providers, roots, littleBytes = LITTLE_BYTES, onProgress } = this.#options;
-    const seen = await lookAround({ env, store: this.store, providers, roots });
-    this.#find({ roots: seen.roots, problems: seen.problems });
+    const seen = await findChangedFiles({ env, store: this.store, providers, roots });
+    this.#setDiscovery({ roots: seen.roots, problems: seen.problems });
     this.#backlog = null;
     this.texts.forget();
     const recorded = new Set(seen.roots.filter((root) => root.recorded).map((root) => root.path));
@@ -239,16 +239,16 @@ export class Library {
   }
 
   /** Skips discovery: `refreshPaths` then reads single files below these folders. */
-  lookBelow(roots: readonly RootSeen[]): void {
-    this.#find({ roots, problems: [] });
+  setRoots(roots: readonly RootSeen[]): void {
+    this.#setDiscovery({ roots, problems: [] });
   }
 
-  #find(discovery: Discovery): void {
+  #setDiscovery(discovery: Discovery): void {
     this.#discovery = discovery;
     this.#lookup = new Lookup(discovery.roots);
   }
 
-  /** The same for single files: new, changed and deleted ones. */
+  /** Refreshes single files: new, changed and deleted ones. */
   refreshPaths(paths: readonly string[]): Promise<Changes> {
     return this.#withStore(() => this.#refreshPaths(paths));
   }
@@ -267,17 +267,17 @@ export class Library {
 
   async #refreshPaths(paths: readonly string[]): Promise<Changes> {
     const { store } = this;
-    const looked = new Map<string, Found | null>();
+    const files = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     for (const path of new Set(paths.map(knownAs))) {
       const found = this.#lookup.at(path);
       const state = store.file(path);
-      if (found === null && state !== null) miss(store, state, looked, known);
+      if (found === null && state !== null) addDeleted(store, state, files, known);
       if (found === null) continue;
-      looked.set(path, found);
+      files.set(path, found);
       if (state !== null) known.set(path, state);
     }
-    return this.#take(looked, known);
+    return this.#take(files, known);
   }
 
   async #take(
@@ -312,25 +312,24 @@ export class Library {
       onWritten: (reading, written) =>
         project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    // What another process has read meanwhile was not read here.
+    // Another process may have read files meanwhile.
     if (changed.length > 0) noticeOthers();
     project();
     this.#manual.follow(store, (thread) => projectThreads(store, [thread], this.#context(), price));
     return { threads, files: new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0])) };
   }
 
-  /** Keeps facts and forests in memory, for repeated queries about the same threads. */
-  keepAtHand(bytesOfFacts: number): void {
-    this.#bytesAtHand = bytesOfFacts;
-    this.store.keepFacts(bytesOfFacts);
-    this.#forests.isKeeping = true;
+  /** Caches facts and forests, for repeated queries about the same threads. */
+  enableCaches(factBytes: number): void {
+    this.#factCacheBytes = factBytes;
+    this.#forests = new Forests(factBytes > 0);
+    if (factBytes > 0) this.store.setFactCacheSize(factBytes);
   }
 
   /** Drops cached facts and forests. They are loaded again when they are needed. */
   release(): void {
-    this.#forests = new Forests();
-    this.store.keepFacts(0);
-    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
+    this.store.setFactCacheSize(0);
+    this.enableCaches(this.#factCacheBytes);
   }
 
   /** Projects threads anew whose status may change without a new record. Returns whether any may still change. */
@@ -346,7 +345,7 @@ export class Library {
     return this.unsettled().length > 0;
   }
 
-  /** The threads whose status may. */
+  /** The threads whose status may change without a new record. */
   unsettled(): readonly AgentKey[] {
     return this.store.unsettled(this.under, this.now() - this.longestSilenceMs);
   }
@@ -379,7 +378,7 @@ export class Library {
     const known = (related: readonly AgentKey[]) =>
       this.#forests.find({ ...context, versions: this.store.versions(related) });
     const related = components(this.store, threads.map(threadOf), context.manual);
-    return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
+    return mergeForests(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
 
   /** Changes whenever the tree of this thread may have changed, except by the time alone. Not valid for other indexes. */
@@ -409,7 +408,7 @@ export class Library {
     for (const { record } of this.threadRows(filter)) yield record;
   }
 
-  /** The same, with the position of each, so that a next page can continue after it. */
+  /** The records of `threads`, with the position of each, so that the next page can continue after it. */
   *threadRows(filter: ThreadFilter): Generator<ThreadRow> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {

@@ -29,7 +29,7 @@ function component(store: Store, threads: readonly AgentKey[], manual: readonly 
   }
 }
 
-/** The same, as separate components. */
+/** The components of these threads, each once. */
 export function components(
   store: Store,
   threads: readonly AgentKey[],

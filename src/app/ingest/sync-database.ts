@@ -1,20 +1,19 @@
 import { setImmediate } from "node:timers/promises";
-import { FactColumns } from "../../core/facts/fact-columns.ts";
 import type { Problem } from "../../core/facts/problem.ts";
-import type { DatabasePlan, DatabaseStream, Mark } from "../../core/ports/provider.ts";
+import type { DatabasePlan, DatabaseStream, Mark, Parser } from "../../core/ports/provider.ts";
 import type { FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { DatabaseTrouble, isFresh, ProductDatabase, type RecordRow } from "../../transports/database.ts";
 import type { ReadCounts } from "../../transports/files.ts";
 import { loadSqlite } from "../databases.ts";
-import { fresh, NewFacts, ProblemsOfFile, type Writer } from "./batches.ts";
+import { deleted, fresh, NewFacts, ProblemsOfFile, type Writer, withoutFacts } from "./batches.ts";
 import { asSource, type Found, objectPath } from "./discover.ts";
 import { indexedTexts } from "./indexed-text.ts";
 import type { SyncOptions } from "./sync.ts";
 
 export type FoundDatabase = Found & { readonly stream: DatabaseStream };
 
-/** The stored state of a database. */
-interface Memory {
+/** What is stored about a database, besides its objects. */
+interface DatabaseState {
   readonly mark: Mark | null;
   /** Objects that may change without a new revision. */
   readonly open: readonly string[];
@@ -26,12 +25,12 @@ interface Due {
   readonly revision: string;
 }
 
-/** How long reading may block the event loop. */
+/** Maximum time that reading blocks the event loop. */
 const TURN_MS = 20;
 
 /**
- * Reads what is new in a database: changed objects, and of these the changed rows. Objects read before a failure stay
- * read; the database is marked as read only if all succeeded, so that it is tried again.
+ * Reads what is new in a database: changed objects, and of these the changed rows. Objects that were read before a
+ * failure are stored. The database is marked as read only if all succeeded, so that it is tried again.
  */
 export async function syncDatabase(
   found: FoundDatabase,
@@ -57,44 +56,25 @@ export async function syncDatabase(
       return options.onUnreadable({ code: "database-unknown", where: found.path, detail: plan.unknown });
     const unread: Problem[] =
       plan.unread === undefined ? [] : [{ code: "database-unknown", where: found.path, detail: plan.unread }];
-    const memory = memoryIn(before);
-    const { due, now, gone } = db.moment(() => whatIsDue(db, plan, found, memory, before, store));
-    const open = new Set(memory.open);
-    let isComplete = true;
-    let turn = performance.now();
-    for (const one of due) {
-      try {
-        const after = db.moment(() => readObject(db, plan, found, one, store, writer));
-        if (after !== null && now !== null && plan.changes?.isOpen(after.parser, now) === true) open.add(one.object);
-        else open.delete(one.object);
-      } catch (error) {
-        isComplete = false;
-        trouble(error, objectPath(found.path, one.object));
-        if (error instanceof DatabaseTrouble && error.code === "database-busy") break;
-      }
-      if (performance.now() - turn < TURN_MS) continue;
-      await setImmediate();
-      turn = performance.now();
-    }
-    for (const state of gone)
-      writer.add({
-        before: state,
-        after: { ...state, gone: true, size: 0, offset: 0 },
-        facts: new FactColumns(state.path),
-        problems: [],
-        texts: [],
-      });
+    const stored = stateIn(before);
+    const { due, now, gone } = db.moment(() => dueObjects(db, plan, found, stored, before, store));
+    const open = new Set(stored.open);
+    const read = (one: Due) => {
+      const after = db.moment(() => readObject(db, plan, found, one, store, writer));
+      if (after !== null && now !== null && plan.changes?.isOpen(after.parser, now) === true) open.add(one.object);
+      else open.delete(one.object);
+    };
+    const isComplete = await readAll(due, read, (error, { object }) => trouble(error, objectPath(found.path, object)));
+    for (const state of gone) writer.add(withoutFacts(state, deleted(state)));
     if (!isComplete) return;
-    const whole: Memory = { mark: now, open: [...open] };
-    const modifiedMs = wasFresh ? 0 : found.stamp.modifiedMs;
     const after = {
       ...fresh(found, null),
-      modifiedMs,
+      modifiedMs: wasFresh ? 0 : found.stamp.modifiedMs,
       generation: (before?.generation ?? -1) + 1,
       offset: (before?.offset ?? 0) + 1,
-      parser: whole,
+      parser: { mark: now, open: [...open] } satisfies DatabaseState,
     };
-    writer.add({ before, after, facts: new FactColumns(found.path), problems: unread, texts: [] });
+    writer.add(withoutFacts(before, after, unread));
   } catch (error) {
     trouble(error, found.path);
   } finally {
@@ -102,16 +82,40 @@ export async function syncDatabase(
   }
 }
 
-function memoryIn(before: FileState | null): Memory {
-  const { mark, open } = (before?.parser ?? {}) as Partial<Memory>;
+/** Returns whether all objects could be read. A busy database is not tried further. */
+async function readAll(
+  due: readonly Due[],
+  read: (one: Due) => void,
+  onError: (error: unknown, one: Due) => void,
+): Promise<boolean> {
+  let isComplete = true;
+  let turn = performance.now();
+  for (const one of due) {
+    try {
+      read(one);
+    } catch (error) {
+      isComplete = false;
+      onError(error, one);
+      if (error instanceof DatabaseTrouble && error.code === "database-busy") break;
+    }
+    if (performance.now() - turn < TURN_MS) continue;
+    await setImmediate();
+    turn = performance.now();
+  }
+  return isComplete;
+}
+
+function stateIn(before: FileState | null): DatabaseState {
+  const { mark, open } = (before?.parser ?? {}) as Partial<DatabaseState>;
   return { mark: mark ?? null, open: open ?? [] };
 }
 
-function whatIsDue(
+/** The objects to read: those that changed if the database can tell, else all with another revision. */
+function dueObjects(
   db: ProductDatabase,
   plan: DatabasePlan,
   { path, stamp }: FoundDatabase,
-  { mark, open }: Memory,
+  { mark, open }: DatabaseState,
   before: FileState | null,
   store: Store,
 ) {
@@ -160,29 +164,15 @@ function readObject(
   const extent = db.one(plan.extent(object, before?.parser ?? null));
   if (extent === null) return null;
   const bytes = Number(extent.bytes ?? 0);
-  const goesOn = before !== null && !before.gone && Number(extent.intact ?? 1) === 1;
+  const resumes = before !== null && !before.gone && Number(extent.intact ?? 1) === 1;
   const found: Found = { ...database, object, stamp: { ...database.stamp, size: bytes } };
-  const parser = found.stream.open(asSource(found), goesOn ? before.parser : undefined);
-  const problems = new ProblemsOfFile(path);
-  const facts = new NewFacts(path, goesOn);
-  const [texts, rows]: [IndexedText[], string[]] = [[], []];
-  let read = 0;
-  for (const { row, position, record, bytes: length } of db.records(plan.rows(object, goesOn ? before.parser : null))) {
-    rows.push(row);
-    read += length;
-    if (record === null) {
-      problems.add({ code: "record-too-large", where: `${path}:${row}`, detail: `${length} bytes` });
-      continue;
-    }
-    const findings = parser.push(record, position, row);
-    facts.add(findings);
-    for (const p of findings.problems) problems.add(p);
-    if (findings.observations.length > 0)
-      for (const draft of parser.events(record, position, row)) texts.push(...indexedTexts(draft, { row }));
-  }
+  const parser = found.stream.open(asSource(found), resumes ? before.parser : undefined);
+  const facts = new NewFacts(path, resumes);
+  const records = db.records(plan.rows(object, resumes ? before.parser : null));
+  const { problems, texts, rows, bytes: read } = readRows(records, parser, path, facts);
   db.checkUndisturbed();
-  if (goesOn && rows.length === 0 && revision === "") return before;
-  const start = goesOn
+  if (resumes && rows.length === 0 && revision === "") return before;
+  const start = resumes
     ? { ...before, identity: database.stamp.identity, gone: false }
     : { ...fresh(database, before), path, within: database.path };
   const after: FileState = {
@@ -194,9 +184,29 @@ function readObject(
     tail: revision,
     parser: parser.save(),
   };
-  const taken = facts.take(true);
-  writer.add({ before, after, ...taken, problems: problems.take(), texts, ...(goesOn ? { replaces: rows } : {}) });
+  writer.add({ before, after, ...facts.take(true), problems, texts, ...(resumes ? { replaces: rows } : {}) });
   return after;
+}
+
+/** Adds the facts of the rows; returns the rest of what was read. */
+function readRows(records: Iterable<RecordRow>, parser: Parser, path: string, facts: NewFacts) {
+  const problems = new ProblemsOfFile(path);
+  const [texts, rows]: [IndexedText[], string[]] = [[], []];
+  let bytes = 0;
+  for (const { row, position, record, bytes: length } of records) {
+    rows.push(row);
+    bytes += length;
+    if (record === null) {
+      problems.add({ code: "record-too-large", where: `${path}:${row}`, detail: `${length} bytes` });
+      continue;
+    }
+    const findings = parser.push(record, position, row);
+    facts.add(findings);
+    for (const p of findings.problems) problems.add(p);
+    if (findings.observations.length > 0)
+      for (const draft of parser.events(record, position, row)) texts.push(...indexedTexts(draft, { row }));
+  }
+  return { problems: problems.take(), texts, rows, bytes };
 }
 
 /** The records of an object that are new since `saved`, oldest first. */

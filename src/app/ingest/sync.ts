@@ -1,13 +1,22 @@
 import type { Exchange } from "../../core/facts/exchange.ts";
-import { FactColumns } from "../../core/facts/fact-columns.ts";
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
-import type { Stream } from "../../core/ports/provider.ts";
+import type { Parser, Stream } from "../../core/ports/provider.ts";
 import type { FileBatch, FileState, IndexedText, Store } from "../../core/ports/store.ts";
 import { StoreFault } from "../../stores/fault.ts";
 import { type ReadCounts, readWhole, tailAfter, tailBefore } from "../../transports/files.ts";
-import { type Line, type LinePosition, positionAfter } from "../../transports/lines.ts";
+import { type Line, type LinePosition, positionAfter, type RecordLine } from "../../transports/lines.ts";
 import { inside, join } from "../../transports/system/paths.ts";
-import { BATCH_BYTES, fresh, NewFacts, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
+import {
+  BATCH_BYTES,
+  deleted,
+  fresh,
+  NewFacts,
+  type OnWritten,
+  ProblemsOfFile,
+  stampIn,
+  Writer,
+  withoutFacts,
+} from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { inReadingOrder, toRead } from "./groups.ts";
 import { indexedTexts, indexedTextsOfLine } from "./indexed-text.ts";
@@ -28,26 +37,26 @@ export interface SyncOptions {
 const LITTLE_TEXT = 256 << 10;
 
 /** Files as found on disk; null for missing ones. */
-export interface Looked {
+interface FilesOnDisk {
   readonly files: ReadonlyMap<string, Found | null>;
   readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
 /**
- * Reads new data from disk into the store. Returns the changes. Unchanged files are not opened; of files that grew,
+ * Reads new data from disk into the store. Returns the paths of changed files. Unchanged files are not opened; of files that grew,
  * only the new bytes are read.
  */
 export async function sync(
   store: Store,
-  looked: Looked,
+  onDisk: FilesOnDisk,
   known: ReadonlyMap<string, FileState>,
   options: SyncOptions,
 ): Promise<readonly string[]> {
-  const there = [...looked.files.values()]
+  const unread = [...onDisk.files.values()]
     .filter((found) => found !== null)
     .filter((found) => !isUnchanged(known.get(found.path), found));
-  const changed = inReadingOrder(there.map((found) => toRead(found, false)))
-    .map(({ path }) => looked.files.get(path))
+  const changed = inReadingOrder(unread.map((found) => toRead(found, false)))
+    .map(({ path }) => onDisk.files.get(path))
     .filter((found) => found != null);
   const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
   const allBytes = changed.reduce((sum, { stamp }) => sum + stamp.size, 0);
@@ -58,7 +67,7 @@ export async function sync(
     try {
       if (found.stream.shape === "database")
         await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
-      else await readOn(found, known.get(found.path) ?? null, writer, options.counts);
+      else await readFound(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
       if (error instanceof StoreFault) throw error;
       // Earlier facts stay; the next sync tries again.
@@ -68,7 +77,7 @@ export async function sync(
     doneBytes += found.stamp.size;
     options.onProgress?.(done, changed.length, { done: doneBytes, all: allBytes });
   }
-  for (const batch of vanished(store, looked, known)) writer.add(batch);
+  for (const batch of deletedFiles(store, onDisk, known)) writer.add(batch);
   writer.flush();
   for (const batch of movedHere(store, arrived)) writer.add(batch);
   writer.flush();
@@ -86,13 +95,13 @@ export function isUnchanged(state: FileState | null | undefined, { stamp }: Foun
   );
 }
 
-async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
+async function readFound(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
   if (found.stream.shape === "document") {
     writer.add(readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && found.stream.packed === undefined && isAppended(found, before, counts);
-  await readTranscript(found, before, goesOn, writer, counts);
+  const resumes = before !== null && found.stream.packed === undefined && isAppended(found, before, counts);
+  await new TranscriptReading(found, before, resumes, writer, counts).run();
 }
 
 /** The same file, not shorter, with the same bytes before the position that was read to. */
@@ -116,66 +125,89 @@ function readDocument(found: Found, before: FileState | null, counts: ReadCounts
 /** The position of a document in its file. */
 export const WHOLE = { line: 0, offset: 0 };
 
-async function readTranscript(
-  found: Found,
-  before: FileState | null,
-  goesOn: boolean,
-  writer: Writer,
-  counts: ReadCounts,
-): Promise<void> {
-  let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
-  let last = before;
-  const { packed } = found.stream;
-  const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
-  const facts = new NewFacts(found.path, goesOn);
-  const problems = new ProblemsOfFile(found.path);
-  const isLittle = goesOn && found.stamp.size - state.offset <= LITTLE_TEXT;
-  let texts: IndexedText[] | null = isLittle ? [] : null;
-  let exchanges = new Map<string, Exchange>();
-  let position: LinePosition = { offset: state.offset, lines: state.lines };
-  let tailInMemory: string | null = null;
-  const hand = (isWhole: boolean) => {
-    const tail = packed === undefined ? (tailInMemory ?? tailBefore(found.path, position.offset, counts)) : "";
-    state = { ...state, ...(isWhole ? stampIn(found) : inPart(position)), ...position, parser: parser.save(), tail };
-    writer.add({
-      before: last,
-      after: state,
-      ...facts.take(isWhole),
-      problems: problems.take(),
-      texts,
-      exchanges: [...exchanges.values()],
-    });
-    last = state;
-    texts = isLittle ? [] : null;
-    exchanges = new Map();
-  };
-  let handed = state.offset;
-  for await (const lines of jsonLines(found.path, counts, { offset: state.offset, lines: state.lines }, packed)) {
-    let read: Line | null = null;
-    for (const line of lines) {
-      // It will be read when it is complete; until then `doctor` reports it.
-      if (line.is === "unfinished" && packed === undefined) continue;
-      if (line.is === "line") {
-        const findings = findingsIn(parser, line);
-        facts.add(findings);
-        for (const p of findings.problems) problems.add(p);
-        if (findings.exchanges !== undefined) for (const e of findings.exchanges) exchanges.set(e.id, e);
-        if (texts !== null && findings.observations.length > 0) texts.push(...indexedTextsOfLine(parser, line));
-      } else
-        problems.add({
-          code: LINE_PROBLEMS[line.is],
-          where: `${found.path}:${line.number}`,
-          detail: `${line.length} bytes`,
-        });
-      read = line;
-    }
-    if (read !== null) [position, tailInMemory] = [positionAfter(read), tailIn(read)];
-    if (position.offset - handed >= BATCH_BYTES) {
-      handed = position.offset;
-      hand(false);
-    }
+/** Reads the new lines of a transcript, and passes them to the writer in batches. */
+class TranscriptReading {
+  readonly #found: Found;
+  readonly #writer: Writer;
+  readonly #counts: ReadCounts;
+  readonly #parser: Parser;
+  readonly #facts: NewFacts;
+  readonly #problems: ProblemsOfFile;
+  /** Little text is indexed together with its records. */
+  readonly #indexesText: boolean;
+  /** The state after the last batch; null for a new file. */
+  #stored: FileState | null;
+  #state: FileState;
+  #position: LinePosition;
+  #tailInMemory: string | null = null;
+  #texts: IndexedText[] = [];
+  #exchanges = new Map<string, Exchange>();
+
+  constructor(found: Found, before: FileState | null, resumes: boolean, writer: Writer, counts: ReadCounts) {
+    this.#found = found;
+    this.#writer = writer;
+    this.#counts = counts;
+    this.#stored = before;
+    this.#state = resumes && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
+    const { offset, lines, parser } = this.#state;
+    this.#parser = found.stream.open(asSource(found), resumes ? parser : undefined);
+    this.#facts = new NewFacts(found.path, resumes);
+    this.#problems = new ProblemsOfFile(found.path);
+    this.#indexesText = resumes && found.stamp.size - offset <= LITTLE_TEXT;
+    this.#position = { offset, lines };
   }
-  hand(true);
+
+  async run(): Promise<void> {
+    const { path, stream } = this.#found;
+    let flushedTo = this.#position.offset;
+    for await (const lines of jsonLines(path, this.#counts, this.#position, stream.packed)) {
+      let last: Line | null = null;
+      for (const line of lines) {
+        // It will be read when it is complete; until then `doctor` reports it.
+        if (line.is === "unfinished" && stream.packed === undefined) continue;
+        if (line.is === "line") this.#read(line);
+        else {
+          const where = `${path}:${line.number}`;
+          this.#problems.add({ code: LINE_PROBLEMS[line.is], where, detail: `${line.length} bytes` });
+        }
+        last = line;
+      }
+      if (last !== null) [this.#position, this.#tailInMemory] = [positionAfter(last), tailIn(last)];
+      if (this.#position.offset - flushedTo < BATCH_BYTES) continue;
+      flushedTo = this.#position.offset;
+      this.#flush(false);
+    }
+    this.#flush(true);
+  }
+
+  #read(line: RecordLine) {
+    const findings = findingsIn(this.#parser, line);
+    this.#facts.add(findings);
+    for (const problem of findings.problems) this.#problems.add(problem);
+    if (findings.exchanges !== undefined) for (const one of findings.exchanges) this.#exchanges.set(one.id, one);
+    if (this.#indexesText && findings.observations.length > 0)
+      this.#texts.push(...indexedTextsOfLine(this.#parser, line));
+  }
+
+  /** `isWhole`: the file was read to its end. */
+  #flush(isWhole: boolean) {
+    const { path, stream } = this.#found;
+    const { offset } = this.#position;
+    const tail = stream.packed === undefined ? (this.#tailInMemory ?? tailBefore(path, offset, this.#counts)) : "";
+    const stamp = isWhole ? stampIn(this.#found) : inPart(this.#position);
+    this.#state = { ...this.#state, ...stamp, ...this.#position, parser: this.#parser.save(), tail };
+    this.#writer.add({
+      before: this.#stored,
+      after: this.#state,
+      ...this.#facts.take(isWhole),
+      problems: this.#problems.take(),
+      texts: this.#indexesText ? this.#texts : null,
+      exchanges: [...this.#exchanges.values()],
+    });
+    this.#stored = this.#state;
+    this.#texts = [];
+    this.#exchanges = new Map();
+  }
 }
 
 /** The hash of the bytes before the next line, if they are in memory. */
@@ -193,51 +225,42 @@ const LINE_PROBLEMS = {
 } as const satisfies Record<string, ProblemCode>;
 
 /**
- * Deleted files and their facts are kept, except: facts that hold only while the file exists, files in retinue's own
- * folders (they were deleted on purpose), and files that were moved.
+ * The facts of deleted files stay, except: facts that hold only while the file exists, files in retinue's own folders
+ * (they were deleted on purpose), and files that were moved.
  */
-function* vanished(
+function* deletedFiles(
   store: Store,
-  { files, rootOf }: Looked,
+  { files, rootOf }: FilesOnDisk,
   known: ReadonlyMap<string, FileState>,
 ): Generator<FileBatch> {
-  // A file of this sync may be missing, too.
-  const isThere = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
+  // The other file may be missing in this sync, too.
+  const exists = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
   for (const [path, found] of files) {
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
     const stream = root === undefined ? undefined : streamIn(root, inside(state.root, path) ?? "");
-    const isTakenBack =
+    const isRetracted =
       stream?.fleeting === true ||
       root?.imported === true ||
       root?.recorded === true ||
-      othersOf(stream, state.root).some(isThere);
-    yield isTakenBack
-      ? takenBack(state)
-      : { before: state, after: { ...state, ...GONE }, facts: new FactColumns(path), problems: [], texts: [] };
+      otherPaths(stream, state.root).some(exists);
+    yield isRetracted ? retracted(state) : withoutFacts(state, deleted(state));
   }
 }
 
-/** A file at a place to which a missing file may have moved is that file. */
+/** Missing files that are now at another path: their facts are retracted. */
 function* movedHere(store: Store, arrived: readonly Found[]): Generator<FileBatch> {
   for (const { stream, root } of arrived)
-    for (const path of othersOf(stream, root)) {
+    for (const path of otherPaths(stream, root)) {
       const state = store.file(path);
-      if (state?.gone === true && state.parser !== null) yield takenBack(state);
+      if (state?.gone === true && state.parser !== null) yield retracted(state);
     }
 }
 
-const othersOf = (stream: Stream | null | undefined, root: string) =>
+const otherPaths = (stream: Stream | null | undefined, root: string) =>
   (stream?.elsewhere ?? []).map((path) => join(root, path));
 
-const GONE = { gone: true, size: 0, offset: 0 } as const;
-
-/** Retracts the facts of the file, and forgets how far it was read. */
-const takenBack = (state: FileState): FileBatch => ({
-  before: state,
-  after: { ...state, ...GONE, generation: state.generation + 1, parser: null },
-  facts: new FactColumns(state.path),
-  problems: [],
-  texts: [],
-});
+/** Retracts the facts of the file, and resets how far it was read. */
+const retracted = (state: FileState): FileBatch =>
+  withoutFacts(state, { ...deleted(state), generation: state.generation + 1, parser: null });

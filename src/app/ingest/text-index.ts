@@ -8,7 +8,7 @@ import { findingsIn, jsonLines } from "./json-lines.ts";
 import { isUnchanged, WHOLE } from "./sync.ts";
 
 /** Text that is not indexed yet. */
-export interface TextsLeft {
+interface TextsLeft {
   readonly files: number;
   readonly bytes: number;
   /** All text of files modified after this time is indexed. */

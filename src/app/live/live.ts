@@ -33,7 +33,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const { signal, notify, troubles, onWatching } = options;
   const rounds = new Rounds(library, options);
   const refresh = () => persistently(() => library.refresh(FIRST_PAGE), options);
-  library.keepAtHand(LIVE_BYTES);
+  library.enableCaches(LIVE_BYTES);
   library.expectRecordings();
   // Which folders to watch is known only after discovery.
   const before = await refresh();

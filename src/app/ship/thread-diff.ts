@@ -6,8 +6,7 @@ import type { Redactor } from "../../core/redaction/redaction.ts";
 import type { AgentRecord, AgentTree } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import { messageBook } from "../../core/views/messages.ts";
-import { treeOf, withoutChildren } from "../../core/views/record.ts";
-import { withoutClock } from "../../core/views/shared-tree.ts";
+import { treeOf, withoutChildren, withoutRunningTime } from "../../core/views/record.ts";
 import { spentBy } from "../../core/views/stats.ts";
 import { reportsIn } from "../export/story.ts";
 import type { Library } from "../ingest/library.ts";
@@ -90,7 +89,7 @@ export class ThreadDiff {
     reports: ReadonlyMap<RecordKey, readonly string[]>,
   ): AsyncGenerator<Draft> {
     const { redactor } = this.#redaction;
-    yield* diff.record(withoutClock(record), place);
+    yield* diff.record(withoutRunningTime(record), place);
     const agent = agentOf(forest, key);
     const stamp = stampOf(forest, agent);
     const followed = this.#agents.get(key) ?? {
@@ -113,7 +112,12 @@ export class ThreadDiff {
     yield* diff.detail("why", explain(forest, agent), (why) => redactor.why(why));
     yield* diff.detail("messages", messagesOf(key));
     yield* diff.detail("reports", reader.reports(reports));
-    const spent = spentBy(agent, withoutClock(record), agentOf(forest, topOf(forest, key)).uri, this.#library.price);
+    const spent = spentBy(
+      agent,
+      withoutRunningTime(record),
+      agentOf(forest, topOf(forest, key)).uri,
+      this.#library.price,
+    );
     yield* diff.detail("spent", spent, (rows) => rows.map((row) => redactor.spent(row)));
   }
 }

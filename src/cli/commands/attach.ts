@@ -75,7 +75,7 @@ function notesOf({ uri, begins, copies, cwd, notes }: AttachPlan): readonly stri
 /** Continues an agent, and returns when the product has ended. */
 export async function continueInTerminal(context: Context, library: Library, uri: string): Promise<void> {
   const { key } = resolve(library, uri);
-  const plan = await library.ask(() => {
+  const plan = await library.query(() => {
     const forest = library.forestOf([key]);
     const options: AttachOptions = { message: null, at: null, folder: null, isInteractive: true, args: [] };
     return planAttach(context.env, library, forest, agentOf(forest, key), options);

@@ -33,5 +33,5 @@ export async function events(context: Context, uri: string, options: EventsOptio
   };
   const retry = { signal: stopSignal(), notify: context.terminal.notify, troubles: new Troubles() };
   for await (const { threads } of live(library, retry))
-    await persistently(() => library.ask(() => printNew(threads)), retry);
+    await persistently(() => library.query(() => printNew(threads)), retry);
 }

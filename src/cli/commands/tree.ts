@@ -1,6 +1,6 @@
 import { agentOf, continuationsOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
 import { printJson } from "../../core/tools/json.ts";
-import { criticalPath, lifeOf, withLast } from "../../core/views/critical-path.ts";
+import { criticalPath, lifeOf, untilLastEnd } from "../../core/views/critical-path.ts";
 import { spansOf } from "../../core/views/spans.ts";
 import type { Context } from "../context.ts";
 import { renderTimeline } from "../render/timeline.ts";
@@ -33,7 +33,7 @@ function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: b
   const lives = new Map(
     [...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]),
   );
-  const path = criticalPath(tree.uri, withLast(tree.uri, lives));
+  const path = criticalPath(tree.uri, untilLastEnd(tree.uri, lives));
   if (!context.json) return renderTimeline(tree, { livesAs: (uri) => lives.get(uri), path }, context.terminal, { all });
   return printJson({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, 2);
 }

@@ -68,7 +68,7 @@ class Watching {
     try {
       const notify = (text: string) => this.#messages.push(text);
       const retry = { signal: this.#stop.signal, notify, troubles: this.#troubles };
-      const read = () => library.ask(() => treesOf(context, library, this.#key));
+      const read = () => library.query(() => treesOf(context, library, this.#key));
       for await (const { threads } of live(library, retry)) {
         sentinel.changed(threads);
         if (!this.#view.isHeld) this.#trees = (await persistently(read, retry)) ?? this.#trees;

@@ -1,3 +1,4 @@
+import { singleSpaced } from "../tools/spaces.ts";
 import type { AgentKind } from "./observation.ts";
 
 /** The fields of a record that name an agent. */
@@ -20,8 +21,8 @@ const MAX_CHARS = 160;
  */
 export function displayName({ title, description, name, prompt, type, agentId, sessionId }: Named): string {
   const task = lineOf(title) ?? lineOf(description) ?? lineOf(prompt);
-  const called = lineOf(name);
-  if (called !== null) return task === null || task === called ? called : cut(`${called}: ${task}`);
+  const ownName = lineOf(name);
+  if (ownName !== null) return task === null || task === ownName ? ownName : cut(`${ownName}: ${task}`);
   return task ?? lineOf(type) ?? agentId ?? sessionId;
 }
 
@@ -30,15 +31,7 @@ export const typeName = ({ type, name, kind }: Pick<Named, "type" | "name"> & { 
   lineOf(type) ?? lineOf(name) ?? kind;
 
 function lineOf(text: string | null): string | null {
-  const line =
-    text === null
-      ? ""
-      : cut(
-          text
-            .slice(0, 4 * MAX_CHARS)
-            .replace(/\s+/g, " ")
-            .trim(),
-        );
+  const line = text === null ? "" : cut(singleSpaced(text.slice(0, 4 * MAX_CHARS)));
   return line === "" ? null : line;
 }
 

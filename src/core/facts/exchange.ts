@@ -6,7 +6,7 @@ import type { Tokens } from "./usage.ts";
 export interface Exchange {
   readonly id: string;
   readonly at: number;
-  /** The agent, according to the traffic alone; the tree may know better. */
+  /** The agent, according to the traffic alone; in the tree it may be another one. */
   readonly speaker: AgentKey;
   readonly thread: AgentKey;
   readonly response: RecordKey | null;

@@ -1,4 +1,4 @@
-import type { AgentKey, RecordKey } from "./ids.ts";
+import { type AgentKey, messageIn, type RecordKey } from "./ids.ts";
 import type { Observation, ObservationOf, RecordRead, ToolCalled, ToolResult } from "./observation.ts";
 import { noPlaces, PlaceColumns, type PlacedRow, Places, type PlaceValues } from "./place-columns.ts";
 
@@ -260,7 +260,7 @@ type Stored = Rest &
 interface CallValues extends PlaceValues {
   /** The record with the same keys, as its distance from the record before it in this column, plus 1; 0 for none. */
   readonly records: number[];
-  /** 0 if it is the last key of the row. */
+  /** 0 if it is the message of the row. */
   readonly responses: (string | 0)[];
   readonly requests: (string | 0)[];
   readonly rows: (string | 0)[];
@@ -310,13 +310,13 @@ class CallColumns implements Iterable<Called> {
     const row = this.length;
     // The facts of one record share the list of its keys.
     const isOfRecord = fact.keys === this.#records.lastKeys;
-    if (!this.#places.add(fact, number, isOfRecord ? [] : fact.keys)) return false;
+    if (!this.#places.add(fact, number, !isOfRecord)) return false;
     const record = this.#records.length - 1;
     this.columns.records.push(isOfRecord ? record - this.#lastRecord + 1 : 0);
     if (isOfRecord) this.#lastRecord = record;
-    const { keys, response, request, rows, askedAt, tokens, chars, ended } = fact;
+    const { response, request, rows, askedAt, tokens, chars, ended } = fact;
     const { columns } = this;
-    columns.responses.push(response === keys.at(-1) ? 0 : response);
+    columns.responses.push(response === messageIn(fact) ? 0 : response);
     columns.requests.push(request ?? 0);
     columns.rows.push(rows ?? 0);
     columns.askedAt.push(askedAt ?? null);
@@ -365,7 +365,7 @@ class CallColumns implements Iterable<Called> {
       const amount = (kind: 0 | 1 | 2 | 3 | 4 | 5) => tokens[kind][row] ?? 0;
       yield {
         type: "model-call",
-        response: (responses[row] === 0 ? keys.at(-1) : responses[row]) as RecordKey,
+        response: (responses[row] === 0 ? messageIn({ keys }) : responses[row]) as RecordKey,
         ...(requests[row] === 0 ? {} : { request: requests[row] as RecordKey }),
         ...(rows[row] === 0 ? {} : { rows: rows[row] as RecordKey }),
         ...(asked === null ? {} : { askedAt: asked }),

@@ -45,6 +45,7 @@ export const inRecordBehind = (id: ObservationId, offset: number) =>
 
 /** The file and line of an observation. */
 export const placeOf = (id: ObservationId) => id.slice(0, id.lastIndexOf("#"));
+export const fileOf = (id: ObservationId) => placeOf(id).replace(/:\d+$/, "");
 
 interface AgentKeyParts {
   readonly provider: string;
@@ -75,7 +76,13 @@ export interface Keyed {
 
 export const recordIn = ({ keys }: Keyed): RecordKey | undefined => keys[0];
 /** Equal for all rows that a message, such as a model's response, is spread over. */
-export const messageIn = ({ keys }: Keyed): RecordKey | undefined => keys.at(-1);
+export const messageIn = ({ keys }: Keyed): RecordKey | undefined => keys[keys.length - 1];
+/** The message of a record, if it has a key of its own. */
+export const ownMessageIn = (record: Keyed): RecordKey | undefined =>
+  record.keys.length > 1 ? messageIn(record) : undefined;
+/** The list of keys, from what `recordIn` and `ownMessageIn` returned. */
+export const keysFrom = (record: RecordKey | undefined, message: RecordKey | undefined): RecordKey[] =>
+  [record, message].filter((key) => key !== undefined);
 
 /** The place of a record, for people: a line of a file, or a row of a database. */
 export const placeName = (path: string, line: number, row?: string) =>

@@ -224,10 +224,10 @@ export interface TotalStated {
   readonly running?: RunningTotal;
 }
 
-/** Includes exactly the responses before it in its file. */
+/** A running total includes exactly the responses before it in its file. */
 export interface RunningTotal {
-  /** The first total of the thread may include that of the thread it was forked from. */
-  readonly goesOn: boolean;
+  /** The first total of the thread may include the total of the thread that it was forked from. */
+  readonly mayContinueFork: boolean;
 }
 
 export interface SpawnCalled {
@@ -494,6 +494,4 @@ export interface Starter {
   readonly says: string;
 }
 
-type Of<T extends Fact["type"]> = Extract<Observation, { type: T }>;
-
-export type { Of as ObservationOf };
+export type ObservationOf<T extends Fact["type"]> = Extract<Observation, { type: T }>;

@@ -1,4 +1,4 @@
-import { type AgentKey, observationId, placeName, type RecordKey } from "./ids.ts";
+import { type AgentKey, keysFrom, observationId, ownMessageIn, placeName, type RecordKey, recordIn } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 
 export type PlacedRow = Pick<Observation, "id" | "at" | "speaker" | "keys" | "order">;
@@ -12,7 +12,7 @@ export interface PlaceValues {
   /** Difference to the time of the row before; null without a time. */
   readonly times: (number | null)[];
   readonly speakers: number[];
-  /** The first and the last key; 0 if missing. */
+  /** The key of the record, and that of its message if it differs; 0 if missing. */
   readonly own: (string | 0)[];
   readonly shared: (string | 0)[];
 }
@@ -59,6 +59,9 @@ export class Places {
   }
 }
 
+/** A value of the columns of keys. */
+const keyIn = (value: string | 0 | undefined) => (typeof value === "string" ? (value as RecordKey) : undefined);
+
 const ZERO = 48;
 /** Differences of larger numbers may not be exact. */
 const LARGEST = 2 ** 52;
@@ -80,8 +83,8 @@ export class PlaceColumns {
     return this.#values.numbers.length;
   }
 
-  /** False if it does not fit. `keys`: those to store. */
-  add(fact: Observation, known: number | undefined, keys = fact.keys): boolean {
+  /** False if the fact does not fit. `known`: its number, if known. `hasKeys`: whether to store its keys. */
+  add(fact: Observation, known: number | undefined, hasKeys = true): boolean {
     const { at, order, speaker } = fact;
     // Comparing ids takes longer than the rest.
     const number = known ?? this.#places.numberIn(fact);
@@ -94,8 +97,8 @@ export class PlaceColumns {
     values.times.push(at === null ? null : at - this.#lastTime);
     this.#lastTime = at ?? this.#lastTime;
     values.speakers.push(this.#places.speakerNumber(speaker));
-    values.own.push(keys[0] ?? 0);
-    values.shared.push(keys[1] ?? 0);
+    values.own.push(hasKeys ? (recordIn(fact) ?? 0) : 0);
+    values.shared.push(hasKeys ? (ownMessageIn(fact) ?? 0) : 0);
     return true;
   }
 
@@ -119,14 +122,14 @@ export class PlaceColumns {
 
   keysAt(row: number): RecordKey[] {
     const { own, shared } = this.#values;
-    return [own[row], shared[row]].filter((key) => typeof key === "string") as RecordKey[];
+    return keysFrom(keyIn(own[row]), keyIn(shared[row]));
   }
 
   eachKey(visit: (key: RecordKey, speaker: AgentKey) => void): void {
     const { own, speakers } = this.#values;
     for (let row = 0; row < own.length; row += 1) {
-      const key = own[row];
-      if (typeof key === "string") visit(key as RecordKey, this.speakerOf(speakers[row]));
+      const key = keyIn(own[row]);
+      if (key !== undefined) visit(key, this.speakerOf(speakers[row]));
     }
   }
 

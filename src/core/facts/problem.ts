@@ -73,9 +73,9 @@ export const PROBLEMS = {
   ],
   "limits-not-enforced": [
     "error",
-    "Limits could not be enforced because of an error; agents went on as without limits.",
+    "Limits could not be enforced because of an error; agents continued as without limits.",
   ],
-  "hook-broken": ["error", "An installed hook of retinue does not work; the product goes on without it."],
+  "hook-broken": ["error", "An installed hook of retinue does not work; the product continues without it."],
   "manual-link-unknown": ["info", "A manual link names an agent that does not exist; it has no effect."],
 } as const satisfies Record<string, readonly [Severity, string]>;
 

@@ -4,7 +4,7 @@ export type Target =
   | { readonly is: "named"; readonly provider: string | null; readonly thread: string; readonly agent: string | null };
 
 /** The error, then how to write it correctly; one line each. */
-export interface UriFault {
+interface UriFault {
   readonly wrong: string;
   readonly right: string;
 }
@@ -60,20 +60,20 @@ export function parseTarget(
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
   if (parts.length === 0 || parts.includes("")) return fault("empty part in URI");
   if (parts.some((part) => part === "." || part === "..")) return fault("a URI cannot contain . or ..");
-  const able = schemes.filter((s) => provider === null || s.name === provider);
+  const possible = schemes.filter((s) => provider === null || s.name === provider);
   const [thread = "", ...below] = parts.map(decode);
   const path = `/${below.join("/")}`;
-  const agentPath = below.length > 0 && able.some((s) => s.isAgentPath?.(path)) ? path : null;
+  const agentPath = below.length > 0 && possible.some((s) => s.isAgentPath?.(path)) ? path : null;
   if (parts.length > 2 && agentPath === null) return fault("more than two parts");
   const agent = agentPath ?? below[0] ?? null;
   if (parts[0] === "latest") return { is: "latest", provider, agent };
   if (provider === "unassigned") return { is: "named", provider, thread, agent };
-  const form = able.map((s) => s.idForm).join("; ");
+  const form = possible.map((s) => s.idForm).join("; ");
   if (!exists(thread)) {
-    if (!able.some((s) => s.isThreadId(thread))) return fault(`${quoted(thread)} cannot be a thread id`, form);
+    if (!possible.some((s) => s.isThreadId(thread))) return fault(`${quoted(thread)} cannot be a thread id`, form);
     if (thread.length < MIN_PREFIX) return fault(`a prefix needs ${MIN_PREFIX} characters or more`, form);
   }
-  if (agent !== null && agentPath === null && !exists(agent) && !able.some((s) => s.isAgentId(agent)))
+  if (agent !== null && agentPath === null && !exists(agent) && !possible.some((s) => s.isAgentId(agent)))
     return fault(`${quoted(agent)} cannot be an agent id`);
   return { is: "named", provider, thread, agent };
 }

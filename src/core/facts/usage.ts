@@ -1,6 +1,7 @@
 import { hash } from "../tools/hash.ts";
 import { singleSpaced } from "../tools/spaces.ts";
 import { type RecordKey, recordKey } from "./ids.ts";
+
 /**
  * Tokens of one or several model calls. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes
  * caches.
@@ -32,14 +33,6 @@ export type Compared = (typeof COMPARED)[number];
 /** Tokens by kind; null if the product does not report it. May be a difference, and so negative. */
 export type Amounts = Readonly<Record<Compared, number | null>>;
 
-export const NO_AMOUNTS: Amounts = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cacheWrite1hTokens: 0,
-};
-
 const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
   const field = (kind: Compared) => (a[kind] === null || b[kind] === null ? null : a[kind] + sign * b[kind]);
   return {
@@ -51,10 +44,10 @@ const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
   };
 };
 
-/** Unknown if either is unknown. */
+/** A kind is unknown in the result if it is unknown in one of them. */
 export const addAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, 1);
 export const subtractAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, -1);
-/** The sum of the known parts. */
+/** Whether all known kinds are zero. */
 export const isNothing = (a: Amounts) => COMPARED.every((kind) => (a[kind] ?? 0) === 0);
 export const isNegative = (a: Amounts) => COMPARED.some((kind) => (a[kind] ?? 0) < 0);
 
@@ -66,6 +59,8 @@ export const NO_TOKENS: Tokens = {
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
 };
+const { reasoningTokens: _, ...amounts } = NO_TOKENS;
+export const NO_AMOUNTS: Amounts = amounts;
 export const NO_USAGE: Usage = { calls: 0, ...NO_TOKENS, costUsd: 0 };
 
 function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): Tokens {
@@ -130,13 +125,13 @@ export function fingerprintsOf({ id, tokens, content }: KnownResponse): {
     tokens === null
       ? null
       : `${tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens}:${tokens.outputTokens}`;
-  const words = (content ?? []).map(singleSpaced).filter((part) => part !== "");
-  const text = words.join("\n");
-  const said = text === "" ? null : `${hash(text).toString(36)}${text.length.toString(36)}`;
+  const parts = (content ?? []).map(singleSpaced).filter((part) => part !== "");
+  const text = parts.join("\n");
+  const digest = text === "" ? null : `${hash(text).toString(36)}${text.length.toString(36)}`;
   const pairs = [
     [id, used],
-    [id, said],
-    [said, used],
+    [id, digest],
+    [digest, used],
   ];
   const fingerprints = pairs.flatMap(([a, b]) => (a == null || b == null ? [] : [recordKey("api", `${a}:${b}`)]));
   return fingerprints.length === 0 ? {} : { fingerprints };

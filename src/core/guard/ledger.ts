@@ -20,7 +20,7 @@ export type LedgerNotice =
   /** A person sent a prompt. */
   | { readonly is: "prompted" };
 
-export interface SpawnDecided extends Pick<Verdict, "action" | "exceeded"> {
+interface SpawnDecided extends Pick<Verdict, "action" | "exceeded"> {
   readonly is: "decided";
   readonly call: string;
   /** What enforced it: `hook`, `run`, `proxy` or `relay`. */
@@ -49,7 +49,7 @@ export interface TreeSeen {
   readonly agents: readonly TreeAgent[];
 }
 
-export interface TreeAgent {
+interface TreeAgent {
   readonly id: string;
   readonly parent: string | null;
   readonly call: string | null;
@@ -99,7 +99,6 @@ export class Ledger {
   /** Agents that ended before their call became known. */
   readonly #ended = new Map<string, string | null>();
   #workingSince: number | null = null;
-  deepest = 0;
 
   constructor(lines: readonly LedgerLine[], limits: ThreadLimits, tree: TreeSeen | null) {
     this.#limits = limits;
@@ -143,7 +142,6 @@ export class Ledger {
       (isOld ? ALLOWED : decide(this.#limits, this.used(line.at, by), { is: "spawn", type, depth }));
     this.#verdicts.set(call, verdict);
     if (verdict.action === "deny") return;
-    this.deepest = Math.max(this.deepest, depth);
     this.#reserved.set(call, { call, by, type, depth, process, agent: null, isOver: false });
     const agent = this.#agentOfCall.get(call);
     if (agent !== undefined) this.#bind(call, agent);
@@ -263,7 +261,7 @@ export function readLedger(text: string): LedgerLine[] {
       const json = JSON.parse(line) as LedgerLine;
       if (typeof json?.at === "number" && typeof json.is === "string") lines.push(json);
     } catch {
-      // Half written, or not ours.
+      // Half written, or not a line of a ledger.
     }
   }
   return lines;

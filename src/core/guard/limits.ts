@@ -1,5 +1,6 @@
 /** Limits against agents that spawn or spend without end, and the function that decides what a limit does. */
-import { count, duration, money, plural } from "../tools/format.ts";
+import { plural } from "../tools/format.ts";
+import { limitText } from "./limit-text.ts";
 
 export const LIMIT_NAMES = ["agents", "concurrent", "depth", "cost_usd", "tokens", "minutes"] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
@@ -29,7 +30,7 @@ export interface ThreadLimits {
 }
 
 /** In `by_type`: agents of every type. */
-export const ANY_TYPE = "*";
+const ANY_TYPE = "*";
 
 export const NO_LIMITS: Limits = {};
 
@@ -93,7 +94,7 @@ export interface Spent {
   readonly minutes: number | null;
 }
 
-export interface AgentSpent extends Spent {
+interface AgentSpent extends Spent {
   readonly name: string;
   readonly type: string | null;
 }
@@ -112,18 +113,13 @@ export interface Used extends Spent, AgentCount {
 }
 
 /** An agent that is to be spawned, or a model call or tool call of an existing one. */
-export type Proposal =
+type Proposal =
   | { readonly is: "spawn"; readonly type: string | null; readonly depth: number }
   | { readonly is: "call" };
 
 /** A limit that the proposal would exceed. */
-export interface Exceeded {
-  readonly limit: LimitName;
-  readonly action: LimitAction;
-  readonly max: number;
+interface Exceeded extends LimitUse {
   readonly used: number;
-  /** Whose limit: null for the thread, else the type or the name of an agent. */
-  readonly whose: string | null;
   /** For the model: what was exceeded, and what it may do instead. */
   readonly text: string;
 }
@@ -177,19 +173,18 @@ function* spawning(set: LimitSet, { agents, running }: AgentCount, depth: number
     });
 }
 
-/** Names of limits on what is spent, and how to read and write their values. */
+/** The value that a limit on what is spent applies to. */
 const SPENDING = {
-  cost_usd: { of: ({ costUsd }: Spent) => costUsd, text: (usd: number) => money(usd) },
-  tokens: { of: ({ tokens }: Spent) => tokens, text: (n: number) => `${count(n)} tokens` },
-  minutes: { of: ({ minutes }: Spent) => minutes, text: (n: number) => duration(n * MINUTE_MS) },
+  cost_usd: ({ costUsd }: Spent) => costUsd,
+  tokens: ({ tokens }: Spent) => tokens,
+  minutes: ({ minutes }: Spent) => minutes,
 } as const;
-const MINUTE_MS = 60_000;
 
 function* spending(set: LimitSet, spent: Spent, agent: string | null, { is }: Proposal): Generator<Exceeded> {
   for (const name of SPENDING_NAMES) {
-    const [limit, used] = [set[name], SPENDING[name].of(spent)];
+    const [limit, used] = [set[name], SPENDING[name](spent)];
     if (limit === undefined || used === null || used < limit.max) continue;
-    const { text } = SPENDING[name];
+    const text = (value: number) => `${limitText(name, value)}${name === "tokens" ? " tokens" : ""}`;
     yield exceeding(name, limit, used, agent, {
       because: `${agent === null ? "this thread" : agent} has used ${text(used)}, and its limit is ${text(limit.max)}`,
       instead: "Finish with what you have, and report what is left to do",
@@ -224,6 +219,7 @@ function exceeding(
 /** How much of a limit is used. */
 export interface LimitUse extends Limit {
   readonly limit: LimitName;
+  /** Whose limit: null for the thread, else the type or the name of an agent. */
   readonly whose: string | null;
   /** Null if it is not known. */
   readonly used: number | null;

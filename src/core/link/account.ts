@@ -50,8 +50,7 @@ interface Known {
 
 /** Explains why the total exceeds the known calls. The opposite is never explained. */
 export function account({ stated, covered, used, traces, isBaseLost, hasAgentWithoutCalls }: Known): Account {
-  const counted = covered.map((call) => ({ model: call.model, amounts: call.tokens }));
-  const differences = sumByModel(stated, counted).filter(({ amounts }) => !isNothing(amounts));
+  const differences = sumByModel(stated, covered.map(amountsOf)).filter(({ amounts }) => !isNothing(amounts));
   const because = (of: OfModel, why: Explained["why"], more: Partial<Explained> = {}): Explained => ({
     ...of,
     why,
@@ -86,10 +85,12 @@ export function account({ stated, covered, used, traces, isBaseLost, hasAgentWit
   }
   // Internal calls use one model. If one model shows calls that no agent made, they explain no other model.
   const [only] = left;
-  const isTheirs = onAny.length > 0 && left.length === 1 && !explained.some((e) => e.why === "own-behalf");
-  if (only === undefined || !isTheirs || isNegative(only.amounts)) return { explained, unexplained: left };
+  const isInternal = onAny.length > 0 && left.length === 1 && !explained.some((e) => e.why === "own-behalf");
+  if (only === undefined || !isInternal || isNegative(only.amounts)) return { explained, unexplained: left };
   return { explained: [...explained, because(only, "unrecorded", { traces: onAny })], unexplained: [] };
 }
+
+export const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });
 
 /** A model and its dated version are the same model. */
 const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");

@@ -1,8 +1,9 @@
 import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf, type Unseen } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
+import { cached } from "../tools/collections.ts";
 import { type Fold, NAME } from "./fold.ts";
-import { folderOf } from "./folded.ts";
+import { holderOf } from "./folded.ts";
 
 export type SpawnCall = ObservationOf<"spawn-called">;
 
@@ -24,20 +25,16 @@ export class CallBook {
     this.#folded = folded;
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
-      if (o.type === "call-refused") {
-        const known = this.#refused.get(o.call);
-        if (known === undefined || isBetterKnown(o, known)) this.#refused.set(o.call, o);
-      }
+      if (o.type === "call-refused") setBest(this.#refused, o);
       if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
-      if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
+      if (o.type === "call-offers") cached(this.#offers, o.call, () => new Set()).add(o.match);
       if (o.type === "record") {
         for (const { call } of o.calls) noteCaller(this.#callers, call, o);
         for (const { call } of o.results) noteCaller(this.#receivers, call, o);
       }
       if (o.type === "spawn-called") {
         noteCaller(this.#callers, o.call, o);
-        const known = this.#spawns.get(o.call);
-        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
+        setBest(this.#spawns, o);
       }
     }
   }
@@ -48,8 +45,8 @@ export class CallBook {
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (alias: CallKey): AgentKey | undefined => {
     const call = this.resolve(alias);
-    const caller = this.#callers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.call);
-    return caller ?? this.#receivers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.result);
+    const caller = this.#callers.get(call)?.agent ?? holderOf(this.#folded, call, NAME.call);
+    return caller ?? this.#receivers.get(call)?.agent ?? holderOf(this.#folded, call, NAME.result);
   };
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> =>
@@ -57,8 +54,15 @@ export class CallBook {
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
 
-/** The product's record has the time of the call; a live source has only the time of arrival. */
-const isBetterKnown = (a: Observation, b: Observation) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
+/** Keeps one fact per call: the product's record before that of a live source, which has only the time of arrival. */
+export function setBest<T extends Observation & { readonly call: CallKey }>(
+  best: Map<CallKey, T>,
+  o: T,
+  call: CallKey = o.call,
+): void {
+  const known = best.get(call);
+  if (known === undefined || (isReport(o) === isReport(known) ? o.id < known.id : isReport(known))) best.set(call, o);
+}
 
 interface Caller {
   readonly agent: AgentKey;

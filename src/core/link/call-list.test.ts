@@ -22,16 +22,16 @@ const kept = () =>
 
 /** Sums output tokens, and counts the calls that it reads. */
 function summing() {
-  let looked = 0;
+  let visited = 0;
   const sums = new CallSums<{ tokens: number }>({
     start: () => ({ tokens: 0 }),
     copy: (sum) => ({ ...sum }),
     add: (sum, { tokens }) => {
-      looked += 1;
+      visited += 1;
       sum.tokens += tokens.outputTokens;
     },
   });
-  return { of: (calls: Calls) => sums.of(calls).tokens, looked: () => looked };
+  return { of: (calls: Calls) => sums.of(calls).tokens, visited: () => visited };
 }
 
 const total = (n: number) => (n * (n + 1)) / 2;
@@ -39,12 +39,12 @@ const total = (n: number) => (n * (n + 1)) / 2;
 describe("a sum over a growing list of calls", () => {
   it("is correct after every call, and reads only new calls and those that are not closed", () => {
     const columns = kept();
-    const { of, looked } = summing();
+    const { of, visited } = summing();
     for (let n = 1; n <= 1_000; n += 1) {
       expect(of(columns.with([call(n), call(n + 1)]))).toBe(total(n + 1));
       columns.push(call(n));
     }
-    expect(looked()).toBeLessThan(3_100);
+    expect(visited()).toBeLessThan(3_100);
   });
 
   it("is correct if the last calls change before they are closed", () => {
@@ -77,12 +77,12 @@ describe("a sum over a growing list of calls", () => {
       for (let n = 1; n <= columns.length; n += 1) all.push(call(n));
       return all;
     });
-    const [{ of, looked }, late] = [summing(), summing()];
+    const [{ of, visited }, late] = [summing(), summing()];
     for (let n = 1; n <= 10_000; n += 1) {
       columns.push(call(n));
       expect(of(columns.with([call(n + 1)]))).toBe(total(n + 1));
     }
-    expect([read, looked()]).toEqual([0, 20_000]);
+    expect([read, visited()]).toEqual([0, 20_000]);
     expect(columns.bytes).toBeLessThan(10_000);
     expect([late.of(columns.with([])), [...columns.with([])].length, read]).toEqual([total(10_000), 10_000, 1]);
     // Calls that were read again are dropped again.
@@ -93,9 +93,9 @@ describe("a sum over a growing list of calls", () => {
   });
 
   it("is correct for an array, which is read once", () => {
-    const { of, looked } = summing();
+    const { of, visited } = summing();
     const calls = [call(1), call(2), call(3)];
     expect([of(calls), of(calls)]).toEqual([6, 6]);
-    expect(looked()).toBe(3);
+    expect(visited()).toBe(3);
   });
 });

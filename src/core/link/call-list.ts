@@ -25,7 +25,6 @@ export const closedIn = (calls: Calls): Closed =>
     from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)),
   };
 
-/** A sum over calls. */
 export interface Adding<Sum> {
   readonly start: () => Sum;
   readonly copy: (sum: Sum) => Sum;
@@ -81,10 +80,10 @@ const HELD_LISTS = 1_024;
 
 /**
  * The closed model calls of one agent: numbers in columns, and the fields that many of them share once. Only recent
- * ones are kept; `again` returns all of them from the facts, in columns of its own.
+ * ones are kept; `reload` returns all of them from the facts, in columns of its own.
  */
 export class CallColumns {
-  readonly #again: () => CallColumns;
+  readonly #reload: () => CallColumns;
   readonly #numbers = new NumberRows(TOKENS + KINDS);
   readonly #responses = new TextColumn();
   readonly #common: Common[] = [];
@@ -96,11 +95,11 @@ export class CallColumns {
   #first = 0;
   /** Lengths of the latest lists, oldest list first. */
   readonly #counts: number[] = [];
-  #all: CallColumns | null = null;
+  #reloaded: CallColumns | null = null;
   #heldFor = 0;
 
-  constructor(again: () => CallColumns) {
-    this.#again = again;
+  constructor(reload: () => CallColumns) {
+    this.#reload = reload;
   }
 
   get length(): number {
@@ -108,7 +107,7 @@ export class CallColumns {
   }
 
   get bytes(): number {
-    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size + (this.#all?.bytes ?? 0);
+    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size + (this.#reloaded?.bytes ?? 0);
   }
 
   push(call: ModelCall): void {
@@ -164,7 +163,7 @@ export class CallColumns {
       this.#heldFor -= 1;
       return;
     }
-    this.#all = null;
+    this.#reloaded = null;
     const first = this.#numbers.dropBefore(unneeded);
     this.#responses.dropBefore(unneeded);
     if (first === this.#first) return;
@@ -175,9 +174,9 @@ export class CallColumns {
   /** Empty if the call was dropped and its facts no longer exist. */
   #callAt(i: number): readonly ModelCall[] {
     if (i >= this.#first) return [this.#call(i)];
-    this.#all ??= this.#again();
+    this.#reloaded ??= this.#reload();
     this.#heldFor = HELD_LISTS;
-    return i < this.#all.length ? [this.#all.#call(i)] : [];
+    return i < this.#reloaded.length ? [this.#reloaded.#call(i)] : [];
   }
 
   #call(i: number): ModelCall {

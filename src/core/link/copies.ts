@@ -1,6 +1,7 @@
-import { type AgentKey, placeOf, type RecordKey, threadOf } from "../facts/ids.ts";
+import { type AgentKey, fileOf, type RecordKey, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
+import { addTo, cached, lowerBound } from "../tools/collections.ts";
 
 /** The agents that contain a record, and when it was written. */
 export interface Claim {
@@ -20,7 +21,7 @@ interface SameHolders {
  */
 interface Group {
   readonly number: number;
-  turns?: readonly number[];
+  changeTimes?: readonly number[];
 }
 
 /** Clocks and file systems are not exact. */
@@ -59,25 +60,23 @@ export class Copies {
       if (isReport(o)) continue;
       for (const holder of new Set([o.speaker, threadOf(o.speaker)])) {
         if (!wanted.has(holder) || (holder !== o.speaker && sharing.has(holder))) continue;
-        const list = this.#byHolder.get(holder);
-        if (list === undefined) this.#byHolder.set(holder, [o]);
-        else list.push(o);
+        addTo(this.#byHolder, holder, o);
       }
     }
   }
 
   /** True if `b` copied the record `key`, written at `at`, from `a`. */
   beats(a: AgentKey, b: AgentKey, key: RecordKey, at: number): boolean {
-    const signs: ((holder: AgentKey, other: AgentKey) => boolean)[] = [
+    const signsOfCopy: ((holder: AgentKey, other: AgentKey) => boolean)[] = [
       (holder, other) => this.#beganAfter(holder, other, at),
-      (holder) => (this.#born.get(holder) ?? Number.NEGATIVE_INFINITY) - SLACK_MS > at,
+      (holder) => this.#bornAt(holder) > at,
       (holder) => this.#invertedIn(holder).has(key),
       (holder, other) => !this.#hasChildren(holder, other),
       (holder, other) => this.#beganAfter(threadOf(holder), threadOf(other), at),
     ];
-    for (const copied of signs) {
-      const [late, early] = [copied(b, a), copied(a, b)];
-      if (late !== early) return late;
+    for (const isCopy of signsOfCopy) {
+      const [isInB, isInA] = [isCopy(b, a), isCopy(a, b)];
+      if (isInB !== isInA) return isInB;
     }
     return false;
   }
@@ -91,9 +90,14 @@ export class Copies {
     return Number.isFinite(first) && first > at;
   }
 
+  /** The earliest possible creation time of its file. */
+  #bornAt(holder: AgentKey): number {
+    return (this.#born.get(holder) ?? Number.NEGATIVE_INFINITY) - SLACK_MS;
+  }
+
   /** When `holder` first had a record that `other` does not contain. */
   #firstWithout(holder: AgentKey, other: AgentKey): number {
-    return remembered(this.#firsts, holder, other, () => {
+    return cachedPair(this.#firsts, holder, other, () => {
       let first = Number.POSITIVE_INFINITY;
       for (const { at, holders } of this.#sameHoldersIn(holder))
         if (at < first && !holders.some((set) => set.has(other))) first = at;
@@ -102,44 +106,39 @@ export class Copies {
   }
 
   #sameHoldersIn(holder: AgentKey): readonly SameHolders[] {
-    const known = this.#sameHolders.get(holder);
-    if (known !== undefined) return known;
-    const groups = new Map<string, SameHolders>();
-    for (const o of this.#byHolder.get(holder) ?? []) {
-      if (o.at === null) continue;
-      const held = o.keys.flatMap((key) => this.#claims.get(key) ?? []);
-      const name = held.map((claim) => this.#groupOf(claim).number).join(" ");
-      const group = groups.get(name);
-      if (group === undefined) groups.set(name, { at: o.at, holders: held.map((claim) => claim.holders) });
-      else group.at = Math.min(group.at, o.at);
-    }
-    const list = [...groups.values()];
-    this.#sameHolders.set(holder, list);
-    return list;
+    return cached(this.#sameHolders, holder, () => {
+      const groups = new Map<string, SameHolders>();
+      for (const o of this.#byHolder.get(holder) ?? []) {
+        if (o.at === null) continue;
+        const held = o.keys.flatMap((key) => this.#claims.get(key) ?? []);
+        const name = held.map((claim) => this.#groupOf(claim).number).join(" ");
+        const group = groups.get(name);
+        if (group === undefined) groups.set(name, { at: o.at, holders: held.map((claim) => claim.holders) });
+        else group.at = Math.min(group.at, o.at);
+      }
+      return [...groups.values()];
+    });
   }
 
   #groupOf(claim: Claim): Group {
-    const known = this.#groupOfClaim.get(claim);
-    if (known !== undefined) return known;
-    const names = [...claim.holders].sort().join(" ");
-    const group = this.#groups.get(names) ?? { number: this.#groups.size };
-    this.#groups.set(names, group);
-    this.#groupOfClaim.set(claim, group);
-    return group;
+    return cached(this.#groupOfClaim, claim, () =>
+      cached(this.#groups, [...claim.holders].sort().join(" "), () => ({ number: this.#groups.size })),
+    );
   }
 
   /** Equal for records with the same holders and the same evidence. */
-  look(key: RecordKey, claim: Claim): string {
+  evidenceKey(key: RecordKey, claim: Claim): string {
     const group = this.#groupOf(claim);
-    group.turns ??= this.#turns(claim.holders);
+    group.changeTimes ??= this.#changeTimes(claim.holders);
+    const changes = lowerBound(group.changeTimes, (time) => time <= claim.at);
     const inverted = [...claim.holders].filter((holder) => this.#invertedIn(holder).has(key)).sort();
-    return [group.number, countUpTo(group.turns, claim.at), ...inverted].join(" ");
+    return [group.number, changes, ...inverted].join(" ");
   }
 
-  #turns(holders: ReadonlySet<AgentKey>): number[] {
+  #changeTimes(holders: ReadonlySet<AgentKey>): number[] {
     const times = new Set<number>();
     for (const a of holders) {
-      times.add((this.#born.get(a) ?? Number.NEGATIVE_INFINITY) - SLACK_MS);
+      times.add(this.#bornAt(a));
       for (const b of holders)
         if (a !== b) times.add(this.#firstWithout(a, b)).add(this.#firstWithout(threadOf(a), threadOf(b)));
     }
@@ -152,57 +151,39 @@ export class Copies {
 
   /** Records that follow a later one in the file: a forked session writes its own first record and then copies. */
   #invertedIn(holder: AgentKey): ReadonlySet<RecordKey> {
-    const known = this.#inverted.get(holder);
-    if (known !== undefined) return known;
-    const inverted = new Set<RecordKey>();
-    const newest = new Map<string, number>();
-    const inOrder = (this.#byHolder.get(holder) ?? [])
-      .filter((o) => o.speaker === holder && o.at !== null)
-      .sort((a, b) => a.order - b.order);
-    for (const o of inOrder) {
-      const file = placeOf(o.id).replace(/:\d+$/, "");
-      const before = newest.get(file) ?? Number.NEGATIVE_INFINITY;
-      if ((o.at ?? 0) < before - SLACK_MS) for (const key of o.keys) inverted.add(key);
-      newest.set(file, Math.max(before, o.at ?? 0));
-    }
-    this.#inverted.set(holder, inverted);
-    return inverted;
+    return cached(this.#inverted, holder, () => {
+      const inverted = new Set<RecordKey>();
+      const newest = new Map<string, number>();
+      const inOrder = (this.#byHolder.get(holder) ?? [])
+        .filter((o) => o.speaker === holder && o.at !== null)
+        .sort((a, b) => a.order - b.order);
+      for (const o of inOrder) {
+        const file = fileOf(o.id);
+        const before = newest.get(file) ?? Number.NEGATIVE_INFINITY;
+        if ((o.at ?? 0) < before - SLACK_MS) for (const key of o.keys) inverted.add(key);
+        newest.set(file, Math.max(before, o.at ?? 0));
+      }
+      return inverted;
+    });
   }
 
   /** Transcripts of agents are not copied: only the original has records of the agents that the shared records name. */
   #hasChildren(holder: AgentKey, other: AgentKey): boolean {
-    return remembered(this.#children, holder, other, () =>
+    return cachedPair(this.#children, holder, other, () =>
       this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)),
     );
   }
 
   #spawnsBy(holder: AgentKey): readonly Observation[] {
-    const known = this.#spawns.get(holder);
-    if (known !== undefined) return known;
-    const all = this.#byHolder.get(holder) ?? [];
-    const spawns = all.filter((o) => o.type === "call-spawned" && o.speaker === holder && this.#speakers.has(o.child));
-    this.#spawns.set(holder, spawns);
-    return spawns;
+    const isSpawn = (o: Observation) =>
+      o.type === "call-spawned" && o.speaker === holder && this.#speakers.has(o.child);
+    return cached(this.#spawns, holder, () => (this.#byHolder.get(holder) ?? []).filter(isSpawn));
   }
 }
 
-function remembered<T>(memory: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: AgentKey, find: () => T): T {
-  const row = memory.get(a) ?? new Map<AgentKey, T>();
-  memory.set(a, row);
-  const known = row.get(b);
-  if (known !== undefined) return known;
-  const found = find();
-  row.set(b, found);
-  return found;
-}
-
-/** The number of sorted values up to the limit. */
-function countUpTo(numbers: readonly number[], limit: number): number {
-  let [low, high] = [0, numbers.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const cachedPair = <T>(cache: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: AgentKey, make: () => T): T =>
+  cached(
+    cached(cache, a, () => new Map<AgentKey, T>()),
+    b,
+    make,
+  );

@@ -1,12 +1,20 @@
 import { type AgentKey, threadOf } from "../facts/ids.ts";
 import type { Problem } from "../facts/problem.ts";
-import { type Evidence, inItsThread, type ParentEvidence, stronger } from "./evidence.ts";
+import { type Evidence, type EvidenceOf, inItsThread, type ParentEvidence, stronger } from "./evidence.ts";
+
+export interface AcyclicParents {
+  /** Every agent's parent after cycles are cut. */
+  readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
+  /** Evidence for agents that were placed in their threads, because all their parents were cut. */
+  readonly placed: readonly EvidenceOf[];
+  readonly problems: readonly Problem[];
+}
 
 /**
  * Picks the strongest parent of every agent. If that closes a cycle, its weakest link is replaced by the agent's next
- * best parent outside of it, or by its thread, which is then added to `evidence`.
+ * best parent outside of it, or by its thread.
  */
-export function cutCycles(agents: ReadonlySet<AgentKey>, evidence: Evidence) {
+export function cutCycles(agents: ReadonlySet<AgentKey>, evidence: Evidence): AcyclicParents {
   const choice = new Map<AgentKey, readonly ParentEvidence[]>();
   const problems: Problem[] = [];
   for (const agent of [...agents].sort()) {
@@ -36,12 +44,8 @@ export function cutCycles(agents: ReadonlySet<AgentKey>, evidence: Evidence) {
     }
   }
   const parents = new Map([...agents].map((agent) => [agent, choice.get(agent)?.[0]?.parent ?? null]));
-  placeInThreads(parents, evidence);
-  return { parents, problems };
-}
-
-/** An agent without a parent after a cut is placed in its thread, unless the thread itself is below it. */
-function placeInThreads(parents: Map<AgentKey, AgentKey | null>, evidence: Evidence): void {
+  const placed: EvidenceOf[] = [];
+  // An agent without a parent after a cut is placed in its thread, unless the thread itself is below it.
   const isBelow = (key: AgentKey, agent: AgentKey) => {
     for (let at: AgentKey | null = key; at !== null; at = parents.get(at) ?? null) if (at === agent) return true;
     return false;
@@ -49,9 +53,10 @@ function placeInThreads(parents: Map<AgentKey, AgentKey | null>, evidence: Evide
   for (const agent of [...parents.keys()].sort()) {
     const thread = threadOf(agent);
     if (agent === thread || parents.get(agent) !== null || isBelow(thread, agent)) continue;
-    evidence.add(agent, inItsThread(agent, "the agents named as its parents are below it"));
+    placed.push(inItsThread(agent, "the agents named as its parents are below it"));
     parents.set(agent, thread);
   }
+  return { parents, placed, problems };
 }
 
 const SOME = 8;

@@ -1,5 +1,6 @@
 import { type AgentKey, type CallKey, type ObservationId, threadOf } from "../facts/ids.ts";
 import { SOURCES, type Source } from "../facts/observation.ts";
+import { addTo } from "../tools/collections.ts";
 
 /** A piece of evidence that `parent` spawned the agent. */
 export interface ParentEvidence {
@@ -39,18 +40,15 @@ export function stronger(a: ParentEvidence, b: ParentEvidence): number {
   );
 }
 
+/** An agent, and a piece of evidence for its parent. */
+export type EvidenceOf = readonly [child: AgentKey, piece: ParentEvidence];
+
 /** The evidence for the parent of each agent. */
 export class Evidence {
   readonly byChild = new Map<AgentKey, ParentEvidence[]>();
 
-  add(child: AgentKey, piece: ParentEvidence): void {
-    const list = this.byChild.get(child);
-    if (list === undefined) this.byChild.set(child, [piece]);
-    else list.push(piece);
-  }
-
-  has(child: AgentKey): boolean {
-    return this.byChild.has(child);
+  add(all: Iterable<EvidenceOf>): void {
+    for (const [child, piece] of all) addTo(this.byChild, child, piece);
   }
 
   of(child: AgentKey): readonly ParentEvidence[] {
@@ -68,17 +66,12 @@ export class Evidence {
   }
 }
 
-/** The key names its thread: without other evidence the agent is placed there. */
-export function inItsThread(agent: AgentKey, why: string): ParentEvidence {
+/** The key of an agent names its thread: without other evidence the agent is placed there. */
+export function inItsThread(agent: AgentKey, why: string): EvidenceOf {
   const says = `${why}; its id belongs to this thread`;
-  return {
-    parent: threadOf(agent),
-    call: null,
-    rule: "thread",
-    source: "inferred",
-    confidence: 0.1,
-    says,
-    at: null,
-    from: null,
-  };
+  const parent = threadOf(agent);
+  return [
+    agent,
+    { parent, call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null },
+  ];
 }

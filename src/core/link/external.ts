@@ -1,23 +1,17 @@
-import { type AgentKey, type CallKey, type ObservationId, partsOf, threadOf } from "../facts/ids.ts";
-import type { Observation, ObservationOf, Source, Starter } from "../facts/observation.ts";
+import { type AgentKey, type CallKey, partsOf, threadOf } from "../facts/ids.ts";
+import type { Observation, ObservationOf, Starter } from "../facts/observation.ts";
+import type { ParentEvidence } from "./evidence.ts";
 import { type ShellRun, type Shells, type StartedThread, shellsIn } from "./shell-runs.ts";
-import { type Candidate, decideCandidates, type Undecided } from "./start-matching.ts";
+import { type Candidate, type Decided, decideCandidates, type Undecided } from "./start-matching.ts";
 
 /** Evidence that an agent's shell command started a thread. */
-export interface StartEvidence {
+interface StartEvidence extends ParentEvidence {
   readonly child: AgentKey;
-  readonly parent: AgentKey;
-  readonly call: CallKey | null;
   readonly rule: StartRule;
-  readonly source: Source;
-  readonly confidence: number;
-  readonly says: string;
-  readonly at: number | null;
-  readonly from: ObservationId;
 }
 
 /** Strongest first. */
-export type StartRule = "environment" | "command names it" | "printed id" | "shell command" | "script output";
+type StartRule = "environment" | "command names it" | "printed id" | "shell command" | "script output";
 
 export interface Starts {
   readonly evidence: readonly StartEvidence[];
@@ -27,7 +21,7 @@ export interface Starts {
 
 const NO_STARTS: Starts = { evidence: [], undecided: new Map() };
 
-export interface StartsOf {
+interface StartsOf {
   readonly facts: readonly Observation[];
   /** All agents; only threads without a parent can have been started by a command. */
   readonly agents: readonly StartedThread[];
@@ -46,58 +40,90 @@ export function decideStarts({ facts, agents, isFree, resolve }: StartsOf): Star
   const evidence: StartEvidence[] = [];
   const undecided = new Map<AgentKey, Undecided>();
   const decided = new Set<AgentKey>();
-  const decide = (piece: StartEvidence, run: ShellRun | null, child: StartedThread) => {
+  // A start that has found its thread can have started no other, which the next decision takes into account.
+  const decide = ({ piece, run, child }: Start) => {
     evidence.push(piece);
     decided.add(piece.child);
     run?.take(child);
   };
   const starters = startersOf(facts, shells);
-
-  for (const child of shells.threads) {
-    const stated = starters.get(child.key);
-    const [only] = stated?.starters ?? [];
-    if (stated === undefined || only === undefined || stated.starters.length > 1 || !only.exact) continue;
-    const runs = shells.runs.filter((run) => run.speaker === only.agent && run.mayStart(child) !== null);
-    const named = only.call === null ? undefined : resolve(only.call);
-    const run = runs.find(({ call }) => call === named) ?? (runs.length === 1 ? runs[0] : undefined);
-    decide(byEnvironment(child, only.agent, named ?? run?.call ?? null, only.says, stated), run ?? null, child);
-  }
-  for (const { run, child, piece } of namedInCommandOrOutput(shells, decided)) decide(piece, run, child);
+  for (const start of namedByProcess(shells, starters, resolve)) decide(start);
+  for (const start of namedInCommandOrOutput(shells, decided)) decide(start);
 
   // No agent started a thread whose process names none.
   const open = shells.threads.filter(({ key }) => !decided.has(key) && (starters.get(key)?.starters.length ?? 1) > 0);
-  const isOfStarter = (child: StartedThread, run: ShellRun) =>
-    starters.get(child.key)?.starters.some(({ agent, exact }) => {
-      return agent === run.speaker || (!exact && isWithin(threadOf(run.speaker), threadOf(agent), evidence, starters));
-    }) ?? true;
-  // A thread whose process names an agent has that agent's command, before threads that only fit.
+  // A thread whose process names an agent gets that agent's command before threads that only fit.
   for (const isStated of [true, false]) {
     const children = open.filter(({ key }) => starters.has(key) === isStated);
-    const launched = shells.candidates(children).filter(({ child, run }) => isOfStarter(child, run));
-    const named = new Set(launched.map(({ child }) => child));
-    // If its process names the session, a script that ran then may have started it.
-    const inScript = isStated ? shells.anyScripts(children).filter(({ child, run }) => isOfStarter(child, run)) : [];
-    const candidates = [...launched, ...inScript.filter(({ child }) => !named.has(child))];
-    for (const { child, outcome } of decideCandidates(candidates)) {
-      const stated = starters.get(child.key);
-      const says = stated?.starters[0]?.says;
-      if (outcome.is === "undecided") undecided.set(child.key, outcome.between);
-      else if (stated === undefined || says === undefined)
-        decide(byCommand(outcome.by, outcome.call), outcome.by.run, child);
-      else decide(byEnvironment(child, outcome.by.run.speaker, outcome.call, says, stated), outcome.by.run, child);
-    }
+    for (const { child, outcome } of decideCandidates(candidatesOf(children, isStated, shells, starters, evidence)))
+      if (outcome.is === "decided") decide(startBy(outcome, child, starters.get(child.key)));
+      else undecided.set(child.key, outcome.between);
   }
   const inScripts = shells.scripts(open.filter(({ key }) => !decided.has(key) && !undecided.has(key)));
   for (const { child, outcome } of decideCandidates(inScripts))
-    if (outcome.is === "decided") decide(byScript(outcome.by, outcome.call), null, child);
+    if (outcome.is === "decided") decide({ piece: byScript(outcome.by, outcome.call), run: null, child });
     else undecided.set(child.key, outcome.between);
   return { evidence, undecided };
 }
 
-type Seen = ObservationOf<"starter-seen">;
+/** A thread, the command that started it, if known, and the evidence for that. */
+interface Start {
+  readonly child: StartedThread;
+  readonly run: ShellRun | null;
+  readonly piece: StartEvidence;
+}
 
-/** The agents that the processes of threads name; without those that are only above the nearest one. */
-function startersOf(facts: readonly Observation[], { threads }: Shells): ReadonlyMap<AgentKey, Seen> {
+type Seen = ObservationOf<"starter-seen">;
+type Starters = ReadonlyMap<AgentKey, Seen>;
+
+/** Threads whose process names exactly one agent. */
+function* namedByProcess(
+  { runs, threads }: Shells,
+  starters: Starters,
+  resolve: StartsOf["resolve"],
+): Generator<Start> {
+  for (const child of threads) {
+    const seen = starters.get(child.key);
+    const [only, other] = seen?.starters ?? [];
+    if (seen === undefined || only === undefined || other !== undefined || !only.exact) continue;
+    const fitting = runs.filter((run) => run.speaker === only.agent && run.mayStart(child) !== null);
+    const named = only.call === null ? undefined : resolve(only.call);
+    const run = fitting.find(({ call }) => call === named) ?? (fitting.length === 1 ? fitting[0] : undefined);
+    const piece = byEnvironment(child, only.agent, named ?? run?.call ?? null, only.says, seen);
+    yield { child, run: run ?? null, piece };
+  }
+}
+
+/** The commands that may have started the threads; if their processes name agents, only commands of these. */
+function candidatesOf(
+  children: readonly StartedThread[],
+  isStated: boolean,
+  shells: Shells,
+  starters: Starters,
+  evidence: readonly StartEvidence[],
+): readonly Candidate[] {
+  const isOfStarter = ({ child, run }: Candidate) =>
+    starters.get(child.key)?.starters.some(({ agent, exact }) => {
+      return agent === run.speaker || (!exact && isWithin(threadOf(run.speaker), threadOf(agent), evidence, starters));
+    }) ?? true;
+  const launched = shells.candidates(children).filter(isOfStarter);
+  const named = new Set(launched.map(({ child }) => child));
+  // If its process names the session, a script that ran then may have started it.
+  const inScript = isStated ? shells.anyScripts(children).filter(isOfStarter) : [];
+  return [...launched, ...inScript.filter(({ child }) => !named.has(child))];
+}
+
+function startBy({ by, call }: Decided, child: StartedThread, seen: Seen | undefined): Start {
+  const [starter] = seen?.starters ?? [];
+  const piece =
+    seen === undefined || starter === undefined
+      ? byCommand(by, call)
+      : byEnvironment(child, by.run.speaker, call, starter.says, seen);
+  return { child, run: by.run, piece };
+}
+
+/** The agents that the processes of threads name, without ancestors of the nearest one. */
+function startersOf(facts: readonly Observation[], { threads }: Shells): Starters {
   const began = new Map(threads.map((thread) => [thread.key, thread.began]));
   const seen = new Map<AgentKey, Seen>();
   for (const o of facts) {
@@ -124,12 +150,12 @@ function startersOf(facts: readonly Observation[], { threads }: Shells): Readonl
   );
 }
 
-/** Whether a thread is the session, or was started below it, as far as that is known. */
+/** Whether a thread is the session, or is known to be started below it. */
 function isWithin(
   thread: AgentKey,
   session: AgentKey,
   evidence: readonly StartEvidence[],
-  starters: ReadonlyMap<AgentKey, Seen>,
+  starters: Starters,
 ): boolean {
   const seen = new Set<AgentKey>();
   for (let at: AgentKey | undefined = thread; at !== undefined && !seen.has(at); ) {
@@ -146,7 +172,7 @@ function isWithin(
 const CLOCK_MS = 1_000;
 
 /** Threads whose id is in the command or in its output. An id proves nothing if the command starts no product. */
-function* namedInCommandOrOutput({ runs, threads }: Shells, decided: ReadonlySet<AgentKey>) {
+function* namedInCommandOrOutput({ runs, threads }: Shells, decided: ReadonlySet<AgentKey>): Generator<Start> {
   const byKey = new Map(threads.map((thread) => [thread.key, thread]));
   const found: { readonly run: ShellRun; readonly child: StartedThread; readonly rule: StartRule }[] = [];
   for (const run of runs) for (const one of run.named(byKey)) found.push({ run, ...one });
@@ -161,19 +187,12 @@ function* namedInCommandOrOutput({ runs, threads }: Shells, decided: ReadonlySet
       rule === "printed id"
         ? `the output of the command ${run.name} names it`
         : `the command ${run.name} gives it its id`;
-    const at = run.at;
-    const piece: StartEvidence = {
-      child: child.key,
-      parent: run.speaker,
-      call: inner.every((one) => one.run.call === run.call) ? run.call : null,
-      rule,
-      source: "parent_rollout",
-      confidence: 1,
-      says,
-      at,
-      from: run.from,
+    const call = inner.every((one) => one.run.call === run.call) ? run.call : null;
+    yield {
+      run,
+      child,
+      piece: startEvidence(child, run, call, { rule, source: "parent_rollout", confidence: 1, says }),
     };
-    yield { run, child, piece };
   }
 }
 
@@ -202,28 +221,25 @@ function byCommand({ child, run, fit }: Candidate, call: CallKey | null): StartE
     fit.folder ? "ran in its folder" : null,
     run.ends === null || !child.isDone(run.ends) ? "was called before it began" : "ran while it did",
   ].filter((part) => part !== null);
-  const strength = fit.prompt ? 0.9 : fit.answer ? 0.8 : 0.7;
-  return {
-    child: child.key,
-    parent: run.speaker,
-    call,
+  return startEvidence(child, run, call, {
     rule: "shell command",
     source: "inferred",
-    confidence: strength,
+    confidence: fit.prompt ? 0.9 : fit.answer ? 0.8 : 0.7,
     says: `the command ${run.name} starts ${partsOf(child.key).provider}, ${parts.join(", ")}; no other thread and no other call fits`,
-    at: run.at,
-    from: run.from,
-  };
+  });
 }
 
-const byScript = ({ child, run }: Candidate, call: CallKey | null): StartEvidence => ({
-  child: child.key,
-  parent: run.speaker,
-  call,
-  rule: "script output",
-  source: "inferred",
-  confidence: 0.7,
-  says: `the command ${run.name} printed its answer, ran in its folder, and it began and ended within the call; no other call fits`,
-  at: run.at,
-  from: run.from,
-});
+const byScript = ({ child, run }: Candidate, call: CallKey | null): StartEvidence =>
+  startEvidence(child, run, call, {
+    rule: "script output",
+    source: "inferred",
+    confidence: 0.7,
+    says: `the command ${run.name} printed its answer, ran in its folder, and it began and ended within the call; no other call fits`,
+  });
+
+const startEvidence = (
+  { key: child }: StartedThread,
+  { speaker: parent, at, from }: ShellRun,
+  call: CallKey | null,
+  why: Pick<StartEvidence, "rule" | "source" | "confidence" | "says">,
+): StartEvidence => ({ child, parent, call, ...why, at, from });

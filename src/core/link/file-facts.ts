@@ -1,5 +1,6 @@
 import type { AgentKey } from "../facts/ids.ts";
 import { byTime, type Observation } from "../facts/observation.ts";
+import { cached } from "../tools/collections.ts";
 import { type BulkFact, Fold, isBulk } from "./fold.ts";
 import { byPlace, isStated } from "./totals.ts";
 
@@ -10,7 +11,7 @@ export const FACT_BYTES = 1_000;
 export class FileFacts {
   readonly observations: Observation[] = [];
   readonly #path: string;
-  /** Returns every fact that was added, for processing one by one. */
+  /** Reads every fact that was added, for processing one by one. */
   #all: () => Iterable<Observation>;
   readonly #folds = new Map<AgentKey, Fold>();
   #last: Fold | null = null;
@@ -20,8 +21,8 @@ export class FileFacts {
     this.#all = all;
   }
 
-  /** From now on, facts that are not in memory are read from here. */
-  set source(all: () => Iterable<Observation>) {
+  /** The facts were stored: from now on, those that are not in memory are read with `all`. */
+  readWith(all: () => Iterable<Observation>): void {
     this.#all = all;
   }
 
@@ -50,7 +51,7 @@ export class FileFacts {
     for (const fact of bulk.sort(byTime)) this.#foldOf(fact.speaker).add(fact);
   }
 
-  /** The same for the facts of one record, while a file is read from its beginning. */
+  /** Adds the facts of one record, while a file is read from its beginning. */
   addRecord(facts: readonly Observation[]): void {
     for (const fact of facts) {
       if (isStated(fact)) this.#foldOf(fact.speaker).addStated(fact);
@@ -61,16 +62,13 @@ export class FileFacts {
 
   #foldOf(speaker: AgentKey): Fold {
     if (this.#last?.speaker === speaker) return this.#last;
-    let fold = this.#folds.get(speaker);
-    if (fold === undefined) {
-      fold = new Fold(speaker, this.#path, () => {
-        const facts: BulkFact[] = [];
-        for (const o of this.#all()) if (isBulk(o) && o.speaker === speaker) facts.push(o);
-        return facts;
-      });
-      this.#folds.set(speaker, fold);
-    }
-    this.#last = fold;
-    return fold;
+    this.#last = cached(this.#folds, speaker, () => new Fold(speaker, this.#path, () => this.#bulkOf(speaker)));
+    return this.#last;
+  }
+
+  #bulkOf(speaker: AgentKey): BulkFact[] {
+    const facts: BulkFact[] = [];
+    for (const o of this.#all()) if (isBulk(o) && o.speaker === speaker) facts.push(o);
+    return facts;
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { agent, answer, call, notebook, record, spawnCalled, thread } from "../../../test/support/observations.ts";
 import type { AgentKey } from "../facts/ids.ts";
 import { type BulkFact, Fold, isBulk } from "./fold.ts";
-import { partFacts } from "./folded.ts";
+import { unfold } from "./folded.ts";
 import { link } from "./link.ts";
 
 const THREAD = thread("t");
@@ -66,7 +66,7 @@ describe("the memory of a fold", () => {
 });
 
 describe("agents that share a record", () => {
-  const isFolded = (folds: readonly Fold[]) => partFacts([], folds, []).folded.size > 0;
+  const isFolded = (folds: readonly Fold[]) => unfold([], folds, []).folded.size > 0;
 
   it("are found in any order of reading, and stay known from then on", () => {
     const agents = ["a", "b", "c"].map((id) => agent("t", id));
@@ -104,15 +104,15 @@ describe("agents that share a record", () => {
     growing.add(book);
     const early = book.see({ by: agent("t", "a"), keys: ["late"] }, spawnCalled("x"));
     const late = book.see({ by: agent("t", "a"), keys: [`${THREAD} r7`] }, spawnCalled("y"));
-    expect(partFacts([early], [growing.fold], []).folded.size).toBe(1);
-    expect(partFacts([early, late], [growing.fold], []).folded.size).toBe(0);
+    expect(unfold([early], [growing.fold], []).folded.size).toBe(1);
+    expect(unfold([early, late], [growing.fold], []).folded.size).toBe(0);
     const other = new Growing(THREAD);
     for (let i = 1; i <= 300; i += 1) turn(book, THREAD, i);
     other.add(book);
-    expect(partFacts([early], [other.fold], []).folded.size).toBe(1);
+    expect(unfold([early], [other.fold], []).folded.size).toBe(1);
     book.see({ by: THREAD, at: 9_000, keys: ["late"] }, record());
     other.add(book);
-    expect(partFacts([early], [other.fold], []).folded.size).toBe(0);
+    expect(unfold([early], [other.fold], []).folded.size).toBe(0);
   });
 
   it("are searched for among new records only", () => {
@@ -137,11 +137,11 @@ describe("agents that share a record", () => {
       });
     }
     for (let i = 1; i <= 300; i += 1) grow(i);
-    partFacts([], folds, []);
+    unfold([], folds, []);
     const first = visited;
     for (let i = 301; i <= 400; i += 1) {
       grow(i);
-      partFacts([], folds, []);
+      unfold([], folds, []);
     }
     expect(first).toBeGreaterThan(2_000);
     expect(visited).toBe(first);

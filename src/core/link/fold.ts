@@ -1,7 +1,7 @@
-import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
-import { messageIn } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, messageIn, type RecordKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
 import { isRecorded } from "../facts/origin.ts";
+import { lowerBound } from "../tools/collections.ts";
 import { hashOf, NameTable } from "../tools/name-table.ts";
 import { CallColumns } from "./call-list.ts";
 import { callOf, lastResponseText, ownStateOf, pendingCalls, type Work } from "./gather.ts";
@@ -49,7 +49,6 @@ const RECORD_BYTES = 1_000;
 export class Fold {
   readonly speaker: AgentKey;
   readonly path: string;
-  /** The facts it was made from. */
   readonly facts: () => readonly BulkFact[];
   readonly #names = new NameTable();
   readonly #calls: CallColumns;
@@ -69,7 +68,8 @@ export class Fold {
   #keyCount = 0;
   /** The keys added last: those of a record are also those of its model call. */
   #lastKeys: readonly RecordKey[] = [];
-  /** The hash of the last one, which is also the name of a message or response. */
+  /** The last of them that was hashed, and its hash: messages and responses have the same name. */
+  #lastKey: RecordKey | undefined;
   #lastHash = 0;
   #lastState: Read | undefined;
   #records = 0;
@@ -139,13 +139,14 @@ export class Fold {
     if (keys === this.#lastKeys) return;
     this.#lastKeys = keys;
     for (const key of keys) {
+      this.#lastKey = key;
       this.#lastHash = hashOf(key);
       this.#addKey(this.#lastHash);
     }
   }
 
   #hashOf(name: string): number {
-    return name === this.#lastKeys.at(-1) ? this.#lastHash : hashOf(name);
+    return name === this.#lastKey ? this.#lastHash : hashOf(name);
   }
 
   #addKey(hashed: number) {
@@ -266,7 +267,6 @@ export class Fold {
     return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
   }
 
-  /** The work of the agent so far. */
   work(spawns: ReadonlySet<CallKey>): Work {
     const open = this.#openCalls();
     const { facts } = this;
@@ -295,7 +295,7 @@ export class Fold {
   }
 }
 
-/** The rows of a response share their last key. */
+/** The response that a row belongs to. */
 const responseOf = (record: Read) => messageIn(record) ?? "";
 
 /** The time ranges of the facts between stated facts, which describe the facts above them in the file. */
@@ -333,12 +333,6 @@ class Times {
 
   /** Number of stated facts above it in the file. */
   #above(fact: Observation): number {
-    let [low, high] = [0, this.#stated.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (byPlace(this.#stated[middle] as Observation, fact) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#stated, (stated) => byPlace(stated, fact) < 0);
   }
 }

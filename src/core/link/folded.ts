@@ -1,43 +1,49 @@
-import { type AgentKey, type CallKey, threadOf } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, fileOf, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
+import { cached } from "../tools/collections.ts";
 import { hashOf } from "../tools/name-table.ts";
-import type { BulkFact, Fold } from "./fold.ts";
-import { NAME, type NameMark } from "./fold.ts";
+import { type BulkFact, type Fold, NAME, type NameMark } from "./fold.ts";
 import type { ManualLink } from "./parents.ts";
 import { sharingRecords } from "./shared-records.ts";
-import { fileOf, isStated } from "./totals.ts";
+import { isStated } from "./totals.ts";
 
 /** Facts to process one by one, and agents whose bulk facts stay folded. */
-export interface Parted {
+interface Unfolded {
   readonly facts: readonly Observation[];
   readonly folded: ReadonlyMap<AgentKey, Fold>;
 }
 
 /**
  * The bulk facts of an agent stay folded if nothing else mentions its records: they were not copied, no other origin
- * reports them, and the agent has one name. The facts of all others are processed one by one.
+ * reports them, and the agent has one name. All other folds are replaced by their facts. `rare` are the facts that are
+ * never folded.
  */
-export function partFacts(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Parted {
+export function unfold(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Unfolded {
   if (folds.length === 0) return { facts: rare, folded: new Map() };
-  const isOpened = new Set<AgentKey>();
-  for (const [speaker, of] of Map.groupBy(folds, (fold) => fold.speaker))
-    if (of.length > 1 || !of[0]?.isExact) isOpened.add(speaker);
-  const byAgent = new Map(folds.map((fold) => [fold.speaker, fold]));
-  for (const o of rare) {
-    if (o.type === "record" || o.type === "model-call") isOpened.add(o.speaker);
-    if (o.type === "agent-aliased") isOpened.add(o.alias).add(o.agent);
-    if (o.type === "file-refused") isOpened.add(o.agent);
-    if (isStated(o) && fileOf(o) !== byAgent.get(o.speaker)?.path) isOpened.add(o.speaker);
-  }
-  for (const agent of sharingCalls(rare, folds, manual)) isOpened.add(agent);
+  const agents = ambiguousAgents(rare, folds);
+  for (const agent of sharingCalls(rare, folds, manual)) agents.add(agent);
   const threads = withSpawned(new Set([...sharingRecords(rare, folds)].map(threadOf)), rare);
-  const stays = ({ speaker }: Fold) => !isOpened.has(speaker) && !threads.has(threadOf(speaker));
-  const opened: BulkFact[] = [];
-  for (const fold of folds) if (!stays(fold)) for (const fact of fold.facts()) opened.push(fact);
+  const staysFolded = ({ speaker }: Fold) => !agents.has(speaker) && !threads.has(threadOf(speaker));
+  const bulk: BulkFact[] = [];
+  for (const fold of folds) if (!staysFolded(fold)) for (const fact of fold.facts()) bulk.push(fact);
   return {
-    facts: opened.length === 0 ? rare : [...rare, ...opened],
-    folded: new Map([...byAgent].filter(([, fold]) => stays(fold))),
+    facts: bulk.length === 0 ? rare : [...rare, ...bulk],
+    folded: new Map(folds.filter(staysFolded).map((fold) => [fold.speaker, fold])),
   };
+}
+
+/** Agents with several names or files, with records outside of their fold, or with an inexact fold. */
+function ambiguousAgents(rare: readonly Observation[], folds: readonly Fold[]): Set<AgentKey> {
+  const byAgent = Map.groupBy(folds, ({ speaker }) => speaker);
+  const agents = new Set<AgentKey>();
+  for (const [speaker, [fold, other]] of byAgent) if (other !== undefined || !fold?.isExact) agents.add(speaker);
+  for (const o of rare) {
+    if (o.type === "record" || o.type === "model-call") agents.add(o.speaker);
+    if (o.type === "agent-aliased") agents.add(o.alias).add(o.agent);
+    if (o.type === "file-refused") agents.add(o.agent);
+    if (isStated(o) && fileOf(o.id) !== byAgent.get(o.speaker)?.at(-1)?.path) agents.add(o.speaker);
+  }
+  return agents;
 }
 
 /** Agents that share a tool call that affects the tree: both made it, or received its result. */
@@ -48,7 +54,7 @@ function sharingCalls(
 ): ReadonlySet<AgentKey> {
   const [made, got] = [new Map<CallKey, Set<AgentKey>>(), new Map<CallKey, Set<AgentKey>>()];
   const note = (by: Map<CallKey, Set<AgentKey>>, call: CallKey, agent: AgentKey) =>
-    by.set(call, (by.get(call) ?? new Set()).add(agent));
+    cached(by, call, () => new Set()).add(agent);
   for (const o of rare) {
     if (o.type === "spawn-called") note(made, o.call, o.speaker);
     if (o.type !== "record") continue;
@@ -68,7 +74,7 @@ function sharingCalls(
   return sharing;
 }
 
-/** Those of the calls that a fold names. Visits the fewer of its names and the calls. */
+/** The calls that a fold names. Visits the names or the calls, whichever are fewer. */
 function* namedIn(fold: Fold, calls: ReadonlyMap<number, CallKey>, mark: NameMark): Generator<CallKey> {
   if (fold.nameCount > calls.size) {
     for (const [hashed, call] of calls) if (fold.names(hashed, mark)) yield call;
@@ -80,37 +86,28 @@ function* namedIn(fold: Fold, calls: ReadonlyMap<number, CallKey>, mark: NameMar
   }
 }
 
+/** The tool calls that a fact about the tree names. */
 function callsNamed(o: Observation): readonly CallKey[] {
-  switch (o.type) {
-    case "spawn-called":
-    case "call-spawned":
-    case "call-offers":
-    case "call-refused":
-    case "agents-stated":
-    case "shell-called":
-    case "shell-returned":
-      return [o.call];
-    case "call-aliased":
-      return [o.alias, o.call];
-    case "lifecycle":
-      return typeof o.of === "string" ? [] : [o.of.call];
-    default:
-      return [];
-  }
+  if (o.type === "call-aliased") return [o.alias, o.call];
+  if (o.type === "lifecycle") return typeof o.of === "string" ? [] : [o.of.call];
+  return "call" in o && o.call !== undefined ? [o.call] : [];
 }
 
-/** The agents that an agent spawned may show that it is a copy. */
-function withSpawned(threads: Set<AgentKey>, rare: readonly Observation[]): ReadonlySet<AgentKey> {
-  const spawned = threads.size === 0 ? [] : rare.filter((o) => o.type === "call-spawned");
-  for (let before = -1; before !== threads.size; ) {
-    before = threads.size;
-    for (const o of spawned) if (threads.has(threadOf(o.speaker))) threads.add(threadOf(o.child));
-  }
-  return threads;
+/** Adds the threads that agents of these threads spawned: they may show that their parent is a copy. */
+function withSpawned(threads: ReadonlySet<AgentKey>, rare: readonly Observation[]): ReadonlySet<AgentKey> {
+  if (threads.size === 0) return threads;
+  const all = new Set(threads);
+  const children = Map.groupBy(
+    rare.filter((o) => o.type === "call-spawned"),
+    (o) => threadOf(o.speaker),
+  );
+  // Grows during the loop.
+  for (const thread of all) for (const { child } of children.get(thread) ?? []) all.add(threadOf(child));
+  return all;
 }
 
-/** The agent whose folded records have this name. The `likely` one is looked at first. */
-export function folderOf(
+/** The agent whose folded records contain this name. The `likely` one is checked first. */
+export function holderOf(
   folded: ReadonlyMap<AgentKey, Fold>,
   name: string,
   mark: NameMark,

@@ -5,14 +5,12 @@ import type { ParentEvidence } from "./evidence.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import type { OwnerOf } from "./originals.ts";
 import type { TotalsOf } from "./reconcile.ts";
+import type { AgentNames } from "./shape.ts";
 import type { Undecided } from "./start-matching.ts";
 import type { AgentState } from "./states.ts";
 import type { RefusedSpawn } from "./unseen-agents.ts";
 
-export interface LinkedAgent extends GatheredAgent, AgentState {
-  readonly uri: string;
-  readonly sessionId: string;
-  readonly agentId: string | null;
+export interface LinkedAgent extends GatheredAgent, AgentState, Omit<AgentNames, "provider"> {
   readonly parent: AgentKey | null;
   readonly depth: number;
   /** Oldest first. */
@@ -52,14 +50,14 @@ export interface Forest {
 }
 
 /** Merges independent forests. */
-export function together(forests: readonly Forest[]): Forest {
+export function mergeForests(forests: readonly Forest[]): Forest {
   const [only] = forests;
   if (forests.length === 1 && only !== undefined) return only;
   const agents = new Map(forests.flatMap((forest) => [...forest.agents]));
-  const first = <T>(look: (forest: Forest) => T | undefined) =>
+  const first = <T>(find: (forest: Forest) => T | undefined) =>
     forests
       .values()
-      .map(look)
+      .map(find)
       .find((found) => found !== undefined);
   return {
     now: Math.max(0, ...forests.map(({ now }) => now)),

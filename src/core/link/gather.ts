@@ -1,37 +1,34 @@
-import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
-import { messageIn, recordIn } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, messageIn, type RecordKey, recordIn } from "../facts/ids.ts";
 import {
   type AgentDescribed,
   byTime,
+  type ModelCalled,
   type Observation,
   type ObservationOf,
   type ToolLimits,
+  type Waits,
 } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
 import { isFinalCount, largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
+import { addTo } from "../tools/collections.ts";
 import { CallSums, type Calls } from "./call-list.ts";
 import type { Fold } from "./fold.ts";
+import { agentsIn } from "./mentions.ts";
 import type { OwnState } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
+type CallRow = ObservationOf<"model-call">;
+type ReadRecord = ObservationOf<"record">;
+
 /** One model call, however many rows its response is spread over. */
-export interface ModelCall {
-  readonly response: RecordKey;
+export interface ModelCall
+  extends Pick<ModelCalled, "response" | "askedAt" | "model" | "vendor" | "costUsd" | "tokens">,
+    Pick<ModelCalled, "outsideTotals" | "outputOnly" | "fast" | "fromTotals"> {
   readonly rows: RecordKey | null;
   readonly at: number | null;
-  /** When the request was sent, if recorded. */
-  readonly askedAt?: number;
-  readonly model: string;
-  readonly vendor?: string;
-  readonly costUsd?: number | null;
-  readonly outsideTotals?: true;
-  readonly outputOnly?: true;
-  readonly fast?: true;
-  readonly fromTotals?: true;
   /** Observed by a proxy or telemetry, and not in the product's records. */
   readonly unrecorded?: true;
-  readonly tokens: Tokens;
   /** False if the product never recorded the final number of output tokens. */
   readonly counted: boolean;
   /** `finished`: a row has the stop reason. Otherwise `cut` if the agent was interrupted next. */
@@ -48,14 +45,12 @@ export interface PendingCall {
 }
 
 /** A wait that the product reports, and since when. */
-export interface StatedWait {
-  readonly for: string | null;
-  readonly says: string;
+export interface StatedWait extends Pick<Waits, "for" | "says"> {
   readonly since: number | null;
   readonly call: CallKey | null;
 }
 
-export interface AgentFile {
+interface AgentFile {
   readonly path: string;
   readonly bytes: number;
   /** The facts contain everything before this offset and nothing after it. Infinite if the file was not stored. */
@@ -66,9 +61,9 @@ export interface AgentFile {
 export interface Work {
   readonly records: number;
   /** Its records by time, for spans. */
-  readonly steps: () => readonly ObservationOf<"record">[];
+  readonly steps: () => readonly ReadRecord[];
   /** Steps added after the first `count`, in order of arrival; null if no longer kept. Absent if steps may change. */
-  readonly stepsSince?: (count: number) => readonly ObservationOf<"record">[] | null;
+  readonly stepsSince?: (count: number) => readonly ReadRecord[] | null;
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnState | null;
@@ -105,7 +100,6 @@ export interface GatheredAgent extends Work {
   readonly warnings: readonly string[];
   /** Oldest first. */
   readonly waits: readonly StatedWait[];
-  /** The last plan. */
   readonly plan: Plan | null;
   /** Messages to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
@@ -114,92 +108,73 @@ export interface GatheredAgent extends Work {
   readonly totals: readonly StatedTotal[];
 }
 
-/**
- * Groups the facts by the agent they are about. `extra` names agents that may have no facts; the work of `folded`
- * agents is already known.
- */
+/** Groups the facts by the agent they are about. The work of `folded` agents is already known. */
 export function gatherAgents(
   facts: readonly Observation[],
   ownerOf: (record: RecordKey) => AgentKey | undefined,
-  extra: readonly AgentKey[] = [],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
 ): Map<AgentKey, GatheredAgent> {
-  const about = new Map<AgentKey, Observation[]>([...extra, ...folded.keys()].map((key) => [key, []]));
+  const about = new Map<AgentKey, Observation[]>([...folded.keys()].map((key) => [key, []]));
   const spawns = new Set<CallKey>();
-  const file = (key: AgentKey, fact: Observation) => {
-    const list = about.get(key);
-    if (list === undefined) about.set(key, [fact]);
-    else list.push(fact);
-  };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (!CREATES_NO_AGENT.has(fact.type)) mention(fact.speaker);
-    switch (fact.type) {
-      case "agent-described":
-        file(fact.agent, fact);
-        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
-        break;
-      case "thread-titled": {
-        const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
-        if (thread !== undefined) file(thread, fact);
-        break;
-      }
-      case "record":
-      case "model-call":
-      case "model-call-missing":
-      case "total-stated":
-      case "plan-stated":
-      case "message-sent":
-        file(fact.speaker, fact);
-        break;
-      case "spawn-called":
-        spawns.add(fact.call);
-        break;
-      case "call-spawned":
-        mention(fact.child);
-        break;
-      case "parent-named":
-        mention(fact.child);
-        mention(fact.parent);
-        break;
-      case "spawn-match":
-        mention(fact.agent);
-        break;
-      case "waits":
-        file(fact.agent, fact);
-        break;
-      // Neither creates an agent: tasks that are not agents have endings, too, and a process may start before any
-      // message.
-      case "lifecycle":
-      case "process-seen":
-      case "call-aliased":
-      case "call-offers":
-      case "call-refused":
-      case "agents-stated":
-      case "agent-aliased":
-      case "file-refused":
-      // An id in the output of a command may be no agent at all.
-      case "thread-began":
-      case "shell-called":
-      case "shell-returned":
-      case "starter-seen":
-        break;
-      default:
-        fact satisfies never;
-    }
+    if (fact.type === "spawn-called") spawns.add(fact.call);
+    if (SHOWS_ALL_AGENTS.has(fact.type)) agentsIn(fact).forEach(mention);
+    else if (!SHOWS_NO_AGENT.has(fact.type)) mention(fact.speaker);
+    const subject = subjectOf(fact, ownerOf);
+    if (subject !== undefined) addTo(about, subject, fact);
   }
   // Sorted by name, because the order of mention depends on what is folded.
   const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
-/** Facts that do not show that their speaker is an agent. */
-const CREATES_NO_AGENT: ReadonlySet<Observation["type"]> = new Set([
-  "process-seen",
-  "file-refused",
-  "agent-aliased",
-  "starter-seen",
-] as const);
+export const emptyAgent = (key: AgentKey): GatheredAgent => gatherOne(key, [], new Set(), undefined);
+
+type Kinds = ReadonlySet<Observation["type"]>;
+/** Facts that show that all agents they mention are agents, not only their speaker. */
+const SHOWS_ALL_AGENTS: Kinds = new Set(["agent-described", "call-spawned", "parent-named", "spawn-match"] as const);
+/** Facts that do not even show that their speaker is an agent: a process may start before any message. */
+const SHOWS_NO_AGENT: Kinds = new Set(["process-seen", "file-refused", "agent-aliased", "starter-seen"] as const);
+
+/** The agent that a fact describes; undefined for facts that only connect agents. */
+function subjectOf(fact: Observation, ownerOf: (record: RecordKey) => AgentKey | undefined): AgentKey | undefined {
+  switch (fact.type) {
+    case "agent-described":
+    case "waits":
+      return fact.agent;
+    case "thread-titled":
+      return typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
+    case "record":
+    case "model-call":
+    case "model-call-missing":
+    case "total-stated":
+    case "plan-stated":
+    case "message-sent":
+      return fact.speaker;
+    case "spawn-called":
+    case "call-spawned":
+    case "parent-named":
+    case "spawn-match":
+    // Tasks that are not agents have endings, too.
+    case "lifecycle":
+    case "process-seen":
+    case "call-aliased":
+    case "call-offers":
+    case "call-refused":
+    case "agents-stated":
+    case "agent-aliased":
+    case "file-refused":
+    // An id in the output of a command may be no agent at all.
+    case "thread-began":
+    case "shell-called":
+    case "shell-returned":
+    case "starter-seen":
+      return undefined;
+    default:
+      return fact satisfies never;
+  }
+}
 
 function gatherOne(
   key: AgentKey,
@@ -281,7 +256,7 @@ function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Wo
   };
 }
 
-export function ownStateOf(record: ObservationOf<"record"> | undefined): OwnState | null {
+export function ownStateOf(record: ReadRecord | undefined): OwnState | null {
   if (record === undefined || record.state === null) return null;
   return {
     at: record.at,
@@ -298,24 +273,19 @@ const fileOf = ({
   readTo = Number.POSITIVE_INFINITY,
 }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
 
-function mergeCalls(
-  rows: readonly ObservationOf<"model-call">[],
-  interruptions: readonly ObservationOf<"record">[],
-): ModelCall[] {
+function mergeCalls(rows: readonly CallRow[], interruptions: readonly ReadRecord[]): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
   return responses.flatMap(
     ([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? [],
   );
 }
 
-type CallRow = ObservationOf<"model-call">;
-
 /** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
 export function callOf(
   response: RecordKey,
   list: readonly CallRow[],
   next: CallRow | undefined,
-  interruptions: readonly ObservationOf<"record">[],
+  interruptions: readonly ReadRecord[],
 ): ModelCall | null {
   const [first] = list;
   if (first === undefined) return null;
@@ -376,7 +346,7 @@ function mergeRows(list: readonly CallRow[]): CallStatement {
  * the rows with the largest output count take precedence. Of several equally final rows, which may each have only some
  * numbers (Copilot, telemetry), the largest of each number counts.
  */
-function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
+function finalTokens(rows: readonly CallRow[]): Tokens {
   const all = rows.map((row) => row.tokens).reduce(largestTokens);
   const ended = rows.filter((row) => row.ended && totalTokens(row.tokens) > 0);
   const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
@@ -396,7 +366,7 @@ const withinWrites = (tokens: Tokens): Tokens =>
     : { ...tokens, cacheWrite1hTokens: tokens.cacheWriteTokens };
 
 /** If one source knows only the request of a response, another source that names both connects them. */
-function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+function responseIn(rows: readonly CallRow[]): (row: CallRow) => RecordKey {
   const responses = new Map(
     rows.flatMap(({ request, alias, response }) =>
       [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const])),
@@ -405,7 +375,7 @@ function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: Observa
   return ({ response }) => responses.get(response) ?? response;
 }
 
-type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+type Response = readonly [RecordKey, readonly CallRow[]];
 
 /** Of a response that two sources know by different keys, the product's own record counts; matched by usage. */
 function withoutTwins(responses: readonly Response[]): readonly Response[] {
@@ -432,7 +402,7 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
  * results are available.
  */
 export function pendingCalls(
-  records: readonly ObservationOf<"record">[],
+  records: readonly ReadRecord[],
   hasResult: (call: CallKey) => boolean,
   spawns: ReadonlySet<CallKey>,
 ): PendingCall[] {
@@ -457,14 +427,14 @@ export function pendingCalls(
  * A response spread over several rows is one message. The product and a proxy may know the messages of a conversation
  * by different keys: the one with more messages counts.
  */
-function countMessages(records: readonly ObservationOf<"record">[]): number {
-  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
+function countMessages(records: readonly ReadRecord[]): number {
+  const count = (list: readonly ReadRecord[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
   const messages = records.filter((r) => r.message);
   return Math.max(count(messages.filter((r) => !isOutside(r))), count(messages.filter(isOutside)));
 }
 
 /** The text of the last response that has any. */
-export function lastResponseText(records: readonly ObservationOf<"record">[]): string | null {
+export function lastResponseText(records: readonly ReadRecord[]): string | null {
   const last = records.findLast((r) => r.text !== null);
   if (last === undefined) return null;
   const response = messageIn(last);

@@ -1,6 +1,6 @@
 import type { FinalText } from "../facts/fact-columns.ts";
 import { partsOf } from "../facts/ids.ts";
-import type { Observation, ObservationOf } from "../facts/observation.ts";
+import type { ObservationOf } from "../facts/observation.ts";
 import { singleSpaced } from "../tools/spaces.ts";
 
 /**
@@ -8,30 +8,33 @@ import { singleSpaced } from "../tools/spaces.ts";
  * time, the first line of a prompt, the last line of an answer. They only make both threads part of one component;
  * `external.ts` decides. Threads seek what calls offer: two threads with the same key have nothing to do with each other.
  */
-export function lineageKeys(o: Exclude<Observation, { type: "record" }> | FinalText): readonly string[] {
+export function lineageKeys(o: Traced): readonly string[] {
   const keys = keysIn(o);
   const mark = o.type === "shell-called" || o.type === "shell-returned" ? OFFERED : SOUGHT;
   return keys.map((key) => `${mark}${key}`);
 }
 
-/** Marks a key that only threads with the same sought key are joined by, and such a sought key. */
+type Traced = ObservationOf<"thread-began" | "agent-described" | "shell-called" | "shell-returned"> | FinalText;
+
+/** First characters of keys: an offered key joins its thread only to threads that seek the same key. */
 export const OFFERED = "!";
 export const SOUGHT = "?";
 
-function keysIn(o: Parameters<typeof lineageKeys>[0]): readonly string[] {
+function keysIn(o: Traced): readonly string[] {
+  if (o.at === null) return [];
   switch (o.type) {
     case "thread-began":
-      return o.at === null ? [] : [startKey(o.cwd, Math.floor(o.at / WINDOW_MS))];
+      return [startKey(o.cwd, Math.floor(o.at / WINDOW_MS))];
     case "agent-described":
-      return o.prompt === undefined || o.at === null || !isThread(o) ? [] : promptKeys(o.prompt, o.at, o.at);
+      return o.prompt === undefined || !isThread(o) ? [] : promptKeys(o.prompt, o.at, o.at);
     case "record":
-      return o.text === null || o.at === null || !isThread(o) ? [] : answerKeys(o.text, 1, o.at, o.at);
+      return o.text === null || !isThread(o) ? [] : answerKeys(o.text, 1, o.at, o.at);
     case "shell-called":
-      return o.at === null ? [] : keysOfCall(o, o.at);
+      return keysOfCall(o, o.at);
     case "shell-returned":
-      return o.at === null ? [] : keysOfReturn(o, o.at);
+      return keysOfReturn(o, o.at);
     default:
-      return [];
+      return o satisfies never;
   }
 }
 
@@ -45,7 +48,7 @@ export const DISTINCTIVE = 12;
 /** An answer may be followed by other output of the script. */
 const LAST_LINES = 3;
 
-const isThread = (o: Pick<Observation, "speaker">) => partsOf(o.speaker).agent === null;
+const isThread = ({ speaker }: Traced) => partsOf(speaker).agent === null;
 const startKey = (folder: string, window: number) => `start:${folder}:${window}`;
 
 function keysOfCall(o: ObservationOf<"shell-called">, at: number): readonly string[] {

@@ -1,5 +1,6 @@
 import type { AgentKey } from "../facts/ids.ts";
 import type { Observation, PidMark, ProcessMark } from "../facts/observation.ts";
+import { cached } from "../tools/collections.ts";
 import type { GatheredAgent } from "./gather.ts";
 import type { ProcessView } from "./status.ts";
 
@@ -45,12 +46,8 @@ export function processViews(
     if (gone !== undefined) return { is: "gone", why: goneText(gone.process) };
     return infoOf(thread).marksProcess ? { is: "gone", why: "its process is no longer running" } : { is: "unknown" };
   };
-  const known = new Map<AgentKey, ProcessView>();
-  return (thread) => {
-    const cached = known.get(thread) ?? view(thread);
-    known.set(thread, cached);
-    return cached;
-  };
+  const views = new Map<AgentKey, ProcessView>();
+  return (thread) => cached(views, thread, () => view(thread));
 }
 
 /** Defaults for a process that was not found by pid. */

@@ -8,6 +8,7 @@ import { lineageKeys } from "./lineage-keys.ts";
  */
 export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): Observation {
   const mapped = { ...o, speaker: map(o.speaker) };
+  const mapKey = <T>(agent: AgentKey | T) => (typeof agent === "string" ? map(agent as AgentKey) : agent);
   switch (mapped.type) {
     case "agent-described":
       return {
@@ -24,9 +25,9 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
     case "parent-named":
       return { ...mapped, child: map(mapped.child), parent: map(mapped.parent) };
     case "lifecycle":
-      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+      return { ...mapped, of: mapKey(mapped.of) };
     case "thread-titled":
-      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+      return { ...mapped, of: mapKey(mapped.of) };
     case "process-seen":
     case "thread-began":
       return { ...mapped, thread: map(mapped.thread) };
@@ -50,7 +51,7 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
     case "agents-stated":
       return { ...mapped, agents: mapped.agents.map(map) };
     case "message-sent":
-      return { ...mapped, to: typeof mapped.to === "string" ? map(mapped.to) : mapped.to };
+      return { ...mapped, to: mapKey(mapped.to) };
     case "record":
     case "model-call":
     case "spawn-called":
@@ -66,14 +67,24 @@ export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): O
   }
 }
 
+/** All agents that the observation mentions, the speaker first. */
+export function agentsIn(o: Observation): readonly AgentKey[] {
+  const agents: AgentKey[] = [];
+  mapAgents(o, (agent) => {
+    agents.push(agent);
+    return agent;
+  });
+  return agents;
+}
+
 /**
  * The keys by which facts of one thread may concern another: copied records, shared names, agents of other threads.
- * Threads with a common key must be linked together.
+ * Threads with a common key must be linked together. `others`: the threads that the observation names.
  */
 export function crossKeys(o: Observation, others: readonly AgentKey[] = otherThreads(o)): readonly string[] {
   switch (o.type) {
     case "record":
-      return [recordIn(o), ...(o.text === null ? [] : lineageKeys(o))].filter((key) => key !== undefined);
+      return [recordIn(o), ...lineageKeys(o)].filter((key) => key !== undefined);
     case "model-call":
       return [...(o.alias === undefined ? [] : [o.alias]), ...(o.fingerprints ?? [])];
     case "spawn-match":
@@ -88,23 +99,36 @@ export function crossKeys(o: Observation, others: readonly AgentKey[] = otherThr
     case "shell-called":
     case "shell-returned":
       return [...others, ...lineageKeys(o)];
-    default:
+    case "waits":
+    case "file-refused":
+    case "call-spawned":
+    case "call-aliased":
+    case "call-refused":
+    case "parent-named":
+    case "lifecycle":
+    case "process-seen":
+    case "starter-seen":
+    case "agent-aliased":
+    case "agents-stated":
+    case "message-sent":
+    case "model-call-missing":
+    case "total-stated":
+    case "plan-stated":
       return others;
+    default:
+      return o satisfies never;
   }
 }
 
-/** The thread whose records contain it, and those that it names. */
+/** The thread whose records contain the observation, and the threads that it names. */
 export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
 
-/** The other threads that it names. */
+/** The threads that the observation names, except the one whose records contain it. */
 export function otherThreads(o: Observation): readonly AgentKey[] {
   // Nearly all facts are of these two kinds, which name no agent.
   if (o.type === "record" || o.type === "model-call") return [];
   const own = threadOf(o.speaker);
-  const named: AgentKey[] = [];
-  mapAgents(o, (agent) => {
-    if (threadOf(agent) !== own) named.push(threadOf(agent));
-    return agent;
-  });
-  return named;
+  return agentsIn(o)
+    .map(threadOf)
+    .filter((thread) => thread !== own);
 }

@@ -1,7 +1,8 @@
 import { type AgentKey, agentKey, type CallKey, messageIn, partsOf, type RecordKey, threadOf } from "../facts/ids.ts";
 import { byTime, type Observation } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
-import { mapAgents } from "./mentions.ts";
+import { addTo } from "../tools/collections.ts";
+import { agentsIn, mapAgents } from "./mentions.ts";
 
 export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
 
@@ -15,12 +16,10 @@ export function aliasesIn(observations: readonly Observation[]): Renamed {
   }
   for (const [alias, agent] of proxiedTwins(observations))
     if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
-  return new Map([...names.keys()].map((alias) => [alias, lastName(alias, names)]));
+  return new Map([...names.keys()].map((alias) => [alias, finalKey(alias, names)]));
 }
 
-/**
- * Agents known only from a proxy, all of whose responses are in the product's records of one other agent.
- */
+/** Agents known only from a proxy, all of whose responses are in the product's records of one other agent. */
 function proxiedTwins(observations: readonly Observation[]): Renamed {
   const found = new Map<AgentKey, AgentKey>();
   const isResponse = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
@@ -34,13 +33,12 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
   for (const o of observations) {
     if (isOutside(o)) continue;
     if (o.type === "record") recorded.add(o.speaker);
-    if (isResponse(o))
-      for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+    if (isResponse(o)) for (const key of namesOf(o)) if (wanted.has(key)) addTo(holders, key, o.speaker);
   }
   for (const [speaker, responses] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
     const [first = [], ...others] = responses.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
-    // Equal responses of several agents are told apart by the others.
+    // If several agents have equal responses, the other responses decide.
     const fitting = [...new Set(first)].filter((one) =>
       others.every((list) => list.length === 0 || list.includes(one)),
     );
@@ -51,8 +49,8 @@ function proxiedTwins(observations: readonly Observation[]): Renamed {
 }
 
 /**
- * Conversations whose product the proxy could not identify and that the product's records contain. Returns the
- * remaining observations, and the owners of the removed responses.
+ * Removes conversations that the product's records contain, too, and whose product the proxy could not identify.
+ * Returns the remaining observations, and the owners of the removed responses.
  */
 export function withoutRecordedTraffic(observations: readonly Observation[]): {
   readonly left: readonly Observation[];
@@ -112,7 +110,9 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
     if (o.type !== "call-spawned") continue;
     const caller = callers.get(o.call);
     const isOwn = caller === undefined || threadOf(caller) === threadOf(o.child);
-    const home = isOwn ? undefined : namesakes(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
+    const home = isOwn
+      ? undefined
+      : keysInOriginals(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
     if (home === undefined) known.add(o.child);
     else {
       const other = names.get(o.child);
@@ -122,14 +122,14 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
   for (const home of names.values()) known.add(home);
   for (const o of facts) {
     if (o.type !== "lifecycle" || typeof o.of !== "string" || known.has(o.of) || names.has(o.of)) continue;
-    const home = namesakes(o.of, copiedFrom).find((key) => known.has(key));
+    const home = keysInOriginals(o.of, copiedFrom).find((key) => known.has(key));
     if (home !== undefined) names.set(o.of, home);
   }
-  return new Map([...names].map(([copy, home]) => [copy, lastName(home, names)]));
+  return new Map([...names].map(([copy, home]) => [copy, finalKey(home, names)]));
 }
 
 /** The key at the end of a chain; of a cycle, the first by name. */
-function lastName(first: AgentKey, names: Renamed): AgentKey {
+function finalKey(first: AgentKey, names: Renamed): AgentKey {
   const chain = [first];
   for (const key of chain) {
     const next = names.get(key);
@@ -142,7 +142,7 @@ function lastName(first: AgentKey, names: Renamed): AgentKey {
 }
 
 /** The keys that the agent would have in the originals of its thread, nearest first. */
-function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
+function keysInOriginals(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
   const { agent: id, provider } = partsOf(agent);
   const seen = new Set([threadOf(agent)]);
   if (id === null) return [];
@@ -179,17 +179,9 @@ export function copiedAgents(originals: readonly Observation[], copiedFrom: Read
   return copies;
 }
 
+/** The observations that mention none of the agents. */
 export const withoutAgents = (observations: readonly Observation[], agents: Renamed): readonly Observation[] =>
-  agents.size === 0 ? observations : observations.filter((o) => !mentions(o, agents));
-
-function mentions(o: Observation, agents: Renamed): boolean {
-  let found = false;
-  mapAgents(o, (agent) => {
-    found ||= agents.has(agent);
-    return agent;
-  });
-  return found;
-}
+  agents.size === 0 ? observations : observations.filter((o) => !agentsIn(o).some((agent) => agents.has(agent)));
 
 export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {
   return names.size === 0 ? observations : observations.map((o) => mapAgents(o, (key) => names.get(key) ?? key));

@@ -1,14 +1,13 @@
-import type { AgentKey, RecordKey } from "../facts/ids.ts";
-import { recordIn } from "../facts/ids.ts";
+import { type AgentKey, type RecordKey, recordIn } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { isReport } from "../facts/origin.ts";
 import { type Fold, NAME } from "./fold.ts";
-import { folderOf, partFacts } from "./folded.ts";
+import { holderOf, unfold } from "./folded.ts";
 import { agentsOfCopies, aliasesIn, copiedAgents, renameAll, withoutAgents, withoutRecordedTraffic } from "./names.ts";
 import { decideOwnership } from "./ownership.ts";
 import type { ManualLink } from "./parents.ts";
 
-/** `likely`: an agent that is looked at before all others, for speed. */
+/** `likely`: an agent that is checked before all others, for speed. */
 export type OwnerOf = (record: RecordKey, likely?: AgentKey) => AgentKey | undefined;
 
 /** The observations without repeats: every fact once, under the final key of every agent. */
@@ -21,8 +20,8 @@ export interface Originals {
   readonly nameOf: (agent: AgentKey) => AgentKey;
   /** For an agent with copies of another agent's records: the other one. */
   readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
-  /** Number of different facts. */
-  readonly looked: number;
+  /** Number of different facts that are not folded. */
+  readonly factCount: number;
 }
 
 export function originalsIn(
@@ -30,8 +29,8 @@ export function originalsIn(
   folds: readonly Fold[],
   manual: readonly ManualLink[],
 ): Originals {
-  const { facts: seen, folded } = partFacts(observations, folds, manual);
-  const distinct = [...new Map(seen.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const { facts: unfolded, folded } = unfold(observations, folds, manual);
+  const distinct = [...new Map(unfolded.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const { left, owners } = withoutRecordedTraffic(distinct);
   const aliases = aliasesIn(left);
   const named = renameAll(left, aliases);
@@ -45,12 +44,12 @@ export function originalsIn(
     return copies.get(name) ?? homes.get(name) ?? name;
   };
   const ownerOf: OwnerOf = (record, likely) => {
-    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key, likely);
+    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? holderOf(folded, record, NAME.key, likely);
     return owner === undefined ? undefined : nameOf(owner);
   };
-  // After the aliases are known, because a refused file concerns all names of its agent.
+  // After renaming, because a refused file concerns all names of its agent.
   const facts = withoutEchoes(withoutRefused(renameAll(originals, homes)));
-  return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, looked: distinct.length };
+  return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, factCount: distinct.length };
 }
 
 /** Removes facts that are only supported by the path of a refused file; facts about the agent in other files stay. */

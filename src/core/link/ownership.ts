@@ -1,7 +1,7 @@
-import type { AgentKey, RecordKey } from "../facts/ids.ts";
-import { messageIn } from "../facts/ids.ts";
+import { type AgentKey, messageIn, type RecordKey } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { isOutside } from "../facts/origin.ts";
+import { cached } from "../tools/collections.ts";
 import { type Claim, Copies } from "./copies.ts";
 
 /**
@@ -11,7 +11,7 @@ import { type Claim, Copies } from "./copies.ts";
  * The rule: of two holders, the one with other activity before the record was written is the original; the other one
  * began later and copied it. If that is inconclusive, `copies.ts` has further evidence.
  */
-export interface Ownership {
+interface Ownership {
   /** False for everything in a copied record. */
   readonly isOriginal: (observation: Observation) => boolean;
   readonly ownerOf: (key: RecordKey) => AgentKey | undefined;
@@ -21,7 +21,7 @@ export interface Ownership {
 
 export function decideOwnership(observations: readonly Observation[]): Ownership {
   const claims = collectClaims(observations);
-  const overruled = claimsOfWitnesses(observations, claims);
+  const overruled = addWitnessClaims(observations, claims);
   const shared = new Map([...claims].filter(([, claim]) => claim.holders.size > 1));
   const owners = new Map<RecordKey, AgentKey>();
   if (shared.size > 0) {
@@ -32,11 +32,11 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
     );
     for (const [key, claim] of shared) owners.set(key, winner(key, claim));
   }
+  const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
   for (const key of overruled) {
-    const owner = owners.get(key) ?? claims.get(key)?.holders.values().next().value;
+    const owner = ownerOf(key);
     if (owner !== undefined) owners.set(key, owner);
   }
-  const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
   // All rows of a message get the same owner.
   const isOriginal = (o: Observation) => {
     const message = messageIn(o);
@@ -61,11 +61,11 @@ function claim(claims: Map<RecordKey, Claim>, key: RecordKey, o: Observation) {
   }
 }
 
-/** Adds records that only witnesses report; returns those that they assign to an agent without that record. */
-function claimsOfWitnesses(
-  observations: readonly Observation[],
-  claims: Map<RecordKey, Claim>,
-): ReadonlySet<RecordKey> {
+/**
+ * Adds claims of witnesses to records that the product does not keep. Returns the records that the product keeps and
+ * that a witness assigns to an agent whose records do not contain them.
+ */
+function addWitnessClaims(observations: readonly Observation[], claims: Map<RecordKey, Claim>): ReadonlySet<RecordKey> {
   const overruled = new Set<RecordKey>();
   const ofProduct = new Set(claims.keys());
   for (const o of observations) {
@@ -95,12 +95,8 @@ function decideWinners(
   };
   // Forks share thousands of records, most with the same evidence: each group is decided once.
   const decided = new Map<string, AgentKey>();
-  return (key: RecordKey, claim: Claim): AgentKey => {
-    const look = copies.look(key, claim);
-    const winner = decided.get(look) ?? decide(key, claim);
-    decided.set(look, winner);
-    return winner;
-  };
+  return (key: RecordKey, claim: Claim): AgentKey =>
+    cached(decided, copies.evidenceKey(key, claim), () => decide(key, claim));
 }
 
 function newestCopies(

@@ -2,14 +2,13 @@ import { type AgentKey, type CallKey, partsOf } from "../facts/ids.ts";
 import type { AgentKind, Observation } from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
-import { cutCycles } from "./cycles.ts";
-import { Evidence, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
-import { decideStarts } from "./external.ts";
+import { type AcyclicParents, cutCycles } from "./cycles.ts";
+import { Evidence, type EvidenceOf, inItsThread, type ParentEvidence, UNASSIGNED_RULE } from "./evidence.ts";
+import { decideStarts, type Starts } from "./external.ts";
 import type { Fold } from "./fold.ts";
 import type { StartedThread } from "./shell-runs.ts";
 import { matchCalls } from "./spawn-matching.ts";
-import type { Undecided } from "./start-matching.ts";
-import { type RefusedSpawn, unseenAgents } from "./unseen-agents.ts";
+import { type UnseenAgents, unseenAgents } from "./unseen-agents.ts";
 
 export interface ManualLink {
   readonly child: AgentKey;
@@ -21,79 +20,70 @@ export interface ManualLink {
   readonly request: string | null;
 }
 
-export interface Parentage {
+export interface Parentage
+  extends Pick<UnseenAgents, "refused" | "warnings">,
+    Pick<Starts, "undecided">,
+    Omit<AcyclicParents, "placed"> {
   /** All agents that are mentioned, and those created for spawn calls without an agent. */
   readonly agents: ReadonlySet<AgentKey>;
   /** Strongest first; empty for a root. */
   readonly evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>;
-  /** Every agent's parent after cycles are cut. */
-  readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
   readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
   /** Agents created for spawn calls without an agent, with their kinds, if the product states them. */
   readonly unseen: ReadonlyMap<AgentKey, AgentKind | undefined>;
-  /** Spawn calls of each agent that were refused, oldest first. */
-  readonly refused: ReadonlyMap<AgentKey, readonly RefusedSpawn[]>;
-  /** Warnings for agents whose sub-agents are only known by number. */
-  readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   /** Whether a shell command of its parent started it. */
   readonly isExternal: (agent: AgentKey) => boolean;
-  /** Threads that an agent may have started, between what it cannot be decided. */
-  readonly undecided: ReadonlyMap<AgentKey, Undecided>;
-  readonly problems: readonly Problem[];
 }
 
-/** Finds every agent's parent. `facts` are originals only; `mentioned` are all agents that are mentioned. */
+/**
+ * Finds every agent's parent. `facts` are originals only; `mentioned` are all agents that are mentioned; `started` are
+ * threads that a shell command may have started.
+ */
 export function decideParents(
   facts: readonly Observation[],
   mentioned: Iterable<AgentKey>,
   manual: readonly ManualLink[],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
-  known: readonly StartedThread[] = [],
+  started: readonly StartedThread[] = [],
 ): Parentage {
   const agents = new Set(mentioned);
   const calls = new CallBook(facts, folded);
   const evidence = new Evidence();
-  for (const [child, piece] of statedParents(facts, calls)) evidence.add(child, piece);
-  for (const agent of agents)
-    if (partsOf(agent).agent !== null && !evidence.has(agent))
-      evidence.add(agent, inItsThread(agent, "nothing names its parent"));
+  evidence.add(statedParents(facts, calls));
+  evidence.add(unnamedParents([...agents].filter((agent) => evidence.of(agent).length === 0)));
   // Before calls are matched: a manually assigned call and its child take no part in matching.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
-  for (const link of early) evidence.add(link.child, byHand(link, calls));
+  evidence.add([...early].map((link) => manualEvidence(link, calls)));
+  evidence.add(matchCalls(facts, calls, evidence));
   const matched = evidence.calls();
-  for (const match of matchCalls(facts, calls, evidence, matched)) evidence.add(match.child, match.evidence);
   const isFree = (thread: AgentKey) => evidence.of(thread).every(({ source }) => source === "manual");
-  const starts = decideStarts({ facts, agents: known, isFree, resolve: calls.resolve });
-  for (const { child, ...piece } of starts.evidence) {
-    evidence.add(child, { ...piece, external: true });
-    // A process may name an agent that nothing else mentions.
-    if (agents.has(piece.parent)) continue;
-    agents.add(piece.parent);
-    if (partsOf(piece.parent).agent !== null)
-      evidence.add(piece.parent, inItsThread(piece.parent, "nothing names its parent"));
-  }
+  const starts = decideStarts({ facts, agents: started, isFree, resolve: calls.resolve });
+  evidence.add(starts.evidence.map(({ child, ...piece }) => [child, { ...piece, external: true }]));
+  // A process may name an agent that nothing else mentions.
+  const starters = new Set(starts.evidence.map(({ parent }) => parent)).difference(agents);
+  for (const starter of starters) agents.add(starter);
+  evidence.add(unnamedParents([...starters]));
   const unseen = unseenAgents(facts, calls, matched);
-  for (const { agent, evidence: piece } of unseen.agents) {
-    agents.add(agent);
-    evidence.add(agent, piece);
-  }
+  for (const { agent } of unseen.agents) agents.add(agent);
+  evidence.add(unseen.agents.map(({ agent, evidence: piece }) => [agent, piece]));
   // Agents of open spawn calls exist only now.
   const late = manual.filter((link) => !early.has(link));
-  for (const link of late.filter(isKnown)) evidence.add(link.child, byHand(link, calls));
+  evidence.add(late.filter(isKnown).map((link) => manualEvidence(link, calls)));
   const unknown = late.filter((link) => !isKnown(link));
   evidence.sort();
   for (const { parent } of [...evidence.byChild.values()].flat()) agents.add(parent);
   const conflicting = [...conflicts(evidence.byChild)];
-  const { parents, problems: cycles } = cutCycles(agents, evidence);
+  const { parents, placed, problems: cycles } = cutCycles(agents, evidence);
+  evidence.add(placed);
   return {
     agents,
     evidence: evidence.byChild,
     parents,
     unseen: new Map(unseen.agents.map(({ agent, kind }) => [agent, kind])),
     refused: unseen.refused,
-    lost: unseen.warnings,
+    warnings: unseen.warnings,
     isExternal: (agent) => evidence.of(agent).find((e) => e.parent === parents.get(agent))?.external === true,
     undecided: starts.undecided,
     problems: [...unknown.map(unknownLink), ...conflicting, ...cycles],
@@ -102,10 +92,7 @@ export function decideParents(
 }
 
 /** Parents that a record names, directly or by naming the spawn call. */
-function* statedParents(
-  facts: readonly Observation[],
-  calls: CallBook,
-): Generator<readonly [AgentKey, ParentEvidence]> {
+function* statedParents(facts: readonly Observation[], calls: CallBook): Generator<EvidenceOf> {
   const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
     // "Unassigned" is ignored for an agent that is known to be a root.
@@ -117,20 +104,17 @@ function* statedParents(
   }
 }
 
-function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): ParentEvidence {
+/** Of these agents, sub-agents are placed in their threads. */
+const unnamedParents = (agents: readonly AgentKey[]): EvidenceOf[] =>
+  agents
+    .filter((agent) => partsOf(agent).agent !== null)
+    .map((agent) => inItsThread(agent, "nothing names its parent"));
+
+function manualEvidence({ child, parent, call, request, at }: ManualLink, calls: CallBook): EvidenceOf {
   const says = `manually linked on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
+  const by = { rule: "manual", source: "manual", confidence: 1, says, at, from: null } as const;
   const resolved = call === null ? null : calls.resolve(call);
-  return {
-    parent,
-    call: resolved,
-    rule: "manual",
-    source: "manual",
-    confidence: 1,
-    says,
-    at,
-    from: null,
-    ...(request === null ? {} : { request }),
-  };
+  return [child, { parent, call: resolved, ...by, ...(request === null ? {} : { request }) }];
 }
 
 const unknownLink = ({ child, parent }: ManualLink): Problem => ({

@@ -206,8 +206,8 @@ describe("the summary of a compaction", () => {
 });
 
 describe("running totals over all models", () => {
-  const running = (input: number, output: number, goesOn = false) =>
-    total({ [ALL_MODELS]: [input, output] }, { began: null, activeMs: null, running: { goesOn } });
+  const running = (input: number, output: number, mayContinueFork = false) =>
+    total({ [ALL_MODELS]: [input, output] }, { began: null, activeMs: null, running: { mayContinueFork } });
 
   /** Responses of 10 and 5 tokens on two models, with a total after each. */
   function thread(last: TotalStated): Book {

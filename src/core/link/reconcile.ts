@@ -1,6 +1,7 @@
 import { type AgentKey, partsOf, recordKey, threadOf } from "../facts/ids.ts";
 import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "../facts/usage.ts";
-import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
+import { cached, lowerBound } from "../tools/collections.ts";
+import { type Account, account, amountsOf, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
@@ -43,14 +44,11 @@ export type TotalsOf = (thread: AgentKey) => ReconciledTotals | null;
 export function totalsIn(gathered: Gathered, copiedFrom: Copies): TotalsOf {
   const known = new Map<AgentKey, ReconciledTotals | null>();
   let byThread: ReadonlyMap<AgentKey, readonly GatheredAgent[]> | null = null;
-  return (thread) => {
-    const found = known.get(thread);
-    if (found !== undefined) return found;
-    byThread ??= membersOf(gathered);
-    const totals = reconcile(thread, byThread.get(thread) ?? [], gathered, copiedFrom);
-    known.set(thread, totals);
-    return totals;
-  };
+  return (thread) =>
+    cached(known, thread, () => {
+      byThread ??= membersOf(gathered);
+      return reconcile(thread, byThread.get(thread) ?? [], gathered, copiedFrom);
+    });
 }
 
 const membersOf = (gathered: Gathered) => Map.groupBy(gathered.values(), (agent) => threadOf(agent.key));
@@ -101,7 +99,7 @@ function reconcile(
   const reconciliations = totals.map((total, i) => {
     const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
     const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
-    const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
+    const isBaseUnknown = own === undefined && total.running?.mayContinueFork === true && bases.length === 0;
     const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
     const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
     const { end, ...reconciliation } = bestReading(stretch, mayBeginAtZero ? [...bases, null] : bases);
@@ -119,7 +117,7 @@ const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => mod
 
 /** The last running total includes all others. The first one shows what it continues. */
 function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal[]): boolean {
-  return running === undefined || i === all.length - 1 || (i === 0 && running.goesOn);
+  return running === undefined || i === all.length - 1 || (i === 0 && running.mayContinueFork);
 }
 
 /** A process that continues an earlier total keeps its start time. */
@@ -127,7 +125,7 @@ const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
 
 /** Totals that a fork may continue: earlier ones of the threads that it copies, newest first. */
 function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
-  if (total.running?.goesOn === false) return [];
+  if (total.running?.mayContinueFork === false) return [];
   const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
   const bases: Base[] = [];
   const seen = new Set([thread]);
@@ -168,9 +166,9 @@ interface Reading extends Reconciliation {
  */
 function bestReading(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
-  const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
-  const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
-  if (best === undefined) throw new Error("there is always the simplest reading");
+  const isExact = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
+  const best = readings.find(isExact) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
+  if (best === undefined) throw new Error("a total has no interpretation");
   return best;
 }
 
@@ -187,14 +185,14 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
   const stated = sumByModel(total.byModel, base?.total.byModel ?? []);
   const areAllFinished = calls.slice(bounds.first, bounds.lastEnd).every((call) => call.end === "finished");
   const options = areAllFinished ? LEAVES_OUT.slice(0, 1) : LEAVES_OUT;
-  const even = options.flatMap((leavesOut) =>
-    evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })),
+  const exact = options.flatMap((leavesOut) =>
+    exactRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })),
   );
   const ends = [...new Set([bounds.lastEnd, bounds.firstEnd])];
   const plain = options.flatMap((leavesOut) =>
     ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })),
   );
-  const [fewestLeftOut] = even.sort((a, b) => a.start - b.start);
+  const [fewestLeftOut] = exact.sort((a, b) => a.start - b.start);
   return (fewestLeftOut === undefined ? plain : [fewestLeftOut]).map(({ start, end, leavesOut }) => {
     const range = calls.slice(start, end);
     const covered = range.filter((call) => !leavesOut(call));
@@ -231,39 +229,29 @@ interface Bounds {
 }
 
 function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
-  const numberBefore = (isBefore: (at: number) => boolean) => {
-    const end = calls.findIndex((call) => !isBefore(timeOf(call)));
-    return end < 0 ? calls.length : end;
-  };
+  const callsUntil = (isBefore: (at: number) => boolean) => lowerBound(calls, (call) => isBefore(timeOf(call)));
   const { before, after, running } = total;
   const lastCounted = () => {
-    if (running !== undefined && after !== null) return numberBefore((at) => at <= after);
-    return before === null ? calls.length : numberBefore((at) => at < before);
+    if (running !== undefined && after !== null) return callsUntil((at) => at <= after);
+    return before === null ? calls.length : callsUntil((at) => at < before);
   };
   const { earliest, latest } = startOf(total, base);
   const lastEnd = Math.max(from, lastCounted());
-  const firstEnd = Math.max(
-    from,
+  const within = (count: number, least: number) => Math.min(lastEnd, Math.max(least, count));
+  const firstEnd =
     after === null
       ? lastEnd
-      : Math.min(
-          lastEnd,
-          numberBefore((at) => at <= after),
-        ),
+      : within(
+          callsUntil((at) => at <= after),
+          from,
+        );
+  const first = within(
+    callsUntil((at) => at < earliest),
+    from,
   );
-  const first = Math.min(
-    lastEnd,
-    Math.max(
-      from,
-      numberBefore((at) => at < earliest),
-    ),
-  );
-  const lastStart = Math.min(
-    lastEnd,
-    Math.max(
-      first,
-      numberBefore((at) => at < latest),
-    ),
+  const lastStart = within(
+    callsUntil((at) => at < latest),
+    first,
   );
   return { first, lastStart, firstEnd, lastEnd };
 }
@@ -300,7 +288,7 @@ interface Range {
 }
 
 /** Ranges of calls that add up exactly to the total: four or five numbers per model do not match by chance. */
-function evenRanges(
+function exactRanges(
   calls: readonly ModelCall[],
   stated: readonly OfModel[],
   bounds: Bounds,
@@ -344,16 +332,10 @@ function reveal(
   bounds: Bounds,
 ): Reconciliation["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
-  const shown = explained.filter((e) => e.why !== "own-behalf");
-  const trace = shown[0]?.traces[0];
-  if (
-    shown.length !== 1 ||
-    shown[0]?.why !== "unrecorded" ||
-    shown[0].traces.length !== 1 ||
-    trace?.record == null ||
-    !trace.one
-  )
-    return null;
+  const [shown, otherShown] = explained.filter((e) => e.why !== "own-behalf");
+  const [trace, otherTrace] = shown?.traces ?? [];
+  if (shown?.why !== "unrecorded" || otherShown !== undefined) return null;
+  if (trace?.record == null || !trace.one || otherTrace !== undefined) return null;
   if (
     unexplained.length > 0 ||
     cut.length > 0 ||
@@ -362,20 +344,11 @@ function reveal(
   )
     return null;
   const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
-  const tokens = tokensOf(shown[0]);
+  const tokens = tokensOf(shown);
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
-  return {
-    agent: trace.agent.key,
-    call: {
-      response: trace.record,
-      rows: null,
-      at: trace.at,
-      model: shown[0].model,
-      tokens,
-      counted: true,
-      end: "finished",
-    },
-  };
+  const { record: response, at, agent } = trace;
+  const call = { response, rows: null, at, model: shown.model, tokens, counted: true, end: "finished" } as const;
+  return { agent: agent.key, call };
 }
 
 /**
@@ -408,5 +381,3 @@ function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {
     cacheWrite1hTokens: amounts.cacheWrite1hTokens ?? 0,
   };
 }
-
-const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });

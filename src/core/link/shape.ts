@@ -61,7 +61,7 @@ export function nameAll(
   order: readonly Place[],
   parentOf: (key: AgentKey) => AgentKey | null,
   callOf: (key: AgentKey) => SpawnCall | undefined,
-  isExternal: (key: AgentKey) => boolean = () => false,
+  isExternal: (key: AgentKey) => boolean,
 ) {
   const names = new Map<AgentKey, AgentNames>();
   for (const { key } of order) {

@@ -7,8 +7,9 @@ import {
   OWN_FOLDER,
   type RecordState,
 } from "../facts/observation.ts";
-import { isReport } from "../facts/origin.ts";
+import { lowerBound } from "../tools/collections.ts";
 import { singleSpaced } from "../tools/spaces.ts";
+import { setBest } from "./call-book.ts";
 import type { GatheredAgent } from "./gather.ts";
 import { DISTINCTIVE } from "./lineage-keys.ts";
 import type { Candidate, Fit } from "./start-matching.ts";
@@ -20,7 +21,7 @@ export interface StartedThread {
   /** Whether it was finished at this time. It may have been continued later. */
   readonly isDone: (at: number) => boolean;
   readonly prompt: string | null;
-  /** Its last answer until this time; null is any time. */
+  /** Its last answer until this time; null: at any time. */
   readonly answer: (until: number | null) => string | null;
   readonly cwd: string | null;
   readonly interactive: boolean | null;
@@ -31,7 +32,7 @@ export interface StartedThread {
 /** The home folder of the user whose product wrote a file; null if unknown, undefined if the file does not show it. */
 export type HomeOf = (path: string) => string | null | undefined;
 
-/** The agents as far as the search for starts needs them. */
+/** All agents, with what the search for starts needs. */
 export function startedThreads(
   facts: readonly Observation[],
   gathered: ReadonlyMap<AgentKey, GatheredAgent>,
@@ -79,7 +80,7 @@ const stepsUntil = ({ steps }: GatheredAgent, at: number) =>
 
 export interface Shells {
   readonly runs: readonly ShellRun[];
-  /** Threads that may have been started, by their begin. */
+  /** Threads that may have been started, by start time. */
   readonly threads: readonly StartedThread[];
   /** The commands that may have started each thread. */
   candidates(threads: readonly StartedThread[]): readonly Candidate[];
@@ -96,12 +97,12 @@ export function shellsIn(
   isFree: (thread: AgentKey) => boolean,
   resolve: (call: CallKey) => CallKey,
 ): Shells | null {
-  const called = firstOfCall(
+  const called = byCall(
     facts.filter((o) => o.type === "shell-called"),
     resolve,
   );
   if (called.size === 0 && !facts.some((o) => o.type === "starter-seen")) return null;
-  const returned = firstOfCall(
+  const returned = byCall(
     facts.filter((o) => o.type === "shell-returned"),
     resolve,
   );
@@ -143,17 +144,12 @@ function inFolder(folders: readonly string[] | null, cwd: string | null): readon
   return cwd === null ? null : folders.map((folder) => (isOwn(folder) ? `${cwd}${folder.slice(1)}` : folder));
 }
 
-/** By call; the record of the product counts before that of a live source. */
-function firstOfCall<T extends ObservationOf<"shell-called"> | ObservationOf<"shell-returned">>(
+function byCall<T extends ObservationOf<"shell-called"> | ObservationOf<"shell-returned">>(
   facts: readonly T[],
   resolve: (call: CallKey) => CallKey,
 ): Map<CallKey, T> {
   const found = new Map<CallKey, T>();
-  for (const o of facts) {
-    const known = found.get(resolve(o.call));
-    const isBetter = known === undefined || (isReport(o) === isReport(known) ? o.id < known.id : isReport(known));
-    if (isBetter) found.set(resolve(o.call), o);
-  }
+  for (const o of facts) setBest(found, o, resolve(o.call));
   return found;
 }
 
@@ -176,7 +172,7 @@ const UNRETURNED_MS = 3_600_000;
 const ANSWER_CHARS = 160;
 const MAX_TIMES = 32;
 
-export interface NamedThread {
+interface NamedThread {
   readonly child: StartedThread;
   readonly rule: "command names it" | "printed id";
 }
@@ -194,7 +190,7 @@ export class ShellRun {
   readonly #returned: ObservationOf<"shell-returned"> | undefined;
   readonly #home: string | null;
   readonly #output: string;
-  /** The starts that no thread was found for yet. */
+  /** The starts for which no thread was found yet. */
   #left: { readonly launch: Launch; readonly times: number }[];
 
   constructor(
@@ -216,7 +212,7 @@ export class ShellRun {
     this.#left = called.launches.map((launch) => ({ launch, times: Math.min(launch.times ?? MAX_TIMES, MAX_TIMES) }));
   }
 
-  /** For messages. */
+  /** The command and its call, for messages. */
   get name(): string {
     const command = singleSpaced(this.#called.command);
     return `${JSON.stringify(command.length > 60 ? `${command.slice(0, 60)}…` : command)} (call ${nativeCall(this.call)})`;
@@ -247,7 +243,7 @@ export class ShellRun {
     ];
   }
 
-  /** Its output names threads that are not known here: these starts belong to no other thread. */
+  /** Removes the starts of threads that the output names and that are not known: they belong to no other thread. */
   leaveOut(isKnown: (thread: AgentKey) => boolean): void {
     for (const key of this.#returned?.printed ?? []) if (!isKnown(key)) this.#take(partsOf(key).provider, null);
   }
@@ -275,7 +271,7 @@ export class ShellRun {
     return inner !== undefined && inner.key !== threadOf(this.speaker) && this.fitsInTime(inner);
   }
 
-  /** One of the starts of the command has found its thread. */
+  /** Removes the start of the command that started this thread. */
   take(child: StartedThread): void {
     this.#take(partsOf(child.key).provider, child.prompt);
   }
@@ -292,9 +288,10 @@ export class ShellRun {
     return this.#left.map(({ launch }) => this.#fit(launch, child)).find((fit) => fit !== null) ?? null;
   }
 
-  /** `sorted` by their begin. `unseen`: a script need not have printed the answer. */
+  /** `sorted`: by start time. `unseen`: a script need not have printed the answer. */
   candidates(sorted: readonly StartedThread[], unseen = false): readonly Candidate[] {
-    const children = this.at === null ? [] : sorted.slice(firstFrom(sorted, this.at));
+    const { at } = this;
+    const children = at === null ? [] : sorted.slice(lowerBound(sorted, ({ began }) => began < at));
     if (this.isScript)
       return children.flatMap((child): Candidate[] => {
         if (!this.#fitsScript(child)) return [];
@@ -347,17 +344,6 @@ export class ShellRun {
     const answer = this.#answerOf(child);
     return answer.length >= DISTINCTIVE && this.#output.includes(answer);
   }
-}
-
-/** The index of the first thread that began at this time or later. */
-function firstFrom(sorted: readonly StartedThread[], at: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle]?.began ?? 0) < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 const withoutSlash = (path: string) => (path.length > 1 ? path.replace(/\/$/, "") : path);

@@ -1,24 +1,19 @@
 import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
+import { cached } from "../tools/collections.ts";
 import type { CallBook, SpawnCall } from "./call-book.ts";
-import type { Evidence, ParentEvidence } from "./evidence.ts";
+import type { Evidence, EvidenceOf } from "./evidence.ts";
 
-/**
- * Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call.
- * `matched` grows by the matches.
- */
-export function* matchCalls(
-  facts: readonly Observation[],
-  calls: CallBook,
-  evidence: Evidence,
-  matched: Set<CallKey>,
-): Generator<{ child: AgentKey; evidence: ParentEvidence }> {
+/** Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call. */
+export function matchCalls(facts: readonly Observation[], calls: CallBook, evidence: Evidence): readonly EvidenceOf[] {
   const unmatched = unmatchedAgents(facts, evidence);
-  if (unmatched.size === 0) return;
+  const found: EvidenceOf[] = [];
+  if (unmatched.size === 0) return found;
+  const matched = evidence.calls();
   const offers = openOffers(calls, matched);
   const byMatch = Map.groupBy([...unmatched.values()].flat(), (o) => o.match);
   for (const [child, matches] of unmatched) {
-    const mayBe = callersOf(child, evidence);
+    const mayBe = mayBelong(child, evidence);
     for (const match of matches) {
       const offered = offers.get(match.match);
       const call =
@@ -27,22 +22,13 @@ export function* matchCalls(
       const alone = offered?.calls.length === 1 && (byMatch.get(match.match)?.length ?? 0) === 1;
       const says = alone ? match.says : `${match.says}; several matches, paired in order of time`;
       matched.add(call.call);
-      yield {
-        child,
-        evidence: {
-          parent: call.speaker,
-          call: call.call,
-          rule: match.rule,
-          source: match.source,
-          confidence: alone ? 0.9 : 0.6,
-          says,
-          at: match.at,
-          from: match.id,
-        },
-      };
+      const { rule, source, at, id: from } = match;
+      const confidence = alone ? 0.9 : 0.6;
+      found.push([child, { parent: call.speaker, call: call.call, rule, source, confidence, says, at, from }]);
       break;
     }
   }
+  return found;
 }
 
 /** Agents without a call, with their spawn matches, oldest first. */
@@ -50,9 +36,8 @@ function unmatchedAgents(facts: readonly Observation[], evidence: Evidence): Map
   const unmatched = new Map<AgentKey, Match[]>();
   for (const o of facts.filter((f) => f.type === "spawn-match").sort(byTime)) {
     if (evidence.of(o.agent).some((e) => e.call !== null)) continue;
-    const list = unmatched.get(o.agent);
-    if (list === undefined) unmatched.set(o.agent, [o]);
-    else if (!list.some((known) => known.match === o.match)) list.push(o);
+    const list = cached(unmatched, o.agent, () => []);
+    if (!list.some((known) => known.match === o.match)) list.push(o);
   }
   return unmatched;
 }
@@ -62,17 +47,13 @@ function openOffers(calls: CallBook, matched: ReadonlySet<CallKey>): Map<MatchKe
   const offers = new Map<MatchKey, Offers>();
   for (const call of calls.spawns()) {
     if (matched.has(call.call)) continue;
-    for (const key of calls.offersOf(call)) {
-      const known = offers.get(key);
-      if (known === undefined) offers.set(key, new Offers(call));
-      else known.calls.push(call);
-    }
+    for (const key of calls.offersOf(call)) cached(offers, key, () => new Offers()).calls.push(call);
   }
   return offers;
 }
 
-/** An agent with a stated parent cannot belong to a call of another. */
-function callersOf(child: AgentKey, evidence: Evidence): (call: SpawnCall) => boolean {
+/** Whether an agent may belong to a call: one with a stated parent cannot belong to a call of another agent. */
+function mayBelong(child: AgentKey, evidence: Evidence): (call: SpawnCall) => boolean {
   const stated = evidence.of(child).filter((e) => e.confidence === 1);
   const manual = stated.filter((e) => e.source === "manual");
   const known = new Set((manual.length > 0 ? manual : stated).map((e) => e.parent));
@@ -86,12 +67,8 @@ type Match = ObservationOf<"spawn-match">;
  * only once.
  */
 class Offers {
-  readonly calls: SpawnCall[];
+  readonly calls: SpawnCall[] = [];
   #free = 0;
-
-  constructor(first: SpawnCall) {
-    this.calls = [first];
-  }
 
   firstFree(match: Match, mayBe: (call: SpawnCall) => boolean, matched: ReadonlySet<CallKey>): SpawnCall | undefined {
     const isMatched = (call: SpawnCall | undefined) => call !== undefined && matched.has(call.call);

@@ -1,4 +1,5 @@
 import type { AgentKey, CallKey } from "../facts/ids.ts";
+import { cached } from "../tools/collections.ts";
 import type { ShellRun, StartedThread } from "./shell-runs.ts";
 
 /** What a command and a thread have in common, besides product and time. */
@@ -19,7 +20,7 @@ export interface Candidate {
   readonly fit: Fit;
 }
 
-/** Between what it cannot be decided who started a thread. */
+/** The alternatives, if it cannot be decided who started a thread. */
 export interface Undecided {
   /** Commands that may have started it, and the agents that ran them. */
   readonly commands: readonly { readonly agent: AgentKey; readonly name: string }[];
@@ -27,9 +28,13 @@ export interface Undecided {
   readonly rivals: readonly AgentKey[];
 }
 
-export type Outcome =
-  | { readonly is: "decided"; readonly by: Candidate; readonly call: CallKey | null }
-  | { readonly is: "undecided"; readonly between: Undecided };
+export interface Decided {
+  readonly is: "decided";
+  readonly by: Candidate;
+  readonly call: CallKey | null;
+}
+
+type Outcome = Decided | { readonly is: "undecided"; readonly between: Undecided };
 
 /** Larger groups are not decided. */
 const MOST_CANDIDATES = 400;
@@ -94,7 +99,7 @@ const startOf = ({ run, start }: Candidate) => `${run.call} ${start}`;
 
 /** Candidates that share threads or starts. */
 function groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
-  const nameOf = new Map<StartedThread | ShellRun, number>();
+  const numbers = new Map<StartedThread | ShellRun, number>();
   const rootOf: number[] = [];
   const find = (at: number): number => {
     let root = at;
@@ -102,12 +107,7 @@ function groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidat
     rootOf[at] = root;
     return root;
   };
-  const numberOf = (one: StartedThread | ShellRun) => {
-    const known = nameOf.get(one);
-    if (known !== undefined) return known;
-    nameOf.set(one, rootOf.length);
-    return rootOf.push(rootOf.length) - 1;
-  };
+  const numberOf = (one: StartedThread | ShellRun) => cached(numbers, one, () => rootOf.push(rootOf.length) - 1);
   for (const { child, run } of candidates) rootOf[find(numberOf(child))] = find(numberOf(run));
   return [...Map.groupBy(candidates, ({ child }) => find(numberOf(child))).values()];
 }

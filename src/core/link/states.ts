@@ -1,19 +1,16 @@
 import { displayName } from "../facts/display-name.ts";
-import { type AgentKey, type CallKey, threadOf } from "../facts/ids.ts";
+import { type AgentKey, threadOf } from "../facts/ids.ts";
 import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
+import { addTo } from "../tools/collections.ts";
 import { plural } from "../tools/format.ts";
-import type { GatheredAgent, PendingCall } from "./gather.ts";
+import type { GatheredAgent, PendingCall, StatedWait } from "./gather.ts";
 import { type Liveness, processViews } from "./liveness.ts";
 import type { Parentage } from "./parents.ts";
 import { type AgentNames, namesOf, type Place } from "./shape.ts";
-import type { StatusVerdict } from "./status.ts";
-import { decide, type Ending, type OwnState, type ProcessView } from "./status.ts";
+import { type Decision, decide, type OwnState, type ProcessView, type StatusVerdict } from "./status.ts";
 
 /** The state of an agent: its status, what it waits for, and the basis of both. */
-export interface AgentState {
-  readonly verdict: StatusVerdict;
-  /** How certain the end is; null if it has not ended, or if that is inferred from inactivity alone. */
-  readonly ending: Ending | null;
+export interface AgentState extends Decision {
   /** What it waits for from a person; null if it waits for no person. */
   readonly waiting: WaitForPerson | null;
   /** Facts about its start and end in other agents' records, oldest first. */
@@ -22,14 +19,9 @@ export interface AgentState {
   readonly process: ProcessView["is"];
 }
 
-export interface WaitForPerson {
+export interface WaitForPerson extends StatedWait {
   /** A permission, an answer. */
   readonly for: string;
-  /** A description of what it wants to do. */
-  readonly says: string;
-  readonly since: number | null;
-  /** The waiting tool call; null if unknown. */
-  readonly call: CallKey | null;
 }
 
 export const STALE_AFTER_MS = 10 * 60_000;
@@ -38,7 +30,7 @@ type InfoOf = (key: AgentKey) => GatheredAgent;
 type Processes = (thread: AgentKey) => ProcessView;
 type States = ReadonlyMap<AgentKey, AgentState>;
 
-interface Known {
+interface StateInput {
   readonly facts: readonly Observation[];
   readonly order: readonly Place[];
   readonly infoOf: InfoOf;
@@ -48,35 +40,38 @@ interface Known {
   readonly lastActivity: ReadonlyMap<AgentKey, number>;
 }
 
-interface StateOptions {
+export interface StateOptions {
   readonly now: number;
   readonly liveness: Liveness;
   readonly staleAfterMs?: number;
 }
 
 /** Decides the status of every agent: first by itself, then by the agents below it and by the process of its thread. */
-export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE_AFTER_MS }: StateOptions): States {
-  const { facts, order, infoOf, names, parentage, copiedFrom, lastActivity } = known;
+export function decideStates(
+  input: StateInput,
+  { now, liveness, staleAfterMs = STALE_AFTER_MS }: StateOptions,
+): States {
+  const { facts, order, infoOf, names, parentage, copiedFrom, lastActivity } = input;
   const { spawnCall, unseen } = parentage;
   const processes = processViews(facts, infoOf, liveness);
   const statementsOf = statementsByAgent(facts, parentage, copiedFrom);
   const label = (key: AgentKey) =>
     displayName({ ...namesOf(infoOf(key), spawnCall(key)), ...(names.get(key) as AgentNames) });
-  const alone = new Map<AgentKey, AgentState>();
+  const states = new Map<AgentKey, AgentState>();
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
     const [statements, process] = [statementsOf.get(key) ?? [], processes(threadOf(key))];
     const { verdict, ending } = decide({
-      own: withoutDoubt(info, children.map(infoOf)),
+      own: lastState(info, children.map(infoOf)),
       statements,
       process,
       lastActivity: lastActivity.get(key) ?? spawnCall(key)?.at ?? null,
-      doing: doing(info, children, label),
+      activity: activityOf(info, children, label),
       missing: missingText(info, unseen.has(key), copiedFrom.get(key), depth === 0),
       now,
       staleAfterMs,
     });
-    alone.set(key, {
+    states.set(key, {
       verdict,
       ending,
       waiting: verdict.status === "running" ? waitOf(info) : null,
@@ -84,22 +79,22 @@ export function decideStates(known: Known, { now, liveness, staleAfterMs = STALE
       process: process.is,
     });
   }
-  return withProcessWaits(withBackgroundWaits(alone, order, parentage), infoOf, processes);
+  return withProcessWaits(withBackgroundWaits(states, order, parentage), infoOf, processes);
 }
 
 /**
- * A response that may have been complete was not if a child began after it and nothing followed: it contained the spawn
- * call.
+ * The agent's last own state. A response that may have been complete was incomplete if a child began after it and
+ * nothing followed: it contained the spawn call.
  */
-function withoutDoubt({ own }: GatheredAgent, children: readonly GatheredAgent[]): OwnState | null {
+function lastState({ own }: GatheredAgent, children: readonly GatheredAgent[]): OwnState | null {
   if (own === null || own.certain || own.state !== "answered" || own.at === null) return own;
   const { at } = own;
   return children.some((child) => (child.firstAt ?? at) > at) ? { ...own, state: "open", certain: true } : own;
 }
 
 /**
- * For a call that was copied with its thread, the agent's own records override the copy's statements: the copy never
- * ran the call.
+ * Lifecycle facts by agent. For a call that was copied with its thread, the agent's own records override the copy's
+ * statements: the copy never ran the call.
  */
 function statementsByAgent(
   facts: readonly Observation[],
@@ -113,16 +108,14 @@ function statementsByAgent(
     for (const agent of agents) {
       const caller = spawnCall(agent)?.speaker;
       const isOfCopy = copiedFrom.has(fact.speaker) && caller !== undefined && caller !== fact.speaker;
-      const list = statements.get(agent) ?? [];
-      list.push(isOfCopy ? { ...fact, yields: true } : fact);
-      statements.set(agent, list);
+      addTo(statements, agent, isOfCopy ? { ...fact, yields: true } : fact);
     }
   }
   for (const list of statements.values()) list.sort(byTime);
   return statements;
 }
 
-function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
+function activityOf(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
   const awaited = waitOf(info);
@@ -144,7 +137,7 @@ const article = (word: string) => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}
 const waitText = ({ for: what, says }: WaitForPerson) => `waits for ${article(what)} (${says})`;
 
 /**
- * Only waits that the product states: a reported request, or a tool whose only purpose is to ask a person. Any other
+ * What the agent waits for from a person. Only waits that the product states: a reported request, or a tool whose only purpose is to ask a person. Any other
  * tool without a result may just be running.
  */
 function waitOf({ pending, waits }: GatheredAgent): WaitForPerson | null {
@@ -219,14 +212,14 @@ function withBackgroundWaits(states: States, order: readonly Place[], { isExtern
       state.verdict.status === "completed" &&
       state.verdict.statusSource !== "parent_rollout" &&
       state.process === "alive";
-    if (waits) after.set(key, { ...state, verdict: waiting(below), ending: null });
+    if (waits) after.set(key, { ...state, verdict: waitsForBackground(below), ending: null });
     // An agent in a process of its own does not make its ancestors running.
     running.set(key, isExternal(key) ? 0 : below + (waits || state.verdict.status === "running" ? 1 : 0));
   }
   return after;
 }
 
-function waiting(below: number): StatusVerdict {
+function waitsForBackground(below: number): StatusVerdict {
   const words = plural(below, "background agent");
   return {
     status: "running",

@@ -33,7 +33,7 @@ function ask(more: Partial<StatusInput>) {
     statements: [],
     process: UNKNOWN,
     lastActivity: 10_000,
-    doing: "runs Bash",
+    activity: "runs Bash",
     missing: "nothing of its own is known",
     now: 10_000 + MINUTE,
     staleAfterMs: 10 * MINUTE,

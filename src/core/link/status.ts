@@ -1,8 +1,8 @@
-import type { LifecycleState, ObservationOf, RecordState, Source } from "../facts/observation.ts";
+import type { LifecycleState, ObservationOf, RecordState, StatedSource } from "../facts/observation.ts";
 
 export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
 export type Status = (typeof STATUSES)[number];
-export type StatusSource = Exclude<Source, "manual">;
+export type StatusSource = StatedSource;
 
 /** The status of an agent, its source, and the deciding fact in one line. */
 export interface StatusVerdict {
@@ -43,8 +43,9 @@ export interface StatusInput {
   readonly process: ProcessView;
   /** Last activity of the agent or its subtree. */
   readonly lastActivity: number | null;
-  readonly doing: string | null;
-  /** The reason if none of its records are known. */
+  /** What it does or waits for, if it is running. */
+  readonly activity: string | null;
+  /** Why none of its records are known, in case there are none. */
   readonly missing: string;
   readonly now: number;
   readonly staleAfterMs: number;
@@ -118,8 +119,8 @@ function byOwnRecords(q: StatusInput, own: OwnState): Decision {
 }
 
 /**
- * It began and did not end: whether it is running depends on its process or, if that cannot be observed, on its
- * inactivity.
+ * The agent began and did not end: whether it is running depends on its process or, if that cannot be observed, on how
+ * long it has written nothing.
  */
 function unfinished(q: StatusInput, why: string): Decision {
   const stopped = stoppedBy(q.statements);
@@ -136,12 +137,12 @@ function unfinished(q: StatusInput, why: string): Decision {
           "inferred",
           `${why}, and its process has ended: the present one (${who}) started later`,
         );
-      return running("child_rollout", `${why}, and its process (${who}) is running`, q.doing);
+      return running("child_rollout", `${why}, and its process (${who}) is running`, q.activity);
     }
     case "unknown":
       return silence.stale
         ? over("shutdown", "inferred", `${why}, and ${silence.text}`, null)
-        : running("inferred", `${why}, and ${silence.text}`, q.doing);
+        : running("inferred", `${why}, and ${silence.text}`, q.activity);
     default:
       return q.process satisfies never;
   }
@@ -171,32 +172,22 @@ function withoutRecords(q: StatusInput): Decision {
     : over("notFound", "inferred", q.missing, null);
 }
 
-function ended(end: ObservationOf<"lifecycle">): Decision {
-  return over(
-    end.state as StatusVerdict["status"],
-    end.source,
-    end.says,
-    end.yields === true ? "unconfirmed" : "certain",
-  );
-}
+const ended = ({ state, source, says, yields }: ObservationOf<"lifecycle">): Decision =>
+  over(state as Status, source, says, yields === true ? "unconfirmed" : "certain");
 
 const over = (
-  status: StatusVerdict["status"],
-  statusSource: StatusVerdict["statusSource"],
+  status: Status,
+  statusSource: StatusSource,
   statusReason: string,
   ending: Ending | null = "certain",
 ): Decision => ({ verdict: { status, statusSource, statusReason, activity: null }, ending });
 
-const running = (
-  statusSource: StatusVerdict["statusSource"],
-  statusReason: string,
-  activity: string | null,
-): Decision => ({
+const running = (statusSource: StatusSource, statusReason: string, activity: string | null): Decision => ({
   verdict: { status: "running", statusSource, statusReason, activity },
   ending: null,
 });
 
-/** Worded so that it stays true, because the text may be stored and shown later. */
+/** The text names the time instead of a duration, because it may be stored and shown later. */
 function silenceOf(q: StatusInput): { stale: boolean; text: string } {
   if (q.lastActivity === null) return { stale: true, text: "none of its records has a time" };
   const ms = Math.max(0, q.now - q.lastActivity);

@@ -1,4 +1,4 @@
-import { placeOf, type RecordKey, recordIn } from "../facts/ids.ts";
+import { fileOf, type RecordKey, recordIn } from "../facts/ids.ts";
 import type { ModelCallMissing, Observation, ObservationOf, TotalStated } from "../facts/observation.ts";
 import type { Fold } from "./fold.ts";
 
@@ -30,7 +30,7 @@ export function readTotals(
 ): { readonly totals: readonly StatedTotal[]; readonly unrecorded: readonly UnrecordedCall[] } {
   if (!facts.some(isStated)) return { totals: [], unrecorded: [] };
   const [totals, unrecorded]: [StatedTotal[], UnrecordedCall[]] = [[], []];
-  for (const [file, list] of Map.groupBy(facts, fileOf)) {
+  for (const [file, list] of Map.groupBy(facts, ({ id }) => fileOf(id))) {
     const inOrder = list.toSorted(byPlace);
     const before = earliestLater(inOrder);
     let passed: number | null = null;
@@ -71,8 +71,6 @@ const writtenAtLeast = ({ began, activeMs }: TotalStated) =>
 /** In file order. */
 export const byPlace = (a: Observation, b: Observation) =>
   a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
-
-export const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
 
 /** For each fact, the earliest time after it. */
 function earliestLater(inOrder: readonly Observation[]): (number | null)[] {

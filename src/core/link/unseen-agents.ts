@@ -5,7 +5,7 @@ import type { CallBook, SpawnCall } from "./call-book.ts";
 import { type ParentEvidence, SPAWN_CALL_RULE } from "./evidence.ts";
 
 /** An agent that is only known from its spawn call. */
-export interface UnseenAgent {
+interface UnseenAgent {
   readonly agent: AgentKey;
   /** Undefined if the product does not state it. */
   readonly kind: AgentKind | undefined;

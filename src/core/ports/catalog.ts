@@ -122,7 +122,7 @@ export interface SearchAnswer {
 }
 
 /** How far reading has come. */
-export interface ReadingProgress {
+interface ReadingProgress {
   readonly done: number;
   readonly all: number;
   readonly bytes: number;
@@ -175,17 +175,7 @@ export interface Follow {
   readonly spans: readonly string[];
 }
 
-export const CHANGE_TYPES = [
-  "agent",
-  "removed",
-  "event",
-  "reset",
-  "spans",
-  "card",
-  "card-removed",
-  "troubles",
-] as const;
-export type ChangeType = (typeof CHANGE_TYPES)[number];
+export type ChangeType = "agent" | "removed" | "event" | "reset" | "spans" | "card" | "card-removed" | "troubles";
 
 /** One message of the live stream. */
 export interface LiveMessage {

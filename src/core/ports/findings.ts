@@ -6,7 +6,7 @@ import type { Problem, ProblemCode } from "../facts/problem.ts";
 import type { Findings } from "./provider.ts";
 
 /** The current record: its place, agent and time. */
-export interface RecordContext {
+interface RecordContext {
   readonly path: string;
   /** From 1; 0 for a document. */
   readonly line: number;
@@ -79,6 +79,11 @@ export class FindingsOf implements Findings {
     this.problems.push({ code, where: this.#placeName, detail });
   }
 
+  /** Adds problems that were found before the record could be parsed. */
+  addProblems(problems: readonly Problem[]): void {
+    this.problems.push(...problems);
+  }
+
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
     const { speaker, line, order, origin } = this.#record;
     const id = observationId(this.#placeName, this.observations.length);
@@ -90,13 +95,13 @@ export class FindingsOf implements Findings {
       this.observations.push(what);
       return;
     }
-    const seen = { ...withOrigin(fact), id, at, speaker, keys, order: place };
+    const seen = { ...withContinuedAgent(fact), id, at, speaker, keys, order: place };
     this.observations.push(origin === undefined ? seen : { ...seen, origin });
   }
 }
 
 /** A session that `attach` began names the agent that it continues in its prompt. */
-function withOrigin(fact: Fact): Fact {
+function withContinuedAgent(fact: Fact): Fact {
   if (fact.type !== "agent-described" || fact.prompt === undefined || fact.forkedFrom !== undefined) return fact;
   const forkedFrom = continuedFrom(fact.prompt);
   return forkedFrom === null || forkedFrom === fact.agent ? fact : { ...fact, forkedFrom };

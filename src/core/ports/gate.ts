@@ -18,7 +18,7 @@ export interface Gate {
   answer(decision: ToolDecision): JsonObject;
 }
 
-export interface GateAddress {
+interface GateAddress {
   /** Questions are sent here, as JSON, with the token as bearer. */
   readonly url: string;
   readonly token: string;
@@ -32,7 +32,7 @@ export interface GateAddress {
   sha256(text: string): string;
 }
 
-export interface GatedCommand {
+interface GatedCommand {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly files: readonly { readonly path: string; readonly text: string }[];

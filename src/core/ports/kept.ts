@@ -23,7 +23,7 @@ export interface KeptCards {
 }
 
 /** A server to follow. Its password is never stored. */
-export interface KeptRelay {
+interface KeptRelay {
   readonly id: string;
   readonly provider: string;
   readonly url: string;

@@ -56,7 +56,7 @@ export interface DestinationState {
   readonly refused: number;
 }
 
-export interface PutCount {
+interface PutCount {
   readonly put: number;
   /** Keys of the refused items. */
   readonly refused: readonly string[];
@@ -92,7 +92,8 @@ export interface Outbox {
   ask(destination: string, at: number): void;
   /** Releases the lock, unless another pass was requested after `since`: then returns false. */
   release(destination: string, holder: string, since: number): boolean;
-  lookedTo(destination: string, at: number): void;
+  /** Activity up to this time was processed. */
+  setLookedTo(destination: string, at: number): void;
   unfinished(destination: string): readonly string[];
   setUnfinished(destination: string, thread: string, isUnfinished: boolean): void;
   /** Moves what is unfinished or open from one thread to another. */

@@ -100,7 +100,7 @@ export interface Provider {
 }
 
 /** Pure: the caller reads the file. A missing one is not an error. */
-export interface RootList {
+interface RootList {
   file(env: Readonly<Record<string, string | undefined>>, home: string): string;
   /** The folders in its text; none if it cannot be parsed. */
   rootsIn(text: string): readonly string[];
@@ -328,7 +328,7 @@ export interface DatabasePlan {
   extent(object: string, saved: unknown): Query;
 }
 
-export interface DatabaseChanges {
+interface DatabaseChanges {
   /** One row. */
   readonly mark: Query;
   /** `object`: those that changed. Null if reading all of them is cheaper. */

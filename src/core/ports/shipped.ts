@@ -35,7 +35,7 @@ export interface Acknowledged {
 }
 
 /** What one shipment may have changed if it is not acknowledged. Recorded before it is sent. */
-export interface Attempted {
+interface Attempted {
   /** What remains certain; see `inDoubt`. */
   readonly agents: readonly { readonly thread: string; readonly uri: string; readonly state: AgentShipped }[];
   /** Threads that it removes as a whole. */

@@ -155,12 +155,6 @@ export interface Facts {
   readonly scattered: boolean;
 }
 
-/** All facts, including the folded ones. */
-export const allFacts = ({ observations, folds }: Pick<Facts, "observations" | "folds">): readonly Observation[] => [
-  ...observations,
-  ...folds.flatMap((fold) => fold.facts()),
-];
-
 export interface RootFilter {
   /** Only threads with a file below one of these roots; the index may contain others. */
   readonly under: readonly string[];
@@ -203,7 +197,7 @@ export interface Store {
   /** Threads changed by other processes since the last call; none if no other process can write. */
   changedByOthers(): readonly AgentKey[];
   /** Sets the size of the fact cache in bytes; 0 empties it. */
-  keepFacts(bytes: number): void;
+  setFactCacheSize(bytes: number): void;
   /** Makes every thread stale, because something other than facts has changed, such as prices. */
   invalidate(): void;
   /** These threads and all that share keys with them, directly or indirectly. */
@@ -239,7 +233,7 @@ export interface Store {
   /** API requests, newest first; those of the same millisecond by descending id. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
   exchange(id: string, under: readonly string[]): RecordedExchange | null;
-  /** The request whose response contains this call. */
+  /** The first request whose response contains this call. */
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
   /** Problems of these files and of files in the folders `within`. */

@@ -2,7 +2,6 @@ import type { Story } from "../views/story.ts";
 import { foldTree } from "../views/tree-fold.ts";
 import type { Redactor } from "./redaction.ts";
 
-/** The redacted story. */
 export function redacted(story: Story, redactor: Redactor): Story {
   return foldTree<Story, Story>(
     story,

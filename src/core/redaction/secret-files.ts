@@ -1,59 +1,19 @@
-/** Files with secrets, by name. */
-
-const SECRET_FILES = [
-  "**/.env",
-  "**/.env.*",
-  "**/*.env",
-  "**/.envrc",
-  "**/*.pem",
-  "**/*.key",
-  "**/*.p12",
-  "**/*.pfx",
-  "**/*.jks",
-  "**/*.keystore",
-  "**/*.kdbx",
-  "**/*.ovpn",
-  "**/*.ppk",
-  "**/*.asc",
-  "**/id_rsa",
-  "**/id_dsa",
-  "**/id_ecdsa",
-  "**/id_ed25519",
-  "**/.netrc",
-  "**/.npmrc",
-  "**/.pypirc",
-  "**/.pgpass",
-  "**/.htpasswd",
-  "**/.git-credentials",
-  "**/.ssh/**",
-  "**/.gnupg/**",
-  "**/.aws/credentials",
-  "**/.azure/**",
-  "**/.config/gcloud/**",
-  "**/.docker/config.json",
-  "**/.kube/config",
-  "**/.credentials.json",
-  "**/credentials.json",
-  "**/service-account*.json",
-  "**/secrets.*",
-  "**/*.tfvars",
-  "**/*.tfstate",
-];
-/** Names that look secret but are not. */
-const PUBLIC_FILES = [
-  "**/.env.example",
-  "**/.env.sample",
-  "**/.env.template",
-  "**/.env.dist",
-  "**/.env.defaults",
-  "**/.ssh/config",
-  "**/.ssh/known_hosts",
-  "**/*.pub",
-];
+/** Globs of files with secrets. */
+const SECRET_FILES = `
+  .env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ovpn *.ppk *.asc id_rsa id_dsa
+  id_ecdsa id_ed25519 .netrc .npmrc .pypirc .pgpass .htpasswd .git-credentials .ssh/** .gnupg/** .aws/credentials
+  .azure/** .config/gcloud/** .docker/config.json .kube/config .credentials.json credentials.json
+  service-account*.json secrets.* *.tfvars *.tfstate
+`;
+/** Globs of files among them that are not secret. */
+const PUBLIC_FILES = `
+  .env.example .env.sample .env.template .env.dist .env.defaults .ssh/config .ssh/known_hosts *.pub
+`;
 
 /** Returns a predicate for secret files: the built-in ones and those of the globs. */
 export function secretFiles(globs: readonly string[]): (path: string) => boolean {
-  const [hidden, own, open] = [SECRET_FILES.map(globPattern), globs.map(globPattern), PUBLIC_FILES.map(globPattern)];
+  const patternsIn = (list: string) => list.trim().split(/\s+/).map(globPattern);
+  const [hidden, own, open] = [patternsIn(SECRET_FILES), globs.map(globPattern), patternsIn(PUBLIC_FILES)];
   return (path) => {
     const plain = path.replaceAll("\\", "/");
     const fits = (patterns: readonly RegExp[]) => patterns.some((pattern) => pattern.test(plain));

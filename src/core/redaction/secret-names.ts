@@ -1,3 +1,5 @@
+import { cached } from "../tools/collections.ts";
+
 /** Which names denote secrets, and which values next to such a name are secrets. */
 
 /**
@@ -34,12 +36,8 @@ const MAX_KNOWN = 5_000;
 
 /** The kind of secret in a variable, object key, flag or header of this name; null: none. */
 export function secretKind(name: string): SecretKind | null {
-  const known = KINDS.get(name);
-  if (known !== undefined) return known;
-  const kind = name.length > 200 ? null : kindOf(name);
-  if (KINDS.size >= MAX_KNOWN) KINDS.clear();
-  KINDS.set(name, kind);
-  return kind;
+  if (KINDS.size > MAX_KNOWN) KINDS.clear();
+  return cached(KINDS, name, () => (name.length > 200 ? null : kindOf(name)));
 }
 
 function kindOf(name: string): SecretKind | null {
@@ -76,7 +74,7 @@ const SENTENCE = /\s/;
 const CREDENTIALS =
   /^(?:bearer|basic|digest|token|apikey|api-key|key|aws4-hmac-sha256|negotiate|ntlm|hawk|dpop|signature|sharedkey)\s+[^\s${<([]|^[a-z][\w-]{1,24}\s(?=[\w.=+/~-]{0,40}\d)[\w.=+/~-]{12,}$|^[\w.-]{1,80}=[^\s;=(]/i;
 
-export interface CandidateValue {
+interface CandidateValue {
   readonly value: string;
   readonly isQuoted: boolean;
   /** A shell variable, `NAME=value`. */

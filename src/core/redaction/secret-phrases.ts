@@ -1,6 +1,6 @@
 import { isMixed, isRandom } from "./secret-names.ts";
 
-export interface Phrase {
+interface Phrase {
   /** Literal alternatives, which are found fast; without one of them the pattern does not match. */
   readonly mark: RegExp;
   readonly pattern: RegExp;

@@ -66,6 +66,11 @@ const PERCENT = /%[2-7][0-9A-Fa-f]/g;
 const ESCAPE = /\\(?:[nrt"'/\\]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})/g;
 /** Characters of HTML, and full-width forms of ASCII characters. */
 const ENTITY = /&(?:quot|apos|amp|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});|[\uff01-\uff5e]/g;
+const ENCODINGS = [
+  [ESCAPE, unescaped],
+  [PERCENT, percentDecoded],
+  [ENTITY, entitiesDecoded],
+] as const;
 /** Between two parts of one text: a string concatenation, or a line continuation. */
 const JOINT = /\\{0,3}["'`]\s{0,20}[+,.]?\s{0,20}\\{0,3}["'`]|\\\r?\n\s{0,20}/g;
 const MAX_DEPTH = 2;
@@ -86,13 +91,10 @@ function secretsIn(text: string, depth = 0): Span[] {
   tableCells(text, spans);
   encoded(text, depth, spans);
   if (depth < MAX_DEPTH) {
-    if (text.search(INVISIBLE) >= 0) through(without(text, INVISIBLE), (plain) => secretsIn(plain, depth + 1), spans);
-    for (const line of linesWith(text, ESCAPE))
-      through(unescaped(line.text, ESCAPE), (plain) => secretsIn(plain, depth + 1), spans, line.start);
-    for (const line of linesWith(text, PERCENT))
-      through(percentDecoded(line.text, PERCENT), (plain) => secretsIn(plain, depth + 1), spans, line.start);
-    for (const line of linesWith(text, ENTITY))
-      through(entitiesDecoded(line.text, ENTITY), (plain) => secretsIn(plain, depth + 1), spans, line.start);
+    const find = (plain: string) => secretsIn(plain, depth + 1);
+    if (text.search(INVISIBLE) >= 0) through(without(text, INVISIBLE), find, spans);
+    for (const [pattern, decoded] of ENCODINGS)
+      for (const line of linesWith(text, pattern)) through(decoded(line.text, pattern), find, spans, line.start);
     if (mayHoldKey) through(without(text, JOINT), knownKeys, spans);
   }
   return spans;
@@ -210,8 +212,8 @@ const BASE64_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
 );
 
 /**
- * Whether a text contains a run that `base64Runs` returns. Looks at the last character of a possible run first, so most texts
- * are known to have none after a few of their characters.
+ * Whether a text contains a run that `base64Runs` returns. Checks the last character of a possible run first, so that
+ * for most texts a few characters are enough.
  */
 export function hasBase64Run(text: string): boolean {
   // The run begins at `start` or later; all characters from there up to `known` belong to it.
@@ -224,7 +226,10 @@ export function hasBase64Run(text: string): boolean {
   return false;
 }
 
-/** Runs of Base64 over one or several lines. Not a pattern: V8 fails to match one character class tens of millions of times. */
+/**
+ * Runs of Base64 over one or several lines. Not a regular expression: V8 fails if one character class matches tens of
+ * millions of characters.
+ */
 export function* base64Runs(text: string): Generator<{ readonly start: number; readonly end: number }> {
   const isPart = (at: number) => BASE64_CHARACTER[text.charCodeAt(at)] === 1;
   const endFrom = (start: number) => {

@@ -1,3 +1,5 @@
+import { lowerBound } from "../tools/collections.ts";
+
 /** From `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
@@ -13,11 +15,9 @@ export interface View {
 /** The text without the matches of the global pattern. */
 export const without = (text: string, pattern: RegExp): View => rewritten(text, pattern, () => "");
 
-/** The text with percent-encoded characters decoded. */
 export const percentDecoded = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) => codePoint(found.slice(1)));
 
-/** The text with JSON escapes decoded. */
 export const unescaped = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) =>
     found[1] === "u" || found[1] === "x" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1)),
@@ -62,13 +62,8 @@ function rewritten(text: string, pattern: RegExp, replace: (found: string) => st
   return {
     text: pieces.join(""),
     at(index) {
-      let [low, high] = [0, here.length - 1];
-      while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if ((here[middle] ?? 0) <= index) low = middle;
-        else high = middle - 1;
-      }
-      return (there[low] ?? 0) + index - (here[low] ?? 0);
+      const piece = lowerBound(here, (start) => start <= index) - 1;
+      return (there[piece] ?? 0) + index - (here[piece] ?? 0);
     },
   };
 }

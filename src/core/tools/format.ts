@@ -1,3 +1,5 @@
+import { cached } from "./collections.ts";
+
 /**
  * Formats of numbers and times, shared by terminal, dashboard and exports. An unknown value is a dash, never a zero.
  */
@@ -97,9 +99,7 @@ function timeFormat(options: Intl.DateTimeFormatOptions): (at: string | null, ti
   return (at, timeZone) => {
     const ms = at === null ? Number.NaN : Date.parse(at);
     if (Number.isNaN(ms)) return UNKNOWN;
-    const format = formats.get(timeZone) ?? new Intl.DateTimeFormat("en-GB", { ...options, timeZone });
-    formats.set(timeZone, format);
-    return format.format(ms);
+    return cached(formats, timeZone, () => new Intl.DateTimeFormat("en-GB", { ...options, timeZone })).format(ms);
   };
 }
 

@@ -14,9 +14,9 @@ export const asNonBlank = (value: unknown): string | null =>
 /**
  * The largest number accepted from a record: sums of larger ones could become infinite, which JSON cannot represent.
  */
-export const MOST = Number.MAX_SAFE_INTEGER;
+export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 export const asNumber = (value: unknown): number | null =>
-  typeof value === "number" && Number.isFinite(value) ? Math.max(-MOST, Math.min(MOST, value)) : null;
+  typeof value === "number" && Number.isFinite(value) ? Math.max(-MAX_NUMBER, Math.min(MAX_NUMBER, value)) : null;
 /** A non-negative number, if present. */
 export const asAmount = (value: unknown): number | null => {
   const number = asNumber(value);

@@ -15,6 +15,9 @@ export function isWithin(path: string, folder: string, ignoresCase = false): boo
   return inner === outer || inner.startsWith(`${outer}/`);
 }
 
-/** Whether a thread that was started in `cwd` is shared. If its folder is not known, only if all are: no folders are named. */
+/** The name of the folder itself; null for a root folder. */
+export const folderName = (path: string): string | null => path.split(/[\\/]/).findLast((part) => part !== "") ?? null;
+
+/** Whether a thread started in `cwd` is shared: if no folders are named, or if one of them contains it. */
 export const isInShared = (folders: readonly string[], cwd: string | null, ignoresCase: boolean): boolean =>
   folders.length === 0 || (cwd !== null && folders.some((folder) => isWithin(cwd, folder, ignoresCase)));

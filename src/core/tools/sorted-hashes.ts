@@ -29,11 +29,11 @@ export class SortedHashes {
   }
 
   /** `hashes` are sorted and different. */
-  static of(hashes: Float64Array, look: (hashed: number) => number): SortedHashes {
+  static of(hashes: Float64Array, flagsOf: (hashed: number) => number): SortedHashes {
     const list = new SortedHashes(hashes.length);
     for (let at = 0; at < hashes.length; at += 1) {
       const hashed = hashes[at] ?? 0;
-      list.#put(at, Math.floor(hashed / LOW), hashed >>> 0, look(hashed));
+      list.#put(at, Math.floor(hashed / LOW), hashed >>> 0, flagsOf(hashed));
     }
     list.#close();
     return list;

@@ -1,4 +1,4 @@
-import type { AgentKind, ReportedUsage, Source } from "../facts/observation.ts";
+import type { AgentKind, ReportedUsage, Source, ToolLimits } from "../facts/observation.ts";
 import type { Usage } from "../facts/usage.ts";
 import type { Status, StatusVerdict } from "../link/status.ts";
 
@@ -52,7 +52,7 @@ export interface AgentRecord extends StatusVerdict {
   readonly project: string | null;
   readonly branch: string | null;
   readonly model: readonly string[];
-  readonly tools: { readonly allowed: readonly string[] | null; readonly denied: readonly string[] | null };
+  readonly tools: ToolLimits;
   readonly background: boolean;
   readonly link: LinkRecord | null;
   readonly startedAt: string | null;

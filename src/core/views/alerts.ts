@@ -1,14 +1,13 @@
 import { displayName } from "../facts/display-name.ts";
 import { type AgentKey, partsOf, threadOf } from "../facts/ids.ts";
-import type { LimitUse } from "../guard/limits.ts";
-import { shareOf } from "../guard/limits.ts";
+import { type LimitUse, shareOf } from "../guard/limits.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import { namesOf } from "../link/shape.ts";
 import { duration, percent } from "../tools/format.ts";
+import { folderName } from "../tools/recorded-path.ts";
 import { endOf } from "./record.ts";
 
-export const ALERT_KINDS = ["waiting", "silent", "failed", "limit"] as const;
-export type AlertKind = (typeof ALERT_KINDS)[number];
+type AlertKind = "waiting" | "silent" | "failed" | "limit";
 
 /** What to report; null and false: nothing. */
 export interface AlertRules {
@@ -67,7 +66,7 @@ function* agentAlerts(
 ): Generator<Alert> {
   const { now } = forest;
   const about = (kind: AlertKind, at: number, event: string, detail: string | null): Alert => ({
-    ...placeOf(agent, thread),
+    ...subjectOf(agent, thread),
     key: `${kind} ${agent.key} ${at}`,
     kind,
     at,
@@ -96,17 +95,17 @@ function limitAlerts(forest: Forest, thread: LinkedAgent, rules: AlertRules, use
     if (share === null || share * 100 < limitPercent) return [];
     const event = `has used ${percent(share)} of its limit of ${limit}`;
     const key = `limit ${thread.key} ${limit} ${whose ?? ""} ${max}`;
-    return [{ ...placeOf(thread, thread), key, kind: "limit", at: forest.now, event, detail: whose } as const];
+    return [{ ...subjectOf(thread, thread), key, kind: "limit", at: forest.now, event, detail: whose } as const];
   });
 }
 
-function placeOf(agent: LinkedAgent, thread: LinkedAgent) {
+function subjectOf(agent: LinkedAgent, thread: LinkedAgent) {
   const named = { ...namesOf(agent, agent.spawnCall), agentId: agent.agentId, sessionId: agent.sessionId };
   const { provider } = partsOf(threadOf(agent.key));
   return {
     uri: agent.uri,
     thread: thread.uri,
-    project: (agent.cwd ?? thread.cwd)?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
+    project: folderName(agent.cwd ?? thread.cwd ?? ""),
     name: displayName(named),
     type: agent.parent === null ? `${provider} thread` : (named.type ?? "agent"),
   };

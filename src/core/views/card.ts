@@ -2,7 +2,6 @@ import type { LifecycleState } from "../facts/observation.ts";
 import type { Plan } from "../facts/plan.ts";
 import type { Status } from "../link/status.ts";
 
-/** Stages of a card. */
 export const STAGES = ["queued", "working", "done", "failed"] as const;
 export type Stage = (typeof STAGES)[number];
 

@@ -26,7 +26,7 @@ export function spreadText(measure: Measure, spread: Spread | null): string {
 }
 
 /** By how much the right side is larger; empty if it is not. */
-export function changeText({ left, right }: ComparedMeasure): string {
+function changeText({ left, right }: ComparedMeasure): string {
   if (left === null || right === null || left.median === right.median) return "";
   if (left.median === 0) return "more";
   const ratio = right.median / left.median - 1;

@@ -17,7 +17,6 @@ export const MEASURES = [
 export type Measure = (typeof MEASURES)[number];
 export type Measured = Readonly<Record<Measure, number | null>>;
 
-/** One agent in a comparison. */
 export interface ComparedAgent {
   readonly uri: string;
   readonly name: string;
@@ -33,14 +32,13 @@ export interface ComparedAgent {
 }
 
 /** Why two agents were taken for the same one; null for an agent without a counterpart. */
-export type MatchedBy = "thread" | "prompt" | "description" | "type" | "place";
+type MatchedBy = "thread" | "prompt" | "description" | "type" | "place";
 
-export interface ComparedPair {
+interface ComparedPair {
   readonly depth: number;
   readonly matchedBy: MatchedBy | null;
   readonly left: ComparedAgent | null;
   readonly right: ComparedAgent | null;
-  /** The fields that differ. */
   readonly differs: readonly string[];
 }
 
@@ -76,7 +74,7 @@ export function compareTrees(left: AgentTree, right: AgentTree, workOf: WorkOf):
 
 const STAGES: readonly { readonly by: MatchedBy; readonly key: (agent: AgentTree, place: number) => string | null }[] =
   [
-    { by: "prompt", key: ({ type, prompt }) => (prompt === null ? null : `${type ?? ""} ${prompt.trim()}`) },
+    { by: "prompt", key: ({ type, prompt }) => keyOf(type, prompt?.trim() ?? null) },
     { by: "description", key: ({ type, description, name }) => keyOf(type, description ?? name) },
     { by: "type", key: ({ kind, type }) => (type === null ? null : `${kind} ${type}`) },
     { by: "place", key: ({ provider, kind }, place) => `${provider} ${kind} ${place}` },
@@ -128,7 +126,6 @@ function comparedOf(agent: AgentTree, workOf: WorkOf): ComparedAgent {
 const FAILED = ["errored", "shutdown", "notFound"] as const;
 const failedBelow = ({ counts }: AgentTree) => FAILED.reduce((sum, status) => sum + (counts.byStatus[status] ?? 0), 0);
 
-/** The measures of a whole tree. */
 export function sumOf(tree: AgentTree): Measured {
   const { subtree } = tree.usage;
   const own = FAILED.some((status) => status === tree.status) ? 1 : 0;

@@ -1,3 +1,4 @@
+import { cached } from "../tools/collections.ts";
 import type { AgentRecord } from "./agent.ts";
 import { AGENTS, type Span } from "./span.ts";
 
@@ -38,7 +39,7 @@ interface Wait {
 }
 
 /** Background agents may outlive the thread: the end is then that of the last of them. */
-export function withLast(
+export function untilLastEnd(
   root: string,
   lives: ReadonlyMap<string, Life | undefined>,
 ): (uri: string) => Life | undefined {
@@ -67,19 +68,15 @@ export function withLast(
  * The critical path, oldest part first: from the end of an agent back to the child that it waited for, from the start
  * of that child back to its parent, and so on.
  */
-export function criticalPath(root: string, livesAs: (uri: string) => Life | undefined): CriticalPart[] {
+export function criticalPath(root: string, find: (uri: string) => Life | undefined): CriticalPart[] {
   const parts: CriticalPart[] = [];
   const waiting = new Map<string, readonly Wait[]>();
-  const waitsOf = (uri: string, life: Life) => {
-    const known = waiting.get(uri) ?? waitsIn(life, livesAs);
-    waiting.set(uri, known);
-    return known;
-  };
-  const whole = livesAs(root);
+  const waitsOf = (uri: string, life: Life) => cached(waiting, uri, () => waitsIn(life, find));
+  const whole = find(root);
   const stack = whole === undefined ? [] : [{ uri: root, since: whole.from, until: whole.to }];
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
     const { uri, since, until } = at;
-    const life = livesAs(uri) as Life;
+    const life = find(uri) as Life;
     // Records may contradict each other: ignore waits for the agent itself or for one that waits for it.
     const isAbove = (one: string) => one === uri || stack.some((frame) => frame.uri === one);
     const wait = waitsOf(uri, life).find(
@@ -94,21 +91,28 @@ export function criticalPath(root: string, livesAs: (uri: string) => Life | unde
 }
 
 /** When the work began that was waited for: a revived agent began again. */
-function begunBy({ from, spans }: Life, since: number): number {
+function workStart({ from, spans }: Life, since: number): number {
   const isAtWork = spans.some((span) => span.from <= since && (span.to ?? Number.POSITIVE_INFINITY) > since);
   return from >= since || isAtWork ? from : (spans.find((span) => span.from > since)?.from ?? from);
 }
 
 /** Latest first. */
-function waitsIn(life: Life, livesAs: (uri: string) => Life | undefined): Wait[] {
+function waitsIn(life: Life, find: (uri: string) => Life | undefined): Wait[] {
   const waits = life.spans.flatMap((span) =>
     span.kind !== "wait"
       ? []
       : span.agents.flatMap((uri) => {
-          const child = livesAs(uri);
+          const child = find(uri);
           return child === undefined
             ? []
-            : [{ uri, since: span.from, from: begunBy(child, span.from), to: Math.min(child.to, span.to ?? life.to) }];
+            : [
+                {
+                  uri,
+                  since: span.from,
+                  from: workStart(child, span.from),
+                  to: Math.min(child.to, span.to ?? life.to),
+                },
+              ];
         }),
   );
   return waits.sort((a, b) => b.to - a.to || a.from - b.from || (a.uri < b.uri ? -1 : 1));

@@ -1,7 +1,7 @@
 import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
 import type { FromOrigin } from "../facts/origin.ts";
 import type { Tokens } from "../facts/usage.ts";
-import type { Status, StatusSource } from "../link/status.ts";
+import type { StatusVerdict } from "../link/status.ts";
 
 export const EVENT_KINDS = [
   "user",
@@ -31,11 +31,7 @@ export interface AgentEvent {
   readonly tool: EventTool | null;
   readonly usage: Tokens | null;
   readonly spawn: EventSpawn | null;
-  readonly status: {
-    readonly status: Status;
-    readonly statusSource: StatusSource;
-    readonly statusReason: string;
-  } | null;
+  readonly status: Omit<StatusVerdict, "activity"> | null;
   readonly ref: EventRef | null;
 }
 
@@ -70,17 +66,11 @@ export interface EventDraft extends FromOrigin {
   readonly at: number | null;
   readonly kind: Exclude<EventKind, "spawn" | "status">;
   readonly text: string | null;
-  readonly tool: {
-    readonly name: string | null;
-    readonly call: CallKey;
-    readonly input: unknown;
-    readonly isError: boolean;
-  } | null;
+  readonly tool: (Omit<EventTool, "callId"> & { readonly call: CallKey }) | null;
   /** Distinguishes it from other events of its record, if the record may change. */
   readonly name?: string;
   /** Set on every row of a response; its tokens are shown once. */
   readonly response: RecordKey | null;
 }
 
-/** The text to show. */
 export const shownText = ({ summary, text }: Pick<AgentEvent, "summary" | "text">) => summary ?? text;

@@ -2,7 +2,7 @@ import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
 import type { SpentRow } from "./stats.ts";
 
 export const SUMMED = ["type", "project", "model"] as const;
-export type Summed = (typeof SUMMED)[number];
+type Summed = (typeof SUMMED)[number];
 
 /** Agents that ended without a result, over many threads. */
 export interface LostLine {
@@ -19,7 +19,7 @@ export interface LostLine {
   readonly threads: readonly LostThread[];
 }
 
-export interface LostThread {
+interface LostThread {
   readonly uri: string;
   readonly failed: number;
   readonly interrupted: number;

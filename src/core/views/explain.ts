@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
-import { criticalPath, type Life, lifeOf, sharesOf, withLast } from "./critical-path.ts";
+import { criticalPath, type Life, lifeOf, sharesOf, untilLastEnd } from "./critical-path.ts";
 import { contended } from "./findings/contended.ts";
 import { context } from "./findings/context.ts";
 import { endings } from "./findings/endings.ts";
@@ -33,7 +33,7 @@ export interface Explanation {
   };
 }
 
-export interface PathShare {
+interface PathShare {
   readonly uri: string;
   /** How long the agent was on the path: at most this would be saved if it took no time. */
   readonly ms: number;
@@ -101,7 +101,7 @@ function timeOf(
   const lives = new Map<string, Life | undefined>(
     all.map(({ record }) => [record.uri, lifeOf(record, spansOf(record.uri), now)]),
   );
-  const path = criticalPath(story.record.uri, withLast(story.record.uri, lives));
+  const path = criticalPath(story.record.uri, untilLastEnd(story.record.uri, lives));
   const [first, last] = [path[0], path.at(-1)];
   const criticalMs = first === undefined || last === undefined ? null : last.to - first.from;
   const waitedIn = (uri: string) =>

@@ -1,3 +1,5 @@
+import { asList, asObject, type JsonObject } from "../tools/json.ts";
+
 /**
  * File changes of a tool call, recognised by the shape of its input, because every product names its tools differently.
  */
@@ -19,30 +21,29 @@ const PATCH_BEGINS = /^(\*\*\* Begin Patch|diff --git |--- \S[^\n]*\n\+\+\+ )/m;
 
 export function changeOf(input: unknown): FileChange | null {
   if (typeof input === "string") return asPatch(input);
-  if (!isObject(input)) return null;
-  const patch = textOf(input, PATCH);
+  const fields = asObject(input);
+  if (fields === null) return null;
+  const patch = textOf(fields, PATCH);
   const found = patch === null ? null : asPatch(patch);
   if (found !== null) return found;
-  const path = textOf(input, PATH);
-  const edits = [input, ...(Array.isArray(input.edits) ? input.edits : [])]
-    .filter(isObject)
-    .flatMap((edit) => editOf(edit, path));
+  const path = textOf(fields, PATH);
+  const edits = [fields, ...asList(fields.edits)].flatMap((edit) => editOf(asObject(edit), path));
   if (edits.length > 0) return { is: "edits", edits };
-  const content = textOf(input, ["content", "file_text"]);
+  const content = textOf(fields, ["content", "file_text"]);
   return path !== null && content !== null ? { is: "edits", edits: [{ path, before: "", after: content }] } : null;
 }
 
-function editOf(input: Readonly<Record<string, unknown>>, path: string | null): Edit[] {
+function editOf(input: JsonObject | null, path: string | null): Edit[] {
+  if (input === null) return [];
   const [before, after] = [textOf(input, BEFORE), textOf(input, AFTER)];
   return before === null || after === null ? [] : [{ path: textOf(input, PATH) ?? path, before, after }];
 }
 
 const asPatch = (text: string): FileChange | null =>
   PATCH_BEGINS.test(text.slice(0, 4_000)) ? { is: "patch", patch: text } : null;
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
-export function textOf(input: Readonly<Record<string, unknown>>, names: readonly string[]): string | null {
+/** The first of these fields that is a text. */
+export function textOf(input: JsonObject, names: readonly string[]): string | null {
   for (const name of names) if (typeof input[name] === "string") return input[name];
   return null;
 }

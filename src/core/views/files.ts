@@ -1,9 +1,10 @@
+import { asObject } from "../tools/json.ts";
 import type { AgentEvent, EventRef } from "./event.ts";
-import { changeOf, type FileChange, isObject, PATH, textOf } from "./file-change.ts";
+import { changeOf, type FileChange, PATH, textOf } from "./file-change.ts";
 import { everyone, type StoryCore } from "./story.ts";
 
 export const FILE_USES = ["read", "write", "edit"] as const;
-export type FileUseKind = (typeof FILE_USES)[number];
+type FileUseKind = (typeof FILE_USES)[number];
 
 /** A tool call that read or changed a file. */
 export interface FileUse {
@@ -14,7 +15,6 @@ export interface FileUse {
   readonly event: string;
   readonly ref: EventRef | null;
   readonly tool: string | null;
-  /** The tool returned an error. */
   readonly isError: boolean;
   /** What was changed, if the call contains it. */
   readonly change: FileChange | null;
@@ -116,7 +116,7 @@ function touchedBy({ tool }: AgentEvent): Touched[] {
           ],
     );
   }
-  const path = name !== null && READS.test(name) && isObject(input) ? textOf(input, READ_PATH) : null;
+  const path = name !== null && READS.test(name) ? textOf(asObject(input) ?? {}, READ_PATH) : null;
   return path === null ? [] : [{ path, kind: "read", change: null }];
 }
 

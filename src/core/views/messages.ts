@@ -31,14 +31,14 @@ export function messageBook(forest: Forest, key: AgentKey): (key: AgentKey) => M
       const other = typeof to === "string" ? forest.agents.get(to)?.uri : find(to.named, agent);
       return other === undefined || other === agent.uri ? [] : [{ from: agent.uri, to: other, at, revives: false }];
     });
-    const woken = agent.statements.flatMap(({ state, speaker, at }): Message[] => {
+    const revivals = agent.statements.flatMap(({ state, speaker, at }): Message[] => {
       const from = forest.agents.get(speaker)?.uri;
       return state !== "revived" || from === undefined || from === agent.uri
         ? []
         : [{ from, to: agent.uri, at, revives: true }];
     });
-    const again = calledAgain(forest, agent).filter((message) => !woken.some((other) => isOneOf(message, other)));
-    return [...written, ...woken, ...again];
+    const again = calledAgain(forest, agent).filter((message) => !revivals.some((other) => isOneOf(message, other)));
+    return [...written, ...revivals, ...again];
   };
 }
 

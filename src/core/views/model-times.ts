@@ -4,9 +4,10 @@ import type { ObservationOf } from "../facts/observation.ts";
 import { totalTokens } from "../facts/usage.ts";
 import { type Calls, closedIn } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
+import { lowerBound } from "../tools/collections.ts";
 import { NameTable } from "../tools/name-table.ts";
 import { BLANK, type Span } from "./span.ts";
-import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
+import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
 
 /** The sum of a response's model calls. */
 interface CallSum {
@@ -59,7 +60,7 @@ interface LoneCall {
 }
 
 /**
- * When the models of one agent were working. The rows of a response share their last key. A model works from its
+ * When the models of one agent were working. The rows of a response share a message key. A model works from its
  * request until its last row; if the request is not recorded, from the agent's last input.
  * Steps and calls are added in order of time, and only the responses that they change are computed again.
  */
@@ -134,12 +135,12 @@ export class ModelTimes {
     const number = this.#steps;
     this.#steps += 1;
     if (step.at === null) return;
-    for (const { at } of step.results) this.#ask(at ?? step.at);
-    if (step.role === "user" && step.state !== null) this.#ask(step.at);
+    for (const { at } of step.results) this.#addInput(at ?? step.at);
+    if (step.role === "user" && step.state !== null) this.#addInput(step.at);
     if (step.role !== "assistant") return;
     const name = messageIn(step) ?? number;
     const index = this.#byName.get(name) ?? this.#begin(name, step.at);
-    for (const key of step.keys) this.#learn(key, index);
+    for (const key of step.keys) this.#addKey(key, index);
     const response = this.#response(index) as Response;
     response.last = Math.max(response.last, step.at);
     response.isSelfContained ||= step.results.length > 0;
@@ -151,7 +152,7 @@ export class ModelTimes {
     const index = this.#settledCount + this.#responses.length;
     const times = { first: at, last: at, lastCall: null, from: at, to: at, done: Number.NEGATIVE_INFINITY };
     this.#responses.push({
-      slot: slot(GROUP.answer, index),
+      slot: slot(GROUP.response, index),
       ...times,
       isSelfContained: false,
       closed: NO_CALLS,
@@ -165,7 +166,7 @@ export class ModelTimes {
     return index;
   }
 
-  #learn(key: RecordKey, index: number) {
+  #addKey(key: RecordKey, index: number) {
     const known = this.#byKey.get(key);
     if (known === index) return;
     if (
@@ -177,7 +178,7 @@ export class ModelTimes {
     if (known === undefined || known < index) this.#byKey.set(key, index);
   }
 
-  #ask(at: number) {
+  #addInput(at: number) {
     const place = lowerBound(this.inputs, (other) => other <= at);
     this.inputs.splice(place, 0, at);
     this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
@@ -206,7 +207,7 @@ export class ModelTimes {
     let number = this.#closedCount;
     const loneCount = this.#lone.length;
     for (const call of from(this.#closedCount)) {
-      this.#take(call, number, number < count, before);
+      this.#assignCall(call, number, number < count, before);
       number += 1;
     }
     this.#closedCount = count;
@@ -214,7 +215,7 @@ export class ModelTimes {
     for (const one of before) if (!kept.has(one.slot)) this.#list.set(one.slot, null);
   }
 
-  #take(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
+  #assignCall(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
     const named = this.#byKey.get(call.response) ?? (call.rows === null ? undefined : this.#byKey.get(call.rows));
     const { at } = call;
     const index = named ?? (at === null ? -1 : this.#begunBy(at) - 1);

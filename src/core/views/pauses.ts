@@ -1,6 +1,7 @@
+import { lowerBound } from "../tools/collections.ts";
 import { AGENTS, BLANK } from "./span.ts";
-import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
-import { isSameFamily, type Life } from "./tool-uses.ts";
+import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
+import { areSameChildren, type Child } from "./tool-uses.ts";
 
 interface End {
   readonly end: number;
@@ -13,7 +14,7 @@ export class Pauses {
   /** Keyed by the time of the agent's input. */
   readonly #slots = new Map<number, Slot>();
   readonly #openWait = slot(GROUP.wait, Number.MAX_SAFE_INTEGER);
-  #children: readonly Life[] = [];
+  #children: readonly Child[] = [];
   #ends: readonly End[] = [];
 
   constructor(list: SpanList) {
@@ -26,8 +27,8 @@ export class Pauses {
   }
 
   /** Computes the pauses since the earliest change. */
-  compute(asked: readonly number[], children: readonly Life[], isRunning: boolean): void {
-    const since = Math.min(this.#list.changedFrom, this.#follow(children));
+  compute(asked: readonly number[], children: readonly Child[], isRunning: boolean): void {
+    const since = Math.min(this.#list.changedFrom, this.#setChildren(children));
     this.#list.changedFrom = Number.POSITIVE_INFINITY;
     if (children.length === 0 && this.#slots.size === 0 && !this.isWaiting) return;
     for (let i = lowerBound(asked, (at) => at < since); i < asked.length; i += 1) {
@@ -44,9 +45,9 @@ export class Pauses {
     );
   }
 
-  /** The earliest end that changed. */
-  #follow(children: readonly Life[]): number {
-    if (isSameFamily(this.#children, children)) return Number.POSITIVE_INFINITY;
+  /** Returns the earliest end that changed. */
+  #setChildren(children: readonly Child[]): number {
+    if (areSameChildren(this.#children, children)) return Number.POSITIVE_INFINITY;
     this.#children = children;
     const before = this.#ends;
     this.#ends = children.flatMap(({ uri, ends }) => ends.map((end) => ({ end, uri }))).sort((a, b) => a.end - b.end);

@@ -6,7 +6,8 @@ import type { GatheredAgent, ModelCall } from "../link/gather.ts";
 import { namesOf } from "../link/shape.ts";
 import type { Status } from "../link/status.ts";
 import type { RefusedSpawn } from "../link/unseen-agents.ts";
-import { MOST } from "../tools/json.ts";
+import { MAX_NUMBER } from "../tools/json.ts";
+import { folderName } from "../tools/recorded-path.ts";
 import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "./agent.ts";
 import { spendingOf } from "./spending.ts";
 
@@ -30,8 +31,8 @@ export function withoutChildren({ children: _, ...record }: AgentTree): AgentRec
 }
 
 /** Without the duration of a running agent, which follows from the clock. */
-export const withoutRunningTime = (record: AgentRecord): AgentRecord =>
-  record.endedAt === null ? { ...record, durationMs: null } : record;
+export const withoutRunningTime = <R extends AgentRecord>(record: R): R =>
+  record.status === "running" ? { ...record, durationMs: null } : record;
 
 function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTree[], price: Price): AgentRecord {
   const { provider } = partsOf(agent.key);
@@ -53,7 +54,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     kind: kindOf(agent),
     ...namesOf(agent, call),
     cwd: agent.cwd,
-    project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
+    project: folderName(agent.cwd ?? ""),
     branch: agent.branch,
     model: [...models],
     tools: agent.tools ?? { allowed: null, denied: null },
@@ -73,23 +74,27 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       ),
       reported: agent.statements.findLast((s) => s.reported !== undefined)?.reported ?? null,
     },
-    counts: {
-      messages: agent.messages,
-      toolCalls: agent.toolCalls,
-      toolErrors: agent.toolErrors,
-      spawned: children.length,
-      refused: agent.refused.length,
-      descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
-      byStatus: countStatuses(children),
-    },
+    counts: countsOf(agent, children),
     refused: agent.refused.slice(-SHOWN_REFUSALS).map(refusedRecord),
-    result:
-      agent.verdict.status === "completed"
-        ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null)
-        : null,
+    result: resultOf(agent),
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [...agent.warnings, ...warnings, ...missingTranscript(agent)],
   };
+}
+
+const countsOf = (agent: LinkedAgent, children: readonly AgentTree[]): AgentRecord["counts"] => ({
+  messages: agent.messages,
+  toolCalls: agent.toolCalls,
+  toolErrors: agent.toolErrors,
+  spawned: children.length,
+  refused: agent.refused.length,
+  descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
+  byStatus: countStatuses(children),
+});
+
+function resultOf({ verdict, answer, statements }: LinkedAgent): string | null {
+  if (verdict.status !== "completed") return null;
+  return answer ?? statements.findLast((s) => s.result !== null)?.result ?? null;
 }
 
 /** What the agent itself used, and what the product used on its behalf. */
@@ -124,7 +129,7 @@ const refusedRecord = ({ call, at, agentType, description, says }: RefusedSpawn)
 const UNDIVIDED =
   "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
 
-const ABSURD = `a record has an impossible number of tokens: ${MOST} is counted instead`;
+const ABSURD = `a record has an impossible number of tokens: ${MAX_NUMBER} is counted instead`;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));

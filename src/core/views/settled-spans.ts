@@ -1,3 +1,4 @@
+import { cached } from "../tools/collections.ts";
 import { NumberRows, TextColumn } from "../tools/columns.ts";
 import { SPAN_ENDS, SPAN_KINDS, type Span } from "./span.ts";
 import type { Order, Slot } from "./span-list.ts";
@@ -69,8 +70,6 @@ export class SettledSpans {
   }
 
   #nameNumber(name: string | null): number {
-    const known = this.#numberOf.get(name) ?? this.#names.push(name) - 1;
-    this.#numberOf.set(name, known);
-    return known;
+    return cached(this.#numberOf, name, () => this.#names.push(name) - 1);
   }
 }

@@ -3,7 +3,6 @@ import type { AgentEvent } from "./event.ts";
 import { type Explanation, explainTree } from "./explain.ts";
 import { filesOf, type UsedFile } from "./files.ts";
 import type { Subject, Surroundings } from "./findings/finding.ts";
-import { type Message, sortedMessages } from "./messages.ts";
 import type { Span } from "./span.ts";
 import type { CallCore, StoryCore } from "./story.ts";
 import { foldTree } from "./tree-fold.ts";
@@ -70,11 +69,7 @@ const extentOf = ({ lastActivityAt, counts, usage }: AgentRecord): readonly numb
   counts.messages,
 ];
 
-/** The record to ship: without the duration of a running agent, which follows from the clock. */
-export const withoutClock = <R extends AgentRecord>(record: R): R =>
-  record.status === "running" ? { ...record, durationMs: null } : record;
-
-/** The opposite: with the duration as of now. */
+/** The opposite of `withoutRunningTime`: with the duration as of now. */
 export function withDuration<R extends AgentRecord>(record: R, now: number): R {
   const { status, startedAt, durationMs } = record;
   return status === "running" && startedAt !== null && durationMs === null
@@ -116,9 +111,6 @@ export const sharedExplanation = (tree: AgentTree, partsOf: PartsOf, around: Sur
   });
 
 export const sharedFiles = (tree: AgentTree, partsOf: PartsOf): readonly UsedFile[] => filesOf(storyOf(tree, partsOf));
-
-/** The messages of a subtree, from those of its agents. */
-export const sharedMessages = (messages: Iterable<readonly Message[]>): Message[] => sortedMessages(messages);
 
 const END = /^(?:errored|shutdown): /;
 

@@ -1,3 +1,4 @@
+import { lowerBound } from "../tools/collections.ts";
 import { SettledSpans } from "./settled-spans.ts";
 import { isSame, SPAN_KINDS, type Span } from "./span.ts";
 
@@ -9,7 +10,7 @@ export interface SpanEdit {
 }
 
 /** For equal time and kind, spans of a lower group come first, then those of a lower number. */
-export const GROUP = { answer: 0, loneCall: 1, tool: 2, wait: 3, now: 4 } as const;
+export const GROUP = { response: 0, loneCall: 1, tool: 2, wait: 3, now: 4 } as const;
 
 /** A slot for one span, which may change or be absent. */
 export interface Slot {
@@ -130,14 +131,3 @@ export interface Order extends Pick<Slot, "group" | "number"> {
 
 const byOrder = (a: Order, b: Order) =>
   a.from - b.from || a.kind - b.kind || (a.to ?? 0) - (b.to ?? 0) || a.group - b.group || a.number - b.number;
-
-/** The first position of a sorted list that is not before the target. */
-export function lowerBound<T>(sorted: readonly T[], isBefore: (one: T) => boolean): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (isBefore(sorted[middle] as T)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

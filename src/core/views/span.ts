@@ -3,7 +3,7 @@ export type SpanKind = (typeof SPAN_KINDS)[number];
 
 /** `cut`: it has no recorded end, and its agent has ended. */
 export const SPAN_ENDS = ["done", "failed", "cut"] as const;
-export type SpanEnd = (typeof SPAN_ENDS)[number];
+type SpanEnd = (typeof SPAN_ENDS)[number];
 
 /** An interval in which an agent used a model, ran a tool or waited. */
 export interface Span {

@@ -14,7 +14,7 @@ import {
 } from "../../../test/support/observations.ts";
 import { agentOf } from "../link/forest.ts";
 import { link } from "../link/link.ts";
-import { type CriticalPart, criticalPath, withLast } from "./critical-path.ts";
+import { type CriticalPart, criticalPath, untilLastEnd } from "./critical-path.ts";
 import { busyMs, type Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
 
@@ -250,11 +250,11 @@ describe("the critical path", () => {
       ["late", { from: 20, to: 90, spans: [] }],
       ["early", { from: 20, to: 30, spans: [] }],
     ]);
-    expect(parts(criticalPath("main", withLast("main", lives)))).toEqual([
+    expect(parts(criticalPath("main", untilLastEnd("main", lives)))).toEqual([
       ["main", 0, 20],
       ["late", 20, 90],
     ]);
-    expect(withLast("main", new Map([["main", undefined]]))("main")).toBeUndefined();
+    expect(untilLastEnd("main", new Map([["main", undefined]]))("main")).toBeUndefined();
   });
 
   it("is empty for an unknown agent", () => {

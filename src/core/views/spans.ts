@@ -8,7 +8,7 @@ import { Pauses } from "./pauses.ts";
 import { endOf } from "./record.ts";
 import { BLANK, type Span } from "./span.ts";
 import { GROUP, type SpanEdit, SpanList, slot } from "./span-list.ts";
-import { type Life, ToolUses } from "./tool-uses.ts";
+import { type Child, ToolUses } from "./tool-uses.ts";
 
 /**
  * The spans of an agent, by the times in its records: model calls, tool calls, and waiting. Every model and tool call
@@ -121,7 +121,7 @@ export class Timeline {
 
   #compute(forest: Forest, agent: LinkedAgent): void {
     const isRunning = agent.verdict.status === "running";
-    const children = agent.children.map((child) => lifeOf(agentOf(forest, child)));
+    const children = agent.children.map((child) => childOf(agentOf(forest, child)));
     const { inputs } = this.#modelTimes;
     this.#modelTimes.assign(agent.calls);
     this.#modelTimes.compute();
@@ -131,7 +131,11 @@ export class Timeline {
       end: isRunning ? null : (endOf(agent) ?? agent.lastAt),
       waiting: agent.waiting,
     });
-    this.#pauses.compute(inputs, children.length === 0 ? [] : [...children, ...lateOnes(forest, agent)], isRunning);
+    this.#pauses.compute(
+      inputs,
+      children.length === 0 ? [] : [...children, ...lateDescendants(forest, agent)],
+      isRunning,
+    );
     this.#list.set(this.#now, isRunning && !this.#pauses.isWaiting ? this.#thinking() : null);
   }
 
@@ -149,7 +153,7 @@ function startedBy({ kind, evidence, parent }: LinkedAgent): readonly CallKey[] 
   return decided?.call == null ? [] : [decided.call];
 }
 
-function lifeOf(child: LinkedAgent): Life {
+function childOf(child: LinkedAgent): Child {
   const to = endOf(child);
   const reported = child.statements
     .filter((s) => s.state !== "launched" && s.state !== "revived")
@@ -171,12 +175,12 @@ function lifeOf(child: LinkedAgent): Life {
 }
 
 /** Agents further down that outlived their parent: they report to the thread. */
-function lateOnes(forest: Forest, thread: LinkedAgent): Life[] {
+function lateDescendants(forest: Forest, thread: LinkedAgent): Child[] {
   if (thread.parent !== null) return [];
   return subtreeOf(forest, thread.key).flatMap((key) => {
     const agent = agentOf(forest, key);
     if (agent.parent === null || agent.parent === thread.key || key === thread.key) return [];
-    const [own, above] = [lifeOf(agent), lifeOf(agentOf(forest, agent.parent))];
+    const [own, above] = [childOf(agent), childOf(agentOf(forest, agent.parent))];
     return above.to !== null && (own.to ?? Number.POSITIVE_INFINITY) > above.to ? [own] : [];
   });
 }

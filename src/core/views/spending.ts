@@ -1,7 +1,8 @@
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { CallSums, type Calls } from "../link/call-list.ts";
 import type { ModelCall } from "../link/gather.ts";
-import { MOST } from "../tools/json.ts";
+import { cached } from "../tools/collections.ts";
+import { MAX_NUMBER } from "../tools/json.ts";
 import type { Price } from "./record.ts";
 
 /** The cost of model calls, in total and by day and model. */
@@ -14,7 +15,7 @@ export interface Spending {
   hasAbsurd: boolean;
 }
 
-export interface SpendingPart {
+interface SpendingPart {
   /** In UTC; null if the calls have no time. */
   readonly day: string | null;
   readonly model: string;
@@ -29,12 +30,12 @@ const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({
 });
 const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
 const isAbsurd = ({ tokens }: ModelCall) =>
-  tokens.inputTokens >= MOST ||
-  tokens.outputTokens >= MOST ||
-  tokens.reasoningTokens >= MOST ||
-  tokens.cacheReadTokens >= MOST ||
-  tokens.cacheWriteTokens >= MOST ||
-  tokens.cacheWrite1hTokens >= MOST;
+  tokens.inputTokens >= MAX_NUMBER ||
+  tokens.outputTokens >= MAX_NUMBER ||
+  tokens.reasoningTokens >= MAX_NUMBER ||
+  tokens.cacheReadTokens >= MAX_NUMBER ||
+  tokens.cacheWriteTokens >= MAX_NUMBER ||
+  tokens.cacheWrite1hTokens >= MAX_NUMBER;
 
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, name: "" };
@@ -64,9 +65,8 @@ const sums = new WeakMap<Price, Map<string, CallSums<Spending>>>();
 export function spendingOf(calls: Calls, price: Price, provider: string): Spending {
   const byProvider = sums.get(price) ?? new Map<string, CallSums<Spending>>();
   sums.set(price, byProvider);
-  const known = byProvider.get(provider) ?? new CallSums({ start: nothing, copy: copyOf, add: adder(price, provider) });
-  byProvider.set(provider, known);
-  return known.of(calls);
+  const add = adder(price, provider);
+  return cached(byProvider, provider, () => new CallSums({ start: nothing, copy: copyOf, add })).of(calls);
 }
 
 /** The same with additional calls. */

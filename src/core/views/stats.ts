@@ -31,7 +31,6 @@ export const MAIN = "(main)";
 export const GROUPS = ["day", "model", "type", "project", "template", "status", "provider"] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** A part of the usage. */
 export interface StatsPart {
   readonly agents: number;
   readonly durationMs: number;
@@ -76,7 +75,6 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
   });
 }
 
-/** The rows of one agent. */
 export function spentBy(agent: LinkedAgent, record: AgentRecord, thread: string, price: Price): SpentRow[] {
   const internal = agent.ownBehalf.map(({ calls }) => calls);
   return rowsOf(record, thread, spendingWith(agent.calls, internal, price, record.provider));

@@ -1,12 +1,13 @@
 import { type CallKey, messageIn, nativeCall } from "../facts/ids.ts";
 import type { ObservationOf } from "../facts/observation.ts";
 import type { WaitForPerson } from "../link/states.ts";
+import { addTo } from "../tools/collections.ts";
 import { NameTable } from "../tools/name-table.ts";
 import { AGENTS, BLANK, type Span } from "./span.ts";
 import { GROUP, type Slot, type SpanList, slot } from "./span-list.ts";
 
 /** An agent, as seen by its parent. */
-export interface Life {
+export interface Child {
   readonly uri: string;
   /** The calls that spawned or continued it. */
   readonly calls: readonly CallKey[];
@@ -18,8 +19,8 @@ export interface Life {
 }
 
 /** What tool spans depend on besides the agent's own records. */
-export interface Around {
-  readonly children: readonly Life[];
+interface ToolContext {
+  readonly children: readonly Child[];
   readonly isRunning: boolean;
   /** When the agent ended; null while it runs. */
   readonly end: number | null;
@@ -39,7 +40,7 @@ interface Use {
   isError: boolean;
 }
 
-const NOTHING: Around = { children: [], isRunning: false, end: null, waiting: null };
+const NOTHING: ToolContext = { children: [], isRunning: false, end: null, waiting: null };
 const NO_USES: ReadonlySet<CallKey> = new Set();
 /** The kind of a settled name. */
 const SETTLED = { call: 1, response: 2 } as const;
@@ -61,7 +62,7 @@ export class ToolUses {
   /** A settled call would change: everything has to be computed again. */
   mustRestart = false;
   #around = NOTHING;
-  #made: ReadonlyMap<CallKey, readonly Life[]> = new Map();
+  #spawnedBy: ReadonlyMap<CallKey, readonly Child[]> = new Map();
   /** The calls of the last response. */
   #last: ReadonlySet<CallKey> = NO_USES;
   #lastResponse: string | undefined;
@@ -140,7 +141,7 @@ export class ToolUses {
     this.#last = new Set(known);
   }
 
-  compute(around: Around): void {
+  compute(around: ToolContext): void {
     const before = this.#around;
     this.#around = around;
     const mark = (calls: Iterable<CallKey>) => {
@@ -154,12 +155,12 @@ export class ToolUses {
     }
     this.#open = open;
     for (const { waiting } of [before, around]) if (waiting?.call != null) this.#changed.add(waiting.call);
-    if (!isSameFamily(before.children, around.children)) {
+    if (!areSameChildren(before.children, around.children)) {
       mark(this.#awaiting);
-      mark(this.#made.keys());
-      this.#made = madeBy(around.children);
-      mark(this.#made.keys());
-      this.mustRestart ||= this.#made.keys().some((call) => this.#settled.has(call, SETTLED.call));
+      mark(this.#spawnedBy.keys());
+      this.#spawnedBy = childrenByCall(around.children);
+      mark(this.#spawnedBy.keys());
+      this.mustRestart ||= this.#spawnedBy.keys().some((call) => this.#settled.has(call, SETTLED.call));
     }
     for (const call of this.#changed) {
       const use = this.#uses.get(call);
@@ -178,7 +179,7 @@ export class ToolUses {
     for (const { call, to, awaitsAgents, slot: at } of this.#uses.values()) {
       if (left <= 0) break;
       left -= 1;
-      if (to === null || awaitsAgents || this.#made.has(call) || this.#last.has(call)) continue;
+      if (to === null || awaitsAgents || this.#spawnedBy.has(call) || this.#last.has(call)) continue;
       this.#list.settle(at);
       this.#uses.delete(call);
       this.#settled.add(call, SETTLED.call);
@@ -200,7 +201,7 @@ export class ToolUses {
     const to = use.to ?? (this.#open.has(call) ? null : (end ?? from));
     const awaited = use.awaitsAgents
       ? children.filter((child) => isAwaited(child, from, to))
-      : (this.#made.get(call) ?? []);
+      : (this.#spawnedBy.get(call) ?? []);
     const isWaiting =
       awaited.length > 0 &&
       (use.awaitsAgents ||
@@ -223,24 +224,19 @@ export class ToolUses {
 }
 
 /** It ended in the meantime, or has not ended yet. */
-const isAwaited = ({ ends, isRunning }: Life, since: number, until: number | null) =>
+const isAwaited = ({ ends, isRunning }: Child, since: number, until: number | null) =>
   until === null ? isRunning : ends.some((end) => end > since && end <= until);
 
-function madeBy(children: readonly Life[]): ReadonlyMap<CallKey, readonly Life[]> {
-  const made = new Map<CallKey, Life[]>();
-  for (const child of children)
-    for (const call of child.calls) {
-      const list = made.get(call);
-      if (list === undefined) made.set(call, [child]);
-      else list.push(child);
-    }
+function childrenByCall(children: readonly Child[]): ReadonlyMap<CallKey, readonly Child[]> {
+  const made = new Map<CallKey, Child[]>();
+  for (const child of children) for (const call of child.calls) addTo(made, call, child);
   return made;
 }
 
-export const isSameFamily = (a: readonly Life[], b: readonly Life[]) =>
-  a.length === b.length && a.every((one, i) => isSameLife(one, b[i] as Life));
+export const areSameChildren = (a: readonly Child[], b: readonly Child[]) =>
+  a.length === b.length && a.every((one, i) => isSameChild(one, b[i] as Child));
 
-const isSameLife = (a: Life, b: Life) =>
+const isSameChild = (a: Child, b: Child) =>
   a.uri === b.uri &&
   a.to === b.to &&
   a.isRunning === b.isRunning &&

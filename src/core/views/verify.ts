@@ -34,7 +34,7 @@ export interface Verification {
 
 export type Sum = Amounts & { readonly costUsd: number | null };
 
-export interface Reason {
+interface Reason {
   readonly code: ReasonCode;
   readonly says: string;
   /** What it adds to the stated total; negative for what the total lacks. */
@@ -229,7 +229,9 @@ function restarted(reconciliations: readonly Reconciliation[], last: StatedTotal
 function without(code: ReasonCode, calls: readonly ModelCall[], says: (responses: string) => string): Reason[] {
   if (calls.length === 0) return [];
   const tokens = sumOfCalls(calls);
-  return [{ code, says: `${says(plural(calls.length, "answer"))} (${amountsText(tokens)})`, tokens: negative(tokens) }];
+  return [
+    { code, says: `${says(plural(calls.length, "response"))} (${amountsText(tokens)})`, tokens: negative(tokens) },
+  ];
 }
 
 function explanation({ why, model, amounts, traces, responses }: Explained, isRevealed: boolean): Reason {
@@ -283,20 +285,20 @@ function differencesIn(reconciliations: readonly Reconciliation[]): Difference[]
 
 /** Prices are compared only if the tokens agree. */
 function prices(reconciliations: readonly Reconciliation[], price: Price, provider: string): Reason[] {
-  let [stated, ours] = [0, 0];
+  let [stated, counted] = [0, 0];
   for (const { total, base, covered, explained, revealed } of reconciliations) {
     const before = base === null ? 0 : base.total.costUsd;
     const cost = costOf([...covered, ...(revealed === null ? [] : [revealed.call])], price, provider);
     if (total.costUsd === null || before === null || cost === null || explained.length > (revealed === null ? 0 : 1))
       return [];
     stated += total.costUsd - before;
-    ours += cost;
+    counted += cost;
   }
-  if (Math.abs(stated - ours) <= CENT_FRACTION) return [];
+  if (Math.abs(stated - counted) <= CENT_FRACTION) return [];
   return [
     {
       code: "prices",
-      says: `the tokens agree, but the product's prices differ from the public lists: ${exactMoney(stated)} instead of ${exactMoney(ours)}`,
+      says: `the tokens agree, but the product's prices differ from the public lists: ${exactMoney(stated)} instead of ${exactMoney(counted)}`,
       tokens: NO_AMOUNTS,
     },
   ];

@@ -59,7 +59,7 @@ export class Transcript implements Parser {
     const { value, isRead, problems } = readJsonLine(record, this.#file.path, 0, NO_RECORD);
     const json = asObject(value);
     const out = new FindingsOf({ path: this.#file.path, line: 0, at: null, speaker: this.#agent, keys: [] });
-    out.problems.push(...problems);
+    out.addProblems(problems);
     if (json === null) {
       if (isRead) out.problem("record-malformed", "not an object");
       return out;

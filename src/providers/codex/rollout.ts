@@ -27,7 +27,7 @@ export interface RolloutOf {
 interface Memory {
   readonly identified: boolean;
   readonly placed: boolean;
-  readonly goesOn: boolean;
+  readonly mayContinueFork: boolean;
   readonly path: string | null;
   readonly parent: string | null;
   readonly model: string;
@@ -63,7 +63,7 @@ export class Rollout implements Parser {
   /**
    * A fork that keeps its history in another file continues that file's total. True also if the first line is missing.
    */
-  #goesOn: boolean;
+  #mayContinueFork: boolean;
   /** The path of the agent, by which its parent names it. */
   #path: string | null;
   /** The parent, until the first task shows which call spawned it. */
@@ -97,7 +97,7 @@ export class Rollout implements Parser {
     this.#thread = of.thread;
     this.#identified = memory?.identified ?? false;
     this.#placed = memory?.placed ?? false;
-    this.#goesOn = memory?.goesOn ?? true;
+    this.#mayContinueFork = memory?.mayContinueFork ?? true;
     this.#path = memory?.path ?? null;
     this.#parent = memory?.parent ?? null;
     this.#model = memory?.model ?? "";
@@ -119,7 +119,7 @@ export class Rollout implements Parser {
     return {
       identified: this.#identified,
       placed: this.#placed,
-      goesOn: this.#goesOn,
+      mayContinueFork: this.#mayContinueFork,
       path: this.#path,
       parent: this.#parent,
       model: this.#model,
@@ -216,7 +216,7 @@ export class Rollout implements Parser {
     this.#identified = true;
     this.#placed = true;
     this.#history.begin(row);
-    this.#goesOn = row.payload.history_base != null;
+    this.#mayContinueFork = row.payload.history_base != null;
     const out = this.#findings(line, row.at, [key.line(this.#of.name, this.#record)]);
     const { path, parent } = introduce(out, row.payload, this.#thread, this.#file);
     this.#path = path;
@@ -267,10 +267,10 @@ export class Rollout implements Parser {
         // Before the first response, a total can only be the parent's.
         if (this.#responses === 0 && !this.#tokens.hasRecords) return this.#tokens.inherit(payload);
         this.#used(out, this.#tokens.total(payload));
-        return this.#stated(out, this.#tokens.totalInCount(payload, this.#goesOn));
+        return this.#stated(out, this.#tokens.totalInCount(payload, this.#mayContinueFork));
       case "token_usage_record":
         this.#used(out, this.#tokens.record(payload));
-        return this.#stated(out, this.#tokens.totalInRecord(payload, this.#goesOn));
+        return this.#stated(out, this.#tokens.totalInRecord(payload, this.#mayContinueFork));
       case "event_msg/thread_name_updated": {
         const title = asNonBlank(payload.thread_name) ?? asNonBlank(payload.name);
         if (title !== null) out.addOfFile({ type: "thread-titled", of: key.thread(this.#thread), title, rank: 0 });

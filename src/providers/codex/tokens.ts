@@ -106,7 +106,7 @@ export class TokenCounter {
    * The total in a `token_usage_record`, for comparison with retinue's sum. It includes what the following
    * `token_count` will state.
    */
-  totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
+  totalInRecord(payload: JsonObject, mayContinueFork: boolean): TotalStated | null {
     const [usage, total, whose] = [
       asObject(payload.usage),
       asObject(payload.thread_token_usage),
@@ -118,14 +118,14 @@ export class TokenCounter {
     const more =
       now === null ? countsIn(usage) : (growth(now, record ?? count, usage) ?? growth(now, count, usage) ?? NONE);
     this.#stated = { count, record: now ?? record, used, pending: addTokens(pending, tokensOf(more)) };
-    return this.#totalSoFar(goesOn);
+    return this.#totalSoFar(mayContinueFork);
   }
 
   /**
    * A `token_count`, for comparison with retinue's sum; null if it equals the records, or if there are no records: then
    * the sum is computed from it.
    */
-  totalInCount(payload: JsonObject, goesOn: boolean): TotalStated | null {
+  totalInCount(payload: JsonObject, mayContinueFork: boolean): TotalStated | null {
     const info = asObject(payload.info);
     const total = asObject(info?.total_token_usage);
     const now = total === null ? NONE : countsIn(total);
@@ -134,11 +134,11 @@ export class TokenCounter {
     const { record, used, pending } = this.#stated;
     const tokens = tokensOf(more);
     this.#stated = { count: now, record, used: addTokens(used, tokens), pending: NO_TOKENS };
-    return !this.#hasRecords || isSame(tokens, pending) ? null : this.#totalSoFar(goesOn);
+    return !this.#hasRecords || isSame(tokens, pending) ? null : this.#totalSoFar(mayContinueFork);
   }
 
   /** One sum for all models: Codex does not separate them here. */
-  #totalSoFar(goesOn: boolean): TotalStated {
+  #totalSoFar(mayContinueFork: boolean): TotalStated {
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = addTokens(
       this.#stated.used,
       this.#stated.pending,
@@ -150,7 +150,7 @@ export class TokenCounter {
       costUsd: null,
       began: null,
       activeMs: null,
-      running: { goesOn },
+      running: { mayContinueFork },
     };
   }
 

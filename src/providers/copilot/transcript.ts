@@ -76,7 +76,7 @@ export class Transcript implements Parser {
     const speaker = event === null ? key.thread(this.#session) : this.#agentOf(event);
     const keys = event === null ? [] : this.#keysOf(event);
     const out = new FindingsOf({ path: this.#file.path, line, at: event?.at ?? null, speaker, keys });
-    out.problems.push(...problems);
+    out.addProblems(problems);
     if (event === null && isRead) out.problem("record-malformed", json === null ? "not an object" : "no type");
     if (event !== null && !isKnown(event.type)) out.problem("record-unknown", event.type);
     else if (event !== null) this.#read(out, event, speaker);

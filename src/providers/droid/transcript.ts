@@ -1,3 +1,4 @@
+import { recordIn } from "../../core/facts/ids.ts";
 import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
@@ -220,10 +221,10 @@ export class Transcript extends TranscriptFile {
 
   /** The usage of all responses is in another file, as one sum. */
   #addModelCall(out: FindingsOf, message: JsonObject, content: readonly string[]) {
-    const { keys, line } = out.place;
+    const { place } = out;
     out.add({
       type: "model-call",
-      response: keys[0] ?? key.record(`${this.#session} line ${line}`),
+      response: recordIn(place) ?? key.record(`${this.#session} line ${place.line}`),
       alias: key.usage(this.#session),
       ...fingerprintsOf({ id: asNonBlank(message.openaiMessageId), tokens: null, content }),
       model: asText(message.modelId) ?? "",

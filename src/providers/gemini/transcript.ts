@@ -28,7 +28,7 @@ export class Transcript implements Parser {
     const { value, isRead, problems } = readJsonLine(record, this.#path, line, RECORD_START);
     const json = asObject(value);
     const out = new FindingsOf({ path: this.#path, line, at: null, speaker: this.#conversation.speaker, keys: [] });
-    out.problems.push(...problems);
+    out.addProblems(problems);
     if (json !== null) this.#read(out, json, line);
     else if (isRead) out.problem("record-malformed", "not an object");
     this.#last = { line, drafts: this.#conversation.drafts };

@@ -46,7 +46,7 @@ export abstract class TranscriptFile implements Parser {
     const json = asObject(value);
     const { at, keys } = this.headOf(json, line);
     const out = new FindingsOf({ path: this.file.path, line, at, speaker: this.agent, keys });
-    out.problems.push(...problems);
+    out.addProblems(problems);
     if (json !== null) this.#last = { line, drafts: this.read(out, json, line) };
     else if (problems.length === 0) out.problem("record-malformed", "not an object");
     return out;

@@ -22,12 +22,12 @@ import type {
 import type { AgentTree } from "../../core/views/agent.ts";
 import type { AgentEvent } from "../../core/views/event.ts";
 import { excerpt, searchedText } from "../../core/views/found-text.ts";
+import { sortedMessages } from "../../core/views/messages.ts";
 import {
   type SharedCall,
   type SharedParts,
   sharedExplanation,
   sharedFiles,
-  sharedMessages,
   sharedTree,
   withDuration,
 } from "../../core/views/shared-tree.ts";
@@ -177,7 +177,7 @@ export class TeamCatalog implements Catalog {
       },
       messages: async () => {
         const agents = urisIn(await this.#treeAt(place));
-        return sharedMessages((await this.#reader.details(place, agents, "messages")).values());
+        return sortedMessages((await this.#reader.details(place, agents, "messages")).values());
       },
       explain: async () => {
         const tree = await this.#treeAt(place);

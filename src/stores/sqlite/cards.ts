@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AgentKey } from "../../core/facts/ids.ts";
 import type { KeptCards } from "../../core/ports/kept.ts";
+import { inTransaction } from "./transaction.ts";
 
 export const CARD_TABLES = `
    CREATE TABLE card (
@@ -20,16 +21,6 @@ export const CARD_TABLES = `
    ) STRICT, WITHOUT ROWID`;
 
 export function keptCards(db: DatabaseSync, owner: string): KeptCards {
-  const whole = (work: () => void) => {
-    db.exec("BEGIN IMMEDIATE");
-    try {
-      work();
-      db.exec("COMMIT");
-    } catch (error) {
-      if (db.isTransaction) db.exec("ROLLBACK");
-      throw error;
-    }
-  };
   return {
     cards: () => {
       const threads = Map.groupBy(
@@ -48,7 +39,7 @@ export function keptCards(db: DatabaseSync, owner: string): KeptCards {
         }));
     },
     saveCard: ({ id, title, madeAt, queuedAt, threads }) =>
-      whole(() => {
+      inTransaction(db, () => {
         db.prepare(
           "INSERT INTO card (owner, id, title, made_at, queued_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET title = excluded.title, queued_at = excluded.queued_at",
         ).run(owner, id, title, madeAt, queuedAt);
@@ -56,13 +47,10 @@ export function keptCards(db: DatabaseSync, owner: string): KeptCards {
         const add = db.prepare("INSERT OR REPLACE INTO card_thread (owner, thread, card, place) VALUES (?, ?, ?, ?)");
         for (const [place, thread] of threads.entries()) add.run(owner, thread, id, place);
       }),
-    removeCard: (id) => {
-      let found = false;
-      whole(() => {
+    removeCard: (id) =>
+      inTransaction(db, () => {
         db.prepare("DELETE FROM card_thread WHERE owner = ? AND card = ?").run(owner, id);
-        found = db.prepare("DELETE FROM card WHERE owner = ? AND id = ?").run(owner, id).changes > 0;
-      });
-      return found;
-    },
+        return db.prepare("DELETE FROM card WHERE owner = ? AND id = ?").run(owner, id).changes > 0;
+      }),
   };
 }

@@ -1,10 +1,10 @@
 /** The cache is bounded in bytes, and an append costs no more than the appended facts. */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { allFacts } from "../../../test/support/facts.ts";
 import { answer, notebook, record, thread } from "../../../test/support/observations.ts";
 import { FactColumns } from "../../core/facts/fact-columns.ts";
 import { byTime, type Observation } from "../../core/facts/observation.ts";
-import { allFacts } from "../../core/ports/store.ts";
 import { Chunks } from "./chunks.ts";
 import { Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
@@ -41,7 +41,7 @@ describe("the facts of a file that grows", () => {
   it("are unpacked once, however often a line is added", () => {
     const { chunks, counts } = open();
     const all = facts(2_000);
-    chunks.keep = 1 << 20;
+    chunks.cacheBytes = 1 << 20;
     chunks.add(1, { facts: FactColumns.of("book", all.slice(0, 1_000)), replaces: [] });
     expect(records(chunks.of(1, "book"))).toBe(500);
     counts.unpacked = 0;
@@ -61,7 +61,7 @@ describe("the facts of a file that grows", () => {
     expect(records(chunks.of(1, "book"))).toBe(50);
     for (let at = 100; at < 200; at += 2)
       other.add(1, { facts: FactColumns.of("book", all.slice(at, at + 2)), replaces: [] });
-    chunks.listAgain();
+    chunks.dropLists();
     expect(records(chunks.of(1, "book"))).toBe(100);
   });
 
@@ -79,11 +79,11 @@ describe("the facts of a file that grows", () => {
 it("the cache stays within its limit, however many files are read", () => {
   const { chunks } = open();
   const limit = 2 << 20;
-  chunks.keep = limit;
+  chunks.cacheBytes = limit;
   for (let file = 0; file < 60; file += 1) {
     chunks.add(file, { facts: FactColumns.of("book", facts(200)), replaces: [] });
     chunks.of(file, "book");
-    expect(chunks.kept).toBeLessThan(limit);
+    expect(chunks.cachedBytes).toBeLessThan(limit);
   }
-  expect(chunks.kept).toBeGreaterThan(limit / 2);
+  expect(chunks.cachedBytes).toBeGreaterThan(limit / 2);
 });

@@ -4,8 +4,8 @@ import type { Observation } from "../../core/facts/observation.ts";
 import { FACT_BYTES, FileFacts } from "../../core/link/file-facts.ts";
 import type { Facts, FileBatch } from "../../core/ports/store.ts";
 import { boundHeap } from "../heap.ts";
-import { Bounded } from "./bounded.ts";
-import { factsOf, isPlain, packForNow, packJson, savedFacts } from "./packing.ts";
+import { LruCache } from "./lru-cache.ts";
+import { factsOf, isPlain, packJson, packShortLived, savedFacts } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
@@ -20,8 +20,9 @@ const SMALL_CHUNK = 4 << 10;
 const LISTED_FILES = 1_024;
 /** Size of the cache for facts that were just read: they are linked next, and rarely needed afterwards. */
 const FEW_BYTES = 8 << 20;
+
 /** The facts of a file, some of them folded. */
-export type SaidInFile = Pick<Facts, "observations" | "folds">;
+type FactsOfFile = Pick<Facts, "observations" | "folds">;
 
 /**
  * The packed facts of files. A chunk never changes. If rows are replaced, a later chunk names them.
@@ -29,9 +30,9 @@ export type SaidInFile = Pick<Facts, "observations" | "folds">;
 export class Chunks {
   readonly #sql: Statements;
   readonly #packs: Packs;
-  readonly #unpacked = new Bounded<number, readonly Observation[]>((facts) => FACT_BYTES * facts.length, FEW_BYTES);
-  readonly #folded = new Bounded<number, Folded>(({ facts }) => facts.bytes, FEW_BYTES);
-  readonly #listed = new Bounded<number, ChunkList>(() => 1, LISTED_FILES);
+  readonly #unpacked = new LruCache<number, readonly Observation[]>((facts) => FACT_BYTES * facts.length, FEW_BYTES);
+  readonly #folded = new LruCache<number, Folded>(({ facts }) => facts.bytes, FEW_BYTES);
+  readonly #listed = new LruCache<number, ChunkList>(() => 1, LISTED_FILES);
 
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
@@ -39,14 +40,14 @@ export class Chunks {
   }
 
   /** Sizes of the caches in bytes. Most is for folded facts, which are requested repeatedly. */
-  set keep(bytes: number) {
+  set cacheBytes(bytes: number) {
     this.#unpacked.limit = bytes / 16;
     this.#folded.limit = (15 * bytes) / 16;
     if (bytes === 0) this.forget();
   }
 
   /** Bytes in the caches. */
-  get kept(): number {
+  get cachedBytes(): number {
     return this.#unpacked.size + this.#folded.size;
   }
 
@@ -57,7 +58,7 @@ export class Chunks {
   }
 
   /** Another process may have added or merged chunks. */
-  listAgain(): void {
+  dropLists(): void {
     this.#listed.clear();
   }
 
@@ -75,7 +76,7 @@ export class Chunks {
 
   /** Keeps facts that were folded while they were read. */
   #setFolded(file: number, path: string, facts: FileFacts, chunks: readonly number[]) {
-    facts.source = () => this.#all(file, path);
+    facts.readWith(() => this.#all(file, path));
     this.#folded.set(file, { facts, chunks });
   }
 
@@ -92,15 +93,15 @@ export class Chunks {
     const merged = small >= MANY_CHUNKS ? small : plain >= MANY_PLAIN ? plain : 0;
     const before = chunks.map(({ id }) => id);
     const replaced = chunks.splice(chunks.length - merged);
-    const gone = new Gone(path, replaces);
-    const kept = this.#standing(replaced.toReversed(), path, gone);
+    const gone = new ReplacedRows(path, replaces);
+    const kept = this.#withoutReplaced(replaced.toReversed(), path, gone);
     for (const { id } of replaced) {
       this.#sql("DELETE FROM chunk WHERE id = ?").run(id);
       this.#unpacked.delete(id);
     }
     this.#packs.sweep(packsOf(replaced));
     const all = merged === 0 ? facts : FactColumns.of(path, [...kept, ...facts]);
-    const packed = (merged === 0 ? packForNow : packJson)(savedFacts(all));
+    const packed = (merged === 0 ? packShortLived : packJson)(savedFacts(all));
     const chunk = this.#insert(file, packed, chunks.length === 0 ? [] : gone.rows);
     // Cached, because new facts are linked next.
     if (folded == null) this.#unpacked.set(chunk.id, [...all]);
@@ -166,15 +167,15 @@ export class Chunks {
   }
 
   /** The facts of a file without the replaced ones. */
-  of(file: number, path: string): SaidInFile {
+  of(file: number, path: string): FactsOfFile {
     const list = this.#list(file).chunks;
     // Folded facts cannot be retracted.
     if (list.some(({ replaces }) => replaces !== null))
-      return { observations: this.#standing(list.toReversed(), path, new Gone(path, [])), folds: [] };
+      return { observations: this.#withoutReplaced(list.toReversed(), path, new ReplacedRows(path, [])), folds: [] };
     const chunks = list.map(({ id }) => id);
     const known = this.#folded.get(file);
-    const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
-    const { facts, chunks: read } = goesOn
+    const isPrefix = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
+    const { facts, chunks: read } = isPrefix
       ? known
       : { facts: new FileFacts(path, () => this.#all(file, path)), chunks: [] };
     const fresh = chunks.slice(read.length);
@@ -201,8 +202,8 @@ export class Chunks {
     return all;
   }
 
-  /** Newest chunk first. */
-  #standing(chunks: readonly Chunk[], path: string, gone: Gone): Observation[] {
+  /** The facts of these chunks, newest first, without those that a later chunk or `gone` replaces. */
+  #withoutReplaced(chunks: readonly Chunk[], path: string, gone: ReplacedRows): Observation[] {
     const facts: Observation[] = [];
     for (const { id, replaces } of chunks) {
       for (const o of this.#chunk(id, path)) if (!gone.has(o)) facts.push(o);
@@ -254,7 +255,7 @@ const packsOf = (chunks: readonly Chunk[]) => new Set(chunks.flatMap(({ pack }) 
 const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);
 
 /** Rows of one file that were written again: facts about them in older chunks are invalid. */
-class Gone {
+class ReplacedRows {
   readonly #path: string;
   readonly #rows = new Set<string>();
   readonly #places = new Set<string>();

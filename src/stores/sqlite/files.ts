@@ -1,6 +1,6 @@
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/ports/store.ts";
-import { packForNow, packJson } from "./packing.ts";
+import { packJson, packShortLived } from "./packing.ts";
 import type { Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
@@ -84,7 +84,7 @@ export class Files {
       s.generation,
       s.tail,
       s.gone ? 1 : 0,
-      parser ?? (isGrowing ? packForNow : packJson)(s.parser ?? null),
+      parser ?? (isGrowing ? packShortLived : packJson)(s.parser ?? null),
     );
     return Number(row?.id);
   }

@@ -2,8 +2,9 @@ import type { FactColumns } from "../../core/facts/fact-columns.ts";
 import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
 import { lineageKeys, OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, otherThreads } from "../../core/link/mentions.ts";
+import { cached } from "../../core/tools/collections.ts";
 import { hash } from "../../core/tools/hash.ts";
-import { Bounded } from "./bounded.ts";
+import { LruCache } from "./lru-cache.ts";
 import type { Statements } from "./statements.ts";
 
 /** The keys of a few records are remembered, because the next record of the thread repeats some. */
@@ -22,7 +23,7 @@ export class Joins {
   readonly #offered = new Map<number, Set<number>>();
   readonly #sought = new Map<number, Set<number>>();
   /** The last keys that were written, by hash, with their thread; a thread repeats its own key with every record. */
-  readonly #written = new Bounded<number, number>(() => 1, REMEMBERED);
+  readonly #written = new LruCache<number, number>(() => 1, REMEMBERED);
 
   constructor(sql: Statements) {
     this.#sql = sql;
@@ -32,10 +33,10 @@ export class Joins {
   add(keys: Iterable<string>, thread: number): void {
     for (const key of keys) {
       const mark = key[0];
-      if (mark === SOUGHT) addTo(this.#sought, thread, hash(key.slice(1)));
+      if (mark === SOUGHT) cached(this.#sought, thread, () => new Set()).add(hash(key.slice(1)));
       else if (mark === OFFERED) {
         const hashed = hash(key.slice(1));
-        addTo(this.#offered, thread, hashed);
+        cached(this.#offered, thread, () => new Set()).add(hashed);
         this.#hold(hashed, thread);
       } else this.#hold(hash(key), thread);
     }
@@ -133,22 +134,12 @@ const INSERTS = [256, 16, 1].map((size) => {
   return [size, `INSERT INTO holder (hash, thread) VALUES ${rows} ON CONFLICT DO NOTHING`] as const;
 });
 
-function addTo(sets: Map<number, Set<number>>, key: number, value: number) {
-  const known = sets.get(key);
-  if (known === undefined) sets.set(key, new Set([value]));
-  else known.add(value);
-}
-
 const listOf = (hashes: ReadonlySet<number>) => JSON.stringify([...hashes].sort((x, y) => x - y));
 
 /** The keys of each thread that other threads may share. */
 export function keysByThread(facts: FactColumns): ReadonlyMap<AgentKey, readonly string[]> {
   const keys = new Map<AgentKey, string[]>();
-  const keysOf = (thread: AgentKey) => {
-    const known = keys.get(thread) ?? [];
-    keys.set(thread, known);
-    return known;
-  };
+  const keysOf = (thread: AgentKey) => cached(keys, thread, () => []);
   let [speaker, own]: [AgentKey | null, string[]] = [null, []];
   const add = (key: string, by: AgentKey) => {
     if (by !== speaker) [speaker, own] = [by, keysOf(threadOf(by))];

@@ -69,60 +69,57 @@ export const POSTED_TABLE = `
 
 export function outboxIn(db: DatabaseSync, owner: string): Outbox {
   let prepared: Statements | undefined;
-  // Prepared on first use, because most processes that open the file do not use the outbox.
-  const sql = () => {
-    prepared ??= statementsOf(db);
-    return prepared;
+  const context: OutboxContext = {
+    owner,
+    // Prepared on first use, because most processes that open the file do not use the outbox.
+    sql: () => {
+      prepared ??= statementsOf(db);
+      return prepared;
+    },
+    atomically: (work) => inTransaction(db, work),
   };
-  const whole = <T>(work: () => T): T => inTransaction(db, work);
+  return { ...itemsOf(context), ...destinationsOf(context), ...threadsOf(context) };
+}
+
+interface OutboxContext {
+  readonly owner: string;
+  readonly sql: () => Statements;
+  readonly atomically: <T>(work: () => T) => T;
+}
+
+/** Open threads, whose items are not complete yet. */
+function threadsOf({ owner, sql, atomically }: OutboxContext) {
   return {
-    open: (destination, since) =>
-      whole(() => {
-        sql().open.run(owner, destination);
-        if (since !== null) sql().since.run(since, owner, destination);
-      }),
-    destinations: () => sql().destinations.all(owner, owner).map(stateOf),
-    put: (destination, thread, choose, at) =>
-      whole(() => {
-        const find = (key: string) => postedOf(sql().posted.get(owner, destination, key));
-        const parcels = choose(find);
-        const isTaken = ({ key, place, isEnd }: Parcel) =>
-          find(key) === undefined
-            ? sql().post.run(owner, destination, key, thread, place, isEnd ? 0 : 1).changes > 0
-            : isEnd && sql().end.run(owner, destination, key, place).changes > 0;
-        const taken = parcels.filter(isTaken);
-        for (const { batch, key, isEnd, what, body } of taken)
-          sql().put.run(owner, destination, batch, `${key}:${isEnd ? "closed" : "open"}`, what, body, at);
-        const fresh = new Set(taken);
-        return { put: taken.length, refused: parcels.flatMap((parcel) => (fresh.has(parcel) ? [] : [parcel.key])) };
-      }),
     stillOpen: (destination, thread) =>
       sql()
         .stillOpen.all(owner, destination, thread)
         .flatMap((row) => postedOf(row) ?? []),
-    next: (destination, limit) =>
-      cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
-    items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
-    arrived: (destination, ids, at, turnedDown, more = 0) =>
-      whole(() => {
-        for (const id of ids) sql().remove.run(id);
-        sql().arrived.run(ids.length + more, at, turnedDown, owner, destination);
+    unfinished: (destination) =>
+      sql()
+        .unfinished.all(owner, destination)
+        .map((row) => String(row.thread)),
+    moved: (destination, from, to) =>
+      atomically(() => {
+        sql().movePosted.run(to, owner, destination, from);
+        if (sql().removeUnfinished.run(owner, destination, from).changes > 0)
+          sql().addUnfinished.run(owner, destination, to);
       }),
-    refuse: (id, reason) => void sql().refuse.run(reason, id),
-    postpone: (destination, ids, nextAt, reason) =>
-      whole(() => {
-        for (const id of ids) sql().attempt.run(id);
-        sql().postpone.run(nextAt, reason, owner, destination);
+    setUnfinished: (destination, thread, isUnfinished) =>
+      void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
+  } satisfies Partial<Outbox>;
+}
+
+/** The state of destinations, and which process sends to them. */
+function destinationsOf({ owner, sql, atomically }: OutboxContext) {
+  return {
+    open: (destination, since) =>
+      atomically(() => {
+        sql().open.run(owner, destination);
+        if (since !== null) sql().since.run(since, owner, destination);
       }),
-    retry: (destination) =>
-      whole(() => {
-        sql().hurry.run(owner, destination);
-        return Number(sql().retry.run(owner, destination).changes);
-      }),
-    drop: (destination) => Number(sql().drop.run(owner, destination).changes),
-    bytes: () => Number(sql().bytes.get(owner)?.bytes ?? 0),
+    destinations: () => sql().destinations.all(owner, owner).map(stateOf),
     hold: (destination, holder, now, until, isAlive) =>
-      whole(() => {
+      atomically(() => {
         const held = sql().held.get(owner, destination);
         const other = held?.holder == null || held.holder === holder ? null : String(held.holder);
         if (other !== null && Number(held?.held_until) > now && isAlive(other)) return false;
@@ -131,25 +128,53 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
       }),
     ask: (destination, at) => void sql().ask.run(at, owner, destination),
     release: (destination, holder, since) =>
-      whole(
+      atomically(
         () =>
           sql().release.run(owner, destination, holder, since).changes > 0 ||
           sql().held.get(owner, destination)?.holder !== holder,
       ),
-    lookedTo: (destination, at) => void sql().lookedTo.run(at, owner, destination),
-    unfinished: (destination) =>
-      sql()
-        .unfinished.all(owner, destination)
-        .map((row) => String(row.thread)),
-    moved: (destination, from, to) =>
-      whole(() => {
-        sql().movePosted.run(to, owner, destination, from);
-        if (sql().removeUnfinished.run(owner, destination, from).changes > 0)
-          sql().addUnfinished.run(owner, destination, to);
+    setLookedTo: (destination, at) => void sql().lookedTo.run(at, owner, destination),
+  } satisfies Partial<Outbox>;
+}
+
+/** The items, from `put` until they have arrived or are dropped. */
+function itemsOf({ owner, sql, atomically }: OutboxContext) {
+  return {
+    put: (destination, thread, choose, at) =>
+      atomically(() => {
+        const find = (key: string) => postedOf(sql().posted.get(owner, destination, key));
+        const parcels = choose(find);
+        const isAccepted = ({ key, place, isEnd }: Parcel) =>
+          find(key) === undefined
+            ? sql().post.run(owner, destination, key, thread, place, isEnd ? 0 : 1).changes > 0
+            : isEnd && sql().end.run(owner, destination, key, place).changes > 0;
+        const accepted = new Set(parcels.filter(isAccepted));
+        for (const { batch, key, isEnd, what, body } of accepted)
+          sql().put.run(owner, destination, batch, `${key}:${isEnd ? "closed" : "open"}`, what, body, at);
+        return { put: accepted.size, refused: parcels.filter((one) => !accepted.has(one)).map(({ key }) => key) };
       }),
-    setUnfinished: (destination, thread, isUnfinished) =>
-      void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
-  };
+    next: (destination, limit) =>
+      cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
+    items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
+    arrived: (destination, ids, at, turnedDown, more = 0) =>
+      atomically(() => {
+        for (const id of ids) sql().remove.run(id);
+        sql().arrived.run(ids.length + more, at, turnedDown, owner, destination);
+      }),
+    refuse: (id, reason) => void sql().refuse.run(reason, id),
+    postpone: (destination, ids, nextAt, reason) =>
+      atomically(() => {
+        for (const id of ids) sql().attempt.run(id);
+        sql().postpone.run(nextAt, reason, owner, destination);
+      }),
+    retry: (destination) =>
+      atomically(() => {
+        sql().hurry.run(owner, destination);
+        return Number(sql().retry.run(owner, destination).changes);
+      }),
+    drop: (destination) => Number(sql().drop.run(owner, destination).changes),
+    bytes: () => Number(sql().bytes.get(owner)?.bytes ?? 0),
+  } satisfies Partial<Outbox>;
 }
 
 /**

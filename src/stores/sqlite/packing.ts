@@ -27,7 +27,7 @@ export function packBytes(text: Uint8Array): Uint8Array {
 const SMALL_VALUE = 4 << 10;
 
 /** For a value that the next append replaces or merges: to compress it would take longer than to write it. */
-export function packForNow(value: unknown): Uint8Array {
+export function packShortLived(value: unknown): Uint8Array {
   const text = Buffer.from(JSON.stringify(value));
   return text.length < SMALL_VALUE ? text : packBytes(text);
 }

@@ -4,8 +4,8 @@ import { hash } from "../../core/tools/hash.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { withoutRunningTime } from "../../core/views/record.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import { Bounded } from "./bounded.ts";
-import { packForNow } from "./packing.ts";
+import { LruCache } from "./lru-cache.ts";
+import { packShortLived } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
@@ -30,7 +30,7 @@ interface Written {
   readonly problem: number;
 }
 
-/** Of records in a pack. */
+/** For records in a pack, which are not compared. */
 const NOT_COMPARED = { root: 0, agent: 0, spent: 0, problem: 0 } as const;
 
 /** How far the duration of a running agent in the statistics may be behind. */
@@ -46,7 +46,7 @@ export class Projections {
   readonly #sql: Statements;
   readonly #packs: Packs;
   /** By thread. An append mostly changes only the record of its thread; the rest is not written again. */
-  readonly #written = new Bounded<AgentKey, Written>(() => 1, REMEMBERED);
+  readonly #written = new LruCache<AgentKey, Written>(() => 1, REMEMBERED);
 
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
@@ -72,18 +72,18 @@ export class Projections {
       .flatMap((projection) => projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })));
     const packed = this.#packs.together(roots, ({ root, spent }) => [root.record, spent]);
     const byRoot = new Map([...packed].map(([{ root }, place]) => [root, place]));
-    const left = new Set<number>();
-    const saved = projections.map((projection) => this.#save(projection, byRoot, left));
+    const unused = new Set<number>();
+    const saved = projections.map((projection) => this.#save(projection, byRoot, unused));
     // Packs of replaced records, and packs that were not used.
-    if (saved.includes(false)) for (const { pack } of packed.values()) left.add(pack);
-    this.#packs.sweep(left);
+    if (saved.includes(false)) for (const { pack } of packed.values()) unused.add(pack);
+    this.#packs.sweep(unused);
     return saved;
   }
 
   #save(
     { versions, roots, agents, spent, problems }: Projection,
     packed: ReadonlyMap<RootRow, Packed>,
-    left: Set<number>,
+    unused: Set<number>,
   ): boolean {
     const projectedOf = (key: AgentKey) =>
       Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0);
@@ -106,7 +106,7 @@ export class Projections {
     // The status of running agents is checked repeatedly; mostly it is the same.
     if (before?.root === now.root && outdated.size === 0 && behind.every((count) => count === 0)) return true;
     for (const key of versions.keys()) this.#written.set(key, now);
-    const ids = this.#replaced(versions, outdated, left);
+    const ids = this.#replaced(versions, outdated, unused);
     const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
     this.#writeRoots(roots, packed, idOf);
     if (outdated.has("agent")) this.#writeAgents(agents, idOf);
@@ -120,7 +120,7 @@ export class Projections {
   #replaced(
     versions: Projection["versions"],
     outdated: ReturnType<typeof outdatedIn>,
-    left: Set<number>,
+    unused: Set<number>,
   ): ReadonlyMap<AgentKey, number> {
     const ids = new Map<AgentKey, number>();
     for (const [key, version] of versions) {
@@ -133,7 +133,7 @@ export class Projections {
       ids.set(key, Number(row.id));
       if (outdated.has("agent"))
         for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id)))
-          if (pack !== null) left.add(Number(pack));
+          if (pack !== null) unused.add(Number(pack));
       for (const table of outdated) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
     }
     return ids;
@@ -151,7 +151,7 @@ export class Projections {
         Math.round(r.lastActivity),
         r.settled ? 1 : 0,
         r.internals,
-        packed.get(r)?.places[0] ?? packForNow(r.record),
+        packed.get(r)?.places[0] ?? packShortLived(r.record),
         packed.get(r)?.pack ?? null,
       );
   }
@@ -183,7 +183,7 @@ export class Projections {
         this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
           idOf(root),
           last,
-          places.get(root) ?? packForNow(rows),
+          places.get(root) ?? packShortLived(rows),
         );
     }
   }
@@ -205,7 +205,7 @@ export class Projections {
     return last !== null && others.length === 0 && last.threads === threads.length ? last : null;
   }
 
-  /** The tables may have been changed by another process, or were not written after all. */
+  /** Drops what is known of the tables: another process may have changed them, or the transaction failed. */
   forget(): void {
     this.#written.clear();
   }

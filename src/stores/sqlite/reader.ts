@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { inTransaction } from "./transaction.ts";
 
 const TABLES = [
   "folder",
@@ -23,14 +24,14 @@ const TABLES = [
   "note",
 ];
 
-/** Facts of another reader version are discarded. */
-export function forgetOtherReader(db: DatabaseSync, reader: string) {
-  const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
-  if (known() === reader) return;
-  db.exec("BEGIN IMMEDIATE");
-  if (known() !== reader) {
+/** Deletes everything that another reader version has stored. */
+export function discardOtherReader(db: DatabaseSync, reader: string): void {
+  const stored = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
+  if (stored() === reader) return;
+  inTransaction(db, () => {
+    // Another process may have done it while this one waited for the lock.
+    if (stored() === reader) return;
     for (const table of TABLES) db.exec(`DELETE FROM ${table}`);
     db.prepare("INSERT INTO note (name, value) VALUES ('reader', ?)").run(reader);
-  }
-  db.exec("COMMIT");
+  });
 }

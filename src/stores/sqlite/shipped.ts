@@ -46,8 +46,8 @@ export async function openShipped(path: string): Promise<Shipped> {
   }
 }
 
-function shippedIn(db: DatabaseSync): Shipped {
-  const sql = {
+function statementsOf(db: DatabaseSync) {
+  return {
     threads: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ?"),
     thread: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ? AND uri = ?"),
     agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
@@ -80,12 +80,20 @@ function shippedIn(db: DatabaseSync): Shipped {
     ),
     dropAgent: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
   };
-  const whole = <T>(work: () => T): T => inTransaction(db, work);
-  const threadOf = (row: Readonly<Record<string, unknown>>) => ({
-    uri: String(row.uri),
-    stamp: String(row.stamp),
-    isOpen: row.is_open === 1,
-  });
+}
+
+type Row = Readonly<Record<string, unknown>>;
+type Queries = "threads" | "thread" | "agents" | "agent" | "totals";
+
+const threadOf = (row: Row) => ({ uri: String(row.uri), stamp: String(row.stamp), isOpen: row.is_open === 1 });
+const agentOf = (row: Row) => JSON.parse(String(row.state)) as AgentShipped;
+
+function shippedIn(db: DatabaseSync): Shipped {
+  const sql = statementsOf(db);
+  return { ...queriesOf(sql), ...updatesOf(db, sql), close: () => db.close() };
+}
+
+function queriesOf(sql: ReturnType<typeof statementsOf>): Pick<Shipped, Queries> {
   return {
     threads: (destination) => sql.threads.all(destination).map(threadOf),
     thread: (destination, uri) => {
@@ -93,14 +101,10 @@ function shippedIn(db: DatabaseSync): Shipped {
       return row === undefined ? null : threadOf(row);
     },
     agents: (destination, thread) =>
-      new Map(
-        sql.agents
-          .all(destination, thread)
-          .map((row) => [String(row.uri), JSON.parse(String(row.state)) as AgentShipped]),
-      ),
+      new Map(sql.agents.all(destination, thread).map((row) => [String(row.uri), agentOf(row)])),
     agent: (destination, thread, uri) => {
       const row = sql.agent.get(destination, thread, uri);
-      return row === undefined ? undefined : (JSON.parse(String(row.state)) as AgentShipped);
+      return row === undefined ? undefined : agentOf(row);
     },
     totals: (destination) => {
       const row = sql.state.get(destination);
@@ -111,15 +115,21 @@ function shippedIn(db: DatabaseSync): Shipped {
         at: row?.at == null ? null : Number(row.at),
       };
     },
+  };
+}
+
+function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit<Shipped, Queries | "close"> {
+  const atomically = <T>(work: () => T): T => inTransaction(db, work);
+  return {
     reserve: (destination, count, least) =>
-      whole(() => {
+      atomically(() => {
         sql.open.run(destination);
         const first = Math.max(Number(sql.state.get(destination)?.revision ?? 0) + 1, least);
         sql.reserve.run(first + count - 1, destination);
         return first;
       }),
     arrived: (destination, number) =>
-      whole(() => {
+      atomically(() => {
         sql.open.run(destination);
         const isNext = number > Number(sql.number.get(destination)?.number ?? 0);
         if (!isNext) for (const forget of [sql.doubtThreads, sql.forgetAgents]) forget.run(destination);
@@ -127,7 +137,7 @@ function shippedIn(db: DatabaseSync): Shipped {
         return isNext;
       }),
     resend: (destination, threads) =>
-      whole(() => {
+      atomically(() => {
         const open = threads.filter((uri) => sql.thread.get(destination, uri)?.stamp !== REMOVING);
         for (const uri of open) {
           sql.setThread.run(destination, uri, REMOVING, 1);
@@ -136,7 +146,7 @@ function shippedIn(db: DatabaseSync): Shipped {
         return open.length;
       }),
     attempt: (destination, { agents, removed }) =>
-      whole(() => {
+      atomically(() => {
         for (const thread of new Set(agents.map((one) => one.thread))) sql.touchThread.run(destination, thread);
         for (const { thread, uri, state } of agents) sql.setAgent.run(destination, thread, uri, JSON.stringify(state));
         for (const uri of removed) {
@@ -145,7 +155,7 @@ function shippedIn(db: DatabaseSync): Shipped {
         }
       }),
     acknowledge: (destination, { documents, bytes, at, agents, threads }) =>
-      whole(() => {
+      atomically(() => {
         for (const thread of new Set(agents.map((one) => one.thread))) sql.arrived.run(destination, thread);
         for (const { uri, state } of threads) {
           if (state !== null) {
@@ -162,6 +172,5 @@ function shippedIn(db: DatabaseSync): Shipped {
         sql.open.run(destination);
         sql.count.run(documents, bytes, at, destination);
       }),
-    close: () => db.close(),
   };
 }

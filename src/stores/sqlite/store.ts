@@ -25,7 +25,7 @@ import type {
   TextPosition,
 } from "../../core/ports/store.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import { asStored, continues } from "../consistency.ts";
+import { continues, withFileState } from "../consistency.ts";
 import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -36,7 +36,7 @@ import { migrate } from "./migrate.ts";
 import { savedFacts } from "./packing.ts";
 import { type Packed, Packs } from "./packs.ts";
 import { Projections } from "./projections.ts";
-import { forgetOtherReader } from "./reader.ts";
+import { discardOtherReader } from "./reader.ts";
 import { MIGRATIONS, OWNER } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
 import { Texts } from "./texts.ts";
@@ -56,7 +56,7 @@ export async function openSqliteStore(path: string, reader: string, busyMs = 10_
       `PRAGMA busy_timeout = ${busyMs}; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000`,
     );
     migrate(db, path, MIGRATIONS);
-    forgetOtherReader(db, reader);
+    discardOtherReader(db, reader);
   } catch (error) {
     db.close();
     throw error;
@@ -96,7 +96,7 @@ class SqliteStore implements Store {
   #write<T>(work: () => T): T {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
-      this.#noticeOthers();
+      this.#dropStaleCaches();
       const result = work();
       this.#db.exec("COMMIT");
       return result;
@@ -113,12 +113,12 @@ class SqliteStore implements Store {
     }
   }
 
-  /** Drops what another process may have changed. To be called at the beginning of a transaction. */
-  #noticeOthers(): void {
+  /** Drops caches if another process has written. To be called at the beginning of a transaction. */
+  #dropStaleCaches(): void {
     const commits = this.#commitsOfOthers;
     if (commits === this.#noticed) return;
     this.#noticed = commits;
-    this.#chunks.listAgain();
+    this.#chunks.dropLists();
     this.#projections.forget();
   }
 
@@ -153,23 +153,22 @@ class SqliteStore implements Store {
   commit(batches: readonly FileBatch[]): readonly boolean[] {
     return this.#write(() => {
       this.#touched.clear();
-      // Facts of new files.
       const fresh = batches.filter(({ before, facts }) => before === null && facts.length > 0);
       const packed = this.#packs.together(fresh, ({ facts, after }) => [savedFacts(facts), after.parser ?? null]);
-      const taken = batches.map((batch) => this.#take(batch, packed.get(batch)));
+      const stored = batches.map((batch) => this.#store(batch, packed.get(batch)));
       this.#joins.flush();
-      // Another process has already stored all of it.
-      if (taken.includes(null)) this.#packs.sweep(new Set(packed.values().map(({ pack }) => pack)));
+      // Packs of batches that another process has already stored are not used.
+      if (stored.includes(null)) this.#packs.sweep(new Set(packed.values().map(({ pack }) => pack)));
       // Last and without other statements in between, because these would make FTS5 flush its buffer.
-      for (const one of taken) for (const text of one?.texts ?? []) this.#texts.add(one?.file ?? 0, text);
-      return taken.map((one) => one !== null);
+      for (const one of stored) for (const text of one?.texts ?? []) this.#texts.add(one?.file ?? 0, text);
+      return stored.map((one) => one !== null);
     });
   }
 
   /**
    * The id of the file and the texts to index now; null if the batch does not continue what is stored.
    */
-  #take(
+  #store(
     batch: FileBatch,
     packed: Packed | undefined,
   ): { readonly file: number; readonly texts: readonly IndexedText[] } | null {
@@ -201,7 +200,7 @@ class SqliteStore implements Store {
       this.#joins.add([thread, ...crossing], id);
     }
     for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
-    return { file, texts: this.#texts.now(file, batch, !isReplaced) };
+    return { file, texts: this.#texts.textsToIndex(file, batch, !isReplaced) };
   }
 
   /**
@@ -278,8 +277,8 @@ class SqliteStore implements Store {
       : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
   }
 
-  keepFacts(bytes: number): void {
-    this.#chunks.keep = bytes;
+  setFactCacheSize(bytes: number): void {
+    this.#chunks.cacheBytes = bytes;
   }
 
   invalidate(): void {
@@ -311,7 +310,7 @@ class SqliteStore implements Store {
     // In one transaction, so that versions and facts are consistent.
     this.#db.exec("BEGIN");
     try {
-      this.#noticeOthers();
+      this.#dropStaleCaches();
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
@@ -326,7 +325,7 @@ class SqliteStore implements Store {
           folds.push(...facts.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
           for (const o of facts.observations)
             if (wanted.has(threadOf(o.speaker)))
-              observations.push(asStored(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
+              observations.push(withFileState(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
       }
     } finally {

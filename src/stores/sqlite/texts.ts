@@ -35,14 +35,14 @@ export class Texts {
   }
 
   /**
-   * The texts of a batch that can be indexed now; notes where to continue if some are left for later. `goesOn`: the file
-   * was not replaced.
+   * The texts of a batch that can be indexed now. Stores where to continue if some are left for later. `isAppended`: the
+   * file was not replaced.
    */
-  now(file: number, batch: FileBatch, goesOn: boolean): readonly IndexedText[] {
-    const before = goesOn && batch.before !== null ? this.#position(file) : null;
-    const due = textDueAfter(batch, before, goesOn);
+  textsToIndex(file: number, batch: FileBatch, isAppended: boolean): readonly IndexedText[] {
+    const before = isAppended && batch.before !== null ? this.#position(file) : null;
+    const due = textDueAfter(batch, before, isAppended);
     if (due === null) {
-      if (before !== null || !goesOn) this.#setPosition(file, null);
+      if (before !== null || !isAppended) this.#setPosition(file, null);
       return batch.texts ?? [];
     }
     if (due !== before) this.#setPosition(file, due);
@@ -65,12 +65,12 @@ export class Texts {
 
   addBatches(batches: readonly TextBatch[]): void {
     // Positions first, because any other statement between two texts makes FTS5 flush its buffer.
-    const taken = batches.map((batch) => ({ file: this.#moved(batch), texts: batch.texts }));
+    const taken = batches.map((batch) => ({ file: this.#advance(batch), texts: batch.texts }));
     for (const { file, texts } of taken) if (file !== null) for (const text of texts) this.add(file, text);
   }
 
-  /** The id of the file; null if the batch does not continue what is indexed. */
-  #moved({ file: { path, generation }, from, to }: TextBatch): number | null {
+  /** Advances the position of the file and returns its id; null if the batch does not continue what is indexed. */
+  #advance({ file: { path, generation }, from, to }: TextBatch): number | null {
     const [number, stored] = [this.#files.numberOf(path), this.#files.get(path)];
     if (number === null || stored?.generation !== generation || this.#position(number)?.offset !== from.offset)
       return null;

@@ -1,12 +1,14 @@
-import { isObject, PATH, textOf } from "../../../src/core/views/file-change.ts";
+import { asObject } from "../../../src/core/tools/json.ts";
+import { PATH, textOf } from "../../../src/core/views/file-change.ts";
 
 export { changeOf, type Edit, type FileChange } from "../../../src/core/views/file-change.ts";
 
 /** The most significant value of a tool input, as a summary. */
 export function gist(input: unknown): string {
   if (typeof input === "string") return input;
-  if (!isObject(input)) return input === null || input === undefined ? "" : JSON.stringify(input);
-  const significant = textOf(input, [
+  const fields = asObject(input);
+  if (fields === null) return input === null || input === undefined ? "" : JSON.stringify(input);
+  const significant = textOf(fields, [
     "description",
     "command",
     "cmd",
@@ -20,6 +22,6 @@ export function gist(input: unknown): string {
     "name",
   ]);
   if (significant !== null) return significant;
-  const first = Object.values(input).find((value) => typeof value === "string" && value !== "");
+  const first = Object.values(fields).find((value) => typeof value === "string" && value !== "");
   return typeof first === "string" ? first : JSON.stringify(input);
 }

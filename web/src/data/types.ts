@@ -13,7 +13,7 @@ export { shownText } from "../../../src/core/views/event.ts";
 export type { Explanation } from "../../../src/core/views/explain.ts";
 export { shareOf } from "../../../src/core/views/explain-share.ts";
 export type { FileUse, UsedFile } from "../../../src/core/views/files.ts";
-export type { Finding, FindingKind, Proof } from "../../../src/core/views/findings/finding.ts";
+export type { Finding, FindingEvidence, FindingKind } from "../../../src/core/views/findings/finding.ts";
 export { FINDING_LABELS } from "../../../src/core/views/findings/finding.ts";
 export type { Message } from "../../../src/core/views/messages.ts";
 

@@ -1,4 +1,10 @@
-import { type CriticalPart, criticalPath, type Life, lifeOf, withLast } from "../../../src/core/views/critical-path.ts";
+import {
+  type CriticalPart,
+  criticalPath,
+  type Life,
+  lifeOf,
+  untilLastEnd,
+} from "../../../src/core/views/critical-path.ts";
 import type { AgentSet } from "./agent-set.ts";
 import { displayName } from "./format.ts";
 import { firstReaching, type Span, type SpanList, type SpanSet } from "./span-set.ts";
@@ -41,7 +47,7 @@ export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: numb
   const lives = rows.flatMap(({ life }) => life ?? []);
   const from = lives.reduce((least, life) => Math.min(least, life.from), Number.POSITIVE_INFINITY);
   const to = lives.reduce((most, life) => Math.max(most, life.to), Number.NEGATIVE_INFINITY);
-  const path = criticalPath(root, withLast(root, new Map(rows.map(({ uri, life }) => [uri, life]))));
+  const path = criticalPath(root, untilLastEnd(root, new Map(rows.map(({ uri, life }) => [uri, life]))));
   const isLive = rows.some(({ record }) => record.status === "running");
   return lives.length === 0
     ? { rows, indexOf, path, from: now, to: now + 1, isLive }

@@ -3,7 +3,14 @@ import "../styles/pictures.css";
 import { For, Match, Show, Switch } from "solid-js";
 import { count, dateAndTime, duration, money, percent, plural } from "../data/format.ts";
 import { oneLine, visible } from "../data/text.ts";
-import { type Explanation, FINDING_LABELS, type Finding, type Proof, shareOf, totalTokens } from "../data/types.ts";
+import {
+  type Explanation,
+  FINDING_LABELS,
+  type Finding,
+  type FindingEvidence,
+  shareOf,
+  totalTokens,
+} from "../data/types.ts";
 import { createKeyedResource } from "../state/keyed-resource.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, hrefTo } from "../state/navigation.ts";
@@ -79,29 +86,29 @@ function FindingView(props: { finding: Finding; thread: Thread }) {
       </div>
       <p>{visible(props.finding.says)}</p>
       <ul>
-        <For each={props.finding.evidence}>{(proof) => <ProofView proof={proof} />}</For>
+        <For each={props.finding.evidence}>{(piece) => <EvidenceView evidence={piece} />}</For>
       </ul>
     </li>
   );
 }
 
-function ProofView(props: { proof: Proof }) {
+function EvidenceView(props: { evidence: FindingEvidence }) {
   const place = () => {
-    const { ref } = props.proof;
+    const { ref } = props.evidence;
     if (ref === null) return "";
     return "line" in ref ? `${ref.path}${ref.line === 0 ? "" : `:${ref.line}`}` : `${ref.path}:${ref.row}`;
   };
   return (
     <li>
-      <Show when={props.proof.event} fallback={<span>{oneLine(props.proof.says, 300)}</span>}>
+      <Show when={props.evidence.event} fallback={<span>{oneLine(props.evidence.says, 300)}</span>}>
         {(event) => (
-          <a href={hrefTo({ page: "agent", uri: props.proof.uri, params: { event: event() } })}>
-            {oneLine(props.proof.says, 300) || "record"}
+          <a href={hrefTo({ page: "agent", uri: props.evidence.uri, params: { event: event() } })}>
+            {oneLine(props.evidence.says, 300) || "record"}
           </a>
         )}
       </Show>{" "}
-      <Show when={props.proof.at}>
-        <span class="muted">{dateAndTime(props.proof.at)}</span>
+      <Show when={props.evidence.at}>
+        <span class="muted">{dateAndTime(props.evidence.at)}</span>
       </Show>
       <Show when={place()}>
         <code>{visible(place())}</code>

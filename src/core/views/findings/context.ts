@@ -2,12 +2,13 @@ import type { Tokens } from "../../facts/usage.ts";
 import { count, money, percent, plural } from "../../tools/format.ts";
 import type { CallCore, StoryCore } from "../story.ts";
 import {
+  evidenceOf,
+  evidenceOfAgent,
   type Finding,
+  type FindingEvidence,
+  findingOf,
   lineOf,
   nameOf,
-  type Proof,
-  proofOf,
-  proofOfAgent,
   type Subject,
   type Surroundings,
 } from "./finding.ts";
@@ -31,15 +32,9 @@ function compacted({ record, steps }: StoryCore): Finding[] {
   // A compaction may be several records in a row: its mark, and the summary.
   const found = own.filter(({ event }, i) => event.kind === "compaction" && own[i - 1]?.event.kind !== "compaction");
   if (found.length === 0) return [];
-  return [
-    {
-      kind: "compacted",
-      agents: [record.uri],
-      says: `the conversation of ${nameOf(record)} was compacted ${plural(found.length, "time")}: details of its earlier work were lost`,
-      evidence: found.map((step) => proofOf(step, lineOf(step.event.text))),
-      durationMs: null,
-    },
-  ];
+  const says = `the conversation of ${nameOf(record)} was compacted ${plural(found.length, "time")}: details of its earlier work were lost`;
+  const evidence = found.map((step) => evidenceOf(step, lineOf(step.event.text)));
+  return [findingOf("compacted", record, says, evidence)];
 }
 
 function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surroundings["windowOf"]): Finding[] {
@@ -49,15 +44,9 @@ function nearlyFull(story: StoryCore, calls: readonly CallCore[], windowOf: Surr
   });
   const most = filled.reduce((a, b) => (a === null || b.part > a.part ? b : a), null as (typeof filled)[number] | null);
   if (most === null || most.part < NEARLY_FULL) return [];
-  return [
-    {
-      kind: "context-full",
-      agents: [story.record.uri],
-      says: `a request of ${nameOf(story.record)} used ${percent(most.part)} of the context of ${most.call.model} (${count(most.window)} tokens)`,
-      evidence: [proofOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`)],
-      durationMs: null,
-    },
-  ];
+  const says = `a request of ${nameOf(story.record)} used ${percent(most.part)} of the context of ${most.call.model} (${count(most.window)} tokens)`;
+  const call = evidenceOfCall(story, most.call, `${count(contextOf(most.call.tokens))} tokens in the request`);
+  return [findingOf("context-full", story.record, says, [call])];
 }
 
 /** A request repeats the previous one. If that was cached, and this one read less from the cache, the cache was lost. */
@@ -71,29 +60,22 @@ function missed(story: StoryCore, calls: readonly CallCore[]): Finding[] {
   });
   if (found.length === 0) return [];
   const again = found.reduce((sum, one) => sum + one.again, 0);
-  const proofs = found
+  const evidence = found
     .toSorted((a, b) => b.again - a.again)
     .map(({ call, again: tokens }) =>
-      proofOfCall(
+      evidenceOfCall(
         story,
         call,
         `${count(tokens)} tokens were in the cache before; this call cost ${money(call.costUsd)}`,
       ),
     );
-  return [
-    {
-      kind: "cache-missed",
-      agents: [story.record.uri],
-      says: `${plural(found.length, "request")} of ${nameOf(story.record)} lost the cache and sent ${count(again)} cached tokens again`,
-      evidence: proofs,
-      durationMs: null,
-    },
-  ];
+  const says = `${plural(found.length, "request")} of ${nameOf(story.record)} lost the cache and sent ${count(again)} cached tokens again`;
+  return [findingOf("cache-missed", story.record, says, evidence)];
 }
 
-function proofOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): Proof {
+function evidenceOfCall({ record, steps }: StoryCore, { key, at }: CallCore, says: string): FindingEvidence {
   const step = steps.find(({ call }) => call === key);
   return step === undefined
-    ? { ...proofOfAgent(record, says), at: at === null ? null : new Date(at).toISOString() }
-    : proofOf(step, says);
+    ? { ...evidenceOfAgent(record, says), at: at === null ? null : new Date(at).toISOString() }
+    : evidenceOf(step, says);
 }

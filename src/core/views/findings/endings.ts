@@ -1,5 +1,14 @@
 import type { StepCore } from "../story.ts";
-import { type Finding, lineOf, nameOf, type Proof, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+import {
+  evidenceOf,
+  evidenceOfAgent,
+  type Finding,
+  type FindingEvidence,
+  findingOf,
+  lineOf,
+  nameOf,
+  type Subject,
+} from "./finding.ts";
 
 const KINDS = { errored: "failed", shutdown: "interrupted", notFound: "missing" } as const;
 const VERBS = { errored: "failed", shutdown: "ended before it was finished", notFound: "left no records" } as const;
@@ -14,15 +23,8 @@ export function endings({ story, parent, stated }: Subject): Finding[] {
   const reason = lineOf(record.statusReason).replace(/^it failed: /, "");
   const says = `${nameOf(record)} ${VERBS[status]}: ${reason}`;
   const evidence = decidingRecords(record.uri, steps, parent?.steps ?? [], stated);
-  return [
-    {
-      kind: KINDS[status],
-      agents: [record.uri],
-      says,
-      evidence: evidence.length > 0 ? evidence : [proofOfAgent(record, lineOf(record.statusReason))],
-      durationMs: record.durationMs,
-    },
-  ];
+  const found = evidence.length > 0 ? evidence : [evidenceOfAgent(record, lineOf(record.statusReason))];
+  return [findingOf(KINDS[status], record, says, found, record.durationMs)];
 }
 
 /** The last error in its own records, the report to its parent, another statement, or else its last record. */
@@ -31,16 +33,16 @@ function decidingRecords(
   own: readonly StepCore[],
   above: readonly StepCore[],
   stated: Subject["stated"],
-): Proof[] {
+): FindingEvidence[] {
   const isRecord = ({ event }: StepCore) => event.kind !== "status" && event.kind !== "spawn";
   const error = own.findLast(({ event }) => event.kind === "error");
   const report = above.findLast((step) => isRecord(step) && step.reports.includes(uri));
   const found = [error, report].filter((step) => step !== undefined);
   if (found.length === 0 && stated !== null)
     return [{ says: lineOf(stated.says), uri, event: null, ref: { path: stated.place, line: 0 }, at: null }];
-  if (found.length > 0) return found.map((step) => proofOf(step, lineOf(step.event.text ?? step.event.kind)));
+  if (found.length > 0) return found.map((step) => evidenceOf(step, lineOf(step.event.text ?? step.event.kind)));
   const last = own.findLast(isRecord);
-  return last === undefined ? [] : [proofOf(last, `its last record: ${contentOf(last)}`)];
+  return last === undefined ? [] : [evidenceOf(last, `its last record: ${contentOf(last)}`)];
 }
 
 function contentOf({ event: { kind, text, tool } }: StepCore): string {

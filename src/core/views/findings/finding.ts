@@ -44,13 +44,13 @@ export interface Finding {
   readonly agents: readonly string[];
   /** One sentence. */
   readonly says: string;
-  readonly evidence: readonly Proof[];
+  readonly evidence: readonly FindingEvidence[];
   /** How long it lasted; null if that is not known, or not a matter of time. */
   readonly durationMs: number | null;
 }
 
 /** A record that shows a finding. */
-export interface Proof {
+export interface FindingEvidence {
   readonly says: string;
   readonly uri: string;
   /** The id of the event; null if there is none. */
@@ -78,14 +78,21 @@ export interface Surroundings {
 
 const MAX_CHARS = 300;
 
-/** The first line of a text. */
 export function lineOf(text: string | null): string {
   const line = (text ?? "").trim().split("\n")[0] ?? "";
   return line.length <= MAX_CHARS ? line : `${line.slice(0, MAX_CHARS - 1).toWellFormed()}…`;
 }
 
-/** The step as evidence. */
-export const proofOf = ({ event }: StepCore, says: string): Proof => ({
+/** A finding about one agent. */
+export const findingOf = (
+  kind: FindingKind,
+  { uri }: AgentRecord,
+  says: string,
+  evidence: Finding["evidence"],
+  durationMs: number | null = null,
+): Finding => ({ kind, agents: [uri], says, evidence, durationMs });
+
+export const evidenceOf = ({ event }: StepCore, says: string): FindingEvidence => ({
   says,
   uri: event.uri,
   event: event.id,
@@ -94,7 +101,7 @@ export const proofOf = ({ event }: StepCore, says: string): Proof => ({
 });
 
 /** An agent as evidence, if no record of it is known. */
-export const proofOfAgent = (record: AgentRecord, says: string): Proof => ({
+export const evidenceOfAgent = (record: AgentRecord, says: string): FindingEvidence => ({
   says,
   uri: record.uri,
   event: null,

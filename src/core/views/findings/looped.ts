@@ -1,7 +1,7 @@
 import { printJson } from "../../tools/json.ts";
 import { changeOf } from "../file-change.ts";
 import type { StepCore } from "../story.ts";
-import { type Finding, lineOf, nameOf, proofOf, type Subject } from "./finding.ts";
+import { evidenceOf, type Finding, findingOf, lineOf, nameOf, type Subject } from "./finding.ts";
 
 /** From this number on, repetition is reported. */
 const TIMES = 3;
@@ -26,13 +26,10 @@ export function looped({ story: { record, steps }, spans }: Subject): Finding[] 
   });
   const errors = steps.filter(({ event }) => event.kind === "error" && lineOf(event.text) !== "");
   const sameError = Map.groupBy(errors, ({ event }) => lineOf(event.text));
-  const finding = (list: readonly StepCore[], what: string): Finding => ({
-    kind: "looped",
-    agents: [record.uri],
-    says: `${nameOf(record)} ${what} ${list.length} times`,
-    evidence: list.map((step) => proofOf(step, lineOf(step.event.text ?? inputOf(step)))),
-    durationMs: null,
-  });
+  const finding = (list: readonly StepCore[], what: string): Finding => {
+    const evidence = list.map((step) => evidenceOf(step, lineOf(step.event.text ?? inputOf(step))));
+    return findingOf("looped", record, `${nameOf(record)} ${what} ${list.length} times`, evidence);
+  };
   return [
     ...[...same.values()]
       .filter((list) => list.length >= TIMES)

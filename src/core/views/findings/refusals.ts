@@ -1,4 +1,13 @@
-import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject, stepOfCall } from "./finding.ts";
+import {
+  evidenceOf,
+  evidenceOfAgent,
+  type Finding,
+  findingOf,
+  lineOf,
+  nameOf,
+  type Subject,
+  stepOfCall,
+} from "./finding.ts";
 
 /** Spawn calls that were refused or denied: the agents never existed. */
 export function refusals({ story: { record, steps } }: Subject): Finding[] {
@@ -7,15 +16,10 @@ export function refusals({ story: { record, steps } }: Subject): Finding[] {
     const why = lineOf(reason ?? result?.event.text ?? null);
     const what = lineOf(description ?? type ?? call?.event.tool?.name ?? null);
     const found = [
-      ...(call === undefined ? [] : [proofOf(call, `call ${toolCallId}`)]),
-      ...(result === undefined ? [] : [proofOf(result, why)]),
+      ...(call === undefined ? [] : [evidenceOf(call, `call ${toolCallId}`)]),
+      ...(result === undefined ? [] : [evidenceOf(result, why)]),
     ];
-    return {
-      kind: "refused",
-      agents: [record.uri],
-      says: `${nameOf(record)} asked for an agent${what === "" ? "" : ` (${what})`} and was refused${why === "" ? "" : `: ${why}`}`,
-      evidence: found.length > 0 ? found : [{ ...proofOfAgent(record, why), at }],
-      durationMs: null,
-    };
+    const says = `${nameOf(record)} asked for an agent${what === "" ? "" : ` (${what})`} and was refused${why === "" ? "" : `: ${why}`}`;
+    return findingOf("refused", record, says, found.length > 0 ? found : [{ ...evidenceOfAgent(record, why), at }]);
   });
 }

@@ -1,6 +1,6 @@
 import { plural } from "../../tools/format.ts";
 import type { StoryCore } from "../story.ts";
-import { type Finding, lineOf, nameOf, proofOf, proofOfAgent } from "./finding.ts";
+import { evidenceOf, evidenceOfAgent, type Finding, lineOf, nameOf } from "./finding.ts";
 
 /** Agents of one parent with the same prompt. */
 export function repeated(parent: StoryCore): Finding[] {
@@ -14,7 +14,7 @@ export function repeated(parent: StoryCore): Finding[] {
       says: `${nameOf(parent.record)} gave ${plural(same.length, "agent")} the same prompt: ${lineOf(same[0]?.record.prompt ?? null)}`,
       evidence: same.map(({ record, steps }) => {
         const first = steps.find(({ event }) => event.kind === "user");
-        return first === undefined ? proofOfAgent(record, "its prompt") : proofOf(first, "its prompt");
+        return first === undefined ? evidenceOfAgent(record, "its prompt") : evidenceOf(first, "its prompt");
       }),
       durationMs: null,
     }));

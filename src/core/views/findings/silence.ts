@@ -1,5 +1,5 @@
 import { duration } from "../../tools/format.ts";
-import { type Finding, nameOf, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+import { evidenceOf, evidenceOfAgent, type Finding, findingOf, nameOf, type Subject } from "./finding.ts";
 
 const LEAST_MS = 5 * 60_000;
 
@@ -12,13 +12,7 @@ export function silence({ story }: Subject, now: number): Finding[] {
   if (ms < LEAST_MS) return [];
   const last = steps.findLast(({ event }) => event.kind !== "status" && event.kind !== "spawn");
   const says = record.activity ?? "its last record";
-  return [
-    {
-      kind: "silent",
-      agents: [record.uri],
-      says: `${nameOf(record)} is running and has written nothing for ${duration(ms)}`,
-      evidence: [last === undefined ? proofOfAgent(record, says) : proofOf(last, says)],
-      durationMs: ms,
-    },
-  ];
+  const evidence = last === undefined ? evidenceOfAgent(record, says) : evidenceOf(last, says);
+  const silent = `${nameOf(record)} is running and has written nothing for ${duration(ms)}`;
+  return [findingOf("silent", record, silent, [evidence], ms)];
 }

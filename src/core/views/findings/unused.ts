@@ -1,6 +1,6 @@
 import { duration } from "../../tools/format.ts";
 import type { StoryCore } from "../story.ts";
-import { type Finding, lineOf, nameOf, proofOf, proofOfAgent, type Subject } from "./finding.ts";
+import { evidenceOf, evidenceOfAgent, type Finding, findingOf, lineOf, nameOf, type Subject } from "./finding.ts";
 
 /** Clocks of parent and child are those of one machine, but records are written with a delay. */
 const SLACK_MS = 2_000;
@@ -13,29 +13,23 @@ export function unused({ story, parent }: Subject): Finding[] {
   if (parent.record.status !== "completed" && parent.record.status !== "shutdown") return [];
   const last = lastRequest(parent);
   const ended = Date.parse(record.endedAt);
-  if (last === null || last > ended - SLACK_MS || wentOn(parent, record.uri)) return [];
+  if (last === null || last > ended - SLACK_MS || hasResponded(parent, record.uri)) return [];
   const answer = steps.findLast(({ event }) => event.kind === "assistant");
-  const spoken = parent.steps.findLast(({ event }) => event.kind === "assistant");
-  return [
-    {
-      kind: "unused",
-      agents: [record.uri],
-      says: `the result of ${nameOf(record)} was not used: its parent made its last request ${duration(ended - last)} before`,
-      evidence: [
-        answer === undefined
-          ? proofOfAgent(record, "the agent ended")
-          : proofOf(answer, `its result: ${lineOf(answer.event.text)}`),
-        ...(spoken === undefined
-          ? []
-          : [proofOf(spoken, `the last response of its parent: ${lineOf(spoken.event.text)}`)]),
-      ],
-      durationMs: record.durationMs,
-    },
+  const lastResponse = parent.steps.findLast(({ event }) => event.kind === "assistant");
+  const says = `the result of ${nameOf(record)} was not used: its parent made its last request ${duration(ended - last)} before`;
+  const evidence = [
+    answer === undefined
+      ? evidenceOfAgent(record, "the agent ended")
+      : evidenceOf(answer, `its result: ${lineOf(answer.event.text)}`),
+    ...(lastResponse === undefined
+      ? []
+      : [evidenceOf(lastResponse, `the last response of its parent: ${lineOf(lastResponse.event.text)}`)]),
   ];
+  return [findingOf("unused", record, says, evidence, record.durationMs)];
 }
 
 /** Whether the parent responded after a record that contains the result, whatever the times of its records are. */
-function wentOn({ steps }: StoryCore, uri: string): boolean {
+function hasResponded({ steps }: StoryCore, uri: string): boolean {
   const reported = steps.findIndex(({ event, reports }) => event.kind !== "status" && reports.includes(uri));
   return (
     reported >= 0 &&

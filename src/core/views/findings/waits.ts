@@ -2,12 +2,13 @@ import { duration } from "../../tools/format.ts";
 import { AGENTS } from "../span.ts";
 import type { StepCore } from "../story.ts";
 import {
+  evidenceOf,
+  evidenceOfAgent,
   type Finding,
+  type FindingEvidence,
+  findingOf,
   lineOf,
   nameOf,
-  type Proof,
-  proofOf,
-  proofOfAgent,
   type Subject,
   stepOfCall,
 } from "./finding.ts";
@@ -23,26 +24,24 @@ export function waits(subject: Subject, now: number): Finding[] {
   const byName = Map.groupBy(held, ({ name }) => name ?? "an answer");
   const forPersons = [...byName].flatMap(([name, list]) => {
     const ms = list.reduce((sum, { from, to }) => sum + Math.max(0, (to ?? now) - from), 0);
-    const proofs = list.map(({ callId, from }): Proof => {
+    const evidence = list.map(({ callId, from }): FindingEvidence => {
       const call = stepOfCall(steps, callId, "toolCall");
       return call === undefined
-        ? { ...proofOfAgent(record, name), at: new Date(from).toISOString() }
-        : proofOf(call, `waited for ${name}: ${call.event.tool?.name ?? "a tool"}`);
+        ? { ...evidenceOfAgent(record, name), at: new Date(from).toISOString() }
+        : evidenceOf(call, `waited for ${name}: ${call.event.tool?.name ?? "a tool"}`);
     });
-    return ms < LEAST_MS ? [] : [finding(subject, name, ms, proofs)];
+    return ms < LEAST_MS ? [] : [finding(subject, name, ms, evidence)];
   });
   const { ms, errors } = retriesIn(steps);
-  const proofs = errors.map((step) => proofOf(step, lineOf(step.event.text)));
-  return [...forPersons, ...(ms < LEAST_MS ? [] : [finding(subject, "an API that refused its requests", ms, proofs)])];
+  const evidence = errors.map((step) => evidenceOf(step, lineOf(step.event.text)));
+  return [
+    ...forPersons,
+    ...(ms < LEAST_MS ? [] : [finding(subject, "an API that refused its requests", ms, evidence)]),
+  ];
 }
 
-const finding = ({ story }: Subject, what: string, ms: number, evidence: readonly Proof[]): Finding => ({
-  kind: "waited",
-  agents: [story.record.uri],
-  says: `${nameOf(story.record)} waited ${duration(ms)} for ${what}`,
-  evidence,
-  durationMs: ms,
-});
+const finding = ({ story: { record } }: Subject, what: string, ms: number, evidence: Finding["evidence"]): Finding =>
+  findingOf("waited", record, `${nameOf(record)} waited ${duration(ms)} for ${what}`, evidence, ms);
 
 const LIMITED = /rate.?limit|\b429\b|\b529\b|overloaded|too many requests|\bretry(?:ing)?\b/i;
 

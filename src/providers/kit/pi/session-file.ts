@@ -114,7 +114,7 @@ export abstract class SessionFile<C extends Conversation> implements Parser {
     }
     const at = asTime(json?.timestamp);
     const out = new FindingsOf({ path: this.file.path, line, at, speaker: this.speaker, keys: [] });
-    out.problems.push(...problems);
+    out.addProblems(problems);
     if (json !== null) this.#entry(out, json, line, at);
     else if (isRead) out.problem("record-malformed", "not an object");
     return out;

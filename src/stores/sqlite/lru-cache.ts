@@ -1,7 +1,7 @@
-/** What was used last, up to a number of bytes; what was set last stays, however large it is. */
-export class Bounded<K, V> {
+/** A least-recently-used cache with a limit in bytes. The entry that was set last stays, even if it is larger. */
+export class LruCache<K, V> {
   readonly #bytesOf: (value: V) => number;
-  readonly #kept = new Map<K, { readonly value: V; readonly bytes: number }>();
+  readonly #entries = new Map<K, { readonly value: V; readonly bytes: number }>();
   #limit: number;
   #size = 0;
 
@@ -20,34 +20,34 @@ export class Bounded<K, V> {
   }
 
   get(key: K): V | undefined {
-    const known = this.#kept.get(key);
+    const known = this.#entries.get(key);
     if (known === undefined) return undefined;
-    this.#kept.delete(key);
-    this.#kept.set(key, known);
+    this.#entries.delete(key);
+    this.#entries.set(key, known);
     return known.value;
   }
 
   set(key: K, value: V): void {
     this.delete(key);
     const bytes = this.#bytesOf(value);
-    this.#kept.set(key, { value, bytes });
+    this.#entries.set(key, { value, bytes });
     this.#size += bytes;
     this.#shrink();
   }
 
   delete(key: K): void {
-    this.#size -= this.#kept.get(key)?.bytes ?? 0;
-    this.#kept.delete(key);
+    this.#size -= this.#entries.get(key)?.bytes ?? 0;
+    this.#entries.delete(key);
   }
 
   clear(): void {
-    this.#kept.clear();
+    this.#entries.clear();
     this.#size = 0;
   }
 
   #shrink() {
-    for (const key of this.#kept.keys()) {
-      if (this.#size <= this.#limit || this.#kept.size === 1) return;
+    for (const key of this.#entries.keys()) {
+      if (this.#size <= this.#limit || this.#entries.size === 1) return;
       this.delete(key);
     }
   }

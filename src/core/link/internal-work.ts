@@ -1,10 +1,10 @@
 import { type AgentKey, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
-import { type GatheredAgent, gatherAgents } from "./gather.ts";
+import { emptyAgent, type GatheredAgent } from "./gather.ts";
 import type { Parentage } from "./parents.ts";
 
 /** The agents without internal work of the product, which belongs to the thread that it was done for. */
-export interface WithoutOwnWork {
+export interface WithoutInternalWork {
   readonly agents: readonly AgentKey[];
   /** The nearest ancestor that is not internal work. */
   readonly parentOf: (agent: AgentKey) => AgentKey | null;
@@ -13,27 +13,25 @@ export interface WithoutOwnWork {
   readonly ownBehalf: ReadonlyMap<AgentKey | null, readonly GatheredAgent[]>;
 }
 
-export function withoutOwnWork(
+export function withoutInternalWork(
   facts: readonly Observation[],
   gathered: ReadonlyMap<AgentKey, GatheredAgent>,
   { agents: all, parents, evidence }: Parentage,
-): WithoutOwnWork {
+): WithoutInternalWork {
   const infoOf = (key: AgentKey) => gathered.get(key) ?? emptyAgent(key);
   const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
-  const isInternal = (key: AgentKey) => {
-    const internal = gathered.get(key)?.internal;
-    if (internal === undefined || internal === null) return false;
-    // A call spawned it, even if the record of the call is missing.
-    return (
-      !internal.unlessSpawned ||
-      !(spawned.has(key) || evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"))
-    );
+  /** Whether a call spawned the agent, even if the record of the call is missing. */
+  const isSpawned = (key: AgentKey) =>
+    spawned.has(key) || evidence.get(key)?.some((e) => e.call !== null || e.source === "manual") === true;
+  const isStatedInternal = (key: AgentKey) => {
+    const internal = gathered.get(key)?.internal ?? null;
+    return internal !== null && !(internal.unlessSpawned && isSpawned(key));
   };
   /** The thread of an agent, or the parent of a thread. */
   const above = (key: AgentKey) => (threadOf(key) === key ? (parents.get(key) ?? null) : threadOf(key));
   /**
    * The agent that internal work was done for: the nearest ancestor that is not internal itself, else the topmost one.
-   * Null for a root, or for work in a cycle: it is then shown as an agent.
+   * Null for a root, or for work in a cycle, which are shown as agents.
    */
   const hostOf = (key: AgentKey): AgentKey | null => {
     const chain = [key];
@@ -41,22 +39,18 @@ export function withoutOwnWork(
       const next = above(last);
       if (next === null) return last === key ? null : last;
       if (chain.includes(next)) return next === key ? null : next;
-      if (!isInternal(next)) return next;
+      if (!isStatedInternal(next)) return next;
       chain.push(next);
     }
     return null;
   };
-  const isOwnWork = (key: AgentKey) => isInternal(key) && hostOf(key) !== null;
+  const isInternal = (key: AgentKey) => isStatedInternal(key) && hostOf(key) !== null;
   const parentOf = (key: AgentKey): AgentKey | null => {
     let parent = parents.get(key) ?? null;
-    while (parent !== null && isOwnWork(parent)) parent = parents.get(parent) ?? null;
+    while (parent !== null && isInternal(parent)) parent = parents.get(parent) ?? null;
     return parent;
   };
-  const agents = [...all].filter((key) => !isOwnWork(key));
-  const ownBehalf = Map.groupBy([...all].filter(isOwnWork).map(infoOf), ({ key }) => hostOf(key));
+  const agents = [...all].filter((key) => !isInternal(key));
+  const ownBehalf = Map.groupBy([...all].filter(isInternal).map(infoOf), ({ key }) => hostOf(key));
   return { agents, parentOf, infoOf, ownBehalf };
-}
-
-function emptyAgent(key: AgentKey): GatheredAgent {
-  return gatherAgents([], () => undefined, [key]).get(key) as GatheredAgent;
 }

@@ -5,8 +5,8 @@ import type { Env } from "../home.ts";
 import { type Discovery, discover, type FolderSeen, type Found, type OtherRoots } from "./discover.ts";
 import { isUnchanged } from "./sync.ts";
 
-/** The files on disk compared with the store. */
-export interface Outlook extends Discovery {
+/** The files on disk that differ from the store. */
+interface ChangedFiles extends Discovery {
   /** Files to read, and deleted files (null). */
   readonly files: ReadonlyMap<string, Found | null>;
   readonly known: ReadonlyMap<string, FileState>;
@@ -14,7 +14,7 @@ export interface Outlook extends Discovery {
   seal(): void;
 }
 
-export interface LookOptions {
+interface DiscoveryOptions {
   readonly env: Env;
   readonly store: Store;
   readonly providers?: readonly Provider[] | undefined;
@@ -22,17 +22,17 @@ export interface LookOptions {
 }
 
 /** Folders between two checks of the heap. */
-const FOLDERS = 32;
+const FOLDERS_PER_CHECK = 32;
 
-/** Lists all folders. Folders that were read before only cost a stat of their files. */
-export async function lookAround({ env, store, providers, roots }: LookOptions): Promise<Outlook> {
+/** Lists all folders. For folders that have been read, this takes only a stat of each file. */
+export async function findChangedFiles({ env, store, providers, roots }: DiscoveryOptions): Promise<ChangedFiles> {
   const files = new Map<string, Found | null>();
   const known = new Map<string, FileState>();
   const seals = new Map<FolderKey, number | null>();
   const unsealed: FolderSeen[] = [];
   const discovery = await discover(env, store.seals(), providers, roots, (folder) => {
-    // What is found stays in memory, and V8 would let the young heap grow meanwhile.
-    if (unsealed.length % FOLDERS === 0) boundReading();
+    // The found files stay in memory, and V8 would let the young generation grow meanwhile.
+    if (unsealed.length % FOLDERS_PER_CHECK === 0) boundReading();
     const states = statesIn(store, folder.key);
     const fresh = folder.files.filter((found) => !isUnchanged(states.get(found.path), found));
     const there = new Set(folder.files.map((found) => found.path));
@@ -47,7 +47,7 @@ export async function lookAround({ env, store, providers, roots }: LookOptions):
       files.set(found.path, found);
       if (state !== undefined) known.set(found.path, state);
     }
-    for (const state of missing) miss(store, state, files, known);
+    for (const state of missing) addDeleted(store, state, files, known);
   });
   return {
     ...discovery,
@@ -67,8 +67,8 @@ function statesIn(store: Store, folder: FolderKey): ReadonlyMap<string, FileStat
   return new Map(store.filesIn(folder).map((state) => [state.path, state]));
 }
 
-/** Marks a deleted file and everything in it. */
-export function miss(
+/** Adds a deleted file, and all objects if it is a database. */
+export function addDeleted(
   store: Store,
   state: FileState,
   files: Map<string, Found | null>,
