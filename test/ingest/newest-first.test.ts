@@ -169,19 +169,20 @@ describe("while a client is connected", () => {
       readonly allBytes: number;
       readonly reaches: string;
     } | null;
-    const health = await server.json<{ reading: Far }>("/api/health");
-    expect(health.reading?.done).toBeLessThan(health.reading?.all ?? 0);
-    const partial = await server.json<{ incomplete: Far; total: { usage: { outputTokens: number } } }>("/api/stats");
-    expect(partial.incomplete?.all).toBe(health.reading?.all);
-    expect(partial.total.usage.outputTokens).toBeLessThan(written.outputTokens);
-    const { items } = await server.json<{ items: { uri: string }[] }>("/api/threads?limit=50");
-    expect(items).toHaveLength(50);
     const oldest =
       groupsOf(files.map((file) => ({ ...file, isFleeting: false, isRecorded: false, together: null }))).at(-1)
         ?.files[0]?.path ?? "";
-    const unread = await server.json<{ error: { message: string; next: string } }>(
-      `/api/agents/${encodeURIComponent(`claude://${basename(oldest, ".jsonl")}`)}`,
-    );
+    // At once, so that all of them are answered while the server reads.
+    const [health, partial, { items }, unread] = await Promise.all([
+      server.json<{ reading: Far }>("/api/health"),
+      server.json<{ incomplete: Far; total: { usage: { outputTokens: number } } }>("/api/stats"),
+      server.json<{ items: { uri: string }[] }>("/api/threads?limit=50"),
+      server.json<unknown>(`/api/agents/${encodeURIComponent(`claude://${basename(oldest, ".jsonl")}`)}`),
+    ]);
+    expect(health.reading?.done).toBeLessThan(health.reading?.all ?? 0);
+    expect(partial.incomplete?.all).toBe(health.reading?.all);
+    expect(partial.total.usage.outputTokens).toBeLessThan(written.outputTokens);
+    expect(items).toHaveLength(50);
     expect(JSON.stringify(unread)).toContain("not everything was read yet");
     await until(async () => (await server.json<{ reading: Far }>("/api/health")).reading === null);
     await until(() => reader.of("reset").length > 0);
