@@ -48,6 +48,10 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
     log,
   });
   const { url, instance } = served;
+  process.on("uncaughtException", (error) => {
+    if (!isLateWrite(error)) throw error;
+    log("error", { message: "a connection to the database was closed while it was written to" });
+  });
   terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
   await untilStopped(served);
   // If the database was away, the client of PostgreSQL may connect once more after it was closed, and that connection
@@ -56,6 +60,13 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
 }
 
 const EXIT_MS = 1_000;
+
+/**
+ * The client of PostgreSQL (3.4.9) writes once more to a socket that was closed in the meantime. Its queries have failed
+ * by then and are repeated, so the server can go on.
+ */
+export const isLateWrite = ({ message, stack = "" }: Error) =>
+  message.includes("reading 'write'") && /postgres[\\/](?:src|cjs[\\/]src)[\\/]connection\.js/.test(stack);
 
 /** The trusted reverse proxy of the settings; null if none is set. Addresses without a header, or the reverse, are an error. */
 function proxyOf(values: Settings): TrustedProxy | null {
