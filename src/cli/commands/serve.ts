@@ -50,7 +50,8 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
   const { url, instance } = served;
   process.on("uncaughtException", (error) => {
     if (!isLateWrite(error)) throw error;
-    log("error", { message: "a connection to the database was closed while it was written to" });
+    log("error", { message: "the client of the database failed after its connection was closed; stopping" });
+    process.exit(1);
   });
   terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
   await untilStopped(served);
@@ -62,8 +63,8 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
 const EXIT_MS = 1_000;
 
 /**
- * The client of PostgreSQL (3.4.9) writes once more to a socket that was closed in the meantime. Its queries have failed
- * by then and are repeated, so the server can go on.
+ * The client of PostgreSQL (3.4.9) writes once more to a socket that was closed in the meantime. That connection never
+ * writes again, so the process ends, to be restarted; machines repeat what was not acknowledged.
  */
 export const isLateWrite = ({ message, stack = "" }: Error) =>
   message.includes("reading 'write'") && /postgres[\\/](?:src|cjs[\\/]src)[\\/]connection\.js/.test(stack);
