@@ -156,9 +156,9 @@ describe("while a client is connected", () => {
   });
 
   it("the server responds, and marks incomplete results until everything is read", { timeout: 60_000 }, async () => {
-    // Larger than the other home, so that reading takes many rounds and requests are served in between.
+    // Many files, so that reading takes many rounds, with requests served between them.
     const large = join(scratch, "large");
-    const written = writeHome(join(large, ".claude"), { bytes: 24 << 20, seed: 18, sessions: 800 });
+    const written = writeHome(join(large, ".claude"), { bytes: 24 << 20, seed: 18, sessions: 2_000 });
     const files = stampsBelow(large);
     const server = await startServer(large);
     const reader = new LiveReader(new URL("/api/live?threads=true", server.url));
