@@ -111,7 +111,8 @@ export class MemoryStore implements Store {
       if (!isLonger) this.#drop(known?.held);
       const held = isLonger ? known.held : new Map();
       this.#hold(held, isLonger ? added : [...kept, ...added]);
-      const touched = new Set([...added.flatMap(threadsIn), ...(isLonger ? [] : (known?.held.keys() ?? []))]);
+      const isSame = isLonger && known.state.gone === batch.after.gone;
+      const touched = new Set([...added.flatMap(threadsIn), ...(isSame ? [] : (known?.held.keys() ?? []))]);
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...added],

@@ -28,6 +28,7 @@ export const TARGET: ShipTarget = {
   ingest: "http://127.0.0.1/api/ingest",
   redaction: DEFAULT_REDACTION,
   projects: [],
+  keepsDeletedAfterMs: null,
   bandwidth: null,
   machine: "test",
 };

@@ -90,6 +90,8 @@ const matchWindow: Kind<MatchWindow> = {
   },
 };
 
+/** Claude Code deletes transcripts after 30 days by itself; what a person deletes is usually newer than this. */
+const TEAM_KEEP_DELETED_AFTER_MS = 14 * 86_400_000;
 /** Bytes per second. */
 const TEAM_BANDWIDTH = 2_000_000;
 
@@ -212,6 +214,12 @@ export const SETTINGS = {
     DEFAULT_REDACTION.level,
     DEFAULT_REDACTION.level,
     "What is sent to the team server: the stricter of this level and redaction.level.",
+  ),
+  "team.keep_deleted_after": setting(
+    durationOr("never"),
+    TEAM_KEEP_DELETED_AFTER_MS,
+    durationText(TEAM_KEEP_DELETED_AFTER_MS),
+    "If transcripts are deleted here, the team server keeps what it has of agents that were not active for this long (`never`: it always follows).",
   ),
   "team.bandwidth": setting(
     sizeOr("unlimited"),

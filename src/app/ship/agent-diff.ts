@@ -79,6 +79,12 @@ export class AgentDiff {
     };
   }
 
+  /** The events stay as they are at the server: this machine can no longer read them. */
+  keepEvents(): void {
+    // After the server has lost shipments, it is not known how many it has.
+    if (this.#state.events === 0) this.#state.hasMore = true;
+  }
+
   *events({ isWhole, events }: ReadEvents, redact: (event: AgentEvent) => AgentEvent): Generator<Draft> {
     const state = this.#state;
     const texts = events.map((event) => printJson({ ...event, seq: 0 }));

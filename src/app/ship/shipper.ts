@@ -1,13 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
-import type { Forest, LinkedAgent } from "../../core/link/forest.ts";
-import { type Acknowledged, REMOVING, type Shipped, type ThreadShipped } from "../../core/ports/shipped.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/forest.ts";
+import { type Acknowledged, LOST, REMOVING, type Shipped, type ThreadShipped } from "../../core/ports/shipped.ts";
 import { Redactor } from "../../core/redaction/redaction.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { rootOf } from "../export/put.ts";
 import type { Library } from "../ingest/library.ts";
 import { BATCH_LIMIT, Batch, type BatchLimit } from "./batch.ts";
+import { Deleted } from "./deleted.ts";
 import { inDoubt } from "./in-doubt.ts";
 import { isShared, type ShipTarget } from "./target.ts";
 import { type Redaction, ThreadDiff } from "./thread-diff.ts";
@@ -37,6 +38,7 @@ const IN_A_ROW = 20;
 export class Shipper {
   readonly #options: ShipperOptions;
   readonly #redaction: Redaction;
+  readonly #deleted: Deleted;
   /** Running threads: what was read of them. */
   readonly #diffs = new Map<AgentKey, ThreadDiff>();
   #batch: Batch;
@@ -48,6 +50,7 @@ export class Shipper {
     this.#batch = this.#newBatch();
     const { redaction } = options.target;
     this.#redaction = { redactor: new Redactor(redaction), salt: String(hash(JSON.stringify([FORMAT, redaction]))) };
+    this.#deleted = new Deleted(options.library, options.target, this.#redaction.salt);
   }
 
   /** Whether a thread is followed whose log may have another order when it is read anew. */
@@ -105,7 +108,7 @@ export class Shipper {
       if (!unsettled.has(place.key)) this.#diffs.delete(place.key);
       await this.#ship(library.forestOf([place.key]), place.key, unsettled.has(place.key));
     }
-    for (const uri of this.#gone(known.keys(), present)) this.#remove(uri);
+    for (const uri of this.#gone(known.values(), present)) this.#remove(uri);
     await this.#flush();
   }
 
@@ -122,7 +125,7 @@ export class Shipper {
       else if (state.stamp !== this.#stampOf(place.key)) yield { uri: record.uri, why: "changed" };
       else if (record.status === "running") yield { uri: record.uri, why: "running" };
     }
-    for (const uri of this.#gone(known.keys(), present)) yield { uri, why: "removed" };
+    for (const uri of this.#gone(known.values(), present)) yield { uri, why: "removed" };
   }
 
   get #isStopped(): boolean {
@@ -139,16 +142,18 @@ export class Shipper {
 
   /**
    * Threads that no longer exist here, or are no longer shared. If the folder of a product is missing or files could
-   * not be read, its threads may only be out of reach, so they stay.
+   * not be read, its threads may only be out of reach, so they stay. So do old threads whose transcripts were deleted
+   * before this index was built.
    */
-  *#gone(known: Iterable<string>, present: ReadonlySet<string>): Generator<string> {
+  *#gone(known: Iterable<ThreadShipped>, present: ReadonlySet<string>): Generator<string> {
     const { library } = this.#options;
     if (library.reading !== null || library.problems.length > 0) return;
     const reachable = new Set(library.roots.filter(({ exists }) => exists).map(({ provider }) => provider.name));
-    for (const uri of known) {
+    for (const thread of known) {
+      const { uri } = thread;
       const provider = uri.slice(0, uri.indexOf(":"));
       const hasRoots = library.roots.some((root) => root.provider.name === provider);
-      if (!present.has(uri) && (reachable.has(provider) || !hasRoots)) yield uri;
+      if (!present.has(uri) && (reachable.has(provider) || !hasRoots) && !this.#deleted.keepsThread(thread)) yield uri;
     }
   }
 
@@ -161,22 +166,45 @@ export class Shipper {
     const { library, target, shipped } = this.#options;
     const agent = forest.agents.get(root);
     if (agent === undefined || agent.parent !== null || !isShared(target, agent.cwd)) return;
+    const agents = subtreeOf(forest, root).map((key) => agentOf(forest, key));
+    const before = shipped.thread(target.name, agent.uri);
+    if (this.#deleted.areOutOfReach(agents)) return;
+    if (before !== null && this.#deleted.keepsThread(before, agent)) {
+      // What the server has after it has lost shipments stays in doubt.
+      if (before.stamp !== LOST)
+        this.#batch.finish(agent.uri, { ...before, stamp: this.#stampOf(root), isOpen: false });
+      return;
+    }
     this.work.threads += 1;
     const diff = this.#diffs.get(root) ?? new ThreadDiff(library, this.#redaction);
     const { isFresh } = diff;
     this.#diffs.delete(root);
     const stamp = this.#stampOf(root);
     const isOurs = (one: LinkedAgent) => one.kind !== "external" || isShared(target, one.cwd);
-    if (shipped.thread(target.name, agent.uri)?.stamp === REMOVING) this.#batch.add(removalOf(agent.uri));
-    const known = shipped.agents(target.name, agent.uri);
-    for await (const { draft, uri, state } of diff.drafts(forest, root, known, isOurs)) {
+    const { known, isReplaced, isKept } = this.#knownOf(agent.uri, before, agents);
+    if (isReplaced) this.#batch.add(removalOf(agent.uri));
+    for await (const { draft, uri, state } of diff.drafts(forest, root, { known, isShared: isOurs, isKept })) {
       if (this.#isStopped) return;
       this.#batch.add(draft);
       this.#batch.touch(agent.uri, uri, state);
       if (this.#batch.isFull) await this.#flush();
     }
-    this.#batch.finish(agent.uri, { stamp, isOpen: isUnsettled || !isFresh });
+    const activeAt = agents.reduce((last, { lastAt }) => Math.max(last, lastAt ?? 0), 0);
+    const hasTranscript = agent.files.length > 0;
+    const sent = { key: root, hasTranscript, rules: this.#redaction.salt, cwd: agent.cwd, activeAt };
+    this.#batch.finish(agent.uri, { stamp, isOpen: isUnsettled || !isFresh, sent });
     if (isUnsettled) this.#follow(root, diff);
+  }
+
+  /** What the server has of a thread, and whether it is replaced as a whole. */
+  #knownOf(uri: string, thread: ThreadShipped | null, agents: readonly LinkedAgent[]) {
+    const { target, shipped, records = true } = this.#options;
+    const known = shipped.agents(target.name, uri);
+    const isKept = (agent: LinkedAgent) => this.#deleted.keepsEvents(agent, thread, known.get(agent.uri));
+    const isLost = thread?.stamp === LOST && !agents.some(isKept);
+    if (isLost && records) shipped.resend(target.name, [uri]);
+    if (isLost || thread?.stamp === REMOVING) return { known: new Map(), isReplaced: true, isKept: () => false };
+    return { known, isReplaced: false, isKept };
   }
 
   #follow(root: AgentKey, diff: ThreadDiff): void {

@@ -18,6 +18,11 @@ export interface ShipTarget {
   readonly redaction: RedactionRules;
   /** Folders whose threads are shared; empty: all. */
   readonly projects: readonly string[];
+  /**
+   * If its transcripts are deleted here, a thread stays at the server if it was not active for this long; null: such
+   * threads are never kept.
+   */
+  readonly keepsDeletedAfterMs: number | null;
   /** Bytes per second; null: unlimited. */
   readonly bandwidth: number | null;
   readonly machine: string;
@@ -37,6 +42,7 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
     ingest: `${url}/api/ingest`,
     redaction: { ...own, level: stricter(own.level, values["team.share.level"]) },
     projects: values["team.share.projects"].map((folder) => folder.replace(/^~(?=\/|$)/, userHome(env))),
+    keepsDeletedAfterMs: values["team.keep_deleted_after"],
     bandwidth: values["team.bandwidth"],
     machine: machineId(env),
   };

@@ -35,6 +35,15 @@ export interface AgentDraft {
   readonly state: () => AgentShipped | null;
 }
 
+/** What a thread is compared with. */
+export interface Compared {
+  /** What was acknowledged, by agent. */
+  readonly known: ReadonlyMap<string, AgentShipped>;
+  readonly isShared: (agent: LinkedAgent) => boolean;
+  /** Whether the server keeps what it has of the agent although its transcript was deleted. */
+  readonly isKept: (agent: LinkedAgent) => boolean;
+}
+
 /** Finds what is new in one thread. As long as it is kept, a comparison costs what is new since the last one. */
 export class ThreadDiff {
   readonly #library: Library;
@@ -53,13 +62,8 @@ export class ThreadDiff {
     return [...this.#agents.values()].reduce((sum, { reader }) => sum + reader.count, 0);
   }
 
-  /** Parents before their children. `known`: what was acknowledged. */
-  async *drafts(
-    forest: Forest,
-    root: AgentKey,
-    known: ReadonlyMap<string, AgentShipped>,
-    isShared: (agent: LinkedAgent) => boolean,
-  ): AsyncGenerator<AgentDraft> {
+  /** Parents before their children. */
+  async *drafts(forest: Forest, root: AgentKey, { known, isShared, isKept }: Compared): AsyncGenerator<AgentDraft> {
     const thread = agentOf(forest, root).uri;
     const keys = sharedIn(forest, root, isShared);
     const records = recordsIn(treeOf(forest, root, this.#library.price));
@@ -70,7 +74,9 @@ export class ThreadDiff {
       const record = records.get(agent.uri);
       if (record === undefined) continue;
       const diff = new AgentDiff({ thread, agent: agent.uri }, known.get(agent.uri), this.#redaction);
-      for await (const draft of this.#agentDrafts(forest, key, diff, record, messagesOf, reports))
+      const isReadable = !isKept(agent);
+      if (!isReadable) diff.keepEvents();
+      for await (const draft of this.#agentDrafts(forest, key, diff, { ...record, isReadable }, messagesOf, reports))
         yield { draft, uri: agent.uri, state: () => diff.state };
     }
     const present = new Set(keys.map((key) => agentOf(forest, key).uri));
@@ -84,7 +90,7 @@ export class ThreadDiff {
     forest: Forest,
     key: AgentKey,
     diff: AgentDiff,
-    { record, place }: Placed,
+    { record, place, isReadable }: Placed & { readonly isReadable: boolean },
     messagesOf: ReturnType<typeof messageBook>,
     reports: ReadonlyMap<RecordKey, readonly string[]>,
   ): AsyncGenerator<Draft> {
@@ -103,15 +109,17 @@ export class ThreadDiff {
     // Lets a server answer requests meanwhile.
     await setImmediate();
     const { reader, redact } = followed;
-    const read = await reader.events(forest);
-    yield* diff.events(read, redact);
     const { spans, from } = reader.spans(forest);
     yield* diff.list("spans", spans, from);
-    // Findings need them when the agent has ended; they are compared as a whole.
-    if (read.isWhole) yield* diff.list("calls", reader.calls(forest));
+    if (isReadable) {
+      const read = await reader.events(forest);
+      yield* diff.events(read, redact);
+      // Findings need them when the agent has ended; they are compared as a whole.
+      if (read.isWhole) yield* diff.list("calls", reader.calls(forest));
+      yield* diff.detail("reports", reader.reports(reports));
+    }
     yield* diff.detail("why", explain(forest, agent), (why) => redactor.why(why));
     yield* diff.detail("messages", messagesOf(key));
-    yield* diff.detail("reports", reader.reports(reports));
     const spent = spentBy(
       agent,
       withoutRunningTime(record),

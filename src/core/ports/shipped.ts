@@ -1,3 +1,5 @@
+import type { AgentKey } from "../facts/ids.ts";
+
 /** What a team server has acknowledged about one agent: hashes of what was sent. */
 export interface AgentShipped {
   readonly record: number;
@@ -22,6 +24,20 @@ export interface ThreadShipped {
   readonly stamp: string;
   /** Compare it again even if the stamp is the same: it was running, or its log was sent as it grew. */
   readonly isOpen: boolean;
+  /** As it was when it was last sent completely; null if it never was. */
+  readonly sent: ThreadSent | null;
+}
+
+/** What decides whether the server keeps a thread whose transcripts are deleted on this machine. */
+export interface ThreadSent {
+  readonly key: AgentKey;
+  /** Whether its top-level agent had a transcript. */
+  readonly hasTranscript: boolean;
+  /** Stands for the redaction rules. */
+  readonly rules: string;
+  readonly cwd: string | null;
+  /** Epoch milliseconds of its last record. */
+  readonly activeAt: number;
 }
 
 /** What one shipment contained, to be recorded when it was acknowledged. */
@@ -44,6 +60,8 @@ interface Attempted {
 
 /** The stamp of a thread whose removal was not acknowledged. */
 export const REMOVING = "removing";
+/** The stamp of a thread of which it is not known what the server has: it has lost shipments. */
+export const LOST = "lost";
 
 export interface ShippedTotals {
   readonly shipments: number;
@@ -70,8 +88,8 @@ export interface Shipped {
   reserve(destination: string, count: number, least: number): number;
   /**
    * The server reports the number of this machine's last shipment. Returns false if it is not higher than the one
-   * before: the server has lost shipments, such as after a restored backup. Then no position is certain, and
-   * all threads are replaced.
+   * before: the server has lost shipments, such as after a restored backup. Then no position is certain: all
+   * threads get the stamp `LOST`.
    */
   arrived(destination: string, number: number): boolean;
   /**

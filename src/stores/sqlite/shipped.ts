@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { type AgentShipped, REMOVING, type Shipped } from "../../core/ports/shipped.ts";
+import { type AgentShipped, LOST, REMOVING, type Shipped, type ThreadSent } from "../../core/ports/shipped.ts";
 import { withFaults } from "../fault.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
@@ -30,6 +30,7 @@ const MIGRATIONS = [
      PRIMARY KEY (destination, thread, uri)
    ) STRICT, WITHOUT ROWID`,
   "ALTER TABLE destination ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
+  "ALTER TABLE thread ADD COLUMN sent TEXT",
 ];
 
 /** `path` may be `:memory:`. */
@@ -48,30 +49,34 @@ export async function openShipped(path: string): Promise<Shipped> {
 
 function statementsOf(db: DatabaseSync) {
   return {
-    threads: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ?"),
-    thread: db.prepare("SELECT uri, stamp, is_open FROM thread WHERE destination = ? AND uri = ?"),
+    threads: db.prepare("SELECT uri, stamp, is_open, sent FROM thread WHERE destination = ?"),
+    thread: db.prepare("SELECT uri, stamp, is_open, sent FROM thread WHERE destination = ? AND uri = ?"),
     agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
     agent: db.prepare("SELECT state FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
     open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
     state: db.prepare("SELECT revision, shipments, documents, bytes, at FROM destination WHERE name = ?"),
     number: db.prepare("SELECT number FROM destination WHERE name = ?"),
     setNumber: db.prepare("UPDATE destination SET number = ? WHERE name = ?"),
-    doubtThreads: db.prepare(`UPDATE thread SET stamp = '${REMOVING}', is_open = 1 WHERE destination = ?`),
+    doubtThreads: db.prepare(`UPDATE thread SET stamp = '${LOST}', is_open = 1 WHERE destination = ?`),
     forgetAgents: db.prepare("DELETE FROM agent WHERE destination = ?"),
     reserve: db.prepare("UPDATE destination SET revision = ? WHERE name = ?"),
     count: db.prepare(
       "UPDATE destination SET shipments = shipments + 1, documents = documents + ?, bytes = bytes + ?, at = ? WHERE name = ?",
     ),
     setThread: db.prepare(
-      `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open`,
+      `INSERT INTO thread (destination, uri, stamp, is_open, sent) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open, sent = excluded.sent`,
     ),
-    /** Its stamp is no longer valid; the removal of a thread stays in doubt. */
+    removing: db.prepare(
+      `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, '${REMOVING}', 1)
+         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = 1`,
+    ),
+    /** Its stamp is no longer valid; the removal of a thread, and what the server has lost, stay in doubt. */
     touchThread: db.prepare(
       `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, '', 1)
-         ON CONFLICT DO UPDATE SET stamp = '', is_open = 1 WHERE stamp <> '${REMOVING}'`,
+         ON CONFLICT DO UPDATE SET stamp = '', is_open = 1 WHERE stamp NOT IN ('${REMOVING}', '${LOST}')`,
     ),
-    arrived: db.prepare("UPDATE thread SET stamp = '' WHERE destination = ? AND uri = ?"),
+    arrived: db.prepare(`UPDATE thread SET stamp = '' WHERE destination = ? AND uri = ? AND stamp <> '${LOST}'`),
     dropThread: db.prepare("DELETE FROM thread WHERE destination = ? AND uri = ?"),
     dropAgents: db.prepare("DELETE FROM agent WHERE destination = ? AND thread = ?"),
     setAgent: db.prepare(
@@ -85,7 +90,12 @@ function statementsOf(db: DatabaseSync) {
 type Row = Readonly<Record<string, unknown>>;
 type Queries = "threads" | "thread" | "agents" | "agent" | "totals";
 
-const threadOf = (row: Row) => ({ uri: String(row.uri), stamp: String(row.stamp), isOpen: row.is_open === 1 });
+const threadOf = (row: Row) => ({
+  uri: String(row.uri),
+  stamp: String(row.stamp),
+  isOpen: row.is_open === 1,
+  sent: row.sent == null ? null : (JSON.parse(String(row.sent)) as ThreadSent),
+});
 const agentOf = (row: Row) => JSON.parse(String(row.state)) as AgentShipped;
 
 function shippedIn(db: DatabaseSync): Shipped {
@@ -140,7 +150,7 @@ function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit
       atomically(() => {
         const open = threads.filter((uri) => sql.thread.get(destination, uri)?.stamp !== REMOVING);
         for (const uri of open) {
-          sql.setThread.run(destination, uri, REMOVING, 1);
+          sql.removing.run(destination, uri);
           sql.dropAgents.run(destination, uri);
         }
         return open.length;
@@ -150,7 +160,7 @@ function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit
         for (const thread of new Set(agents.map((one) => one.thread))) sql.touchThread.run(destination, thread);
         for (const { thread, uri, state } of agents) sql.setAgent.run(destination, thread, uri, JSON.stringify(state));
         for (const uri of removed) {
-          sql.setThread.run(destination, uri, REMOVING, 1);
+          sql.removing.run(destination, uri);
           sql.dropAgents.run(destination, uri);
         }
       }),
@@ -159,7 +169,7 @@ function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit
         for (const thread of new Set(agents.map((one) => one.thread))) sql.arrived.run(destination, thread);
         for (const { uri, state } of threads) {
           if (state !== null) {
-            sql.setThread.run(destination, uri, state.stamp, state.isOpen ? 1 : 0);
+            sql.setThread.run(destination, uri, state.stamp, state.isOpen ? 1 : 0, JSON.stringify(state.sent));
             continue;
           }
           sql.dropThread.run(destination, uri);

@@ -181,6 +181,8 @@ class SqliteStore implements Store {
     const corrected = new Set([
       ...(isReplaced ? this.#retract(file) : []),
       ...this.#replaced(file, after.path, replaces),
+      // Their agents get or lose the warning that the transcript was deleted.
+      ...(stored !== null && stored.gone !== after.gone ? this.#threadsOf(file) : []),
     ]);
     if (packed === undefined) this.#chunks.add(file, batch);
     else this.#chunks.addPacked(file, batch, packed);

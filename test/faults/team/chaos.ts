@@ -163,12 +163,9 @@ async function check(
       compared.lines += right.length;
       compared.threads += right.filter((line) => line.startsWith("tree ")).length;
       compared.events += right.filter((line) => line.startsWith("event ")).length;
-      const deleted = threadsWithDeletedFiles(right);
       for (const server of site.servers) {
         const answered = (await answeredState(server, admin, machine.owner)).map(plain);
-        const { losses, duplicates } = compare(without(deleted, answered), without(deleted, right));
-        for (const uri of deleted)
-          if (!answered.some((line) => line.startsWith("tree ") && line.includes(uri))) losses.push(`missing: ${uri}`);
+        const { losses, duplicates } = compare(answered, right);
         tally.losses.push(...losses.map((line) => `${machine.owner}: ${line}`));
         tally.duplicates.push(...duplicates.map((line) => `${machine.owner}: ${line}`));
       }
@@ -180,15 +177,3 @@ async function check(
     notify(`${machine.owner} compared, ${tally.losses.length} losses, ${tally.duplicates.length} duplicates`);
   }
 }
-
-/** A server keeps what a machine sent before a transcript was deleted, which the machine itself can no longer read. */
-function threadsWithDeletedFiles(lines: readonly string[]): readonly string[] {
-  const trees = lines.filter((line) => line.startsWith("tree ") && line.includes("its transcript was deleted"));
-  return trees.map((line) => (JSON.parse(line.slice("tree ".length)) as { uri: string }).uri);
-}
-
-/** The lines that are not about these threads; without sums if there are any. */
-const without = (threads: readonly string[], lines: readonly string[]) =>
-  threads.length === 0
-    ? lines
-    : lines.filter((line) => !line.startsWith("stats ") && !threads.some((uri) => line.includes(uri)));

@@ -52,7 +52,10 @@ export class Shipping {
     this.data = join(folder, "data");
     this.#random = random;
     mkdirSync(this.home, { recursive: true });
-    this.env = environment(this.home, this.data, { RETINUE_TEAM_TOKEN: token });
+    const settings = join(folder, "config.yaml");
+    // The comparison takes place long after the work; deleted transcripts are to follow then, too.
+    writeFileSync(settings, "team: { keep_deleted_after: never }\n");
+    this.env = environment(this.home, this.data, { RETINUE_TEAM_TOKEN: token, RETINUE_CONFIG: settings });
   }
 
   /** A process that ships to this address, if none runs. */
