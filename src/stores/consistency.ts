@@ -15,9 +15,17 @@ export function continues(stored: FileState | null, before: FileState | null): b
 /** The file exists and has unread bytes, or is empty. */
 export const isUnfinished = ({ gone, size, offset }: FileState) => !gone && (size === 0 || offset < size);
 
+/** Whether it describes an agent whose transcript is the file that contains it. */
+export const describesFile = (o: Observation): o is Extract<Observation, { readonly type: "agent-described" }> =>
+  o.type === "agent-described" && o.file !== undefined;
+
+/** Whether such descriptions differ before and after a batch, also if it has no facts. */
+export const isDescribedAnew = (before: FileState | null, after: FileState): boolean =>
+  before !== null && (before.size !== after.size || before.offset !== after.offset || before.gone !== after.gone);
+
 /** Updates the file size of a transcript that grew since it was described, and marks a deleted one. */
 export function withFileState(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
-  if (o.type !== "agent-described" || o.file === undefined) return o;
+  if (!describesFile(o) || o.file === undefined) return o;
   return {
     ...o,
     file: { ...o.file, bytes: file.size, readTo: file.offset },

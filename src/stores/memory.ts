@@ -25,7 +25,15 @@ import {
 } from "../core/ports/store.ts";
 import { cached } from "../core/tools/collections.ts";
 import type { SpentRow } from "../core/views/stats.ts";
-import { continues, isUnfinished, textDueAfter, withFileState, wordsOf } from "./consistency.ts";
+import {
+  continues,
+  describesFile,
+  isDescribedAnew,
+  isUnfinished,
+  textDueAfter,
+  withFileState,
+  wordsOf,
+} from "./consistency.ts";
 
 /** Threads, and the keys by which each is joined to others. */
 type Held = Map<AgentKey, Set<string>>;
@@ -111,8 +119,14 @@ export class MemoryStore implements Store {
       if (!isLonger) this.#drop(known?.held);
       const held = isLonger ? known.held : new Map();
       this.#hold(held, isLonger ? added : [...kept, ...added]);
-      const isSame = isLonger && known.state.gone === batch.after.gone;
-      const touched = new Set([...added.flatMap(threadsIn), ...(isSame ? [] : (known?.held.keys() ?? []))]);
+      const described = isDescribedAnew(known?.state ?? null, batch.after)
+        ? kept.filter(describesFile).map(({ speaker }) => threadOf(speaker))
+        : [];
+      const touched = new Set([
+        ...added.flatMap(threadsIn),
+        ...described,
+        ...(isLonger ? [] : (known?.held.keys() ?? [])),
+      ]);
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...added],

@@ -79,14 +79,28 @@ export function compare(actual: State, right: State): { readonly losses: string[
   const counts = new Map<string, number>();
   for (const line of right) counts.set(line, (counts.get(line) ?? 0) + 1);
   for (const line of actual) counts.set(line, (counts.get(line) ?? 0) - 1);
-  const lines = [...counts].flatMap(([line, count]) =>
-    Array.from({ length: Math.abs(count) }, () => ({ line: line.slice(0, 300), isMissing: count > 0 })),
-  );
+  const differing = [...counts].filter(([, count]) => count !== 0);
+  const lines = differing.flatMap(([line, count]) => {
+    const others = differing.flatMap(([other, n]) => (n > 0 === count > 0 ? [] : [samePart(line, other)]));
+    const text = excerpt(line, Math.max(0, ...others));
+    return Array.from({ length: Math.abs(count) }, () => ({ line: text, isMissing: count > 0 }));
+  });
   return {
     losses: lines.filter(({ isMissing }) => isMissing).map(({ line }) => `missing: ${line}`),
     duplicates: lines.filter(({ isMissing }) => !isMissing).map(({ line }) => `not there before: ${line}`),
   };
 }
+
+/** How many of the first characters are the same. */
+function samePart(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return at;
+}
+
+/** The beginning, and what follows the part that is the same in another line. */
+const excerpt = (line: string, same: number) =>
+  same < 200 ? line.slice(0, 300) : `${line.slice(0, 80)} … ${line.slice(same - 100, same + 120)}`;
 
 /** Files of retinue that an undisturbed run would not have left. */
 export function leftoversIn(data: string): string[] {

@@ -145,6 +145,19 @@ describe("a thread", () => {
     await expectSame(library, received);
   });
 
+  it("whose file grew by records without any fact has the new size at the server", async () => {
+    take("claude", "c-nested");
+    const { library, received, again } = await shippedHome();
+    const [uri = ""] = received.threads;
+    const [{ path, bytes } = { path: "", bytes: 0 }] = received.tree(uri, uri, FAR)?.records ?? [];
+    const line = `{"type":"mode","mode":"normal","sessionId":"${uri.slice("claude://".length)}"}\n`;
+    appendFileSync(path, line);
+    // The record, and nothing else.
+    expect(await again()).toBe(1);
+    expect(received.tree(uri, uri, FAR)?.records).toEqual([{ path, bytes: bytes + line.length }]);
+    await expectSame(library, received);
+  });
+
   it("is not sent if its project is not shared, and removed if it no longer is", async () => {
     take("claude", "c-nested");
     const { library, received } = await shippedHome();

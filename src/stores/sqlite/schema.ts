@@ -232,4 +232,6 @@ export const MIGRATIONS: readonly string[] = [
      thread INTEGER NOT NULL,
      PRIMARY KEY (hash, thread)
    ) STRICT, WITHOUT ROWID;`,
+  `-- Whether the file is the transcript of an agent of the thread, whose record shows the size of the file.
+   ALTER TABLE file_thread ADD COLUMN described INTEGER NOT NULL DEFAULT 0;`,
 ];

@@ -25,7 +25,7 @@ import type {
   TextPosition,
 } from "../../core/ports/store.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
-import { continues, withFileState } from "../consistency.ts";
+import { continues, describesFile, isDescribedAnew, withFileState } from "../consistency.ts";
 import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -181,9 +181,9 @@ class SqliteStore implements Store {
     const corrected = new Set([
       ...(isReplaced ? this.#retract(file) : []),
       ...this.#replaced(file, after.path, replaces),
-      // Their agents get or lose the warning that the transcript was deleted.
-      ...(stored !== null && stored.gone !== after.gone ? this.#threadsOf(file) : []),
+      ...(isDescribedAnew(stored, after) ? this.#describedIn(file) : []),
     ]);
+    const described = new Set(facts.rare.filter(describesFile).map(({ speaker }) => threadOf(speaker)));
     if (packed === undefined) this.#chunks.add(file, batch);
     else this.#chunks.addPacked(file, batch, packed);
     for (const exchange of exchanges) this.#exchanges.save(file, exchange);
@@ -197,7 +197,9 @@ class SqliteStore implements Store {
       );
     for (const [thread, crossing] of keys) {
       const id = this.#touch(thread);
-      this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
+      this.#sql(
+        "INSERT INTO file_thread (thread, file, described) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET described = 1 WHERE excluded.described = 1",
+      ).run(id, file, described.has(thread) ? 1 : 0);
       // Including its own key, which other threads may mention.
       this.#joins.add([thread, ...crossing], id);
     }
@@ -225,6 +227,15 @@ class SqliteStore implements Store {
       this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(path, 0, row));
     }
     return rows.length === 0 ? [] : this.#threadsOf(file);
+  }
+
+  /** The threads of agents whose transcript it is. */
+  #describedIn(file: number): AgentKey[] {
+    return this.#sql(
+      "SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ? AND ft.described = 1",
+    )
+      .all(file)
+      .map((row) => row.key as AgentKey);
   }
 
   #threadsOf(file: number): AgentKey[] {

@@ -28,7 +28,7 @@ const PAGE = 1_000;
 function text(value: unknown): string {
   return JSON.stringify(value, (key, item: unknown) => {
     if (key === "owner") return undefined;
-    if (typeof item === "number" && !Number.isInteger(item)) return Number(item.toPrecision(9));
+    if (typeof item === "number" && !Number.isInteger(item)) return Number(item.toPrecision(12));
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
     return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
