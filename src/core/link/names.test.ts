@@ -137,6 +137,35 @@ describe("facts that mention an agent by an alias", () => {
   });
 });
 
+describe("an agent that a copy of its thread names under its own id", () => {
+  it("belongs to the thread that called it, also if the copy contains newer records of yet another thread", () => {
+    const [other, copy] = [threadKey("toy", "another"), threadKey("toy", "copy")];
+    const by = (speaker: typeof THREAD, at: number, key: string, fact: Fact = RECORD) =>
+      observed(speaker, at, fact, { keys: [recordKey("toy", key)] });
+    const facts = [
+      by(THREAD, 0, "own-of-thread"),
+      ...[THREAD, copy].map((holder) => by(holder, 1, "spawn", spawn)),
+      by(NAMED, 2, "own-of-agent"),
+      by(other, 2, "own-of-other"),
+      ...[other, copy].map((holder) => by(holder, 3, "newer")),
+      // The transcript of the thread ends before this result.
+      by(copy, 5, "result", {
+        type: "call-spawned",
+        call: CALL,
+        child: agentKey("toy", "copy", "a1"),
+        rule: "agent-id",
+        source: "parent_rollout",
+        says: "",
+      } as Fact),
+    ];
+    for (const order of [facts, facts.toReversed()]) {
+      const { agents } = linked(order);
+      expect(new Set(agents.keys())).toEqual(new Set([THREAD, NAMED, other, copy]));
+      expect(agents.get(NAMED)?.parent).toBe(THREAD);
+    }
+  });
+});
+
 describe("observations of a witness", () => {
   const keys = [recordKey("toy", "m1")];
 

@@ -95,9 +95,12 @@ function unansweredBelow(observations: readonly Observation[], recorded: Renamed
 /**
  * Agents that a copy of a thread names under its own id. A session resumed or forked while an agent runs copies the
  * spawn call and gets the result or notification, so it claims the agent. The agent belongs to the original thread.
- * `facts` are originals only; `copiedFrom` maps each copy to its original.
+ * `facts` are originals only; `copiedFrom` has for each copy the agents whose records it contains.
  */
-export function agentsOfCopies(facts: readonly Observation[], copiedFrom: ReadonlyMap<AgentKey, AgentKey>): Renamed {
+export function agentsOfCopies(
+  facts: readonly Observation[],
+  copiedFrom: ReadonlyMap<AgentKey, readonly AgentKey[]>,
+): Renamed {
   const names = new Map<AgentKey, AgentKey>();
   if (copiedFrom.size === 0) return names;
   const callers = new Map<CallKey, AgentKey>();
@@ -142,13 +145,13 @@ function finalKey(first: AgentKey, names: Renamed): AgentKey {
 }
 
 /** The keys that the agent would have in the originals of its thread, nearest first. */
-function keysInOriginals(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
+function keysInOriginals(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, readonly AgentKey[]>): AgentKey[] {
   const { agent: id, provider } = partsOf(agent);
   const seen = new Set([threadOf(agent)]);
   if (id === null) return [];
   for (const copy of seen) {
-    const origin = copiedFrom.get(copy);
-    if (origin !== undefined && partsOf(origin).provider === provider) seen.add(threadOf(origin));
+    for (const origin of copiedFrom.get(copy) ?? [])
+      if (partsOf(origin).provider === provider) seen.add(threadOf(origin));
   }
   return [...seen].slice(1).map((thread) => agentKey(provider, partsOf(thread).thread, id));
 }

@@ -38,7 +38,7 @@ export function originalsIn(
   const all = named.filter(ownership.isOriginal);
   const copies = copiedAgents(all, ownership.copiedFrom);
   const originals = withoutAgents(all, copies);
-  const homes = agentsOfCopies(originals, ownership.copiedFrom);
+  const homes = agentsOfCopies(originals, ownership.copiedFromAll);
   const nameOf = (key: AgentKey) => {
     const name = aliases.get(key) ?? key;
     return copies.get(name) ?? homes.get(name) ?? name;

@@ -17,6 +17,8 @@ interface Ownership {
   readonly ownerOf: (key: RecordKey) => AgentKey | undefined;
   /** For an agent with copies: the owner of the newest one. */
   readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
+  /** The same with the owners of all copies, that of the newest one first, then by name. */
+  readonly copiedFromAll: ReadonlyMap<AgentKey, readonly AgentKey[]>;
 }
 
 export function decideOwnership(observations: readonly Observation[]): Ownership {
@@ -42,7 +44,9 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
     const message = messageIn(o);
     return message === undefined || (owners.get(message) ?? o.speaker) === o.speaker;
   };
-  return { isOriginal, ownerOf, copiedFrom: newestCopies(observations, owners) };
+  const copiedFromAll = ownersOfCopies(observations, owners);
+  const copiedFrom = new Map([...copiedFromAll].flatMap(([holder, [newest]]) => (newest ? [[holder, newest]] : [])));
+  return { isOriginal, ownerOf, copiedFrom, copiedFromAll };
 }
 
 function collectClaims(observations: readonly Observation[]): Map<RecordKey, Claim> {
@@ -99,20 +103,25 @@ function decideWinners(
     cached(decided, copies.evidenceKey(key, claim), () => decide(key, claim));
 }
 
-function newestCopies(
+function ownersOfCopies(
   observations: readonly Observation[],
   owners: ReadonlyMap<RecordKey, AgentKey>,
-): Map<AgentKey, AgentKey> {
-  const newest = new Map<AgentKey, { at: number; owner: AgentKey }>();
+): Map<AgentKey, readonly AgentKey[]> {
+  const copies = new Map<AgentKey, { at: number; newest: AgentKey; readonly all: Set<AgentKey> }>();
   for (const o of observations) {
     for (const key of o.keys) {
       const owner = owners.get(key);
       if (owner === undefined || owner === o.speaker) continue;
       const at = o.at ?? Number.NEGATIVE_INFINITY;
-      const known = newest.get(o.speaker);
-      if (known === undefined || at > known.at || (at === known.at && owner < known.owner))
-        newest.set(o.speaker, { at, owner });
+      const known = cached(copies, o.speaker, () => ({ at, newest: owner, all: new Set<AgentKey>() }));
+      known.all.add(owner);
+      if (at > known.at || (at === known.at && owner < known.newest)) Object.assign(known, { at, newest: owner });
     }
   }
-  return new Map([...newest].map(([holder, copy]) => [holder, copy.owner]));
+  return new Map(
+    [...copies].map(([holder, { newest, all }]) => [
+      holder,
+      [newest, ...[...all].sort().filter((one) => one !== newest)],
+    ]),
+  );
 }
