@@ -118,13 +118,77 @@ describe("ship --once", () => {
     const { message, ...rest } = JSON.parse(line) as { message: { content: unknown }; uuid: string };
     const big = { ...rest, uuid: crypto.randomUUID(), message: { ...message, content: "long ".repeat(60_000) } };
     appendFileSync(join(home, path), `${JSON.stringify(big)}\n`);
-    server.maxBytes = 100_000;
+    server.rules.maxBytes = 100_000;
     expect((await ship("--once")).code).toBe(0);
     const texts = server.received.documents.flatMap((document) =>
       document.is === "event" ? [document.event.text] : [],
     );
     expect(texts.filter((text) => text?.startsWith("[left out: "))).toHaveLength(1);
     for (const { lines } of server.shipments) expect(JSON.stringify(lines).length).toBeLessThan(150_000);
+  });
+
+  it("leaves long texts out of a record that is too large for the server", async () => {
+    const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const lines = readFileSync(join(home, path), "utf8").split("\n");
+    const first = lines.findIndex((line) => line.includes('"type":"user"'));
+    const { message, ...rest } = JSON.parse(lines[first] ?? "") as { message: { content: unknown } };
+    const prompt = { ...rest, message: { ...message, content: "long ".repeat(60_000) } };
+    writeFileSync(join(home, path), lines.with(first, JSON.stringify(prompt)).join("\n"));
+    server.rules.maxBytes = 100_000;
+    expect(await ship("--once")).toMatchObject({ code: 0, stderr: "" });
+    const [uri = ""] = server.received.threads;
+    expect(server.received.tree(uri, uri, Date.now())?.prompt).toMatch(/^\[left out: \d+ characters/);
+  });
+
+  it.each([
+    ["a page of another program", { status: 200, body: "<html>Welcome to the hotel</html>" }],
+    ["an error with status 200", { status: 200, body: { error: "not now" } }],
+    ["a receipt for another number of documents", { status: 200, body: { accepted: 1, ignored: 0 } }],
+  ])("does not take %s for an acknowledgement", async (_, mishap) => {
+    server.mishaps.push(mishap);
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("no team server at this address");
+    expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
+    expect((await ship("--once")).code).toBe(0);
+    await expectTrees();
+  });
+
+  it.each([true, false])(
+    "sends the rest if a thread is refused; the server names the document: %s",
+    async (isNamed) => {
+      cpSync(recordedHome("claude", "a-single").home, home, { recursive: true, preserveTimestamps: true });
+      const [{ uri } = { uri: "" }, other] = await localTrees();
+      server.rules.namesDocument = isNamed;
+      server.rules.refuses = (document) => document.thread === uri && document.is === "event";
+      const { code, stderr } = await ship("--once");
+      expect(code).toBe(1);
+      expect(stderr).toContain("refuses 1 thread; everything else was acknowledged");
+      expect(stderr).toContain(`${uri}: 422: unbelievable`);
+      expect(server.received.tree(other?.uri ?? "", other?.uri ?? "", Date.now())).toEqual(other);
+      expect((await ship("--status")).stdout).toMatch(
+        new RegExp(`waiting    1 thread: 1 refused by the server\n    refused  ${uri}: 422: unbelievable`),
+      );
+      // It is not tried again as it is.
+      server.rules.refuses = () => false;
+      const { length } = server.shipments;
+      expect((await ship("--once")).code).toBe(1);
+      expect(server.shipments.slice(length).flatMap(({ lines }) => lines)).toEqual([]);
+      const [path = ""] = filesBelow(home).filter((file) => file.endsWith(`${uri.slice("claude://".length)}.jsonl`));
+      appendFileSync(join(home, path), '{"type":"mode","mode":"normal"}\n');
+      expect(await ship("--once")).toMatchObject({ code: 0, stderr: "" });
+      await expectTrees();
+      expect((await ship("--status")).stdout).toContain("waiting    nothing");
+    },
+  );
+
+  it("blames no thread if the server refuses the program", async () => {
+    server.mishaps.push(...Array.from({ length: 3 }, () => ({ status: 422, body: { error: { message: "too old" } } })));
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("not everything was acknowledged");
+    expect(stderr).toContain("422: too old");
+    expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
   });
 
   it("reads the token from a file, and the address, the shared projects and the level from the settings", async () => {
