@@ -282,6 +282,41 @@ describe("live shipping", () => {
     }
   });
 
+  it("by two processes in turn sends every event once", async () => {
+    const files = filesBelow(home).filter((one) => one.endsWith(".jsonl"));
+    const texts = new Map(files.map((file) => [file, readFileSync(join(home, file), "utf8").split(/(?<=\n)/)]));
+    for (const file of files) writeFileSync(join(home, file), "");
+    // The time of the newest record, so that the thread runs.
+    let now = 0;
+    const { signal } = new AbortController();
+    const settings = await loadSettings(env);
+    const target = targetOf(env, settings, server.url);
+    if (target === null) throw new Error("no target");
+    const processes = await Promise.all(
+      [1, 2].map(async () => {
+        const library = libraryIn(home, () => now);
+        const connection = await Connection.open({ env, settings, target, library, notify: () => {}, signal });
+        return { library, connection };
+      }),
+    );
+    let [turn, most] = [0, 0];
+    for (const [file, lines] of texts)
+      for (const line of lines) {
+        appendFileSync(join(home, file), line);
+        now = Math.max(now, Date.parse(/"timestamp":"([^"]+)"/.exec(line)?.[1] ?? "") || 0);
+        const { library, connection } = processes[turn % 2] as (typeof processes)[number];
+        const { threads } = await library.refresh();
+        expect(await connection.attempt((shipper) => shipper.shipChanged(threads))).toBe(true);
+        turn += 1;
+        const [uri = ""] = server.received.threads;
+        const ids = uri === "" ? [] : server.received.events(uri, uri).map(({ id }) => id);
+        expect(ids).toEqual([...new Set(ids)]);
+        most = Math.max(most, ids.length);
+      }
+    expect(most).toBeGreaterThan(5);
+    for (const { connection } of processes) connection.close();
+  });
+
   it("is done by a server with team.url, which answers meanwhile", async () => {
     const settings = { values: { "team.url": server.url } };
     const local = await startServer(recordedHome("claude", "c-nested").home, {

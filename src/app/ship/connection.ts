@@ -38,6 +38,8 @@ export class Connection {
   #isOurs = false;
   /** When the server last acknowledged something. */
   #contactAt = 0;
+  /** Number of shipments when this process last sent something. */
+  #shipments = 0;
   /** The last attempt failed for a reason that does not pass by itself. */
   isRefused = false;
 
@@ -125,6 +127,8 @@ export class Connection {
     if (!this.#isOurs) return false;
     const began = Date.now();
     this.isRefused = false;
+    // What this process remembers of a running thread does not continue what another one has sent since.
+    if (this.totals().shipments !== this.#shipments) this.shipper.reset();
     try {
       await this.#workAround(work);
       // Even if there is nothing to send: the server may have lost something.
@@ -142,6 +146,7 @@ export class Connection {
       this.#outbox.postpone(this.#target.name, [], Date.now() + pause, error.message);
       return false;
     } finally {
+      this.#shipments = this.totals().shipments;
       release(this.#outbox, { name: this.#target.name }, began);
     }
   }

@@ -68,12 +68,7 @@ export class Shipper {
     this.#deleted = new Deleted(options.library, options.target, this.#redaction.salt);
   }
 
-  /** Whether a thread is followed whose log may have another order when it is read anew. */
-  get isFollowing(): boolean {
-    return this.#diffs.size > 0;
-  }
-
-  /** Forgets what was read, because not all of it was acknowledged. */
+  /** Forgets what was read: not all of it was acknowledged, or another process has sent more. */
   reset(): void {
     this.#diffs.clear();
     this.#stamps.clear();
