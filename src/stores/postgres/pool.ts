@@ -1,4 +1,5 @@
 import { StoreFault } from "../fault.ts";
+import { postgresFault } from "./fault.ts";
 import type { Link } from "./link.ts";
 
 export interface PoolOptions {
@@ -127,12 +128,15 @@ export class Pool {
       },
       (error: unknown) => {
         this.#opening -= 1;
-        // With other connections, the rest waits for them. Without, nobody waits in vain.
-        const failed = this.#waiting.splice(0, this.#links.size === 0 ? this.#waiting.length : 1);
-        for (const { reject } of failed) reject(error);
-        this.#grow();
+        for (const { reject } of this.#inVain(error)) reject(error);
       },
     );
+  }
+
+  /** Who does not wait any longer because no connection could be opened. The others wait for those that are open. */
+  #inVain(error: unknown): Waiting[] {
+    if (this.#links.size === 0) return this.#waiting.splice(0);
+    return this.#waiting.splice(0, postgresFault(error) === "busy" ? 0 : 1);
   }
 
   #forget(link: Link): void {
