@@ -13,7 +13,15 @@ import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
 import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 
 const thread = (n: number) => `claude://bbbbbbbb-0000-4000-8000-00000000000${n}`;
-const [LOOP, DEEP, EMPTY, CLOCK, LONG] = [thread(1), thread(2), thread(3), thread(4), thread(5)];
+const [LOOP, DEEP, EMPTY, CLOCK, LONG, FORGED, AHEAD] = [1, 2, 3, 4, 5, 6, 7].map(thread) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 
 let team: TestTeam;
 let [ships, reads] = ["", ""];
@@ -186,6 +194,60 @@ describe("forged documents", () => {
     await team.ship(ships, [agentDocument(EMPTY, EMPTY, 2), agentDocument(EMPTY, `${EMPTY}/x`, 2)]);
     const { items } = await team.json<{ items: { id: string }[] }>(at(`${EMPTY}/x`, "/events"), reads);
     expect(items.map(({ id }) => id)).toEqual(["e7"]);
+  });
+});
+
+describe("a revision of the future", () => {
+  const receipt = async (documents: readonly unknown[]) =>
+    (await (await sent(documents)).json()) as { accepted: number; ignored: number; newest: number };
+  const title = async (uri: string) => (await team.json<{ title: string }>(at(uri), reads)).title;
+  const most = 9e15;
+
+  it("that was forged does not keep the machine from sending newer ones", async () => {
+    const child = `${FORGED}/a`;
+    await receipt([
+      agentDocument(FORGED, FORGED, most, { title: "forged" }),
+      { is: "removed", thread: FORGED, uri: FORGED, revision: most - 1 },
+      { is: "removed", thread: FORGED, uri: child, revision: most },
+      { is: "events-from", thread: FORGED, agent: FORGED, at: 0, revision: most },
+    ]);
+    expect(await title(FORGED)).toBe("forged");
+    const real = (revision: number) => [
+      agentDocument(FORGED, FORGED, revision, { title: "real" }),
+      agentDocument(FORGED, child, revision),
+      eventDocument(FORGED, FORGED, 0, revision),
+    ];
+    const first = await receipt(real(Date.now() * 1_000));
+    expect(first.accepted).toBe(0);
+    expect(first.newest).toBeGreaterThan(Date.now() * 1_000);
+    expect(first.newest).toBeLessThan((Date.now() + 2 * 86_400_000) * 1_000);
+    // What the machine does with the answer.
+    expect(await receipt(real(first.newest + 1))).toMatchObject({ accepted: 3, ignored: 0 });
+    expect(await title(FORGED)).toBe("real");
+  });
+
+  it("counts in the order of arrival, and within a shipment by its number", async () => {
+    const year = (Date.now() + 365 * 86_400_000) * 1_000;
+    for (const n of [1, 2, 3])
+      expect(
+        await receipt([
+          agentDocument(AHEAD, AHEAD, year + 10 * n + 2, { title: `shipment ${n}` }),
+          agentDocument(AHEAD, AHEAD, year + 10 * n + 1, { title: "older" }),
+          eventDocument(AHEAD, AHEAD, n, year + 10 * n),
+        ]),
+      ).toMatchObject({ accepted: 2, newest: expect.any(Number) });
+    expect(await title(AHEAD)).toBe("shipment 3");
+    // A removal makes void what is older, and nothing else.
+    await receipt([
+      eventDocument(AHEAD, AHEAD, 4, year + 50),
+      { is: "removed", thread: AHEAD, uri: AHEAD, revision: year + 51 },
+      agentDocument(AHEAD, AHEAD, year + 52, { title: "again" }),
+      eventDocument(AHEAD, AHEAD, 0, year + 53),
+    ]);
+    expect(await title(AHEAD)).toBe("again");
+    expect((await team.json<{ items: { id: string }[] }>(at(AHEAD, "/events"), reads)).items).toMatchObject([
+      { id: "e0" },
+    ]);
   });
 });
 

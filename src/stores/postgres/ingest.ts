@@ -16,7 +16,7 @@ import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
 import { spendersIn, spentOf, sumUp } from "./month-sums.ts";
 import { createPartitions } from "./partitions.ts";
-import { agentsOf, chunks, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
+import { agentsOf, chunks, inTime, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
 import { believable, believableUsage, bucketOf, lookupId, plain, UNDATED, wordsFor } from "./values.ts";
 
 /** Threads that a machine is asked for at once. */
@@ -111,10 +111,12 @@ class Shipment {
     this.#holders = new Holders(this.#all, head.machine);
   }
 
-  async store(documents: readonly ShipmentDocument[]): Promise<Receipt> {
+  async store(given: readonly ShipmentDocument[]): Promise<Receipt> {
     const head = this.#head;
-    const [owner] = await this.#all<{ seq: number }>(INGEST.nextShipment);
+    const [owner] = await this.#all<{ seq: number; ahead: number }>(INGEST.nextShipment);
     this.#seq = owner?.seq ?? 0;
+    const { documents, ahead } = inTime(given, this.#now, owner?.ahead ?? 0);
+    if (ahead !== null) await this.#all(INGEST.setAhead, ahead);
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
     const spenders = spendersIn(documents);
