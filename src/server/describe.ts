@@ -12,6 +12,8 @@ const ERRORS: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
   failed: "The operation failed",
   expired: "The cursor has expired; start again without it",
   too_large: "The request body is too large",
+  unsupported: "The encoding of the body is not supported",
+  invalid: "A shipment contains something that cannot be stored; `document` and `thread` name it",
   unavailable: "Temporarily unavailable: a full disk, a held lock or a damaged index; retry",
 };
 

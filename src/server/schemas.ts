@@ -394,11 +394,18 @@ export const Failed = v.pipe(
       code: v.pipe(
         v.string(),
         v.description(
-          "usage, unauthorized, forbidden, not_found, failed, expired, too_large, invalid, internal or unavailable",
+          "usage, unauthorized, forbidden, not_found, failed, expired, too_large, unsupported, invalid, internal or unavailable",
         ),
       ),
       message: v.string(),
       next: text,
+      document: v.optional(
+        v.pipe(
+          v.nullable(count),
+          v.description("of a shipment that is refused: the position of the document, from 0; null if it is not one"),
+        ),
+      ),
+      thread: v.optional(v.pipe(text, v.description("the thread of that document, if it is known"))),
     }),
   }),
   v.metadata({ ref: "Failed" }),

@@ -7,6 +7,7 @@ import { type Database, openDatabase } from "../../src/stores/postgres/database.
 import { type Ingest, ingester } from "../../src/stores/postgres/ingest.ts";
 import { migrate } from "../../src/stores/postgres/migrate.ts";
 import { dropEventsBefore, partitions } from "../../src/stores/postgres/partitions.ts";
+import { OWNED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { monthOfDay } from "../../src/stores/postgres/values.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
@@ -116,6 +117,62 @@ describe("a shipment", () => {
       });
     expect((await stateOf("clock")).events).toHaveLength(5);
     expect(await partitions(database)).not.toContain("events_2025_11");
+  });
+});
+
+describe("a thread that is removed", () => {
+  const [name, folder] = ["secretproject", "/home/dev/secretproject"];
+  const hidden = { project: name, cwd: folder, type: name, title: name };
+  const documents = (thread: string, revision: number): ShipmentDocument[] => [
+    agentDocument(thread, thread, revision, hidden),
+    agentDocument(thread, `${thread}/a`, revision, hidden),
+    eventDocument(thread, thread, 0, revision, { text: name }),
+    {
+      is: "detail",
+      thread,
+      agent: thread,
+      what: "spent",
+      revision,
+      value: [spentRow(thread, 1, { project: name, type: name })],
+    },
+  ];
+  /** Rows of any table that contain this text. */
+  const found = async (owner: string, text: string) => {
+    const rows = OWNED_TABLES.map((table) =>
+      database.all<{ row: string }>(
+        `select t::text as row from retinue.${table} t where owner = $1 and t::text like '%' || $2 || '%'`,
+        [owner, text],
+      ),
+    );
+    return (await Promise.all(rows)).flat();
+  };
+  const left = async (owner: string) => [
+    ...(await found(owner, name)),
+    ...(await found(owner, "2026-06-01")).filter(({ row }) => !row.startsWith(`(${owner},`) || row.includes("toy://")),
+  ];
+
+  it("leaves its URIs and revisions, and nothing else", async () => {
+    await ingest("gone", HEAD, [...documents(T, 1), ...documents("toy://t2", 1)]);
+    expect((await left("gone")).length).toBeGreaterThan(5);
+    const [one] = [{ is: "removed", thread: T, uri: A, revision: 2 }] as const;
+    await ingest("gone", HEAD, [one]);
+    await ingest("gone", HEAD, [
+      { is: "removed", thread: T, uri: T, revision: 3 },
+      { is: "removed", thread: "toy://t2", uri: "toy://t2", revision: 3 },
+    ]);
+    expect(await left("gone")).toEqual([]);
+    // Older documents stay void, newer ones are stored.
+    expect(await ingest("gone", HEAD, documents(T, 2))).toMatchObject({ accepted: 0 });
+    expect(await ingest("gone", HEAD, documents(T, 4))).toMatchObject({ accepted: 4 });
+  });
+
+  it("leaves nothing of a copy that another machine replaces", async () => {
+    await ingest("copied", HEAD, documents(T, 9));
+    const other = { ...HEAD, machine: "m2" };
+    const later = { lastActivityAt: "2026-06-02T00:00:00.000Z" };
+    await ingest("copied", other, [{ is: "removed", thread: T, uri: T, revision: 1 }, agentDocument(T, T, 2, later)]);
+    expect(await found("copied", name)).toEqual([]);
+    expect((await stateOf("copied")).agents).toHaveLength(1);
   });
 });
 

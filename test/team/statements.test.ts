@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Budgets } from "../../src/stores/postgres/budgets.ts";
 import { type Database, openDatabase, type Parameter } from "../../src/stores/postgres/database.ts";
 import { ingester } from "../../src/stores/postgres/ingest.ts";
-import { CHANNEL, INGEST, NOTIFY } from "../../src/stores/postgres/ingest-statements.ts";
+import { CHANNEL, INGEST, NOTIFY, TOMBSTONE } from "../../src/stores/postgres/ingest-statements.ts";
 import { migrate } from "../../src/stores/postgres/migrate.ts";
 import { OVERVIEW } from "../../src/stores/postgres/overview-statements.ts";
 import { createPartitions, dropEventsBefore } from "../../src/stores/postgres/partitions.ts";
@@ -81,9 +81,12 @@ describe("every statement", () => {
       ...[INGEST, READER, OVERVIEW, TOKENS].flatMap((list) => Object.values<string>(list)),
       NOTIFY,
       CHANNEL,
+      TOMBSTONE,
     ]);
     const written = files.flatMap(({ text }) =>
-      [...withoutComments(text).matchAll(/(`[^`]*`|"[^"\n]*")/g)].map(([, quoted = ""]) => quoted.slice(1, -1)),
+      [...withoutComments(text).matchAll(/(`[^`]*`|"[^"\n]*")/g)].map(([, quoted = ""]) =>
+        quoted.slice(1, -1).replace(/\$\{TOMBSTONE\}/, TOMBSTONE),
+      ),
     );
     expect(written.length).toBeGreaterThan(60);
     expect(written.filter((one) => !known.has(one.replaceAll("\\\\", "\\")))).toEqual([]);
@@ -113,7 +116,7 @@ describe("the schema", () => {
   });
 
   it("is created once by servers that start together, and left alone later", async () => {
-    expect(await migrate(database)).toEqual({ from: 2, to: 2 });
+    expect(await migrate(database)).toEqual({ from: 3, to: 3 });
     const versions = await database.all("select version from retinue.schema");
     expect(versions).toHaveLength(1);
   });
@@ -211,6 +214,7 @@ describe("the schema", () => {
     months: [OWNER, ["2026-06-01"]],
     dropMonths: [OWNER, ["2026-06-01"]],
     countSpent: [OWNER, 1],
+    setAhead: [OWNER, 9],
   } as const satisfies Partial<Record<keyof typeof INGEST, readonly Parameter[]>>;
 
   it.each([

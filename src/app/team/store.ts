@@ -17,6 +17,7 @@ export { DISTRIBUTION } from "../../stores/postgres/distribute.ts";
 export type { Overview } from "../../stores/postgres/overview.ts";
 export type { AgentPlace, NamedAgent, OwnerChanges, Reader, ThreadPosition } from "../../stores/postgres/reader.ts";
 export { type Grant, type ListedToken, NAME, type Tokens } from "../../stores/postgres/tokens.ts";
+export { isUnstorableValue } from "../../stores/postgres/values.ts";
 
 /** The database of a team. */
 export interface TeamStore {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { openAPIRouteHandler } from "hono-openapi";
 import { asFailure } from "../../app/failure.ts";
@@ -5,7 +6,7 @@ import type { TeamStore } from "../../app/team/store.ts";
 import type { ServerState } from "../context.ts";
 import { dashboard } from "../dashboard.ts";
 import { describeResponse } from "../describe.ts";
-import { errorResponse, refusal } from "../failures.ts";
+import { expectedResponse, refusal, traceOf } from "../failures.ts";
 import { safeHeaders } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
@@ -42,8 +43,7 @@ export function teamApp(context: TeamContext) {
   const metrics = new Metrics();
   const receiver = new Receiver({ store, metrics, log });
   const app = new Hono<TeamEnv>();
-  const failed = (message: string) => log("error", { message });
-  app.onError((error, c) => failureResponse(c, error, metrics, failed));
+  app.onError((error, c) => failureResponse(c, error, metrics, log));
   app.notFound((c) =>
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
   );
@@ -51,9 +51,10 @@ export function teamApp(context: TeamContext) {
   const authority: Authority = {
     tokens,
     identify: context.proxy === null ? null : identifier(context.proxy),
-    onError: (error) => failed(`the audit log cannot be written: ${(error as Error).message}`),
+    onError: (error) => log("error", { message: `the audit log cannot be written: ${(error as Error).message}` }),
   };
   app.use(measured(metrics));
+  app.use(withoutNul);
   app.use(authorise(authority));
 
   const catalogOf: CatalogOf = (c) => {
@@ -80,7 +81,11 @@ export function teamApp(context: TeamContext) {
 
   app.post(
     "/api/ingest",
-    describeResponse("Store a shipment: NDJSON of one machine, possibly compressed with gzip", Receipt, ["too_large"]),
+    describeResponse("Store a shipment: NDJSON of one machine, possibly compressed with gzip", Receipt, [
+      "too_large",
+      "unsupported",
+      "invalid",
+    ]),
     (c) => receiver.receive(c),
   );
 
@@ -110,14 +115,23 @@ export function teamApp(context: TeamContext) {
   return app;
 }
 
-/** Without the reason if the database is away: it names the database, which clients must not see. */
-function failureResponse(c: Context, error: Error, metrics: Metrics, log: (message: string) => void) {
-  const failure = asFailure(error);
-  if (failure?.code !== "unavailable") return errorResponse(c, error, log);
-  metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
-  log(failure.message);
-  return refusal(c, "unavailable", "the database cannot be used at the moment", "try again; the log has the reason");
+/** Without the reason if it is the database's or a bug: clients must not see it. The log has it, with the same id. */
+function failureResponse(c: Context, error: Error, metrics: Metrics, log: TeamContext["log"]) {
+  if (asFailure(error)?.code === "unavailable") {
+    metrics.count("retinue_unavailable_total", "Requests that failed because the database was away.");
+    log("error", { message: asFailure(error)?.message });
+    return refusal(c, "unavailable", "the database cannot be used at the moment", "try again; the log has the reason");
+  }
+  const expected = expectedResponse(c, error);
+  if (expected !== null) return expected;
+  const id = randomBytes(6).toString("hex");
+  log("error", { id, message: `a request for ${c.req.path} failed: ${traceOf(error)}` });
+  return refusal(c, "internal", `internal error ${id}`, "this is a bug in retinue; the log of the server has this id");
 }
+
+/** PostgreSQL's text cannot contain it, so nothing has such a name. */
+const withoutNul: MiddlewareHandler = async (c, next) =>
+  /%00|\0/.test(c.req.url) ? refusal(c, "usage", "the address contains a NUL character", null) : next();
 
 /** Counts requests by route and status, and the time until their response begins. */
 function measured(metrics: Metrics): MiddlewareHandler {

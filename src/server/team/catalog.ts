@@ -307,7 +307,8 @@ function positionIn(cursor: string): ThreadPosition {
     const parts = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown;
     if (Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string")) {
       const [activeAt = "", thread = "", owner = ""] = parts as string[];
-      if (!Number.isNaN(Date.parse(activeAt))) return { activeAt, thread, owner };
+      const isWritten = /^\d{4}-[\d-]+T[\d:.]+Z$/.test(activeAt) && !Number.isNaN(Date.parse(activeAt));
+      if (isWritten && !thread.includes("\0")) return { activeAt, thread, owner };
     }
   } catch {
     // Not JSON, so not a valid cursor.

@@ -1,11 +1,11 @@
 import type { Context } from "hono";
-import type { TeamStore } from "../../app/team/store.ts";
+import { isUnstorableValue, type TeamStore } from "../../app/team/store.ts";
 import type { ShipmentDocument } from "../../core/ports/shipment.ts";
 import { TooLarge } from "../../core/tools/limits.ts";
 import { refusal } from "../failures.ts";
 import { type TeamEnv, viewerOf } from "./access.ts";
 import type { Metrics } from "./metrics.ts";
-import { MalformedLine, parseShipment, SHIPMENT_LIMITS } from "./shipment.ts";
+import { type Culprit, LargeLine, MalformedLine, parseShipment, SHIPMENT_LIMITS, WHOLE_SHIPMENT } from "./shipment.ts";
 import { Displaced, Turns } from "./turns.ts";
 
 /** Bodies that are received at once, at most 8 MB each. A slow sender delays only those that wait for its place. */
@@ -17,6 +17,14 @@ const STORED_AT_ONCE = 4;
 const MAX_WAITING = 256;
 /** At different times, so that machines that were refused together do not come back together. */
 const RETRY_SECONDS = { least: 2, most: 30 } as const;
+
+/** What a machine can do about a document that is refused. */
+const LEAVE_OUT = "leave its thread out: the rest of the shipment can be stored";
+
+/** The body did not arrive; the same shipment may be sent again. */
+class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
 
 interface ReceiverContext {
   readonly store: Pick<TeamStore, "ingest">;
@@ -48,6 +56,17 @@ export class Receiver {
 
   /** The response to `POST /api/ingest`. */
   async receive(c: Context<TeamEnv>): Promise<Response> {
+    const encoding = c.req.header("content-encoding")?.toLowerCase() ?? "identity";
+    if (encoding !== "gzip" && encoding !== "identity") {
+      // The body is not read.
+      c.header("Connection", "close");
+      return refusal(
+        c,
+        "unsupported",
+        `a shipment cannot be compressed with ${encoding}`,
+        "use gzip, or do not compress it",
+      );
+    }
     const place = this.#receiving.enter(viewerOf(c).grant.id);
     if (place === null) return this.#busy(c);
     try {
@@ -77,11 +96,11 @@ export class Receiver {
 
   async #store(c: Context<TeamEnv>, body: Buffer) {
     // The sender has given up, and will send it again.
-    if (c.req.raw.signal.aborted) throw new MalformedLine(1, "the connection was closed");
+    if (c.req.raw.signal.aborted) throw new Interrupted("the connection was closed");
     const { store, metrics, log } = this.#context;
     const { owner } = viewerOf(c).grant;
     const began = performance.now();
-    const { head, documents } = await parseShipment(body, c.req.header("content-encoding") === "gzip");
+    const { head, documents } = await parseShipment(body, c.req.header("content-encoding")?.toLowerCase() === "gzip");
     const receipt = await store.ingest(owner, head, documents);
     metrics.count("retinue_shipments_total", "Shipments stored.");
     metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);
@@ -97,18 +116,54 @@ export class Receiver {
   }
 
   #refused(c: Context<TeamEnv>, error: unknown): Response {
-    const isRefused = error instanceof MalformedLine || error instanceof TooLarge;
-    this.#failed(isRefused ? error.name : "error");
+    const refused = refusalFor(error);
+    this.#failed(refused?.reason ?? "error");
+    if (refused === null) throw error;
+    const { code, message, next, culprit } = refused;
+    this.#context.log("malformed", { owner: viewerOf(c).grant.owner, message: (error as Error).message });
     // The rest of the body was not read.
-    if (isRefused) c.header("Connection", "close");
-    if (!(error instanceof MalformedLine)) throw error;
-    this.#context.log("malformed", { owner: viewerOf(c).grant.owner, message: error.message });
-    return refusal(c, "invalid", error.message, null);
+    c.header("Connection", "close");
+    return refusal(c, code, message, next, culprit);
   }
 
   #failed(reason: string): void {
     this.#context.metrics.count("retinue_shipments_failed_total", "Shipments that were not stored.", { reason });
   }
+}
+
+interface Refused {
+  readonly reason: string;
+  readonly code: "invalid" | "too_large" | "unavailable";
+  readonly message: string;
+  readonly next: string | null;
+  readonly culprit: Culprit;
+}
+
+/** Why a shipment is refused; null if it is for another reason than the shipment. */
+function refusalFor(error: unknown): Refused | null {
+  if (error instanceof Interrupted)
+    return {
+      reason: error.name,
+      code: "unavailable",
+      message: error.message,
+      next: "send it again",
+      culprit: WHOLE_SHIPMENT,
+    };
+  if (isUnstorableValue(error))
+    return {
+      reason: "UnstorableValue",
+      code: "invalid",
+      message: "the database cannot store a value of this shipment",
+      next: LEAVE_OUT,
+      culprit: WHOLE_SHIPMENT,
+    };
+  if (!(error instanceof MalformedLine || error instanceof TooLarge)) return null;
+  const { name: reason, message } = error;
+  const culprit = error instanceof TooLarge && !(error instanceof LargeLine) ? WHOLE_SHIPMENT : error.culprit;
+  const isOne = culprit.document !== null;
+  if (error instanceof MalformedLine)
+    return { reason, code: "invalid", message, next: isOne ? LEAVE_OUT : null, culprit };
+  return { reason, code: "too_large", message, next: isOne ? LEAVE_OUT : "send smaller shipments", culprit };
 }
 
 /** The time of the newest event; 0 without one. */
@@ -129,8 +184,7 @@ async function bodyOf(request: Request): Promise<Buffer> {
   try {
     for (;;) {
       const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
-      if (Date.now() >= until)
-        throw new MalformedLine(1, `the body did not arrive within ${RECEIVE_MS / 1_000} seconds`);
+      if (Date.now() >= until) throw new Interrupted(`the body did not arrive within ${RECEIVE_MS / 1_000} seconds`);
       if ((done && size > most) || size > DISCARDED * most) throw new TooLarge(`a shipment has at most ${most} bytes`);
       if (done) return Buffer.concat(parts);
       size += value.length;

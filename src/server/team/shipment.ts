@@ -1,9 +1,10 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import * as v from "valibot";
-import { LIST_PART, type ShipmentDocument, type ShipmentHead } from "../../core/ports/shipment.ts";
+import type { EventDocument, ShipmentDocument, ShipmentHead } from "../../core/ports/shipment.ts";
+import { asObject, asText, isTooDeep, parseJson } from "../../core/tools/json.ts";
 import { TooLarge } from "../../core/tools/limits.ts";
-import { Agent, count, Messages, Span, Usage, WholeEvent, Why } from "../schemas.ts";
+import { DOCUMENTS, Head } from "./shipped-documents.ts";
 
 const unpack = promisify(gunzip);
 
@@ -15,93 +16,37 @@ export const SHIPMENT_LIMITS = {
   documents: 5_000,
 } as const;
 
+/** Which document of a shipment is refused, for the sender: it can leave that thread out and send the rest. */
+export interface Culprit {
+  /** Its position, from 0; the head is not counted. Null if the shipment as a whole is refused. */
+  readonly document: number | null;
+  /** The thread that it is about, as far as that is known. */
+  readonly thread: string | null;
+}
+
+export const WHOLE_SHIPMENT: Culprit = { document: null, thread: null };
+
 /** A line that is not part of a shipment; nothing of the shipment is stored. */
 export class MalformedLine extends Error {
-  readonly line: number;
+  readonly culprit: Culprit;
 
-  constructor(line: number, what: string) {
+  /** Lines are counted from 1, which is the head. */
+  constructor(line: number, what: string, thread: string | null = null) {
     super(`line ${line}: ${what}`);
     this.name = "MalformedLine";
-    this.line = line;
+    this.culprit = line < 2 ? WHOLE_SHIPMENT : { document: line - 2, thread };
   }
 }
 
-const MAX_URI = 2_000;
-const uri = v.pipe(v.string(), v.minLength(1), v.maxLength(MAX_URI), v.regex(/^[^\0]+$/));
-/** Revisions are microseconds since 1970, so this is the year 2100. There must always be a higher one. */
-const MAX_REVISION = 4_102_444_800_000_000;
-const revision = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_REVISION));
-const position = v.pipe(count, v.maxValue(2_000_000_000));
-const text = v.nullable(v.string());
-const about = { thread: uri, revision };
+/** A document that is larger than any may be. */
+export class LargeLine extends TooLarge {
+  readonly culprit: Culprit;
 
-const SpentRow = v.object({
-  day: v.nullable(v.pipe(v.string(), v.isoDate())),
-  provider: v.string(),
-  model: text,
-  type: text,
-  project: text,
-  template: text,
-  status: v.string(),
-  thread: uri,
-  agents: count,
-  durationMs: v.number(),
-  usage: Usage,
-});
-const Call = v.looseObject({ event: text });
-const part = v.pipe(position, v.multipleOf(LIST_PART));
-const items = <S extends v.GenericSchema>(schema: S) => v.pipe(v.array(schema), v.maxLength(LIST_PART));
-
-const DOCUMENTS = {
-  agent: v.object({
-    ...about,
-    is: v.literal("agent"),
-    uri,
-    parent: v.nullable(uri),
-    place: position,
-    record: v.pipe(v.looseObject({ ...Agent.entries })),
-  }),
-  removed: v.object({ ...about, is: v.literal("removed"), uri }),
-  event: v.object({
-    ...about,
-    is: v.literal("event"),
-    agent: uri,
-    at: position,
-    event: v.looseObject({ ...WholeEvent.entries }),
-  }),
-  "events-from": v.object({ ...about, is: v.literal("events-from"), agent: uri, at: position }),
-  spans: v.object({ ...about, is: v.literal("spans"), agent: uri, at: part, items: items(Span) }),
-  calls: v.object({ ...about, is: v.literal("calls"), agent: uri, at: part, items: items(Call) }),
-  why: v.object({ ...about, is: v.literal("detail"), agent: uri, what: v.literal("why"), value: Why }),
-  messages: v.object({
-    ...about,
-    is: v.literal("detail"),
-    agent: uri,
-    what: v.literal("messages"),
-    value: Messages.entries.items,
-  }),
-  spent: v.object({
-    ...about,
-    is: v.literal("detail"),
-    agent: uri,
-    what: v.literal("spent"),
-    value: v.array(SpentRow),
-  }),
-  reports: v.object({
-    ...about,
-    is: v.literal("detail"),
-    agent: uri,
-    what: v.literal("reports"),
-    value: v.array(v.object({ event: v.string(), agents: v.array(v.string()) })),
-  }),
-} as const;
-
-const name = v.pipe(v.string(), v.minLength(1), v.maxLength(100), v.regex(/^[^\0]+$/));
-const Head = v.object({
-  schema: v.literal("retinue/shipment@1"),
-  machine: name,
-  version: name,
-});
+  constructor(line: number, thread: string | null) {
+    super(`line ${line}: a document has at most ${SHIPMENT_LIMITS.lineBytes} bytes`);
+    this.culprit = { document: line - 2, thread };
+  }
+}
 
 export interface ParsedShipment {
   readonly head: ShipmentHead;
@@ -117,13 +62,23 @@ export async function parseShipment(body: Buffer, isCompressed: boolean): Promis
   if (lines.at(-1) === "") lines.pop();
   if (lines.length - 1 > most) throw new TooLarge(`a shipment has at most ${most} documents`);
   const [first = "", ...rest] = lines;
-  const head = checked(Head, json(first, 1), 1);
+  const head = json(first, 1);
+  const wrong = wrongIn(Head, head);
+  if (wrong !== null) throw new MalformedLine(1, wrong);
   const documents = rest.map((line, i) => {
-    if (Buffer.byteLength(line) > lineBytes)
-      throw new TooLarge(`line ${i + 2}: a document has at most ${lineBytes} bytes`);
+    if (Buffer.byteLength(line) > lineBytes) throw new LargeLine(i + 2, threadNamedIn(line));
     return document(json(line, i + 2), i + 2);
   });
-  return { head, documents };
+  return { head: head as ShipmentHead, documents };
+}
+
+/** Where a line names its thread: senders write it first. */
+const BEGINNING = 10_000;
+
+/** The thread of a line that is too large to be parsed, or cannot be. */
+function threadNamedIn(line: string): string | null {
+  const [, quoted] = /"thread":("(?:[^"\\]|\\.){1,2000}")/.exec(line.slice(0, BEGINNING)) ?? [];
+  return quoted === undefined ? null : asText(parseJson(quoted)?.value);
 }
 
 async function decompressed(body: Buffer): Promise<Buffer> {
@@ -140,33 +95,41 @@ function json(line: string, number: number): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new MalformedLine(number, "not JSON");
+    throw new MalformedLine(number, "not JSON", threadNamedIn(line));
   }
 }
 
-function checked<S extends v.GenericSchema>(schema: S, value: unknown, line: number): v.InferOutput<S> {
+/** Returns what is wrong, or null. */
+function wrongIn(schema: v.GenericSchema, value: unknown): string | null {
   const result = v.safeParse(schema, value, { abortEarly: true });
-  if (result.success) return result.output;
+  if (result.success) return null;
   const [issue] = result.issues;
   const where = v.getDotPath(issue);
-  throw new MalformedLine(line, `${where === null ? "" : `${where}: `}${issue.message}`);
+  return `${where === null ? "" : `${where}: `}${issue.message}`;
 }
 
 function document(value: unknown, line: number): ShipmentDocument {
-  const { is, what } = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const { is, what, thread } = asObject(value) ?? {};
+  const refuse = (reason: string) => new MalformedLine(line, reason, asText(thread)?.slice(0, BEGINNING) ?? null);
   const name = String(is === "detail" ? what : is);
   const schema = Object.hasOwn(DOCUMENTS, name) ? DOCUMENTS[name as keyof typeof DOCUMENTS] : undefined;
   if (schema === undefined)
-    throw new MalformedLine(
-      line,
-      `unknown kind of document ${JSON.stringify(name)}; this server may be older than the sender`,
-    );
-  checked(schema, value, line);
-  const one = value as ShipmentDocument;
-  // What is not described here is stored as it is; newer versions may add fields.
+    throw refuse(`unknown kind of document ${JSON.stringify(name)}; this server may be older than the sender`);
+  const wrong = wrongIn(schema, value);
+  if (wrong !== null) throw refuse(wrong);
+  // What is not described is stored as it is; newer versions may add fields.
+  const one = shallow(value as ShipmentDocument);
+  if (isTooDeep(one)) throw refuse("nested too deeply");
   if (one.is === "agent" && (one.record.uri !== one.uri || one.record.parent !== one.parent))
-    throw new MalformedLine(line, "the record is of another agent");
-  if (one.is === "agent" && one.parent === one.uri) throw new MalformedLine(line, "parent: the agent itself");
-  if (one.is === "event" && one.event.uri !== one.agent) throw new MalformedLine(line, "the event is of another agent");
+    throw refuse("the record is of another agent");
+  if (one.is === "agent" && one.parent === one.uri) throw refuse("parent: the agent itself");
+  if (one.is === "event" && one.event.uri !== one.agent) throw refuse("the event is of another agent");
   return one;
+}
+
+/** Without the input of a tool call that is nested too deeply to be written as JSON: any model can make one up. */
+function shallow(one: ShipmentDocument): ShipmentDocument {
+  if (one.is !== "event" || one.event.tool === null || !isTooDeep(one.event.tool.input)) return one;
+  const tool: EventDocument["event"]["tool"] = { ...one.event.tool, input: "(nested too deeply to be stored)" };
+  return { ...one, event: { ...one.event, tool } };
 }

@@ -1,8 +1,13 @@
+/** What is left of an agent that was removed: its key, so that older documents about it stay void, and nothing else. */
+export const TOMBSTONE = `present = false, record = '', parent = null, place = 0, provider = '', session_id = '', agent_id = null,
+      type = null, project = null, cwd = null, status = '', refused = 0, started_at = null, active_at = null`;
+
 /** Statements that store shipments. `$1` is the owner in all of them. */
 export const INGEST = {
   /** Locks the owner until the end of the transaction: its shipments are stored one after another. */
   nextShipment: `insert into retinue.owners as o (owner, seq, shipped_at) values ($1, 1, now())
-    on conflict (owner) do update set seq = o.seq + 1, shipped_at = excluded.shipped_at returning seq`,
+    on conflict (owner) do update set seq = o.seq + 1, shipped_at = excluded.shipped_at returning seq, ahead`,
+  setAhead: `update retinue.owners o set ahead = $2::bigint where o.owner = $1`,
   machine: `insert into retinue.machines as m (owner, machine, version, shipped_at, shipments) values ($1, $2, $3, now(), 1)
     on conflict (owner, machine) do update set version = excluded.version, shipped_at = excluded.shipped_at,
       shipments = m.shipments + 1
@@ -18,7 +23,7 @@ export const INGEST = {
   rootRecords: `select a.thread, a.record from retinue.agents a
     where a.owner = $1 and a.thread = any($2::text[]) and a.uri = a.thread and a.present`,
   /** Everything that another machine sent is void, whatever its revision: revisions of two machines cannot be compared. */
-  replaceAgents: `update retinue.agents a set present = false, record = '', revision = $3::bigint - 1, seq = $4
+  replaceAgents: `update retinue.agents a set ${TOMBSTONE}, revision = $3::bigint - 1, seq = $4
     where a.owner = $1 and a.thread = $2`,
   replaceLogs: `update retinue.logs l set length = 0, cuts = '[]', cut_seq = $3 where l.owner = $1 and l.thread = $2`,
   setFloor: `update retinue.threads t set floor = $3::bigint where t.owner = $1 and t.thread = $2`,
@@ -63,7 +68,7 @@ export const INGEST = {
     where o.owner = $1`,
 
   /** Tombstones: an agent of a removed thread comes back with a revision that is not lower. */
-  removeAgentsOfThread: `update retinue.agents a set present = false, record = '', revision = $3::bigint - 1, seq = $4
+  removeAgentsOfThread: `update retinue.agents a set ${TOMBSTONE}, revision = $3::bigint - 1, seq = $4
     where a.owner = $1 and a.thread = $2 and a.revision < $3::bigint`,
   removeEventsOfThread: `delete from retinue.events e where e.owner = $1 and e.thread = $2 and e.revision < $3::bigint`,
   removeListsOfThread: `delete from retinue.lists l where l.owner = $1 and l.thread = $2 and l.revision < $3::bigint`,

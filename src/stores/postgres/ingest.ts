@@ -16,8 +16,8 @@ import type { Database, Queries } from "./database.ts";
 import { CHANNEL, INGEST, NOTIFY } from "./ingest-statements.ts";
 import { spendersIn, spentOf, sumUp } from "./month-sums.ts";
 import { createPartitions } from "./partitions.ts";
-import { agentsOf, chunks, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
-import { believable, bucketOf, plain, UNDATED, wordsFor } from "./values.ts";
+import { agentsOf, chunks, inTime, keyOf, newest, type OwnerQuery, positionsOf, threadsOf } from "./shipment-rows.ts";
+import { believable, believableUsage, bucketOf, lookupId, plain, UNDATED, wordsFor } from "./values.ts";
 
 /** Threads that a machine is asked for at once. */
 const MAX_AGAIN = 100;
@@ -111,10 +111,12 @@ class Shipment {
     this.#holders = new Holders(this.#all, head.machine);
   }
 
-  async store(documents: readonly ShipmentDocument[]): Promise<Receipt> {
+  async store(given: readonly ShipmentDocument[]): Promise<Receipt> {
     const head = this.#head;
-    const [owner] = await this.#all<{ seq: number }>(INGEST.nextShipment);
+    const [owner] = await this.#all<{ seq: number; ahead: number }>(INGEST.nextShipment);
     this.#seq = owner?.seq ?? 0;
+    const { documents, ahead } = inTime(given, this.#now, owner?.ahead ?? 0);
+    if (ahead !== null) await this.#all(INGEST.setAhead, ahead);
     const [machine] = await this.#all<{ shipments: number }>(INGEST.machine, head.machine, head.version);
     await this.#load(documents);
     const spenders = spendersIn(documents);
@@ -338,7 +340,7 @@ class Shipment {
       ...positionsOf(documents),
       column(({ at }) => bucketOf(at, this.#now)),
       documents.map(({ revision }) => revision),
-      column(({ id }) => plain(id)),
+      column(({ id }) => lookupId(id)),
       column(({ at }) => believable(at)),
       column(({ kind }) => kind),
       column((event) => JSON.stringify(event)),
@@ -390,7 +392,7 @@ class Shipment {
     if (documents.length === 0) return;
     await this.#all(INGEST.removeSpent, threadsOf(documents), agentsOf(documents));
     const rows = documents.flatMap(({ thread, agent, revision, value }) =>
-      (value as readonly SpentRow[]).map((row, n) => ({ thread, agent, revision, row, n })),
+      (value as readonly SpentRow[]).map((row, n) => ({ thread, agent, revision, row: believableUsage(row), n })),
     );
     for (const part of chunks(rows)) {
       const column = <T>(of: (row: SpentRow) => T) => part.map(({ row }) => of(row));

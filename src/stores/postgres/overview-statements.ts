@@ -10,10 +10,10 @@ export const OVERVIEW = {
     join retinue.agents a on a.owner = $1 and a.thread = r.thread and a.uri = r.thread and a.present
     left join retinue.machines m on m.owner = $1 and m.machine = t.machine
     order by r.active_at desc nulls last limit $2`,
-  /** `part` names the column of a line by its bit: the others are null. */
+  /** `part` names the column of a line by its bit: the others are null. Sums are floats, which cannot overflow here. */
   costs: `select grouping(s.project, s.model, s.type, s.day) as part, s.project, s.model, s.type, s.day::text as day,
-      coalesce(sum(s.cost_usd), 0) as cost, coalesce(sum(s.calls) filter (where s.cost_usd is null), 0)::bigint as unpriced,
-      coalesce(sum(s.tokens), 0)::bigint as tokens, coalesce(sum(s.calls), 0)::bigint as calls, count(distinct s.thread) as threads
+      coalesce(sum(s.cost_usd), 0) as cost, coalesce(sum(s.calls) filter (where s.cost_usd is null), 0)::float8 as unpriced,
+      coalesce(sum(s.tokens), 0)::float8 as tokens, coalesce(sum(s.calls), 0)::float8 as calls, count(distinct s.thread) as threads
     from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)
     group by grouping sets ((), (s.project), (s.model), (s.type), (s.day))`,
   month: `select s.project, coalesce(sum(s.cost_usd), 0) as cost from retinue.spent s

@@ -8,7 +8,7 @@ import { eachOwner } from "./each-owner.ts";
 import { READER } from "./reader-statements.ts";
 import type { Position } from "./replicas.ts";
 import { UsageReader } from "./usage.ts";
-import { monthOfDay, searchFor } from "./values.ts";
+import { lookupId, monthOfDay, searchFor } from "./values.ts";
 
 /** An agent of an owner. */
 export interface AgentPlace {
@@ -273,7 +273,7 @@ export class Reader {
   }
 
   async event({ owner, thread, uri }: AgentPlace, id: string): Promise<AgentEvent | null> {
-    const [row] = await this.#queries.all<{ event: string }>(READER.event, [owner, thread, uri, id]);
+    const [row] = await this.#queries.all<{ event: string }>(READER.event, [owner, thread, uri, lookupId(id)]);
     return row === undefined ? null : parsed<AgentEvent>(row.event);
   }
 

@@ -30,8 +30,8 @@ export const SHARED_TABLES = ["tokens", "sessions", "shares", "budgets", "pruned
 
 export const MIGRATIONS: readonly Migration[] = [
   {
-    version: 2,
-    compatibleFrom: 2,
+    version: 3,
+    compatibleFrom: 3,
     script: `
 create table retinue.owners (
   owner text primary key,
@@ -42,7 +42,9 @@ create table retinue.owners (
   -- No thread of this owner has a later activity.
   active_at timestamptz not null default 'epoch',
   -- The number of rows in "spent".
-  spent_rows bigint not null default 0
+  spent_rows bigint not null default 0,
+  -- The highest revision that was given to a document with one of the future.
+  ahead bigint not null default 0
 );
 create table retinue.machines (
   owner text not null,
@@ -240,9 +242,11 @@ create table retinue.audit (
   token text,
   owner text,
   action text not null,
-  subject text
+  subject text,
+  -- Whose thread the subject is.
+  thread_owner text
 );
-create index audit_at on retinue.audit (at);
+create index audit_at on retinue.audit (at, id);
 `,
   },
 ];

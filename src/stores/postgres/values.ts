@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { hash } from "../../core/tools/hash.ts";
+import type { SpentRow } from "../../core/views/stats.ts";
 import { wordsOf } from "../consistency.ts";
 
 /** Values as PostgreSQL can store them. */
@@ -27,8 +29,40 @@ export function believable(at: string | null): string | null {
   return ms >= 0 && ms < Date.UTC(2200) ? new Date(ms).toISOString() : null;
 }
 
+/** Null for a day outside of the same range, or of no month. */
+export function believableDay(day: string | null): string | null {
+  const at = believable(day === null ? null : `${day}T00:00:00.000Z`);
+  return at?.slice(0, 10) === day ? day : null;
+}
+
+/** Longer than any agent works: one of the two clocks was wrong. */
+const MAX_DURATION = 100 * 366 * DAY_MS;
+
+/** Usage as it is summed up: of a wrong clock, only the tokens and costs count. */
+export function believableUsage(row: SpentRow): SpentRow {
+  const { day, durationMs } = row;
+  const isDuration = durationMs >= 0 && durationMs <= MAX_DURATION;
+  return { ...row, day: believableDay(day), durationMs: isDuration ? durationMs : 0 };
+}
+
 /** Text cannot contain NUL. */
 export const plain = <T extends string | null>(text: T): T => (text === null ? text : (text.replaceAll("\0", "") as T));
+
+/** Longer ids, which contain the path of a file, would not fit into the index. */
+const MAX_ID_BYTES = 500;
+
+/** The id of an event as it is looked up. */
+export function lookupId(id: string): string {
+  const text = plain(id);
+  return Buffer.byteLength(text) <= MAX_ID_BYTES ? text : createHash("sha256").update(text).digest("hex");
+}
+
+/**
+ * PostgreSQL refuses the value itself (its appendix A: data exception, program limit exceeded): it would refuse it
+ * again.
+ */
+export const isUnstorableValue = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && /^(?:22|54)\w{3}$/.test(String(error.code));
 
 /** Longer words are found by their beginning; PostgreSQL's own limit is 2,046 bytes. */
 const MAX_WORD = 100;
