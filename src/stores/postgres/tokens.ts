@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Scope } from "../../core/ports/team.ts";
-import { type AuditEntry, auditChange, auditVisit } from "./audit.ts";
+import { type AuditEntry, type AuditPlace, auditChange, auditPage, auditVisit } from "./audit.ts";
 import type { Database, Queries } from "./database.ts";
 import { TOKENS } from "./token-statements.ts";
 
@@ -125,9 +125,8 @@ export class Tokens {
     return auditVisit(this.#database, entry);
   }
 
-  /** The newest entries first. */
-  async audited(limit: number): Promise<AuditEntry[]> {
-    const rows = await this.#reads.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
-    return rows.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() }));
+  /** A page of the audit log, the newest entries first. */
+  audited(limit: number, after: AuditPlace | null = null) {
+    return auditPage(this.#reads, limit, after);
   }
 }
