@@ -47,15 +47,20 @@ export interface Recheck {
   readonly isAllowed: () => Promise<boolean>;
 }
 
-/** Aborted with the other signal, or when the viewer is no longer allowed. */
-function whileAllowed(until: AbortSignal, { everyMs, isAllowed }: Recheck): AbortSignal {
+/**
+ * Aborted with the other signal, or when the viewer is no longer allowed. Changes are notified; what is not, such as the
+ * end of a token's time, is checked for from time to time.
+ */
+function whileAllowed(until: AbortSignal, feed: Feed, { everyMs, isAllowed }: Recheck): AbortSignal {
   const ended = new AbortController();
-  const timer = setInterval(async () => {
+  const check = async () => {
     // While the database is away, streams wait for it.
     if (!(await isAllowed().catch(() => true))) ended.abort();
-  }, everyMs);
+  };
+  const timer = setInterval(check, everyMs);
   const signal = AbortSignal.any([until, ended.signal]);
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  feed.onAccess(check, signal);
   return signal;
 }
 
@@ -292,7 +297,7 @@ export class TeamCatalog implements Catalog {
       { reader: this.#reader, feed: this.#feed, owners: this.#owners },
       followed,
       after,
-      this.#recheck === null ? until : whileAllowed(until, this.#recheck),
+      this.#recheck === null ? until : whileAllowed(until, this.#feed, this.#recheck),
     );
   }
 }
