@@ -163,16 +163,101 @@ describe("a viewer", () => {
     });
     expect((await team.get("/api/threads", past.token)).status).toBe(401);
   });
+});
 
-  it("leaves a trace in the audit log", async () => {
-    await team.json(concrete("/api/agents/:uri"), tokens.core);
-    const { items } = await team.json<{ items: { owner: string; action: string; subject: string }[] }>(
-      "/api/team/audit",
-      tokens.admin,
-    );
-    expect(items).toContainEqual(expect.objectContaining({ owner: "lead", action: "tree", subject: ANN }));
-    expect(items).toContainEqual(expect.objectContaining({ action: "token-created" }));
+describe("the audit log", () => {
+  interface Entry {
+    readonly owner: string;
+    readonly action: string;
+    readonly subject: string | null;
+    readonly threadOwner: string | null;
+  }
+  const page = (query = "?limit=1000") =>
+    team.json<{ items: Entry[]; next: string | null }>(`/api/team/audit${query}`, tokens.admin);
+  /** What a new person did, in the order of the actions' names. */
+  const trace = async (owner: string) =>
+    (await page()).items
+      .filter((one) => one.owner === owner)
+      .map(({ action, subject, threadOwner }) => `${action} ${subject} ${threadOwner}`)
+      .sort();
+  const named = RULES.filter(({ path, method }) => method === "GET" && path.includes(":uri"));
+
+  it("names every route that shows a thread", () => {
+    expect(named.filter(({ audit }) => audit === undefined)).toEqual([]);
+    expect(new Set(named.map(({ audit }) => audit)).size).toBe(named.length);
   });
+
+  it("has the thread and its owner, however it was asked for, and repeats nothing", async () => {
+    const why = { uri: ANN, parent: null, forkedFrom: null, continuedIn: [], parentEvidence: [], undecided: [] };
+    const status = { status: "completed", statusSource: "protocol", statusReason: "", activity: null } as const;
+    const value = { ...why, refused: [], status, statusEvidence: [] };
+    await team.ship(tokens.ann, [{ is: "detail", thread: ANN, agent: ANN, what: "why", revision: 2, value }]);
+    const token = await team.token("eyes", "read", "core");
+    for (let times = 0; times < 2; times += 1) {
+      for (const { path } of named) {
+        const found = await team.get(`${concrete(path)}${path.endsWith(":uri") ? "?q=harmless" : ""}`, token);
+        expect([path, found.status]).toEqual([path, 200]);
+      }
+      expect((await team.get("/api/agents/latest", token)).status).toBe(200);
+      expect((await team.get(`/api/agents/${ANN.slice(9, 30)}?owner=ann`, token)).status).toBe(200);
+      expect((await team.get("/api/search?q=zebra", token)).status).toBe(200);
+      for (const query of ["threads=true", "", `log=${encodeURIComponent(ANN)}`]) {
+        const live = await team.get(`/api/live?${query}`, token);
+        expect([query, live.status]).toEqual([query, 200]);
+        await live.body?.cancel();
+      }
+    }
+    const expected = [
+      ...named.map(({ audit }) => `${audit} ${ANN} ann`),
+      `live ${ANN} ann`,
+      "live null null",
+      "search zebra null",
+    ];
+    await expect.poll(() => trace("eyes")).toEqual(expected.sort());
+  });
+
+  it("has no entry of what was not shown", async () => {
+    const token = await team.token("nosy", "read", "other");
+    for (const path of [...named.map((rule) => concrete(rule.path)), "/api/agents/nonsense", "/api/search?q=."])
+      expect((await team.get(path, token)).status).toBeGreaterThanOrEqual(400);
+    expect((await team.get(`/api/live?tree=${encodeURIComponent(ANN)}`, token)).status).toBe(404);
+    // The entry of a later visit shows that the earlier ones are complete.
+    await team.json("/api/search?q=after", token);
+    await expect.poll(() => trace("nosy")).toEqual(["search after null"]);
+  });
+
+  it("can be read to its end", async () => {
+    const all = (await page()).items;
+    expect(all.length).toBeGreaterThan(20);
+    expect(all).toContainEqual(expect.objectContaining({ action: "token-created" }));
+    const found: Entry[] = [];
+    for (let next: string | null = ""; next !== null; ) {
+      const { items, next: following }: { items: Entry[]; next: string | null } = await page(
+        `?limit=7${next === "" ? "" : `&cursor=${next}`}`,
+      );
+      found.push(...items);
+      next = following;
+    }
+    expect(found).toEqual(all);
+    for (const cursor of ["nonsense", Buffer.from('[1.5,"a"]').toString("base64url")])
+      expect((await team.get(`/api/team/audit?cursor=${cursor}`, tokens.admin)).status).toBe(400);
+  });
+});
+
+it("a session is not ended by pages of other sites", async () => {
+  const opened = await team.get("/api/session", null, 0, {
+    method: "POST",
+    body: JSON.stringify({ token: tokens.core }),
+    headers: { "Content-Type": "application/json" },
+  });
+  const [Cookie = ""] = (opened.headers.get("set-cookie") ?? "").split(";");
+  const end = (headers: Record<string, string>) =>
+    team.get("/api/session", null, 0, { method: "DELETE", headers: { Cookie, ...headers } });
+  const isOpen = async () => (await team.get("/api/session", null, 0, { headers: { Cookie } })).status === 200;
+  expect((await end({ Origin: "https://evil.example" })).status).toBe(403);
+  expect(await isOpen()).toBe(true);
+  expect((await end({})).status).toBe(200);
+  expect(await isOpen()).toBe(false);
 });
 
 describe("a shipment", () => {

@@ -80,7 +80,7 @@ describe("a team server behind a proxy", () => {
     expect((await visit(behind, lead, `/api/agents/${encodeURIComponent(ANN)}`)).status).toBe(200);
     expect((await visit(behind, lead, "/metrics")).status).toBe(403);
     expect((await visit(behind, { "X-Forwarded-Email": "root@example.com" }, "/metrics")).status).toBe(200);
-    const seen = () => behind.store.tokens.audited(50);
+    const seen = async () => (await behind.store.tokens.audited(50)).items;
     await expect
       .poll(seen)
       .toContainEqual(expect.objectContaining({ token: "proxy", owner: "lead", action: "tree", subject: ANN }));

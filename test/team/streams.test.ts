@@ -1,19 +1,25 @@
 /** Open live streams while people and tokens come and go. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { agentDocument } from "./documents.ts";
 import { startTeam, type TestTeam } from "./server.ts";
 
 const thread = (n: number) => `claude://cccccccc-0000-4000-8000-00000000000${n}`;
 let team: TestTeam;
 beforeAll(async () => {
-  team = await startTeam(1, undefined, { recheckMs: 20 });
+  // Streams are told about changes; they need not look for them.
+  team = await startTeam(2, undefined, { recheckMs: 3_600_000 });
+  for (const server of [0, 1])
+    await expect
+      .poll(async () => (await (await team.get("/api/health", null, server)).json()) as object)
+      .toMatchObject({ watching: true });
   await team.ship(await team.token("ann", "ship", "core"), [agentDocument(thread(1), thread(1), 1)]);
 });
 afterAll(() => team.close());
 
 /** A stream after its first message. */
-async function opened(token: string, query = "") {
-  const response = await team.get(`/api/live?threads=true${query}`, token);
+async function opened(token: string | null, query = "", server = 0, init: RequestInit = {}) {
+  const response = await team.get(`/api/live?threads=true${query}`, token, server, init);
   const parts = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let seen = "";
   /** Reads until it has this text, or to the end. */
@@ -41,5 +47,45 @@ describe("an open stream", () => {
     const next = await opened(token, `&after=${encodeURIComponent(headers.get("retinue-live") ?? "")}`);
     expect(await next.until(thread(2))).toContain("event: agent");
     await next.close();
+  });
+
+  it("ends at once on every server when its token is revoked; others go on", async () => {
+    const [{ id, token }, other] = [await reader("core"), await reader("core")];
+    const [here, there, stays] = [await opened(token), await opened(token, "", 1), await opened(other.token)];
+    await team.store.tokens.revoke(id);
+    expect(await here.until(null)).not.toContain("event: agent");
+    expect(await there.until(null)).not.toContain("event: agent");
+    await team.ship(await team.token("ann", "ship"), [agentDocument(thread(3), thread(3), 1)]);
+    expect(await stays.until(thread(3))).toContain("event: agent");
+    await stays.close();
+  });
+
+  it("ends when its browser signs out", async () => {
+    const { token } = await reader("core");
+    const session = await team.get("/api/session", null, 0, {
+      method: "POST",
+      body: JSON.stringify({ token }),
+      headers: { "Content-Type": "application/json" },
+    });
+    const [Cookie = ""] = (session.headers.get("set-cookie") ?? "").split(";");
+    const stream = await opened(null, "", 1, { headers: { Cookie } });
+    await team.get("/api/session", null, 0, { method: "DELETE", headers: { Cookie } });
+    expect(await stream.until(null)).toContain("event: ready");
+  });
+});
+
+describe("an open stream without notifications", () => {
+  it("ends when its token is found to be revoked", async () => {
+    const polling = await startTeam(1, undefined, { recheckMs: 20 });
+    try {
+      const made = await polling.store.tokens.create({ owner: "bob", scope: "read", teams: [], expiresAt: null });
+      const live = await polling.get("/api/live?threads=true", made.token);
+      const database = await openDatabase(polling.database, { connections: 1 });
+      await database.all("update retinue.tokens set revoked_at = now() where id = $1", [made.id]);
+      await database.close();
+      expect(await live.text()).toContain("event: ready");
+    } finally {
+      await polling.close();
+    }
   });
 });

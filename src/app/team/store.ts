@@ -19,6 +19,14 @@ export type { AgentPlace, NamedAgent, OwnerChanges, Reader, ThreadPosition } fro
 export { type Grant, type ListedToken, NAME, type Tokens } from "../../stores/postgres/tokens.ts";
 export { isUnstorableValue } from "../../stores/postgres/values.ts";
 
+export interface TeamListener {
+  readonly onShipment: (owner: string, seq: number) => void;
+  /** Somebody may see more or less than before. */
+  readonly onAccess: () => void;
+  /** Shipments may have been missed. */
+  readonly onListen: () => void;
+}
+
 /** The database of a team. */
 export interface TeamStore {
   readonly reader: Reader;
@@ -30,8 +38,8 @@ export interface TeamStore {
   /** Statements that the primary and the replicas answered. */
   readonly reads: Readonly<ReadCounts>;
   readonly counts: Readonly<DatabaseCounts>;
-  /** Calls back for every shipment, on any server. `onListen`: some may have been missed. */
-  listen(onShipment: (owner: string, seq: number) => void, onListen: () => void): Promise<void>;
+  /** Calls back for what happens on any server. */
+  listen(listener: TeamListener): Promise<void>;
   /** Rejects if the primary does not respond. */
   ping(): Promise<void>;
   /** Creates the partitions of this month and the next one. */
@@ -79,11 +87,12 @@ export async function openTeamStore(
         return ingest(owner, head, documents);
       },
       migrated,
-      listen: (onShipment, onListen) =>
+      listen: ({ onShipment, onAccess, onListen }) =>
         database.listen(
           CHANNEL,
           (payload) => {
-            const [owner, seq] = JSON.parse(payload) as [string, number];
+            const [owner, seq = 0] = JSON.parse(payload) as [string?, number?];
+            if (owner === undefined) return onAccess();
             reads.saw(owner, seq);
             onShipment(owner, seq);
           },

@@ -6,6 +6,7 @@ import type { Grant, Tokens } from "../../app/team/store.ts";
 import type { Scope } from "../../core/ports/team.ts";
 import { refusal } from "../failures.ts";
 import type { Identify } from "./proxy-identity.ts";
+import type { Seen, Visit, Visits } from "./visits.ts";
 
 /** Who may call a route. `open`: everybody. */
 export interface Rule {
@@ -13,7 +14,7 @@ export interface Rule {
   /** `:name` is one part, a final `*` any rest. */
   readonly path: string;
   readonly scopes: readonly Scope[] | "open";
-  /** What the audit log calls a visit; omitted if it is not logged. */
+  /** What the audit log calls a visit: every route that shows the content of threads has a name. */
   readonly audit?: string;
 }
 
@@ -31,13 +32,13 @@ export const RULES: readonly Rule[] = [
   { method: "GET", path: "/api/agents", scopes: READERS },
   { method: "GET", path: "/api/agents/:uri", scopes: READERS, audit: "tree" },
   { method: "GET", path: "/api/agents/:uri/events", scopes: READERS, audit: "events" },
-  { method: "GET", path: "/api/agents/:uri/events/:id", scopes: READERS },
-  { method: "GET", path: "/api/agents/:uri/spans", scopes: READERS },
-  { method: "GET", path: "/api/agents/:uri/messages", scopes: READERS },
-  { method: "GET", path: "/api/agents/:uri/why", scopes: READERS },
-  { method: "GET", path: "/api/agents/:uri/explain", scopes: READERS },
-  { method: "GET", path: "/api/agents/:uri/files", scopes: READERS },
-  { method: "GET", path: "/api/live", scopes: READERS },
+  { method: "GET", path: "/api/agents/:uri/events/:id", scopes: READERS, audit: "event" },
+  { method: "GET", path: "/api/agents/:uri/spans", scopes: READERS, audit: "spans" },
+  { method: "GET", path: "/api/agents/:uri/messages", scopes: READERS, audit: "messages" },
+  { method: "GET", path: "/api/agents/:uri/why", scopes: READERS, audit: "why" },
+  { method: "GET", path: "/api/agents/:uri/explain", scopes: READERS, audit: "explain" },
+  { method: "GET", path: "/api/agents/:uri/files", scopes: READERS, audit: "files" },
+  { method: "GET", path: "/api/live", scopes: READERS, audit: "live" },
   { method: "GET", path: "/api/search", scopes: READERS, audit: "search" },
   { method: "GET", path: "/api/stats", scopes: READERS },
   { method: "GET", path: "/api/stats/threads", scopes: READERS },
@@ -62,7 +63,8 @@ export interface Viewer {
 }
 
 export interface TeamEnv {
-  readonly Variables: { viewer: Viewer | null };
+  /** `seen`: the threads that the response shows. */
+  readonly Variables: { viewer: Viewer | null; seen: Seen[] };
   readonly Bindings: { readonly owner?: string; readonly incoming?: IncomingMessage };
 }
 
@@ -83,15 +85,17 @@ export interface Authority {
   readonly tokens: Tokens;
   /** People whom a trusted proxy names; null without such a proxy. */
   readonly identify: Identify | null;
-  /** Called if the audit log cannot be written. */
-  readonly onError: (error: unknown) => void;
+  readonly visits: Visits;
 }
 
 /**
  * What a request is allowed to do: by its token, by the proxy that it came through, or by the session of a browser. The
  * latter two only read, and not for pages of other sites. Null if it is not allowed anything.
  */
-export async function grantOf(c: Context<TeamEnv>, { tokens, identify }: Authority): Promise<Grant | null> {
+export async function grantOf(
+  c: Context<TeamEnv>,
+  { tokens, identify }: Omit<Authority, "visits">,
+): Promise<Grant | null> {
   const bearer = bearerOf(c);
   if (bearer !== undefined) return tokens.grantOf(bearer);
   const { method } = c.req;
@@ -105,10 +109,11 @@ export async function grantOf(c: Context<TeamEnv>, { tokens, identify }: Authori
 
 /** Applies the table to every request below `/api` and to `/metrics`. The rest are the files of the dashboard. */
 export function authorise(authority: Authority): MiddlewareHandler<TeamEnv> {
-  const { tokens, onError } = authority;
+  const { tokens, visits } = authority;
   return async (c, next) => {
     const { method, path } = c.req;
     c.set("viewer", null);
+    c.set("seen", []);
     if (path !== "/metrics" && path !== "/api" && !path.startsWith("/api/")) return next();
     const rule = ruleFor(method, path);
     if (rule?.scopes === "open") return next();
@@ -134,17 +139,21 @@ export function authorise(authority: Authority): MiddlewareHandler<TeamEnv> {
     const { owner } = c.env;
     const isNarrowed = owner !== undefined;
     c.set("viewer", { grant, owners: isNarrowed ? readable.filter((one) => one === owner) : readable, isNarrowed });
-    if (rule.audit !== undefined)
-      tokens
-        .audit({
-          token: grant.id,
-          owner: grant.owner,
-          action: rule.audit,
-          subject: c.req.query("q") ?? decoded(path.split("/")[3] ?? ""),
-        })
-        .catch(onError);
-    return next();
+    await next();
+    // What was refused or not found was not seen.
+    if (rule.audit !== undefined && c.res.ok)
+      for (const subject of subjectsOf(c, rule.audit))
+        visits.note({ token: grant.id, owner: grant.owner, action: rule.audit, ...subject });
   };
+}
+
+/** Longer queries are cut in the audit log. */
+const MAX_QUERY = 1_000;
+
+/** What a visit was about: the words of a search, or the threads that it showed, each once. */
+function subjectsOf(c: Context<TeamEnv>, action: string): Pick<Visit, "subject" | "threadOwner">[] {
+  if (action === "search") return [{ subject: c.req.query("q")?.slice(0, MAX_QUERY) ?? null, threadOwner: null }];
+  return c.get("seen").map((seen) => ({ subject: seen?.thread ?? null, threadOwner: seen?.owner ?? null }));
 }
 
 /** Whether a viewer may still see the same owners: the token may have been revoked, or a team may have changed. */
@@ -169,11 +178,3 @@ export function viewerOf(c: Context<TeamEnv>): Viewer {
 }
 
 export const bearerOf = (c: Context) => /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}

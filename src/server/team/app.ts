@@ -20,6 +20,7 @@ import { identifier, type TrustedProxy } from "./proxy-identity.ts";
 import { Receiver } from "./receive.ts";
 import { Receipt } from "./schemas.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { type Seen, Visits } from "./visits.ts";
 
 export interface TeamContext {
   readonly store: TeamStore;
@@ -51,7 +52,10 @@ export function teamApp(context: TeamContext) {
   const authority: Authority = {
     tokens,
     identify: context.proxy === null ? null : identifier(context.proxy),
-    onError: (error) => log("error", { message: `the audit log cannot be written: ${(error as Error).message}` }),
+    visits: new Visits(
+      (visit) => tokens.audit(visit),
+      (error) => log("error", { message: `the audit log cannot be written: ${(error as Error).message}` }),
+    ),
   };
   app.use(measured(metrics));
   app.use(withoutNul);
@@ -59,10 +63,9 @@ export function teamApp(context: TeamContext) {
 
   const catalogOf: CatalogOf = (c) => {
     const viewer = c.get("viewer") as Viewer | null;
-    return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], {
-      everyMs: context.recheckMs,
-      isAllowed: () => isStillAllowed(c, authority, viewer),
-    });
+    const seen = c.get("seen") as Seen[];
+    const recheck = { everyMs: context.recheckMs, isAllowed: () => isStillAllowed(c, authority, viewer) };
+    return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], recheck, (one) => seen.push(one));
   };
   app.route("/api", agentRoutes(catalogOf));
   app.route(

@@ -34,11 +34,12 @@ import {
 import type { Span } from "../../core/views/span.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
 import { threadsBehind } from "../../core/views/stats-sums.ts";
-import { followChanges } from "./changes.ts";
+import { followChanges, isUnfiltered } from "./changes.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
 import { resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
+import type { Seen } from "./visits.ts";
 
 /** Streams end when their viewer may no longer see the same. */
 export interface Recheck {
@@ -46,15 +47,20 @@ export interface Recheck {
   readonly isAllowed: () => Promise<boolean>;
 }
 
-/** Aborted with the other signal, or when the viewer is no longer allowed. */
-function whileAllowed(until: AbortSignal, { everyMs, isAllowed }: Recheck): AbortSignal {
+/**
+ * Aborted with the other signal, or when the viewer is no longer allowed. Changes are notified; what is not, such as the
+ * end of a token's time, is checked for from time to time.
+ */
+function whileAllowed(until: AbortSignal, feed: Feed, { everyMs, isAllowed }: Recheck): AbortSignal {
   const ended = new AbortController();
-  const timer = setInterval(async () => {
+  const check = async () => {
     // While the database is away, streams wait for it.
     if (!(await isAllowed().catch(() => true))) ended.abort();
-  }, everyMs);
+  };
+  const timer = setInterval(check, everyMs);
   const signal = AbortSignal.any([until, ended.signal]);
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  feed.onAccess(check, signal);
   return signal;
 }
 
@@ -64,20 +70,31 @@ export class TeamCatalog implements Catalog {
   readonly #feed: Feed;
   readonly #owners: readonly string[];
   readonly #recheck: Recheck | null;
+  readonly #seen: (seen: Seen) => void;
 
-  constructor(reader: Reader, feed: Feed, owners: readonly string[], recheck: Recheck | null = null) {
+  /** `seen` is told which threads are asked for; null: all. */
+  constructor(
+    reader: Reader,
+    feed: Feed,
+    owners: readonly string[],
+    recheck: Recheck | null = null,
+    seen: (seen: Seen) => void = () => {},
+  ) {
     this.#reader = reader;
     this.#feed = feed;
     this.#owners = owners;
     this.#recheck = recheck;
+    this.#seen = seen;
   }
 
   async #live(): Promise<string> {
     return formatPosition(await this.#feed.heads(this.#owners));
   }
 
-  #place(uri: string): Promise<AgentPlace> {
-    return resolveAgent(this.#reader, this.#owners, uri);
+  async #place(uri: string): Promise<AgentPlace> {
+    const place = await resolveAgent(this.#reader, this.#owners, uri);
+    this.#seen(place);
+    return place;
   }
 
   async threads({ limit, cursor, ...filter }: ThreadsQuery): Promise<ThreadsPage> {
@@ -268,17 +285,19 @@ export class TeamCatalog implements Catalog {
 
   async changes(follow: Follow, after: string | null, until: AbortSignal): Promise<ChangeStream> {
     const places = async (uris: readonly string[]) => Promise.all(uris.map((uri) => this.#place(uri)));
+    const followed = {
+      threads: follow.threads,
+      trees: await places(follow.trees),
+      events: await places(follow.events),
+      logs: await places(follow.logs),
+      spans: await places(follow.spans),
+    };
+    if (isUnfiltered(followed)) this.#seen(null);
     return followChanges(
       { reader: this.#reader, feed: this.#feed, owners: this.#owners },
-      {
-        threads: follow.threads,
-        trees: await places(follow.trees),
-        events: await places(follow.events),
-        logs: await places(follow.logs),
-        spans: await places(follow.spans),
-      },
+      followed,
       after,
-      this.#recheck === null ? until : whileAllowed(until, this.#recheck),
+      this.#recheck === null ? until : whileAllowed(until, this.#feed, this.#recheck),
     );
   }
 }

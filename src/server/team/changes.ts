@@ -71,7 +71,7 @@ export async function followChanges(
 
 const placesIn = ({ trees, events, logs, spans }: Followed) => [...trees, ...events, ...logs, ...spans];
 /** Nothing in particular is followed, so everything is. */
-const isUnfiltered = (followed: Followed) => !followed.threads && placesIn(followed).length === 0;
+export const isUnfiltered = (followed: Followed) => !followed.threads && placesIn(followed).length === 0;
 
 /** What is followed, with the questions that each change of an owner asks. */
 function interestIn(followed: Followed, owner: string, { parents }: OwnerChanges) {

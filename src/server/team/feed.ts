@@ -19,6 +19,7 @@ export class Feed {
   readonly #heads = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
   readonly #ranges = new Map<string, Range>();
+  readonly #checks = new Set<() => void>();
   #isListening = false;
   #stopped = false;
   #awaySince: string | null = null;
@@ -44,9 +45,12 @@ export class Feed {
       this.#isListening = true;
       void this.#catchUp();
     };
+    const onAccess = () => {
+      for (const check of [...this.#checks]) check();
+    };
     while (!this.#stopped) {
       try {
-        await this.#store.listen(onShipment, onListen);
+        await this.#store.listen({ onShipment, onAccess, onListen });
         return;
       } catch {
         // The database does not respond; requests report that.
@@ -94,6 +98,13 @@ export class Feed {
 
   headOf(owner: string): number {
     return this.#heads.get(owner) ?? 0;
+  }
+
+  /** Calls back when somebody may see more or less than before, until the signal is aborted. */
+  onAccess(check: () => void, until: AbortSignal): void {
+    if (until.aborted) return;
+    this.#checks.add(check);
+    until.addEventListener("abort", () => this.#checks.delete(check), { once: true });
   }
 
   /** Set while replicas answer and the primary does not. */

@@ -1,9 +1,11 @@
 import { Hono } from "hono";
+import { Failure } from "../../app/failure.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import type { TeamStore } from "../../app/team/store.ts";
 import { COST_GROUPS, type Person } from "../../core/ports/team.ts";
 import { type BudgetUse, budgetUses, type MonthlyCost } from "../../core/views/budget.ts";
 import { withDuration } from "../../core/views/shared-tree.ts";
+import { type CursorPlace, decodeCursor, encodeCursor } from "../cursor.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { type TeamEnv, type Viewer, viewerOf } from "./access.ts";
 import * as schemas from "./schemas.ts";
@@ -74,8 +76,19 @@ export function teamPages(store: TeamStore): Hono<TeamEnv> {
       "/audit",
       describeResponse("Who looked at what and who changed what, the newest first", schemas.Audit, ["usage"]),
       checked("query", schemas.AuditQuery),
-      async (c) => c.json({ items: await tokens.audited(c.req.valid("query").limit), next: null }),
+      async (c) => {
+        const { limit, cursor } = c.req.valid("query");
+        const { items, next } = await tokens.audited(limit, cursor === undefined ? null : placeIn(cursor));
+        return c.json({ items, next: next === null ? null : encodeCursor(next) });
+      },
     );
+}
+
+/** The place in the audit log that a cursor names. */
+function placeIn(cursor: string): CursorPlace {
+  const [at, id] = decodeCursor(cursor);
+  if (Number.isSafeInteger(at) && !id.includes("\0")) return [at, id];
+  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
 }
 
 async function peopleOf(store: TeamStore, viewer: Viewer): Promise<Person[]> {

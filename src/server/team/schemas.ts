@@ -16,10 +16,19 @@ export const Receipt = v.object({
 });
 
 export const Audit = v.object({
-  items: v.array(v.object({ at: v.string(), token: text, owner: text, action: v.string(), subject: text })),
-  next: v.null(),
+  items: v.array(
+    v.object({
+      at: v.string(),
+      token: text,
+      owner: v.pipe(text, v.description("who did it")),
+      action: v.string(),
+      subject: v.pipe(text, v.description("the URI of a thread, the words of a search, or what was changed")),
+      threadOwner: v.pipe(text, v.description("whose thread it is")),
+    }),
+  ),
+  next: v.pipe(text, v.description("`cursor` of the next page; null on the last")),
 });
-export const AuditQuery = v.strictObject({ limit: limit("200") });
+export const AuditQuery = v.strictObject({ limit: limit("200"), cursor: v.optional(v.string()) });
 
 const machine = v.pipe(text, v.description("the machine that sent the thread"));
 

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import * as v from "valibot";
 import { isOtherOrigin } from "../../app/own-names.ts";
@@ -10,6 +10,8 @@ import { Session } from "./schemas.ts";
 
 const SESSION_SECONDS = 30 * 86_400;
 
+const isOfOtherSite = (c: Context) => isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "");
+
 /** Browsers exchange a token for a session in an HttpOnly cookie. */
 export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
   return new Hono<TeamEnv>()
@@ -18,8 +20,7 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
       describeResponse("Give a browser access with a token", Session, ["usage"]),
       checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
       async (c) => {
-        if (isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? ""))
-          return refusal(c, "forbidden", "cross-site requests are not allowed", null);
+        if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);
         const grant = await tokens.grantOf(c.req.valid("json").token);
         if (grant === null || grant.scope === "ship")
           return refusal(
@@ -35,7 +36,13 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
           maxAge: SESSION_SECONDS,
           secure: c.req.header("x-forwarded-proto") === "https",
         });
-        await tokens.audit({ token: grant.id, owner: grant.owner, action: "session", subject: null });
+        await tokens.audit({
+          token: grant.id,
+          owner: grant.owner,
+          action: "session",
+          subject: null,
+          threadOwner: null,
+        });
         return c.json({ owner: grant.owner, scope: grant.scope, owners: await tokens.readable(grant) });
       },
     )
@@ -44,6 +51,7 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
       return c.json({ owner: grant.owner, scope: grant.scope, owners: [...owners] });
     })
     .delete("/", describeResponse("End the session of a browser", v.object({})), async (c) => {
+      if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);
       const secret = getCookie(c, COOKIE);
       if (secret !== undefined) await tokens.closeSession(secret);
       deleteCookie(c, COOKIE, { path: "/" });

@@ -125,6 +125,6 @@ export const INGEST = {
       as d (thread, agent, n, revision, day, model, type, project, cost_usd, tokens, calls, row)`,
 } as const;
 
-/** Tells all servers that an owner has a new shipment. */
+/** Tells all servers that an owner has a new shipment, or that somebody may see more or less than before. */
 export const CHANNEL = "retinue";
 export const NOTIFY = "select pg_notify($1, $2)";

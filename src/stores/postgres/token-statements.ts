@@ -25,6 +25,10 @@ export const TOKENS = {
     on conflict (what) do update set day = greatest(p.day, excluded.day)`,
   /** A change by a command with access to the database. */
   auditChange: `insert into retinue.audit (id, owner, action, subject) values ($1, 'database:' || session_user, $2, $3)`,
-  audit: `insert into retinue.audit (id, token, owner, action, subject) values ($1, $2, $3, $4, $5)`,
-  audited: `select a.at, a.token, a.owner, a.action, a.subject from retinue.audit a order by a.at desc, a.id limit $1`,
+  audit: `insert into retinue.audit (id, token, owner, action, subject, thread_owner) values ($1, $2, $3, $4, $5, $6)`,
+  /** Before a time in microseconds; of the same time, those with a lower id. */
+  audited: `select a.id, a.at, (extract(epoch from a.at) * 1000000)::bigint as micros, a.token, a.owner, a.action, a.subject, a.thread_owner
+    from retinue.audit a
+    where (a.at, a.id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::text)
+    order by a.at desc, a.id desc limit $1`,
 } as const;

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Scope } from "../../core/ports/team.ts";
-import { type AuditEntry, auditChange, auditVisit } from "./audit.ts";
+import { type AuditEntry, type AuditPlace, auditChange, auditPage, auditVisit } from "./audit.ts";
 import type { Database, Queries } from "./database.ts";
+import { CHANNEL, NOTIFY } from "./ingest-statements.ts";
 import { TOKENS } from "./token-statements.ts";
 
 export interface Grant {
@@ -34,6 +35,10 @@ const PREFIX = "rtn_";
 const digest = (secret: string) => createHash("sha256").update(secret).digest("hex");
 const newSecret = (prefix: string) => `${prefix}${randomBytes(24).toString("base64url")}`;
 
+/** The notification that tokens, sessions or teams have changed; those of shipments name an owner. */
+const ACCESS_CHANGED = "[]";
+const accessChanged = (queries: Queries) => queries.all(NOTIFY, [CHANNEL, ACCESS_CHANGED]);
+
 /** Tokens of a team server. Only their hashes are stored. */
 export class Tokens {
   readonly #database: Database;
@@ -51,7 +56,10 @@ export class Tokens {
     const id = randomBytes(6).toString("hex");
     return this.#database.transaction(async (queries) => {
       await queries.all(TOKENS.create, [id, digest(token), owner, scope, [...teams], expiresAt]);
-      if (scope === "ship") await queries.all(TOKENS.share, [owner, [...teams]]);
+      if (scope === "ship") {
+        await queries.all(TOKENS.share, [owner, [...teams]]);
+        await accessChanged(queries);
+      }
       await auditChange(queries, "token-created", `${id} ${scope} ${owner}`);
       return { id, token };
     });
@@ -74,6 +82,7 @@ export class Tokens {
     return this.#database.transaction(async (queries) => {
       if ((await queries.all(TOKENS.revoke, [id])).length > 0) {
         await auditChange(queries, "token-revoked", id);
+        await accessChanged(queries);
         return "revoked";
       }
       return (await queries.all(TOKENS.exists, [id])).length > 0 ? "already" : "unknown";
@@ -98,7 +107,10 @@ export class Tokens {
   }
 
   async closeSession(secret: string): Promise<void> {
-    await this.#database.all(TOKENS.closeSession, [digest(secret)]);
+    await this.#database.transaction(async (queries) => {
+      await queries.all(TOKENS.closeSession, [digest(secret)]);
+      await accessChanged(queries);
+    });
   }
 
   /** Owners whose threads this token may read. */
@@ -125,9 +137,8 @@ export class Tokens {
     return auditVisit(this.#database, entry);
   }
 
-  /** The newest entries first. */
-  async audited(limit: number): Promise<AuditEntry[]> {
-    const rows = await this.#reads.all<Omit<AuditEntry, "at"> & { readonly at: Date }>(TOKENS.audited, [limit]);
-    return rows.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() }));
+  /** A page of the audit log, the newest entries first. */
+  audited(limit: number, after: AuditPlace | null = null) {
+    return auditPage(this.#reads, limit, after);
   }
 }
