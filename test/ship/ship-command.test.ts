@@ -17,7 +17,9 @@ import { Connection } from "../../src/app/ship/connection.ts";
 import { LiveShipping } from "../../src/app/ship/ship-live.ts";
 import { targetOf } from "../../src/app/ship/target.ts";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
+import { REDACTION_LEVELS } from "../../src/core/redaction/redaction.ts";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
+import type { SharedCall } from "../../src/core/views/shared-tree.ts";
 import { retinue } from "../support/cli.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
 import { type ReceivedServer, serveReceived } from "../support/received.ts";
@@ -230,6 +232,25 @@ describe("ship --dry-run", () => {
     const plain = (documents: readonly ShipmentDocument[]) => documents.map((one) => ({ ...one, revision: 0 }));
     expect(plain(lines)).toEqual(plain(server.received.documents));
     expect((await ship("--dry-run")).stdout.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it.each(REDACTION_LEVELS)("has no secret in any document, also not in names, with the level %s", async (level) => {
+    const words = ["c3-nested-parallel", "general-purpose", "opus", "Bash"];
+    setSettings(`redaction:\n  level: ${level}\n  patterns: [${words.join(", ")}]\n`);
+    const { stdout } = await ship("--dry-run");
+    expect(stdout).toContain("[redacted]");
+    for (const line of stdout.split("\n"))
+      for (const word of words) if (line.includes(word)) expect.fail(`${word} in ${line.slice(0, 2_000)}`);
+    // What documents refer to is still there.
+    const documents = stdout
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((line) => JSON.parse(line) as ShipmentDocument);
+    const events = new Set(documents.flatMap((one) => (one.is === "event" ? [one.event.id] : [])));
+    const calls = documents.flatMap((one) => (one.is === "calls" ? (one.items as readonly SharedCall[]) : []));
+    expect(calls.length).toBeGreaterThan(0);
+    for (const { event } of calls) expect(event === null || events.has(event)).toBe(true);
   });
 });
 
