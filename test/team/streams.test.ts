@@ -1,5 +1,5 @@
 /** Open live streams while people and tokens come and go. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { agentDocument } from "./documents.ts";
 import { startTeam, type TestTeam } from "./server.ts";
@@ -10,9 +10,9 @@ beforeAll(async () => {
   // Streams are told about changes; they need not look for them.
   team = await startTeam(2, undefined, { recheckMs: 3_600_000 });
   for (const server of [0, 1])
-    await expect
-      .poll(async () => (await (await team.get("/api/health", null, server)).json()) as object)
-      .toMatchObject({ watching: true });
+    await vi.waitFor(async () =>
+      expect(await (await team.get("/api/health", null, server)).json()).toMatchObject({ watching: true }),
+    );
   await team.ship(await team.token("ann", "ship", "core"), [agentDocument(thread(1), thread(1), 1)]);
 });
 afterAll(() => team.close());

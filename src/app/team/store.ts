@@ -4,7 +4,14 @@ import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../s
 import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
-import { type Migrated, migrate, NewerSchema, UnreleasedSchema } from "../../stores/postgres/migrate.ts";
+import {
+  type Migrated,
+  migrate,
+  NewerSchema,
+  OtherEncoding,
+  UnknownSchema,
+  UnreleasedSchema,
+} from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
@@ -108,7 +115,9 @@ export async function openTeamStore(
         const ahead = [0, 1].map((more) => new Date(Date.UTC(year, month - 1 + more, 1)).toISOString().slice(0, 10));
         await createPartitions(database, ahead);
       },
-      prune: (ageMs) => dropEventsBefore(database, new Date(Date.now() - ageMs).toISOString().slice(0, 10)),
+      // No event is older than 1970.
+      prune: (ageMs) =>
+        dropEventsBefore(database, new Date(Math.max(0, Date.now() - ageMs)).toISOString().slice(0, 10)),
       distribute: () => distribute(database).catch((error: unknown) => explained(refusedByCitus(error))),
       close,
     };
@@ -125,6 +134,14 @@ function explained(error: unknown): never {
   if (error instanceof UnreleasedSchema)
     throw new Failure("failed", error.message, [
       "create a new database and new tokens: the machines send everything again",
+    ]);
+  if (error instanceof UnknownSchema)
+    throw new Failure("failed", error.message, [
+      "restore the database from a backup, or create a new one and new tokens: the machines send everything again",
+    ]);
+  if (error instanceof OtherEncoding)
+    throw new Failure("failed", error.message, [
+      "create one with `create database retinue encoding 'UTF8' template template0`",
     ]);
   if (error instanceof NewerSchema) throw new Failure("failed", error.message, ["update retinue on this machine"]);
   if (error instanceof NoCitus)
@@ -144,12 +161,17 @@ function refusedByCitus(error: unknown): unknown {
 /** PostgreSQL's own words about a wrong name, password or permission. */
 function refused(error: unknown): unknown {
   const { code = "" } = error as NodeJS.ErrnoException;
-  return /^(?:28|3D|42501)/.test(code)
-    ? new Failure(
-        "failed",
-        `the database refuses: ${(error as Error).message}`,
-        ["check the address given to --store"],
-        error,
-      )
-    : error;
+  const next = REFUSALS.get(code.slice(0, 2)) ?? REFUSALS.get(code);
+  if (next === undefined) return error;
+  return new Failure("failed", `the database refuses: ${(error as Error).message}`, [next], error);
 }
+
+/** What to do, by PostgreSQL's codes (its appendix A) or their first two characters. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ["28", "check the user and the password in the address given to --store"],
+  ["3D", "check the name of the database in the address given to --store"],
+  [
+    "42501",
+    "its user needs the right to create a schema: grant create on database <name> to <user>, or make the user the owner of the database",
+  ],
+]);

@@ -2,6 +2,7 @@ import { Failure } from "../../app/failure.ts";
 import { openTeamStore } from "../../app/team/store.ts";
 import { money } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
+import { folderName } from "../../core/tools/recorded-path.ts";
 import { BUDGET_KINDS, type Budget } from "../../core/views/budget.ts";
 import type { Context } from "../context.ts";
 import { table } from "../render/table.ts";
@@ -47,7 +48,7 @@ export async function budget({ terminal, json }: Context, action: BudgetAction, 
 function subjectOf(options: BudgetOptions): Omit<Budget, "usd"> {
   const given = BUDGET_KINDS.flatMap((of) => {
     const name = options[of];
-    return name === undefined ? [] : [{ of, name: of === "project" ? name : nameGiven(`--${of}`, name) }];
+    return name === undefined ? [] : [{ of, name: of === "project" ? projectGiven(name) : nameGiven(`--${of}`, name) }];
   });
   const [one, ...more] = given;
   if (one === undefined || more.length > 0)
@@ -57,11 +58,25 @@ function subjectOf(options: BudgetOptions): Omit<Budget, "usd"> {
   return one;
 }
 
+/** Projects are known by the names of their folders, wherever they are on each machine. */
+function projectGiven(text: string): string {
+  const name = folderName(text);
+  if (name === text && name.length <= MAX_PROJECT) return name;
+  throw new Failure("usage", `--project ${JSON.stringify(text)}: not the name of a folder`, [
+    `write the last part of its path, such as --project ${JSON.stringify(name?.slice(0, MAX_PROJECT) ?? "shop")}`,
+  ]);
+}
+
+/** Names of folders have at most 255 bytes on all systems. */
+const MAX_PROJECT = 255;
+/** More than anybody spends in a month. */
+const MAX_USD = 1e9;
+
 function amountOf(text: string | undefined): number {
   const hint = ["write US dollars per month, such as --usd 200"];
   if (text === undefined) throw new Failure("usage", "budget set needs --usd <n>", hint);
   const usd = Number(text);
-  if (!(usd > 0 && usd < Number.POSITIVE_INFINITY))
-    throw new Failure("usage", `--usd ${JSON.stringify(text)}: not a positive amount`, hint);
+  if (!(usd > 0 && usd <= MAX_USD))
+    throw new Failure("usage", `--usd ${JSON.stringify(text)}: not an amount between 0 and a billion`, hint);
   return usd;
 }

@@ -51,6 +51,9 @@ export function nameGiven(option: string, text: string): string {
   return text;
 }
 
+/** Databases and ISO 8601 write later years in different ways. */
+const LATEST = Date.UTC(9999, 11, 31);
+
 function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
   if (owner === undefined)
     throw new Failure("usage", "token create needs --owner <name>", [
@@ -64,6 +67,10 @@ function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
   const until = expires === undefined ? null : span === null ? Date.parse(expires) : Date.now() + span;
   if (until !== null && !(until > Date.now()))
     throw new Failure("usage", `--expires ${expires}: not a time in the future`, ["write 90d, 1w, or a date"]);
+  if (until !== null && until > LATEST)
+    throw new Failure("usage", `--expires ${expires}: later than the year 9999`, [
+      "write 90d, 1w, or a date; without --expires it does not expire",
+    ]);
   return {
     owner: nameGiven("--owner", owner),
     scope,
