@@ -46,16 +46,28 @@ export interface Recheck {
   readonly isAllowed: () => Promise<boolean>;
 }
 
-/** Aborted with the other signal, or when the viewer is no longer allowed. */
-function whileAllowed(until: AbortSignal, { everyMs, isAllowed }: Recheck): AbortSignal {
+/** Runs until the signal is aborted or the viewer is no longer allowed. If it fails, nothing is checked any more. */
+async function whileAllowed<T>(
+  until: AbortSignal,
+  { everyMs, isAllowed }: Recheck,
+  work: (until: AbortSignal) => Promise<T>,
+): Promise<T> {
   const ended = new AbortController();
-  const timer = setInterval(async () => {
-    // While the database is away, streams wait for it.
-    if (!(await isAllowed().catch(() => true))) ended.abort();
-  }, everyMs);
   const signal = AbortSignal.any([until, ended.signal]);
-  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  return signal;
+  // The client may be gone, or the server may be stopping: then the signal is not aborted once more.
+  if (!signal.aborted) {
+    const timer = setInterval(async () => {
+      // While the database is away, streams wait for it.
+      if (!(await isAllowed().catch(() => true))) ended.abort();
+    }, everyMs);
+    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  }
+  try {
+    return await work(signal);
+  } catch (error) {
+    ended.abort();
+    throw error;
+  }
 }
 
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
@@ -268,18 +280,16 @@ export class TeamCatalog implements Catalog {
 
   async changes(follow: Follow, after: string | null, until: AbortSignal): Promise<ChangeStream> {
     const places = async (uris: readonly string[]) => Promise.all(uris.map((uri) => this.#place(uri)));
-    return followChanges(
-      { reader: this.#reader, feed: this.#feed, owners: this.#owners },
-      {
-        threads: follow.threads,
-        trees: await places(follow.trees),
-        events: await places(follow.events),
-        logs: await places(follow.logs),
-        spans: await places(follow.spans),
-      },
-      after,
-      this.#recheck === null ? until : whileAllowed(until, this.#recheck),
-    );
+    const sources = { reader: this.#reader, feed: this.#feed, owners: this.#owners };
+    const followed = {
+      threads: follow.threads,
+      trees: await places(follow.trees),
+      events: await places(follow.events),
+      logs: await places(follow.logs),
+      spans: await places(follow.spans),
+    };
+    const start = (signal: AbortSignal) => followChanges(sources, followed, after, signal);
+    return this.#recheck === null ? start(until) : whileAllowed(until, this.#recheck, start);
   }
 }
 
