@@ -48,20 +48,33 @@ export interface Recheck {
 }
 
 /**
- * Aborted with the other signal, or when the viewer is no longer allowed. Changes are notified; what is not, such as the
- * end of a token's time, is checked for from time to time.
+ * Runs until the signal is aborted or the viewer is no longer allowed. Changes are notified; what is not, such as the
+ * end of a token's time, is checked for from time to time. If the work fails, nothing is checked any more.
  */
-function whileAllowed(until: AbortSignal, feed: Feed, { everyMs, isAllowed }: Recheck): AbortSignal {
+async function whileAllowed<T>(
+  until: AbortSignal,
+  feed: Feed,
+  { everyMs, isAllowed }: Recheck,
+  work: (until: AbortSignal) => Promise<T>,
+): Promise<T> {
   const ended = new AbortController();
+  const signal = AbortSignal.any([until, ended.signal]);
   const check = async () => {
     // While the database is away, streams wait for it.
     if (!(await isAllowed().catch(() => true))) ended.abort();
   };
-  const timer = setInterval(check, everyMs);
-  const signal = AbortSignal.any([until, ended.signal]);
-  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  feed.onAccess(check, signal);
-  return signal;
+  // The client may be gone, or the server may be stopping: then the signal is not aborted once more.
+  if (!signal.aborted) {
+    const timer = setInterval(check, everyMs);
+    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+    feed.onAccess(check, signal);
+  }
+  try {
+    return await work(signal);
+  } catch (error) {
+    ended.abort();
+    throw error;
+  }
 }
 
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
@@ -285,6 +298,7 @@ export class TeamCatalog implements Catalog {
 
   async changes(follow: Follow, after: string | null, until: AbortSignal): Promise<ChangeStream> {
     const places = async (uris: readonly string[]) => Promise.all(uris.map((uri) => this.#place(uri)));
+    const sources = { reader: this.#reader, feed: this.#feed, owners: this.#owners };
     const followed = {
       threads: follow.threads,
       trees: await places(follow.trees),
@@ -293,12 +307,8 @@ export class TeamCatalog implements Catalog {
       spans: await places(follow.spans),
     };
     if (isUnfiltered(followed)) this.#seen(null);
-    return followChanges(
-      { reader: this.#reader, feed: this.#feed, owners: this.#owners },
-      followed,
-      after,
-      this.#recheck === null ? until : whileAllowed(until, this.#feed, this.#recheck),
-    );
+    const start = (signal: AbortSignal) => followChanges(sources, followed, after, signal);
+    return this.#recheck === null ? start(until) : whileAllowed(until, this.#feed, this.#recheck, start);
   }
 }
 

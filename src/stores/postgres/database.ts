@@ -116,6 +116,7 @@ async function listening(
 ): Promise<Link> {
   const link = await connector.connect(until);
   const stop = () => link.end();
+  if (until.aborted) stop();
   until.addEventListener("abort", stop, { once: true });
   void link.lost.then(() => until.removeEventListener("abort", stop));
   link.onNotify(onNotify);
