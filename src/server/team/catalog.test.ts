@@ -13,7 +13,7 @@ afterEach(() => {
 const FOLLOW = { threads: true, trees: [], events: [], logs: [], spans: [], cards: false };
 
 function opened(until: AbortSignal, heads: () => Promise<Map<string, number>>, isAllowed = async () => true) {
-  const feed = { heads, newestHeads: heads, headOf: () => 0 } as unknown as Feed;
+  const feed = { heads, newestHeads: heads, headOf: () => 0, onAccess: () => {} } as unknown as Feed;
   const recheck = { everyMs: 1_000, isAllowed };
   return new TeamCatalog({} as Reader, feed, ["ann"], recheck).changes(FOLLOW, null, until);
 }
