@@ -99,6 +99,7 @@ const READS_WHOLE = [
   "src/app/ingest/index-file.ts",
   "src/app/version.ts",
   "src/server/dashboard.ts",
+  "src/stores/postgres/password-file.ts",
   "src/transports/files.ts",
   "src/transports/regular.ts",
   "src/transports/system/linux-locks.ts",

@@ -8,7 +8,7 @@ export type Outcome =
   /** The destination already has it. */
   | { readonly is: "known"; readonly status: number; readonly reason: string }
   /** The destination will never accept it. */
-  | { readonly is: "refused"; readonly status: number; readonly reason: string }
+  | { readonly is: "refused"; readonly status: number; readonly reason: string; readonly body: Uint8Array }
   | { readonly is: "too-large"; readonly status: number; readonly reason: string }
   /** Unreachable or overloaded. `retryAfterMs` is the server's value. */
   | {
@@ -56,7 +56,7 @@ export function outcomeOf(status: number, body: Uint8Array, retryAfter: string |
   const reason = `${status}${text === "" ? "" : ` ${text}`}`;
   if (status === 409) return { is: "known", status, reason };
   if (status === 413) return { is: "too-large", status, reason };
-  if (status === 400 || status === 422) return { is: "refused", status, reason };
+  if (status === 400 || status === 422) return { is: "refused", status, reason, body };
   return { is: "unavailable", status, reason, retryAfterMs: retryAfterMs(retryAfter, now) };
 }
 

@@ -84,16 +84,19 @@ function totalsOf(story: Story) {
 }
 
 function withTexts(story: Story, text: string): Story {
-  const { record } = story;
+  const [, key] = SECRETS;
+  const names = { type: key, cwd: `/home/dev/${key}`, project: key, branch: key, model: [key] };
+  const texts = { title: text, name: text, description: text, prompt: text, result: text, statusReason: text };
   return {
     ...story,
-    record: { ...record, title: text, description: text, prompt: text, result: text, statusReason: text },
+    record: { ...story.record, ...names, ...texts },
+    calls: story.calls.map((call) => ({ ...call, model: key })),
     steps: story.steps.map((step) => ({
       ...step,
       event: {
         ...step.event,
         text: step.event.text === null ? null : text,
-        tool: step.event.tool && { ...step.event.tool, input: { command: text } },
+        tool: step.event.tool && { ...step.event.tool, name: key, input: { command: text } },
       },
     })),
     children: story.children.map((child) => withTexts(child, text)),

@@ -17,7 +17,9 @@ import { Connection } from "../../src/app/ship/connection.ts";
 import { LiveShipping } from "../../src/app/ship/ship-live.ts";
 import { targetOf } from "../../src/app/ship/target.ts";
 import type { ShipmentDocument } from "../../src/core/ports/shipment.ts";
+import { REDACTION_LEVELS } from "../../src/core/redaction/redaction.ts";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
+import type { SharedCall } from "../../src/core/views/shared-tree.ts";
 import { retinue } from "../support/cli.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
 import { type ReceivedServer, serveReceived } from "../support/received.ts";
@@ -118,13 +120,77 @@ describe("ship --once", () => {
     const { message, ...rest } = JSON.parse(line) as { message: { content: unknown }; uuid: string };
     const big = { ...rest, uuid: crypto.randomUUID(), message: { ...message, content: "long ".repeat(60_000) } };
     appendFileSync(join(home, path), `${JSON.stringify(big)}\n`);
-    server.maxBytes = 100_000;
+    server.rules.maxBytes = 100_000;
     expect((await ship("--once")).code).toBe(0);
     const texts = server.received.documents.flatMap((document) =>
       document.is === "event" ? [document.event.text] : [],
     );
     expect(texts.filter((text) => text?.startsWith("[left out: "))).toHaveLength(1);
     for (const { lines } of server.shipments) expect(JSON.stringify(lines).length).toBeLessThan(150_000);
+  });
+
+  it("leaves long texts out of a record that is too large for the server", async () => {
+    const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const lines = readFileSync(join(home, path), "utf8").split("\n");
+    const first = lines.findIndex((line) => line.includes('"type":"user"'));
+    const { message, ...rest } = JSON.parse(lines[first] ?? "") as { message: { content: unknown } };
+    const prompt = { ...rest, message: { ...message, content: "long ".repeat(60_000) } };
+    writeFileSync(join(home, path), lines.with(first, JSON.stringify(prompt)).join("\n"));
+    server.rules.maxBytes = 100_000;
+    expect(await ship("--once")).toMatchObject({ code: 0, stderr: "" });
+    const [uri = ""] = server.received.threads;
+    expect(server.received.tree(uri, uri, Date.now())?.prompt).toMatch(/^\[left out: \d+ characters/);
+  });
+
+  it.each([
+    ["a page of another program", { status: 200, body: "<html>Welcome to the hotel</html>" }],
+    ["an error with status 200", { status: 200, body: { error: "not now" } }],
+    ["a receipt for another number of documents", { status: 200, body: { accepted: 1, ignored: 0 } }],
+  ])("does not take %s for an acknowledgement", async (_, mishap) => {
+    server.mishaps.push(mishap);
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("no team server at this address");
+    expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
+    expect((await ship("--once")).code).toBe(0);
+    await expectTrees();
+  });
+
+  it.each([true, false])(
+    "sends the rest if a thread is refused; the server names the document: %s",
+    async (isNamed) => {
+      cpSync(recordedHome("claude", "a-single").home, home, { recursive: true, preserveTimestamps: true });
+      const [{ uri } = { uri: "" }, other] = await localTrees();
+      server.rules.namesDocument = isNamed;
+      server.rules.refuses = (document) => document.thread === uri && document.is === "event";
+      const { code, stderr } = await ship("--once");
+      expect(code).toBe(1);
+      expect(stderr).toContain("refuses 1 thread; everything else was acknowledged");
+      expect(stderr).toContain(`${uri}: 422: unbelievable`);
+      expect(server.received.tree(other?.uri ?? "", other?.uri ?? "", Date.now())).toEqual(other);
+      expect((await ship("--status")).stdout).toMatch(
+        new RegExp(`waiting    1 thread: 1 refused by the server\n    refused  ${uri}: 422: unbelievable`),
+      );
+      // It is not tried again as it is.
+      server.rules.refuses = () => false;
+      const { length } = server.shipments;
+      expect((await ship("--once")).code).toBe(1);
+      expect(server.shipments.slice(length).flatMap(({ lines }) => lines)).toEqual([]);
+      const [path = ""] = filesBelow(home).filter((file) => file.endsWith(`${uri.slice("claude://".length)}.jsonl`));
+      appendFileSync(join(home, path), '{"type":"mode","mode":"normal"}\n');
+      expect(await ship("--once")).toMatchObject({ code: 0, stderr: "" });
+      await expectTrees();
+      expect((await ship("--status")).stdout).toContain("waiting    nothing");
+    },
+  );
+
+  it("blames no thread if the server refuses the program", async () => {
+    server.mishaps.push(...Array.from({ length: 3 }, () => ({ status: 422, body: { error: { message: "too old" } } })));
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("not everything was acknowledged");
+    expect(stderr).toContain("422: too old");
+    expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
   });
 
   it("reads the token from a file, and the address, the shared projects and the level from the settings", async () => {
@@ -166,6 +232,25 @@ describe("ship --dry-run", () => {
     const plain = (documents: readonly ShipmentDocument[]) => documents.map((one) => ({ ...one, revision: 0 }));
     expect(plain(lines)).toEqual(plain(server.received.documents));
     expect((await ship("--dry-run")).stdout.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it.each(REDACTION_LEVELS)("has no secret in any document, also not in names, with the level %s", async (level) => {
+    const words = ["c3-nested-parallel", "general-purpose", "opus", "Bash"];
+    setSettings(`redaction:\n  level: ${level}\n  patterns: [${words.join(", ")}]\n`);
+    const { stdout } = await ship("--dry-run");
+    expect(stdout).toContain("[redacted]");
+    for (const line of stdout.split("\n"))
+      for (const word of words) if (line.includes(word)) expect.fail(`${word} in ${line.slice(0, 2_000)}`);
+    // What documents refer to is still there.
+    const documents = stdout
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((line) => JSON.parse(line) as ShipmentDocument);
+    const events = new Set(documents.flatMap((one) => (one.is === "event" ? [one.event.id] : [])));
+    const calls = documents.flatMap((one) => (one.is === "calls" ? (one.items as readonly SharedCall[]) : []));
+    expect(calls.length).toBeGreaterThan(0);
+    for (const { event } of calls) expect(event === null || events.has(event)).toBe(true);
   });
 });
 
@@ -216,6 +301,41 @@ describe("live shipping", () => {
     } finally {
       await shipping.stop();
     }
+  });
+
+  it("by two processes in turn sends every event once", async () => {
+    const files = filesBelow(home).filter((one) => one.endsWith(".jsonl"));
+    const texts = new Map(files.map((file) => [file, readFileSync(join(home, file), "utf8").split(/(?<=\n)/)]));
+    for (const file of files) writeFileSync(join(home, file), "");
+    // The time of the newest record, so that the thread runs.
+    let now = 0;
+    const { signal } = new AbortController();
+    const settings = await loadSettings(env);
+    const target = targetOf(env, settings, server.url);
+    if (target === null) throw new Error("no target");
+    const processes = await Promise.all(
+      [1, 2].map(async () => {
+        const library = libraryIn(home, () => now);
+        const connection = await Connection.open({ env, settings, target, library, notify: () => {}, signal });
+        return { library, connection };
+      }),
+    );
+    let [turn, most] = [0, 0];
+    for (const [file, lines] of texts)
+      for (const line of lines) {
+        appendFileSync(join(home, file), line);
+        now = Math.max(now, Date.parse(/"timestamp":"([^"]+)"/.exec(line)?.[1] ?? "") || 0);
+        const { library, connection } = processes[turn % 2] as (typeof processes)[number];
+        const { threads } = await library.refresh();
+        expect(await connection.attempt((shipper) => shipper.shipChanged(threads))).toBe(true);
+        turn += 1;
+        const [uri = ""] = server.received.threads;
+        const ids = uri === "" ? [] : server.received.events(uri, uri).map(({ id }) => id);
+        expect(ids).toEqual([...new Set(ids)]);
+        most = Math.max(most, ids.length);
+      }
+    expect(most).toBeGreaterThan(5);
+    for (const { connection } of processes) connection.close();
   });
 
   it("is done by a server with team.url, which answers meanwhile", async () => {

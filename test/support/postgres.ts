@@ -24,8 +24,8 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, sep } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
-import postgres from "postgres";
 import { openTeamStore } from "../../src/app/team/store.ts";
+import { Sql } from "./sql.ts";
 
 const run = promisify(execFile);
 
@@ -96,10 +96,10 @@ export async function freshDatabase(): Promise<{ readonly url: string; drop(): P
   if (cluster !== undefined) return freshCluster(cluster.split(" ").map(urlFrom));
   const server = await sharedServer();
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await inDatabase(server("postgres"), (sql) => sql`create database ${sql(name)} strategy file_copy`);
+  await inDatabase(server("postgres"), (sql) => sql.all(`create database ${name} strategy file_copy`));
   return {
     url: server(name),
-    drop: () => inDatabase(server("postgres"), (sql) => sql`drop database ${sql(name)} with (force)`),
+    drop: () => inDatabase(server("postgres"), (sql) => sql.all(`drop database ${name} with (force)`)),
   };
 }
 
@@ -107,15 +107,15 @@ async function freshCluster(nodes: readonly PostgresServer["url"][]): ReturnType
   const name = `test_${randomBytes(6).toString("hex")}`;
   const [coordinator = urlFrom("")] = nodes;
   for (const node of nodes) {
-    await inDatabase(node("postgres"), (sql) => sql`create database ${sql(name)}`);
-    await inDatabase(node(name), (sql) => sql`create extension citus`);
+    await inDatabase(node("postgres"), (sql) => sql.all(`create database ${name}`));
+    await inDatabase(node(name), (sql) => sql.all("create extension citus"));
   }
   const place = (node: PostgresServer["url"]) => new URL(node(name));
   await inDatabase(coordinator(name), async (sql) => {
     const own = place(coordinator);
-    await sql`select citus_set_coordinator_host(${own.hostname}, ${Number(own.port)})`;
+    await sql.all("select citus_set_coordinator_host($1, $2)", [own.hostname, Number(own.port)]);
     for (const { hostname, port } of nodes.slice(1).map(place))
-      await sql`select citus_add_node(${hostname}, ${Number(port)})`;
+      await sql.all("select citus_add_node($1, $2)", [hostname, Number(port)]);
   });
   const store = await openTeamStore(coordinator(name), { connections: 1 });
   await store.distribute();
@@ -124,13 +124,13 @@ async function freshCluster(nodes: readonly PostgresServer["url"][]): ReturnType
     url: coordinator(name),
     drop: async () => {
       for (const node of nodes)
-        await inDatabase(node("postgres"), (sql) => sql`drop database ${sql(name)} with (force)`);
+        await inDatabase(node("postgres"), (sql) => sql.all(`drop database ${name} with (force)`));
     },
   };
 }
 
-async function inDatabase(url: string, work: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+async function inDatabase(url: string, work: (sql: Sql) => Promise<unknown>): Promise<void> {
+  const sql = Sql.open(url);
   try {
     await work(sql);
   } finally {
@@ -205,10 +205,10 @@ async function startIn(folder: string, native: string, always: readonly string[]
   const replica = async (other: string) => {
     const { as: owner, data: copy } = placeIn(other, native);
     await inDatabase(url("postgres"), async (sql) => {
-      await sql`select pg_backup_start('replica', true)`;
+      await sql.all("select pg_backup_start('replica', true)");
       // As the user of the server, so that it can read the copy.
       await run("cp", ["-R", `${data}/.`, copy], owner);
-      const [stopped] = await sql<{ label: string }[]>`select labelfile as label from pg_backup_stop(false)`;
+      const [stopped] = await sql.all<{ label: string }>("select labelfile as label from pg_backup_stop(false)");
       rmSync(join(copy, "postmaster.pid"));
       for (const [name, text] of Object.entries({ backup_label: stopped?.label ?? "", "standby.signal": "" })) {
         writeFileSync(join(copy, name), text);

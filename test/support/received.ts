@@ -151,11 +151,20 @@ function clear(stored: Stored, revision: number): void {
 
 /** What the next request gets instead of an acknowledgement. */
 export type Mishap =
-  | { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
   /** Stores the shipment, and cuts the connection before the response. */
   | "lost-response"
   /** Cuts the connection before anything is stored. */
   | "lost-request";
+
+export interface ReceivedRules {
+  /** Larger unpacked bodies are refused with 413. */
+  maxBytes: number;
+  /** A shipment with such a document is refused with 422. */
+  refuses: (document: ShipmentDocument) => boolean;
+  /** Whether the response then names the document. */
+  namesDocument: boolean;
+}
 
 export interface ReceivedServer {
   readonly url: string;
@@ -165,14 +174,17 @@ export interface ReceivedServer {
   readonly mishaps: Mishap[];
   /** Every request: its size as sent, and its lines without the first. */
   readonly shipments: { readonly bytes: number; readonly lines: readonly ShipmentDocument[] }[];
-  /** Larger unpacked bodies are refused with 413. */
-  maxBytes: number;
+  readonly rules: ReceivedRules;
   close(): Promise<void>;
 }
 
 export async function serveReceived(): Promise<ReceivedServer> {
   const received = new Received();
-  const state = { maxBytes: Number.POSITIVE_INFINITY };
+  const rules: ReceivedRules = {
+    maxBytes: Number.POSITIVE_INFINITY,
+    refuses: () => false,
+    namesDocument: true,
+  };
   const [mishaps, shipments, token]: [Mishap[], ReceivedServer["shipments"], string] = [[], [], "ship-token"];
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
@@ -184,9 +196,10 @@ export async function serveReceived(): Promise<ReceivedServer> {
     if (mishap === "lost-request") return void request.socket.destroy();
     if (request.method !== "POST" || request.url !== "/api/ingest") return void answer(404, { error: "no route" });
     if (request.headers.authorization !== `Bearer ${token}`) return void answer(401, { error: "unknown token" });
-    if (typeof mishap === "object") return void answer(mishap.status, { error: "refused" }, mishap.headers);
+    if (typeof mishap === "object")
+      return void answer(mishap.status, mishap.body ?? { error: "refused" }, mishap.headers);
     const text = gunzipSync(body).toString();
-    if (text.length > state.maxBytes) return void answer(413, { error: "too large" });
+    if (text.length > rules.maxBytes) return void answer(413, { error: "too large" });
     const [head, ...lines] = text.trimEnd().split("\n");
     const { schema } = JSON.parse(head ?? "") as { schema: string };
     if (schema !== "retinue/shipment@1" || request.headers["content-type"] !== "application/x-ndjson")
@@ -194,6 +207,11 @@ export async function serveReceived(): Promise<ReceivedServer> {
     const documents = lines.map((line) => JSON.parse(line) as ShipmentDocument);
     if (documents.some(({ revision, thread }) => !Number.isSafeInteger(revision) || typeof thread !== "string"))
       return void answer(422, { error: "a line has no revision or thread" });
+    const document = documents.findIndex(rules.refuses);
+    if (document >= 0) {
+      const error = { code: "invalid", message: "unbelievable", next: null };
+      return void answer(422, { error: rules.namesDocument ? { ...error, document } : error });
+    }
     shipments.push({ bytes: body.length, lines: documents });
     for (const document of documents) received.apply(document);
     if (mishap === "lost-response") return void request.socket.destroy();
@@ -207,12 +225,7 @@ export async function serveReceived(): Promise<ReceivedServer> {
     token,
     mishaps,
     shipments,
-    get maxBytes() {
-      return state.maxBytes;
-    },
-    set maxBytes(bytes) {
-      state.maxBytes = bytes;
-    },
+    rules,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,19 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OWNED_TABLES, SHARED_TABLES } from "../../src/stores/postgres/schema.ts";
 import { retinue, retinueJson } from "../support/cli.ts";
 import { freshDatabase } from "../support/postgres.ts";
+import { Sql } from "../support/sql.ts";
 
 let home: string;
 let fresh: Awaited<ReturnType<typeof freshDatabase>>;
-let sql: postgres.Sql;
+let sql: Sql;
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), "retinue-home-"));
   fresh = await freshDatabase();
-  sql = postgres(fresh.url, { max: 1, onnotice: () => {} });
+  sql = Sql.open(fresh.url);
 });
 afterAll(async () => {
   await sql.end();
@@ -71,15 +71,13 @@ describe("retinue db", () => {
 
   it("prune drops old months, and says which", async () => {
     const month = "retinue.events_2020_01";
-    await sql.unsafe(
-      `create table ${month} partition of retinue.events for values from ('2020-01-01') to ('2020-02-01')`,
-    );
+    await sql.all(`create table ${month} partition of retinue.events for values from ('2020-01-01') to ('2020-02-01')`);
     expect((await run("db", "prune", "--older-than", "180d")).stdout).toContain("1 month of events: events_2020_01");
     expect((await run("db", "prune", "--older-than", "180d")).stdout).toContain("No month");
     expect((await run("db", "prune")).code).toBe(2);
     expect((await run("db", "prune", "--older-than", "old")).code).toBe(2);
-    const entries = await sql`select action, subject from retinue.audit where action = 'pruned'`;
-    expect([...entries]).toEqual([{ action: "pruned", subject: "events_2020_01" }]);
+    const entries = await sql.all("select action, subject from retinue.audit where action = 'pruned'");
+    expect(entries).toEqual([{ action: "pruned", subject: "events_2020_01" }]);
   });
 
   it("distribute says what is missing on a single server", async () => {
@@ -88,7 +86,7 @@ describe("retinue db", () => {
   });
 
   it("distribute gives every table a place, once; --print changes nothing", async () => {
-    await sql.unsafe(`create table public.pg_dist_partition (logicalrelid regclass, placement text);
+    await sql.all(`create table public.pg_dist_partition (logicalrelid regclass, placement text);
       create function create_reference_table(t regclass) returns void language sql
         as 'insert into pg_dist_partition values (t, ''everywhere'')';
       create function create_distributed_table(t regclass, by text, colocate_with text) returns void language sql
@@ -98,9 +96,9 @@ describe("retinue db", () => {
     expect((await run("db", "distribute")).code).toBe(0);
     const again = await run("db", "distribute");
     expect(again).toMatchObject({ code: 0, stdout: "All tables were already distributed.\n" });
-    const rows = await sql<{ name: string; placement: string }[]>`
-      select c.relname as name, p.placement from public.pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
-      order by p.ctid`;
+    const rows = await sql.all<{ name: string; placement: string }>(
+      "select c.relname as name, p.placement from public.pg_dist_partition p join pg_class c on c.oid = p.logicalrelid order by p.ctid",
+    );
     const [first] = OWNED_TABLES;
     expect(rows.map(({ name, placement }) => [name, placement])).toEqual([
       ...SHARED_TABLES.map((table) => [table, "everywhere"]),

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { environment, Run } from "../faults/process.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
+import { Sql } from "../support/sql.ts";
 import { agentDocument, eventDocument } from "./documents.ts";
 import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 
@@ -81,13 +81,13 @@ describe("a team server whose database has no room", () => {
     } catch {
       skip("no file system can be mounted here");
     }
-    const sql = postgres(database.url("postgres"), { max: 1, onnotice: () => {} });
+    const sql = Sql.open(database.url("postgres"));
     try {
       mkdirSync(join(space, "table"));
       chmodSync(join(space, "table"), 0o777);
       execFileSync("chown", ["nobody", join(space, "table")]);
-      await sql.unsafe(`create tablespace small location '${join(space, "table")}'`);
-      await sql.unsafe("create database small tablespace small");
+      await sql.all(`create tablespace small location '${join(space, "table")}'`);
+      await sql.all("create database small tablespace small");
       const small = await startTeam(1, database.url("small"));
       try {
         const [ship, read] = [await small.token("ann", "ship"), await small.token("ann", "read")];
@@ -113,8 +113,8 @@ describe("a team server whose database has no room", () => {
         await small.close();
       }
     } finally {
-      await sql.unsafe("drop database if exists small with (force)");
-      await sql.unsafe("drop tablespace if exists small");
+      await sql.all("drop database if exists small with (force)");
+      await sql.all("drop tablespace if exists small");
       await sql.end();
       execFileSync("umount", [space]);
     }
@@ -127,7 +127,7 @@ describe("a team server that is killed in a write", () => {
     const args = ["serve", "--store", database.url("postgres"), "--port", "0"];
     const server = new Run(args, environment(home, join(home, "data")));
     const address = (await server.firstLine()) ?? "";
-    const sql = postgres(database.url("postgres"), { max: 2, onnotice: () => {} });
+    const sql = Sql.open(database.url("postgres"), 2);
     try {
       const [uri, documents] = [
         thread(4),
@@ -135,7 +135,7 @@ describe("a team server that is killed in a write", () => {
       ];
       await sql.begin(async (held) => {
         // The server has written the records, and waits to write the events.
-        await held.unsafe("lock table retinue.logs in access exclusive mode");
+        await held.all("lock table retinue.logs in access exclusive mode");
         const response = fetch(new URL("/api/ingest", address), {
           method: "POST",
           body: packed(documents),
@@ -144,15 +144,21 @@ describe("a team server that is killed in a write", () => {
           ({ status }) => status,
           () => "cut",
         );
-        const waits = () => sql`select 1 from pg_locks where not granted and relation = 'retinue.logs'::regclass`;
+        const waits = () => sql.all("select 1 from pg_locks where not granted and relation = 'retinue.logs'::regclass");
         await expect.poll(async () => (await waits()).length, PATIENCE).toBe(1);
         await server.kill();
         expect(await response).toBe("cut");
       });
       const ofThread = () =>
-        sql`select 1 from retinue.agents where thread = ${uri} union all select 1 from retinue.events where thread = ${uri}`;
+        sql.all(
+          "select 1 from retinue.agents where thread = $1 union all select 1 from retinue.events where thread = $1",
+          [uri],
+        );
       await expect
-        .poll(async () => (await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length, PATIENCE)
+        .poll(
+          async () => (await sql.all("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).length,
+          PATIENCE,
+        )
         .toBe(0);
       expect(await ofThread()).toHaveLength(0);
       for (const n of [0, 1]) expect((await team.ship(ships, documents, n)).status).toBe(200);
@@ -164,10 +170,37 @@ describe("a team server that is killed in a write", () => {
   });
 });
 
+describe("a team server that is stopped while its database is away", () => {
+  it.each(["one host", "several hosts"])("ends: %s", async (hosts) => {
+    const home = join(folder, "stopped");
+    const { host } = new URL(database.url(""));
+    const store = hosts === "one host" ? database.url("postgres") : `postgres://retinue@${host},${host}/postgres`;
+    const server = new Run(["serve", "--store", store, "--port", "0"], environment(home, join(home, "data")));
+    try {
+      const address = (await server.firstLine()) ?? "";
+      await database.stop("immediate");
+      const get = fetch(new URL("/api/threads", address), { headers: { Authorization: `Bearer ${reads}` } });
+      const cut = get.then(
+        ({ status }) => status,
+        () => 503,
+      );
+      // So that it looks for the database in a request, and for notifications.
+      await expect.poll(() => server.stderr, PATIENCE).toContain('"started"');
+      await server.kill("SIGTERM");
+      expect(await cut).toBe(503);
+      expect(server.child.exitCode).toBe(0);
+      expect(server.stderr).toContain('"stopped"');
+    } finally {
+      await server.kill();
+      await database.start();
+    }
+  });
+});
+
 async function setReadOnly(isReadOnly: boolean): Promise<void> {
-  const sql = postgres(database.url("postgres"), { max: 1, onnotice: () => {} });
-  await sql.unsafe("set default_transaction_read_only = off");
-  await sql.unsafe(`alter system set default_transaction_read_only = ${isReadOnly ? "on" : "off"}`);
-  await sql.unsafe("select pg_reload_conf()");
+  const sql = Sql.open(database.url("postgres"));
+  await sql.all("set default_transaction_read_only = off");
+  await sql.all(`alter system set default_transaction_read_only = ${isReadOnly ? "on" : "off"}`);
+  await sql.all("select pg_reload_conf()");
   await sql.end();
 }

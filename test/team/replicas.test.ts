@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
+import { Sql } from "../support/sql.ts";
 import { agentDocument, eventDocument } from "./documents.ts";
 import { startTeam, type TestTeam } from "./server.ts";
 
@@ -13,14 +13,14 @@ const PATIENCE = { timeout: 60_000, interval: 50 };
 let folder: string;
 let primary: PostgresServer;
 let replica: PostgresServer;
-let onReplica: postgres.Sql;
+let onReplica: Sql;
 let team: TestTeam;
 let [ships, reads, admin] = ["", "", ""];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "retinue-postgres-"));
   primary = await startPostgres(folder);
   replica = await primary.replica(join(folder, "replica"));
-  onReplica = postgres(replica.url("postgres"), { max: 1, onnotice: () => {} });
+  onReplica = Sql.open(replica.url("postgres"));
   const hosts = [primary, replica].map((one) => new URL(one.url("")).host);
   team = await startTeam(1, `postgres://retinue@${hosts.join(",")}/postgres`, {
     replicas: [replica.url("postgres")],
@@ -62,7 +62,7 @@ describe("a team server with a replica", () => {
   });
 
   it("reads from the primary what the replica does not have yet", async () => {
-    await onReplica`select pg_wal_replay_pause()`;
+    await onReplica.all("select pg_wal_replay_pause()");
     const ended = new AbortController();
     const live = await team.get("/api/live?threads=true", reads, 0, { signal: ended.signal });
     const reader = live.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -74,13 +74,13 @@ describe("a team server with a replica", () => {
     expect(await answeredBy(threads)).toBe("primary");
     expect(await threads()).toEqual([thread(1), thread(2)]);
     expect(await team.json(`/api/agents/${encodeURIComponent(thread(2))}/events`, reads)).toMatchObject({ total: 1 });
-    await onReplica`select pg_wal_replay_resume()`;
+    await onReplica.all("select pg_wal_replay_resume()");
     await expect.poll(() => answeredBy(threads), PATIENCE).toBe("replica");
   });
 
   it("accepts a position that only the primary has", async () => {
     const before = (await team.get("/api/threads", reads)).headers.get("retinue-live") ?? "";
-    await onReplica`select pg_wal_replay_pause()`;
+    await onReplica.all("select pg_wal_replay_pause()");
     expect(await ship(3)).toBe(200);
     // As a client that comes from another server.
     const [, seq = "0"] = /^ann:(\d+)-/.exec(before) ?? [];
@@ -90,7 +90,7 @@ describe("a team server with a replica", () => {
     const first = await live.body?.pipeThrough(new TextDecoderStream()).getReader().read();
     expect(first?.value).toContain("event: ready");
     ended.abort();
-    await onReplica`select pg_wal_replay_resume()`;
+    await onReplica.all("select pg_wal_replay_resume()");
   });
 
   it("does without the replica while that is away", async () => {
@@ -112,7 +112,7 @@ describe("a team server with a replica", () => {
   });
 
   it("continues on the replica when that is promoted", async () => {
-    await onReplica`select pg_promote()`;
+    await onReplica.all("select pg_promote()");
     await expect.poll(() => ship(4), PATIENCE).toBe(200);
     await expect.poll(threads, PATIENCE).toEqual([1, 2, 3, 4].map(thread));
     expect(await team.json("/api/health", reads)).toMatchObject({ troubles: [] });

@@ -107,11 +107,11 @@ for (const [i, size] of sizes.entries()) {
   // Each size replaces the smaller one.
   if (i > 0)
     for (const table of ["events", "agents", "threads", "logs", "details", "spent", "months", "owners", "machines"])
-      await site.sql.unsafe(`delete from retinue.${table} where owner ~ '^dev[0-9]{1,4}$' and owner <> 'dev1'`);
+      await site.sql.all(`delete from retinue.${table} where owner ~ '^dev[0-9]{1,4}$' and owner <> 'dev1'`);
   await site.loading(() => copyOwner(site.sql, `dev${original}`, 2, OWNERS, notify));
-  const [count] = await site.sql<
-    { events: number; bytes: number }[]
-  >`select count(*)::int as events, (select sum(pg_total_relation_size(c.oid))::bigint::float8 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'retinue' and c.relkind = 'r') as bytes from retinue.events`;
+  const [count] = await site.sql.all<{ events: number; bytes: number }>(
+    "select count(*)::int as events, (select sum(pg_total_relation_size(c.oid))::bigint::float8 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'retinue' and c.relkind = 'r') as bytes from retinue.events",
+  );
   filled = count?.events ?? 0;
   notify(`${thousands(filled)} events, ${bytes(count?.bytes ?? 0)}`);
   memory.push(`${thousands(filled)} events and what belongs to them take ${bytes(count?.bytes ?? 0)} with all indexes`);

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import postgres from "postgres";
 import { openTeamStore, type TeamStore } from "../../../src/app/team/store.ts";
 import { type PostgresServer, postgresFolder, startPostgres } from "../../../test/support/postgres.ts";
+import { Sql } from "../../../test/support/sql.ts";
 import { cpuOf, peakOf, rssOf } from "../../soak/sample.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");
@@ -35,7 +35,7 @@ const LOADING = [
 export class BenchSite {
   readonly url: string;
   readonly store: TeamStore;
-  readonly sql: postgres.Sql;
+  readonly sql: Sql;
   readonly #folder: string;
   readonly #server: ChildProcess;
   readonly #database: PostgresServer;
@@ -45,7 +45,7 @@ export class BenchSite {
     url: string,
     parts: { folder: string; server: ChildProcess; database: PostgresServer; remove: () => Promise<void> },
     store: TeamStore,
-    sql: postgres.Sql,
+    sql: Sql,
   ) {
     this.url = url;
     this.store = store;
@@ -72,12 +72,7 @@ export class BenchSite {
       server.stdout?.once("data", (line) => resolve(String(line).trim()));
       server.once("exit", (code) => reject(new Error(`retinue serve ended with ${code}`)));
     });
-    return new BenchSite(
-      url,
-      { folder, server, database, remove },
-      store,
-      postgres(address, { max: 2, onnotice: () => {} }),
-    );
+    return new BenchSite(url, { folder, server, database, remove }, store, Sql.open(address, 2));
   }
 
   /** Runs the work while PostgreSQL is set up for loading. The team server reconnects by itself. */
@@ -93,7 +88,7 @@ export class BenchSite {
     // Connections that were cut fail once.
     for (let tries = 0; tries < 20; tries += 1)
       try {
-        await Promise.all([this.sql`select 1`, this.store.ping()]);
+        await Promise.all([this.sql.all("select 1"), this.store.ping()]);
         return;
       } catch {
         await wait(250);

@@ -144,9 +144,15 @@ export class AgentDiff {
       const now = this.#hash(part);
       if (part.length > 0 && known[i] === now) continue;
       known[i] = now;
-      yield { is, thread: this.#thread, agent: this.#agent, at: i * LIST_PART, items: part };
+      yield { is, thread: this.#thread, agent: this.#agent, at: i * LIST_PART, items: this.#redacted(is, part) };
     }
     known.length = Math.max(parts, 0);
+  }
+
+  #redacted(is: ListDocument["is"], items: readonly Span[] | readonly SharedCall[]): ListDocument["items"] {
+    return is === "spans"
+      ? (items as readonly Span[]).map((span) => this.#redactor.span(span))
+      : (items as readonly SharedCall[]).map((call) => this.#redactor.sharedCall(call));
   }
 
   /** `isEmpty`: nothing is sent if nothing was sent before. */

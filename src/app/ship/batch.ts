@@ -1,4 +1,4 @@
-import type { Acknowledged, AgentShipped, ThreadShipped } from "../../core/ports/shipped.ts";
+import type { Acknowledged, AgentShipped, ThreadComplete } from "../../core/ports/shipped.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Draft } from "./agent-diff.ts";
 
@@ -17,7 +17,7 @@ export class Batch {
   #bytes = 0;
   readonly #limit: BatchLimit;
   readonly #agents = new Map<string, { thread: string; uri: string; state: () => AgentShipped | null }>();
-  readonly #threads: { uri: string; state: Omit<ThreadShipped, "uri"> | null }[] = [];
+  readonly #threads: { uri: string; state: ThreadComplete | null }[] = [];
 
   constructor(limit: BatchLimit) {
     this.#limit = limit;
@@ -44,7 +44,7 @@ export class Batch {
   }
 
   /** The thread was sent completely with this batch and the ones before; null: it is gone. */
-  finish(uri: string, state: Omit<ThreadShipped, "uri"> | null): void {
+  finish(uri: string, state: ThreadComplete | null): void {
     this.#threads.push({ uri, state });
   }
 

@@ -6,7 +6,7 @@ import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { openKept } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
-import { NotAcknowledged, POST_TIMEOUT_MS, post, withRevision } from "./post.ts";
+import { DocumentRefused, NotAcknowledged, POST_TIMEOUT_MS, post, withRevision } from "./post.ts";
 import { openShipped } from "./shipped-file.ts";
 import { type SendBatch, Shipper } from "./shipper.ts";
 import { type ShipTarget, teamToken } from "./target.ts";
@@ -23,6 +23,9 @@ export interface ConnectOptions {
 /** The longest time without contact: how late a machine learns that the server has lost what it sent. */
 const CONTACT_MS = 3_600_000;
 
+/** Threads that are set aside in one attempt; if there are more, the server or this program is at fault. */
+const MAX_REFUSED = 100;
+
 /** Ships from one process at a time: it holds the destination of the outbox, and waits after failures. */
 export class Connection {
   readonly shipper: Shipper;
@@ -35,6 +38,8 @@ export class Connection {
   #isOurs = false;
   /** When the server last acknowledged something. */
   #contactAt = 0;
+  /** Number of shipments when this process last sent something. */
+  #shipments = 0;
   /** The last attempt failed for a reason that does not pass by itself. */
   isRefused = false;
 
@@ -122,8 +127,10 @@ export class Connection {
     if (!this.#isOurs) return false;
     const began = Date.now();
     this.isRefused = false;
+    // What this process remembers of a running thread does not continue what another one has sent since.
+    if (this.totals().shipments !== this.#shipments) this.shipper.reset();
     try {
-      await work(this.shipper);
+      await this.#workAround(work);
       // Even if there is nothing to send: the server may have lost something.
       if (Date.now() >= this.contactDueAt) await this.#send([]);
       // Also if there was nothing to send.
@@ -139,8 +146,27 @@ export class Connection {
       this.#outbox.postpone(this.#target.name, [], Date.now() + pause, error.message);
       return false;
     } finally {
+      this.#shipments = this.totals().shipments;
       release(this.#outbox, { name: this.#target.name }, began);
     }
+  }
+
+  /** Threads that the server does not accept. */
+  get refused(): readonly { readonly uri: string; readonly reason: string }[] {
+    return this.#shipped
+      .threads(this.#target.name)
+      .flatMap(({ uri, refused }) => (refused === null ? [] : [{ uri, reason: refused.reason }]));
+  }
+
+  /** A thread that the server refuses does not keep others from being sent. */
+  async #workAround(work: (shipper: Shipper) => Promise<void>): Promise<void> {
+    for (let refused = 0; ; refused += 1)
+      try {
+        return await work(this.shipper);
+      } catch (error) {
+        if (!(error instanceof DocumentRefused) || refused === MAX_REFUSED) throw error;
+        this.shipper.setAside(error.thread, error.message);
+      }
   }
 
   /** True if another process holds the destination. */

@@ -24,18 +24,16 @@ export class Deleted {
   /** Whether a folder with transcripts of these agents is missing; they may be back later. */
   areOutOfReach(agents: readonly LinkedAgent[]): boolean {
     const missing = this.#library.roots.flatMap(({ path, exists }) => (exists ? [] : [path]));
-    return agents.some(({ files }) => files.some(({ path }) => missing.some((root) => inside(root, path) !== null)));
+    // The folder may have appeared since the roots were looked at.
+    const isMissing = (path: string) => missing.some((root) => inside(root, path) !== null) && this.#isGone(path);
+    return agents.some(({ files }) => files.some(({ path }) => isMissing(path)));
   }
 
   /** Whether the events of this agent stay, because its transcript was deleted long after it worked. */
   keepsEvents(agent: LinkedAgent, thread: ThreadShipped | null, known: AgentShipped | undefined): boolean {
     if (thread?.sent?.rules !== this.#rules) return false;
     const isThere = thread.stamp === LOST || (known !== undefined && (known.events > 0 || known.hasMore === true));
-    return (
-      isThere &&
-      this.#isOld(agent.lastAt) &&
-      agent.files.some(({ path }) => this.#library.store.file(path)?.gone === true)
-    );
+    return isThere && this.#isOld(agent.lastAt) && agent.files.some(({ path }) => this.#isGone(path));
   }
 
   /**
@@ -54,6 +52,10 @@ export class Deleted {
     const { store } = this.#library;
     if (store.versions([thread]).get(thread) === 0) return null;
     return this.#library.forestOf([thread]).agents.get(thread);
+  }
+
+  #isGone(path: string): boolean {
+    return this.#library.store.file(path)?.gone === true;
   }
 
   #isOld(lastAt: number | null): boolean {

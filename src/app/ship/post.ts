@@ -11,7 +11,7 @@ import type { ShipTarget } from "./target.ts";
 const zip = promisify(gzip);
 export const POST_TIMEOUT_MS = 60_000;
 
-const REFUSALS = new Set([400, 401, 403, 404, 405, 413, 422]);
+const REFUSALS = new Set([200, 400, 401, 403, 404, 405, 413, 422]);
 
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
@@ -24,6 +24,17 @@ export class NotAcknowledged extends Error {
     super(reason);
     this.isRefusal = status !== null && REFUSALS.has(status);
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The team server will not accept a document. */
+export class DocumentRefused extends NotAcknowledged {
+  /** The thread of the document. */
+  readonly thread: string;
+
+  constructor(reason: string, status: number, line: string) {
+    super(reason, status, null);
+    this.thread = (JSON.parse(line) as { readonly thread: string }).thread;
   }
 }
 
@@ -46,7 +57,10 @@ export interface Posted {
   readonly again: readonly string[];
 }
 
-/** Sends the lines until the server has stored them. Splits a shipment that is too large. Throws `NotAcknowledged`. */
+/**
+ * Sends the lines until the server has stored them. Splits a shipment that is too large. Throws `NotAcknowledged`, or
+ * `DocumentRefused` if the server accepts all but one document.
+ */
 export async function post(
   target: ShipTarget,
   token: string,
@@ -67,26 +81,57 @@ export async function post(
     signal,
   });
   if (outcome.is === "accepted") {
+    const receipt = receiptIn(outcome.body, lines.length);
+    if (receipt === null)
+      throw new NotAcknowledged("no team server at this address: its answer is no receipt", outcome.status, null);
     await pace(target, body.length, began, signal);
-    return { bytes: body.length, ...receiptIn(outcome.body) };
+    return { bytes: body.length, ...receipt };
   }
-  if (outcome.is === "too-large" && lines.length > 1) {
-    const half = Math.ceil(lines.length / 2);
-    const first = await post(target, token, lines.slice(0, half), signal);
-    const { bytes, number, newest, again } = await post(target, token, lines.slice(half), signal);
-    return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest), again };
-  }
+  const reason = reasonOf(outcome);
   const [line] = lines;
-  const smaller = outcome.is === "too-large" && line !== undefined ? withoutText(line) : null;
-  if (smaller !== null) return post(target, token, [smaller], signal);
-  throw new NotAcknowledged(reasonOf(outcome), outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+  if (outcome.is === "too-large" && line !== undefined) {
+    if (lines.length > 1) return inHalves(lines, (half) => post(target, token, half, signal));
+    const smaller = withoutText(line);
+    if (smaller === null) throw new DocumentRefused(reason, outcome.status, line);
+    return post(target, token, [smaller], signal);
+  }
+  if (outcome.is === "refused" && line !== undefined) {
+    const refused = refusedLine(outcome.body, lines);
+    if (refused !== null) throw new DocumentRefused(reason, outcome.status, refused);
+    // Throws if not a document is refused, but the program as a whole.
+    await post(target, token, [], signal);
+    if (lines.length === 1) throw new DocumentRefused(reason, outcome.status, line);
+    return inHalves(lines, (half) => post(target, token, half, signal));
+  }
+  throw new NotAcknowledged(reason, outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
 }
 
-function receiptIn(body: Uint8Array): Pick<Posted, "number" | "newest" | "again"> {
-  const receipt = asObject(parseJson(new TextDecoder().decode(body))?.value);
+async function inHalves(
+  lines: readonly string[],
+  postHalf: (half: readonly string[]) => Promise<Posted>,
+): Promise<Posted> {
+  const middle = Math.ceil(lines.length / 2);
+  const first = await postHalf(lines.slice(0, middle));
+  const { bytes, number, newest, again } = await postHalf(lines.slice(middle));
+  return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest), again };
+}
+
+/** Null if it is not a receipt for this many documents: another program may answer at the address. */
+function receiptIn(body: Uint8Array, documents: number): Pick<Posted, "number" | "newest" | "again"> | null {
+  const receipt = objectIn(body);
+  const stored = (asNumber(receipt?.accepted) ?? Number.NaN) + (asNumber(receipt?.ignored) ?? Number.NaN);
+  if (stored !== documents) return null;
   const again = Array.isArray(receipt?.again) ? receipt.again.filter((uri) => typeof uri === "string") : [];
   return { number: asNumber(receipt?.shipments), newest: asNumber(receipt?.newest) ?? 0, again };
 }
+
+/** The line that the server names as the reason of its refusal. */
+function refusedLine(body: Uint8Array, lines: readonly string[]): string | null {
+  const at = asNumber(asObject(objectIn(body)?.error)?.document);
+  return at === null ? null : (lines[at] ?? null);
+}
+
+const objectIn = (body: Uint8Array) => asObject(parseJson(new TextDecoder().decode(body))?.value);
 
 /** Keeps to the bandwidth of the settings. */
 async function pace({ bandwidth }: ShipTarget, bytes: number, began: number, signal: AbortSignal): Promise<void> {
@@ -96,17 +141,21 @@ async function pace({ bandwidth }: ShipTarget, bytes: number, began: number, sig
   if (restMs > 0) await sleep(restMs, undefined, { signal }).catch(() => undefined);
 }
 
-/** An event that the server refuses because of its size, without its texts; null if there is nothing to leave out. */
+/** Of a document that is too large, texts longer than this are left out. */
+const LONG_TEXT = 10_000;
+/** Fields that identify something. */
+const IDS = new Set(["thread", "uri", "agent", "parent", "id"]);
+
+/** A document that the server refuses because of its size, without long texts or else without the input of its tool. */
 function withoutText(line: string): string | null {
-  const document = JSON.parse(line) as Record<string, unknown>;
-  const event = asObject(document.event);
-  if (event === null || (event.text === null && event.tool === null)) return null;
-  const tool = asObject(event.tool);
   const left = `[left out: ${line.length} characters, more than the team server accepts]`;
-  return JSON.stringify({
-    ...document,
-    event: { ...event, text: left, summary: null, tool: tool && { ...tool, input: null } },
-  });
+  const document = JSON.parse(line) as unknown;
+  const shorter = JSON.stringify(document, (field, value: unknown) =>
+    typeof value === "string" && value.length > LONG_TEXT && !IDS.has(field) ? left : value,
+  );
+  if (shorter.length < line.length) return shorter;
+  const withoutInput = JSON.stringify(document, (field, value: unknown) => (field === "input" ? null : value));
+  return withoutInput.length < line.length ? withoutInput : null;
 }
 
 const HINTS: Readonly<Record<number, string>> = {
@@ -117,6 +166,8 @@ const HINTS: Readonly<Record<number, string>> = {
 
 function reasonOf({ status, reason }: { readonly status: number | null; readonly reason: string }): string {
   const hint = status === null ? undefined : HINTS[status];
+  const message = asObject(asObject(parseJson(reason.slice(reason.indexOf(" ") + 1))?.value)?.error)?.message;
+  const text = typeof message === "string" ? `${status}: ${message}` : reason;
   // The server's text is printed on terminals.
-  return visible(hint === undefined ? reason : `${hint} (${reason})`);
+  return visible(hint === undefined ? text : `${hint} (${text})`);
 }

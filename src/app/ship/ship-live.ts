@@ -35,6 +35,8 @@ export class LiveShipping {
   #running: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #lastText: string | null = null;
+  /** Reported refusals: thread and reason. */
+  readonly #refused = new Map<string, string>();
 
   constructor(
     library: Library,
@@ -120,6 +122,11 @@ export class LiveShipping {
       this.#nextLook = Date.now() + Math.max(pause, REST_FACTOR * (Date.now() - began));
     }
     this.#report(isDone || this.#connection.isBusy ? null : `waiting: ${this.#connection.reason}`);
+    for (const { uri, reason } of this.#connection.refused) {
+      if (this.#refused.get(uri) === reason) continue;
+      this.#refused.set(uri, reason);
+      this.#notify(`team: ${uri} is refused, everything else is sent: ${reason}`);
+    }
   }
 
   /** Reports a problem once, and its end. */

@@ -28,11 +28,24 @@ export interface ShipperOptions {
 }
 
 /** Changes if documents have another form, so that they are sent again. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** Events of threads that are followed in memory; beyond that, the least recently changed thread is read anew. */
 const MAX_FOLLOWED = 300_000;
 /** Threads that are compared before other work of the process gets its turn. */
 const IN_A_ROW = 20;
+
+/** A thread that the server refused is tried again after this time: the server may be another one then. */
+const SET_ASIDE_MS = 3_600_000;
+const isSetAside = ({ refused }: ThreadShipped, stamp: string) =>
+  refused !== null && refused.stamp === stamp && Date.now() - refused.at < SET_ASIDE_MS;
+
+/** A thread that differs from what was acknowledged. */
+export interface Waiting {
+  readonly uri: string;
+  readonly why: "new" | "changed" | "running" | "removed" | "refused";
+  /** Why the server refuses it. */
+  readonly reason: string | null;
+}
 
 /** Compares threads with what the team server has acknowledged, and sends what is new. */
 export class Shipper {
@@ -41,6 +54,8 @@ export class Shipper {
   readonly #deleted: Deleted;
   /** Running threads: what was read of them. */
   readonly #diffs = new Map<AgentKey, ThreadDiff>();
+  /** By thread that is being sent: its state when that began. */
+  readonly #stamps = new Map<string, string>();
   #batch: Batch;
   /** Work so far, for tests and messages. */
   readonly work = { threads: 0, documents: 0, bytes: 0 };
@@ -53,15 +68,19 @@ export class Shipper {
     this.#deleted = new Deleted(options.library, options.target, this.#redaction.salt);
   }
 
-  /** Whether a thread is followed whose log may have another order when it is read anew. */
-  get isFollowing(): boolean {
-    return this.#diffs.size > 0;
-  }
-
-  /** Forgets what was read, because not all of it was acknowledged. */
+  /** Forgets what was read: not all of it was acknowledged, or another process has sent more. */
   reset(): void {
     this.#diffs.clear();
+    this.#stamps.clear();
     this.#batch = this.#newBatch();
+  }
+
+  /** The server refuses the thread: it is left out until it or the settings change, or some time has passed. */
+  setAside(uri: string, reason: string): void {
+    const { target, shipped } = this.#options;
+    const stamp = this.#stamps.get(uri) ?? "";
+    this.reset();
+    shipped.setAside(target.name, uri, { stamp, reason, at: Date.now() });
   }
 
   #newBatch(): Batch {
@@ -74,6 +93,7 @@ export class Shipper {
     const done = new Set<AgentKey>();
     for (const key of threads) {
       if (this.#isStopped) return;
+      const stamp = this.#stampOf(key);
       const forest = library.forestOf([key]);
       const isKnown = forest.agents.has(key);
       const root = isKnown ? rootOf(forest, key) : key;
@@ -83,7 +103,7 @@ export class Shipper {
       if ((!isKnown || root !== key) && shipped.thread(target.name, uri) !== null) this.#remove(uri);
       if (done.has(root) || !isKnown) continue;
       done.add(root);
-      await this.#ship(forest, root, library.unsettled().includes(root));
+      await this.#ship(forest, root, stamp, library.unsettled().includes(root));
     }
     await this.#flush();
   }
@@ -106,14 +126,15 @@ export class Shipper {
       present.add(record.uri);
       if (!this.#isDue(place.key, known.get(record.uri), unsettled.has(place.key))) continue;
       if (!unsettled.has(place.key)) this.#diffs.delete(place.key);
-      await this.#ship(library.forestOf([place.key]), place.key, unsettled.has(place.key));
+      const stamp = this.#stampOf(place.key);
+      await this.#ship(library.forestOf([place.key]), place.key, stamp, unsettled.has(place.key));
     }
     for (const uri of this.#gone(known.values(), present)) this.#remove(uri);
     await this.#flush();
   }
 
   /** Threads that differ from what was acknowledged: changed, new and removed ones. Reads no records. */
-  *waiting(): Generator<{ readonly uri: string; readonly why: "new" | "changed" | "running" | "removed" }> {
+  *waiting(): Generator<Waiting> {
     const { library, target, shipped } = this.#options;
     const known = new Map(shipped.threads(target.name).map((thread) => [thread.uri, thread]));
     const present = new Set<string>();
@@ -121,11 +142,18 @@ export class Shipper {
       if (!isShared(target, record.cwd)) continue;
       present.add(record.uri);
       const state = known.get(record.uri);
-      if (state === undefined || state.stamp === "") yield { uri: record.uri, why: "new" };
-      else if (state.stamp !== this.#stampOf(place.key)) yield { uri: record.uri, why: "changed" };
-      else if (record.status === "running") yield { uri: record.uri, why: "running" };
+      const why = this.#whyWaiting(state, this.#stampOf(place.key), record.status === "running");
+      if (why !== null) yield { uri: record.uri, why, reason: state?.refused?.reason ?? null };
     }
-    for (const uri of this.#gone(known.values(), present)) yield { uri, why: "removed" };
+    for (const uri of this.#gone(known.values(), present)) yield { uri, why: "removed", reason: null };
+  }
+
+  #whyWaiting(state: ThreadShipped | undefined, stamp: string, isRunning: boolean): Waiting["why"] | null {
+    if (state === undefined) return "new";
+    if (state.refused !== null) return "refused";
+    if (state.stamp === "") return "new";
+    if (state.stamp !== stamp) return "changed";
+    return isRunning ? "running" : null;
   }
 
   get #isStopped(): boolean {
@@ -137,7 +165,9 @@ export class Shipper {
   }
 
   #isDue(root: AgentKey, known: ThreadShipped | undefined, isUnsettled: boolean): boolean {
-    return known === undefined || known.isOpen || isUnsettled || known.stamp !== this.#stampOf(root);
+    if (known === undefined) return true;
+    const stamp = this.#stampOf(root);
+    return !isSetAside(known, stamp) && (known.isOpen || isUnsettled || known.stamp !== stamp);
   }
 
   /**
@@ -162,33 +192,36 @@ export class Shipper {
     this.#batch.finish(uri, null);
   }
 
-  async #ship(forest: Forest, root: AgentKey, isUnsettled: boolean): Promise<void> {
+  /** `stamp` is the state before `forest` was linked: another process may have stored new facts since. */
+  async #ship(forest: Forest, root: AgentKey, stamp: string, isUnsettled: boolean): Promise<void> {
     const { library, target, shipped } = this.#options;
     const agent = forest.agents.get(root);
     if (agent === undefined || agent.parent !== null || !isShared(target, agent.cwd)) return;
     const agents = subtreeOf(forest, root).map((key) => agentOf(forest, key));
     const before = shipped.thread(target.name, agent.uri);
+    if (before !== null && isSetAside(before, stamp)) return;
     if (this.#deleted.areOutOfReach(agents)) return;
     if (before !== null && this.#deleted.keepsThread(before, agent)) {
       // What the server has after it has lost shipments stays in doubt.
-      if (before.stamp !== LOST)
-        this.#batch.finish(agent.uri, { ...before, stamp: this.#stampOf(root), isOpen: false });
+      if (before.stamp !== LOST) this.#batch.finish(agent.uri, { ...before, stamp, isOpen: false });
       return;
     }
-    this.work.threads += 1;
+    this.#stamps.set(agent.uri, stamp);
     const diff = this.#diffs.get(root) ?? new ThreadDiff(library, this.#redaction);
     const { isFresh } = diff;
     this.#diffs.delete(root);
-    const stamp = this.#stampOf(root);
     const isOurs = (one: LinkedAgent) => one.kind !== "external" || isShared(target, one.cwd);
     const { known, isReplaced, isKept } = this.#knownOf(agent.uri, before, agents);
     if (isReplaced) this.#batch.add(removalOf(agent.uri));
+    let isNew = isReplaced;
     for await (const { draft, uri, state } of diff.drafts(forest, root, { known, isShared: isOurs, isKept })) {
       if (this.#isStopped) return;
+      isNew = true;
       this.#batch.add(draft);
       this.#batch.touch(agent.uri, uri, state);
       if (this.#batch.isFull) await this.#flush();
     }
+    if (isNew) this.work.threads += 1;
     const activeAt = agents.reduce((last, { lastAt }) => Math.max(last, lastAt ?? 0), 0);
     const hasTranscript = agent.files.length > 0;
     const sent = { key: root, hasTranscript, rules: this.#redaction.salt, cwd: agent.cwd, activeAt };

@@ -7,7 +7,7 @@ import type { Library } from "../ingest/library.ts";
 import { keptPath, openKept } from "../kept/kept-file.ts";
 import type { SettingsFile } from "../settings/settings.ts";
 import { readShipped } from "./shipped-file.ts";
-import { Shipper } from "./shipper.ts";
+import { Shipper, type Waiting } from "./shipper.ts";
 import { IGNORES_CASE, type ShipTarget, targetOf, teamToken } from "./target.ts";
 
 /** What waits to be sent to a team server, and why. */
@@ -16,7 +16,8 @@ export interface ShipStatus {
   readonly level: string;
   /** Shared folders; empty: all. */
   readonly projects: readonly string[];
-  readonly waiting: readonly { readonly uri: string; readonly why: string }[];
+  /** Refused threads first. */
+  readonly waiting: readonly Waiting[];
   readonly totals: ShippedTotals;
   /** Why the last attempt failed; null if it did not. */
   readonly reason: string | null;
@@ -39,7 +40,7 @@ export async function shipStatus(
       url: target.url,
       level: target.redaction.level,
       projects: target.projects,
-      waiting: [...shipper.waiting()],
+      waiting: [...shipper.waiting()].sort((a, b) => Number(b.why === "refused") - Number(a.why === "refused")),
       totals: shipped.totals(target.name),
       reason,
       nextAt,

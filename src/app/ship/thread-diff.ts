@@ -116,7 +116,7 @@ export class ThreadDiff {
       yield* diff.events(read, redact);
       // Findings need them when the agent has ended; they are compared as a whole.
       if (read.isWhole) yield* diff.list("calls", reader.calls(forest));
-      yield* diff.detail("reports", reader.reports(reports));
+      yield* diff.detail("reports", reader.reports(reports), (all) => all.map((one) => redactor.report(one)));
     }
     yield* diff.detail("why", explain(forest, agent), (why) => redactor.why(why));
     yield* diff.detail("messages", messagesOf(key));
@@ -126,7 +126,7 @@ export class ThreadDiff {
       agentOf(forest, topOf(forest, key)).uri,
       this.#library.price,
     );
-    yield* diff.detail("spent", spent, (rows) => rows.map((row) => redactor.spent(row)));
+    yield* diff.detail("spent", spent, (rows) => rows.map((row) => redactor.spent(row, record)));
   }
 }
 

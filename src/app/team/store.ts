@@ -1,3 +1,4 @@
+import { BadAddress } from "../../stores/postgres/address.ts";
 import { Budgets } from "../../stores/postgres/budgets.ts";
 import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
 import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
@@ -71,9 +72,10 @@ export async function openTeamStore(
     throw new Failure("usage", "--store needs the address of a PostgreSQL database", [
       "write postgres://user@host/database",
     ]);
-  const database = await openDatabase(url, options);
+  const open = (address: string) => openDatabase(address, options).catch(explained);
+  const database = await open(url);
   // They connect when they are asked, so one that is away does no harm.
-  const replicas = await Promise.all(addresses.map((address) => openDatabase(address, options)));
+  const replicas = await Promise.all(addresses.map(open));
   const reads = new ReplicatedReads(database, replicas);
   const fallback = new FallbackReads(database, replicas);
   const close = async () => void (await Promise.all([database, ...replicas].map((one) => one.close())));
@@ -127,6 +129,8 @@ export async function openTeamStore(
 
 /** Errors that the user can do something about, as such. */
 function explained(error: unknown): never {
+  if (error instanceof BadAddress)
+    throw new Failure("usage", error.message, ["check the address given to --store, and those in store.replicas"]);
   if (error instanceof UnreleasedSchema)
     throw new Failure("failed", error.message, [
       "create a new database and new tokens: the machines send everything again",

@@ -48,26 +48,9 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
     log,
   });
   const { url, instance } = served;
-  process.on("uncaughtException", (error) => {
-    if (!isLateWrite(error)) throw error;
-    log("error", { message: "the client of the database failed after its connection was closed; stopping" });
-    process.exit(1);
-  });
   terminal.out(json ? printJson({ address: url, url, pid: process.pid, instance, isOwn: true }) : url);
   await untilStopped(served);
-  // If the database was away, the client of PostgreSQL may connect once more after it was closed, and that connection
-  // would keep the process alive.
-  setTimeout(() => process.exit(), EXIT_MS).unref();
 }
-
-const EXIT_MS = 1_000;
-
-/**
- * The client of PostgreSQL (3.4.9) writes once more to a socket that was closed in the meantime. That connection never
- * writes again, so the process ends, to be restarted; machines repeat what was not acknowledged.
- */
-export const isLateWrite = ({ message, stack = "" }: Error) =>
-  message.includes("reading 'write'") && /postgres[\\/](?:src|cjs[\\/]src)[\\/]connection\.js/.test(stack);
 
 /** The trusted reverse proxy of the settings; null if none is set. Addresses without a header, or the reverse, are an error. */
 function proxyOf(values: Settings): TrustedProxy | null {

@@ -54,9 +54,18 @@ async function once(context: Context, target: ShipTarget): Promise<void> {
     try {
       const left = await shipOnce(connection, PATIENCE_MS, signal);
       const { threads, documents, bytes: sent } = connection.shipper.work;
+      const { refused } = connection;
+      if (left === null && refused.length > 0)
+        throw new Failure(
+          "failed",
+          `${target.url} refuses ${plural(refused.length, "thread")}; everything else was acknowledged`,
+          refused.slice(0, SHOWN).map(({ uri, reason }) => visible(`${uri}: ${reason}`)),
+        );
       if (left !== null)
         throw new Failure("failed", `not everything was acknowledged by ${target.url}: ${left}`, [
-          "nothing is lost: run the command again later; retinue ship --status lists what is waiting",
+          connection.isRefused
+            ? "nothing is lost; retinue ship --status lists what is waiting"
+            : "nothing is lost: run the command again later; retinue ship --status lists what is waiting",
         ]);
       terminal.out(
         context.json
@@ -113,6 +122,7 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
       ...each("changed", "changed"),
       ...each("running", "running"),
       ...each("removed", "removed"),
+      ...each("refused", "refused by the server"),
     ];
     terminal.out(
       [
@@ -123,7 +133,11 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
         ...(reason === null
           ? []
           : [`  because    ${reason}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`]),
-        ...waiting.slice(0, SHOWN).map(({ uri, why }) => `    ${why.padEnd(8)} ${visible(uri)}`),
+        ...waiting
+          .slice(0, SHOWN)
+          .map(({ uri, why, reason: refusal }) =>
+            visible(`    ${why.padEnd(8)} ${uri}${refusal === null ? "" : `: ${refusal}`}`),
+          ),
         ...(waiting.length > SHOWN ? [`    and ${waiting.length - SHOWN} more; --json lists all`] : []),
       ].join("\n"),
     );

@@ -26,6 +26,17 @@ export interface ThreadShipped {
   readonly isOpen: boolean;
   /** As it was when it was last sent completely; null if it never was. */
   readonly sent: ThreadSent | null;
+  /** Why the server does not accept it; null if it does. */
+  readonly refused: ThreadRefused | null;
+}
+
+/** A thread with a document that the server will not accept. The others are sent without it. */
+export interface ThreadRefused {
+  /** The state of the thread's facts and of the settings. */
+  readonly stamp: string;
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
 }
 
 /** What decides whether the server keeps a thread whose transcripts are deleted on this machine. */
@@ -47,8 +58,11 @@ export interface Acknowledged {
   readonly at: number;
   readonly agents: readonly { readonly thread: string; readonly uri: string; readonly state: AgentShipped | null }[];
   /** Null: the thread is gone, with all of its agents. */
-  readonly threads: readonly { readonly uri: string; readonly state: Omit<ThreadShipped, "uri"> | null }[];
+  readonly threads: readonly { readonly uri: string; readonly state: ThreadComplete | null }[];
 }
+
+/** A thread of which everything was sent. */
+export type ThreadComplete = Pick<ThreadShipped, "stamp" | "isOpen" | "sent">;
 
 /** What one shipment may have changed if it is not acknowledged. Recorded before it is sent. */
 interface Attempted {
@@ -97,6 +111,8 @@ export interface Shipped {
    * replaced by the next shipments. Returns how many of them were not about to be replaced already.
    */
   resend(destination: string, threads: readonly string[]): number;
+  /** After an attempt: the server does not accept the thread. It stays set aside until it was sent completely. */
+  setAside(destination: string, uri: string, refused: ThreadRefused): void;
   /**
    * Before a shipment is sent: the server may have stored it, or not, until it is acknowledged. The stamps of its threads
    * become invalid. One transaction.

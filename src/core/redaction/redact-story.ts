@@ -12,6 +12,7 @@ export function redacted(story: Story, redactor: Redactor): Story {
         ...one,
         record: redactor.agent(one.record),
         steps: one.steps.map((step) => ({ ...step, event: redact(step.event) })),
+        calls: one.calls.map((call) => redactor.call(call)),
         children,
       };
     },

@@ -1,7 +1,11 @@
 import { asObject, asText } from "../tools/json.ts";
+import { folderName } from "../tools/recorded-path.ts";
 import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "../views/agent.ts";
-import type { AgentEvent, EventTool } from "../views/event.ts";
+import type { AgentEvent, EventRef, EventTool } from "../views/event.ts";
+import type { SharedCall, SharedReport } from "../views/shared-tree.ts";
+import type { Span } from "../views/span.ts";
 import type { SpentRow } from "../views/stats.ts";
+import type { StoryCall } from "../views/story.ts";
 import type { Why } from "../views/why.ts";
 import { namesSecretFile, secretFiles } from "./secret-files.ts";
 import { isSecretName, isSecretPair, SECRET, withoutSecrets, withoutSplitSecrets } from "./secrets.ts";
@@ -22,11 +26,17 @@ export const DEFAULT_REDACTION: RedactionRules = { level: "full", patterns: [], 
 
 /** Maximum nesting of values that are searched. */
 const MAX_DEPTH = 60;
+/** Names whose redaction is remembered: those of tools, models and files are in every event. */
+const MAX_NAMES = 1_000;
 const SECRET_FILE = "[redacted: a file of secrets]";
 
-/** Removes what must not leave the machine from texts, values, records and events. Deterministic. */
+/**
+ * Removes what must not leave the machine from texts, values, records and events. Deterministic. URIs and ids of
+ * sessions, agents and tool calls stay as they are: documents refer to each other by them.
+ */
 export class Redactor {
   readonly level: RedactionLevel;
+  readonly #names = new Map<string, string>();
   readonly #own: readonly RegExp[];
   readonly #isSecretFile: (path: string) => boolean;
 
@@ -125,49 +135,111 @@ export class Redactor {
     return text === null || this.level === "metadata" ? null : this.text(text);
   }
 
+  /** Names of folders, files, branches, agent types, models and tools: sent at every level, without secrets. */
+  name<T extends string | null>(name: T): T {
+    if (name === null) return name;
+    const known = this.#names.get(name);
+    if (known !== undefined) return known as T;
+    if (this.#names.size >= MAX_NAMES) this.#names.clear();
+    const clean = this.text(name);
+    this.#names.set(name, clean);
+    return clean as T;
+  }
+
   agent<R extends AgentRecord>(record: R): R {
-    const text = (words: string) => this.text(words);
     return {
       ...record,
+      productVersion: this.name(record.productVersion),
+      type: this.name(record.type),
       title: this.message(record.title),
-      name: mapped(record.name, text),
+      // Chosen by a model or a person, as a title is.
+      name: this.message(record.name),
       description: this.message(record.description),
       prompt: this.message(record.prompt),
       result: this.message(record.result),
-      cwd: mapped(record.cwd, text),
-      branch: mapped(record.branch, text),
+      cwd: this.name(record.cwd),
+      project: this.#project(record),
+      branch: this.name(record.branch),
+      model: record.model.map((model) => this.name(model)),
+      tools: { allowed: this.#toolRules(record.tools.allowed), denied: this.#toolRules(record.tools.denied) },
       activity: this.message(record.activity),
       statusReason: this.message(record.statusReason) ?? "",
       link: record.link && { ...record.link, evidence: this.#evidence(record.link) },
-      warnings: record.warnings.map(text),
+      warnings: record.warnings.map((warning) => this.text(warning)),
       refused: record.refused.map((one) => this.#refusal(one)),
+      records: record.records.map((file) => ({ ...file, path: this.name(file.path) })),
     };
   }
 
+  /** The last part of the folder. A secret may begin before it. */
+  #project({ cwd, project }: Pick<AgentRecord, "cwd" | "project">): string | null {
+    const clean = this.name(cwd);
+    return this.name(cwd === null || clean === null || clean === cwd ? project : folderName(clean));
+  }
+
+  /** Such as `Bash(git push:*)`: what is in brackets is text. */
+  #toolRules(rules: readonly string[] | null): readonly string[] | null {
+    const rule = (one: string) => (this.level === "metadata" ? (one.split("(", 1)[0] ?? "") : one);
+    return rules?.map((one) => this.name(rule(one))) ?? null;
+  }
+
   #refusal<R extends RefusedRecord>(refused: R): R {
-    return { ...refused, description: this.message(refused.description), reason: this.message(refused.reason) };
+    return {
+      ...refused,
+      type: this.name(refused.type),
+      description: this.message(refused.description),
+      reason: this.message(refused.reason),
+    };
   }
 
   /** Evidence; without texts only the rules and sources are left. */
   why(why: Why): Why {
     const says = (text: string) => this.message(text) ?? "";
+    const piece = <P extends { readonly says: string; readonly from: string | null }>(one: P): P => ({
+      ...one,
+      says: says(one.says),
+      from: this.name(one.from),
+    });
     return {
       ...why,
-      parentEvidence: why.parentEvidence.map((piece) => ({ ...piece, says: says(piece.says) })),
+      parentEvidence: why.parentEvidence.map(piece),
       undecided: why.undecided.map(says),
-      refused: why.refused.map((one) => this.#refusal(one)),
+      refused: why.refused.map((one) => ({ ...this.#refusal(one), tool: this.name(one.tool) })),
       status: {
         ...why.status,
         statusReason: says(why.status.statusReason),
         activity: this.message(why.status.activity),
       },
-      statusEvidence: why.statusEvidence.map((piece) => ({ ...piece, says: says(piece.says) })),
+      statusEvidence: why.statusEvidence.map(piece),
     };
   }
 
-  /** Usage: the template of a prompt is text. */
-  spent(row: SpentRow): SpentRow {
-    return { ...row, template: this.message(row.template) };
+  /** Usage: the template of a prompt is text. `of` is the agent, whose folder decides about the project's name. */
+  spent(row: SpentRow, of: Pick<AgentRecord, "cwd"> = { cwd: null }): SpentRow {
+    return {
+      ...row,
+      model: this.name(row.model),
+      type: this.name(row.type),
+      project: this.#project({ cwd: of.cwd, project: row.project }),
+      template: this.message(row.template),
+    };
+  }
+
+  span(span: Span): Span {
+    return { ...span, name: this.name(span.name) };
+  }
+
+  call<C extends Pick<StoryCall, "model" | "vendor">>(call: C): C {
+    return { ...call, model: this.name(call.model), vendor: this.name(call.vendor) };
+  }
+
+  /** A model call as it is shipped; `event` is the id of one. */
+  sharedCall(call: SharedCall): SharedCall {
+    return { ...this.call(call), event: mapped(call.event, (id) => this.text(id)) };
+  }
+
+  report(report: SharedReport): SharedReport {
+    return { ...report, event: this.text(report.event) };
   }
 
   tree(tree: AgentTree): AgentTree {
@@ -184,17 +256,28 @@ export class Redactor {
       const isSecret = call !== null && secretCalls.has(call);
       return {
         ...event,
+        // It contains the path of the transcript.
+        id: this.text(event.id),
         text: event.kind === "toolResult" ? this.toolOutput(event.text, isSecret) : this.message(event.text),
         summary: this.message(event.summary),
         tool: tool && this.#tool(tool),
-        spawn: event.spawn && { ...event.spawn, prompt: this.message(event.spawn.prompt) },
+        spawn: event.spawn && {
+          ...event.spawn,
+          prompt: this.message(event.spawn.prompt),
+          type: this.name(event.spawn.type),
+        },
         status: event.status && { ...event.status, statusReason: this.message(event.status.statusReason) ?? "" },
+        ref: event.ref && this.#ref(event.ref),
       };
     };
   }
 
   #tool(tool: EventTool): EventTool {
-    return { ...tool, input: this.toolInput(tool.input) };
+    return { ...tool, name: this.name(tool.name), input: this.toolInput(tool.input) };
+  }
+
+  #ref(ref: EventRef): EventRef {
+    return { ...ref, path: this.name(ref.path) };
   }
 
   #evidence({ rule, evidence: [first, ...rest] }: LinkRecord): LinkRecord["evidence"] {

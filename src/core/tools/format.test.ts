@@ -125,6 +125,20 @@ describe("times", () => {
     ]);
   });
 
+  it("are shown as such if they are in the future", () => {
+    const now = Date.parse("2026-11-16T12:00:00Z");
+    const shown = ["2026-11-16T12:00:59Z", "2026-11-16T12:05:00Z", "2026-11-16T15:00:00Z", "2026-11-18T12:00:00Z"];
+    const far = ["2050-01-01T00:00:00.000Z", "+010000-01-01T00:00:00.000Z"];
+    expect([...shown, ...far].map((at) => ago(at, now))).toEqual([
+      "just now",
+      "in 5 m",
+      "in 3 h",
+      "in 2 d",
+      "2050-01-01",
+      "+010000-01-01",
+    ]);
+  });
+
   it("are shown in the requested time zone", () => {
     const at = "2026-11-16T23:30:05.120Z";
     expect([clock(at, "UTC"), clock(at, "Asia/Tokyo"), dateAndTime(at, "Asia/Tokyo"), clock(null, "UTC")]).toEqual([

@@ -74,15 +74,25 @@ function inTwo(amount: number, size: number, large: string, small: string): stri
   return `${Math.floor(amount / size)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
 }
 
-/** just now, 42 s ago, 5 m ago, 3 h ago, 12 d ago; older times as a date. */
+/**
+ * just now, 42 s ago, 5 m ago, 3 h ago, 12 d ago; of a wrong clock: in 5 m, in 3 h, in 12 d. Other times as a date. Less
+ * than a minute in the future is now, because the clocks of two machines differ.
+ */
 export function ago(at: string | null, now: number): string {
   const ms = at === null ? Number.NaN : now - Date.parse(at);
   if (at === null || Number.isNaN(ms)) return UNKNOWN;
-  if (ms < 10_000) return "just now";
-  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s ago`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} m ago`;
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ago`;
-  return ms < 30 * DAY ? `${Math.floor(ms / DAY)} d ago` : at.slice(0, 10);
+  if (ms > -MINUTE && ms < 10_000) return "just now";
+  const [size, unit] = unitOf(Math.abs(ms));
+  if (size === null) return at.split("T", 1)[0] ?? at;
+  const amount = `${Math.floor(Math.abs(ms) / size)} ${unit}`;
+  return ms < 0 ? `in ${amount}` : `${amount} ago`;
+}
+
+function unitOf(ms: number): readonly [size: number | null, unit: string] {
+  if (ms < MINUTE) return [SECOND, "s"];
+  if (ms < HOUR) return [MINUTE, "m"];
+  if (ms < DAY) return [HOUR, "h"];
+  return ms < 30 * DAY ? [DAY, "d"] : [null, ""];
 }
 
 /** A fraction between 0 and 1: 34 %, 3.4 %, <0.1 %. A value above zero is never shown as zero. */

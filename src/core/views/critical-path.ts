@@ -11,16 +11,16 @@ export interface Life {
   readonly spans: readonly Span[];
 }
 
-/** Undefined if it never began. */
+/** Undefined if it never began. An end that is unreadable or before the start is the start. */
 export function lifeOf(
   { startedAt, endedAt, lastActivityAt, status }: AgentRecord,
   spans: readonly Span[],
   now: number,
 ): Life | undefined {
-  if (startedAt === null) return undefined;
-  const from = Date.parse(startedAt);
+  const from = Date.parse(startedAt ?? "");
+  if (startedAt === null || Number.isNaN(from)) return undefined;
   const to = status === "running" ? now : Date.parse(endedAt ?? lastActivityAt ?? startedAt);
-  return { from, to: Math.max(from, to), spans };
+  return { from, to: to > from ? to : from, spans };
 }
 
 /** The interval in which this agent is on the critical path. */

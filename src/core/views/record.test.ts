@@ -60,6 +60,17 @@ describe("the record of an agent", () => {
     expect(tree.counts).toMatchObject({ spawned: 1, descendants: 2, byStatus: { completed: 2 } });
   });
 
+  it("has no negative duration, also if the end is recorded before the start", () => {
+    const book = notebook();
+    book.see({ by: main, at: 9_000, keys: ["u"] }, record({ role: "user", state: "open" }));
+    book.see({ by: main, at: 9_000, keys: ["m"] }, spawnCalled("call", { prompt: "Do it." }));
+    book.see({ by: worker, at: 9_500, keys: ["w"] }, record({ role: "user", state: "open" }));
+    book.see({ by: main, at: 4_000, keys: ["m2"] }, callSpawned("call", worker));
+    book.see({ by: main, at: 4_000, keys: ["m2"] }, lifecycle(worker, "completed", { result: "reported" }));
+    const { startedAt, endedAt, durationMs } = show(book.observations).children[0] ?? {};
+    expect([startedAt, endedAt, durationMs]).toEqual([new Date(9_500).toISOString(), new Date(4_000).toISOString(), 0]);
+  });
+
   it("has no cost if one model has no price", () => {
     const tree = show(family(), () => null);
     expect([tree.usage.own.costUsd, tree.usage.subtree.costUsd]).toEqual([null, null]);

@@ -64,7 +64,11 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     startedAt: iso(startedAt),
     endedAt: iso(endedAt),
     lastActivityAt: iso(agent.lastAt),
-    durationMs: startedAt === null ? null : (endedAt ?? (isLive ? forest.now : agent.lastAt) ?? startedAt) - startedAt,
+    // Clocks may be wrong: the end may be recorded before the start, and the start after the present.
+    durationMs:
+      startedAt === null
+        ? null
+        : Math.max(0, (endedAt ?? (isLive ? forest.now : agent.lastAt) ?? startedAt) - startedAt),
     usage: {
       own,
       internal,

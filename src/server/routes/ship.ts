@@ -7,8 +7,20 @@ import { checked, describeResponse } from "../describe.ts";
 import { count, flag, text, time } from "../schemas.ts";
 
 const Waiting = v.object({
-  threads: v.pipe(v.record(v.string(), count), v.description("threads by why: new, changed, running, removed")),
-  items: v.pipe(v.array(v.object({ uri: v.string(), why: v.string() })), v.description("the first 100")),
+  threads: v.pipe(
+    v.record(v.string(), count),
+    v.description("threads by why: new, changed, running, removed, refused"),
+  ),
+  items: v.pipe(
+    v.array(
+      v.object({
+        uri: v.string(),
+        why: v.string(),
+        reason: v.pipe(text, v.description("why the team server refuses the thread")),
+      }),
+    ),
+    v.description("the first 100, refused ones first"),
+  ),
   sentAt: v.pipe(time, v.description("when the team server last acknowledged something")),
   documents: v.pipe(count, v.description("acknowledged so far")),
   bytes: count,

@@ -1,8 +1,12 @@
-import type { JSONValue, ParameterOrJSON, Sql } from "postgres";
+import { userInfo } from "node:os";
+import { setTimeout as wait } from "node:timers/promises";
 import { StoreFault } from "../fault.ts";
 import { boundHeap } from "../heap.ts";
+import { parseAddress } from "./address.ts";
+import { Connector } from "./connect.ts";
 import { postgresFault } from "./fault.ts";
-import { withTimeout } from "./timeout.ts";
+import { isForgotten, type Link } from "./link.ts";
+import { Pool } from "./pool.ts";
 
 /** Numbers and strings, alone or in arrays; times are ISO 8601, and truth values of arrays are text. */
 export type Parameter = string | number | boolean | null | readonly (string | number | null)[];
@@ -39,70 +43,61 @@ export interface DatabaseOptions {
   readonly connections?: number;
   /** Milliseconds until a statement is cancelled; 0: never. */
   readonly statementMs?: number;
+  /** Milliseconds for which a primary is looked for among several hosts. */
+  readonly searchMs?: number;
 }
 
 const CONNECTIONS = 10;
-const CONNECT_SECONDS = 10;
-const RECONNECT_SECONDS = 0.25;
-const IDLE_SECONDS = 300;
+const RECONNECT_MS = 250;
+const IDLE_MS = 300_000;
+const LIFE_MS = 30 * 60_000;
+const CLOSE_MS = 5_000;
 /** No query of the API takes this long; a forgotten one must not hold its locks. */
 const STATEMENT_MS = 60_000;
-/** With several hosts, the client looks for the primary without end. */
 const SEARCH_MS = 30_000;
 const POLL_MS = 1_000;
-const INT8 = 20;
 
 /** The client is loaded on demand: only team servers need it. */
-export async function openDatabase(address: string, options: DatabaseOptions = {}): Promise<Database> {
-  const { default: postgres } = await import("postgres");
-  const { url, isPooled } = pooling(address);
-  const timeout = { statement_timeout: options.statementMs ?? STATEMENT_MS };
-  const sql = postgres(url, {
-    max: options.connections ?? CONNECTIONS,
-    connect_timeout: CONNECT_SECONDS,
-    idle_timeout: IDLE_SECONDS,
-    backoff: () => RECONNECT_SECONDS,
-    onnotice: () => {},
-    ...(isOfSeveral(url) ? { target_session_attrs: "primary" as const } : {}),
-    // A pooler refuses parameters of a session that it does not know.
-    connection: { application_name: "retinue", ...(isPooled ? {} : timeout) },
-    prepare: !isPooled,
-    // Revisions and sizes are below 2^53.
-    types: { bigint: { to: INT8, from: [INT8], parse: Number, serialize: String } },
-  });
+export async function openDatabase(given: string, options: DatabaseOptions = {}): Promise<Database> {
+  const { default: pg } = await import("pg");
+  const parsed = parseAddress(given, process.env, systemUser());
+  const limit = { statement_timeout: String(options.statementMs ?? STATEMENT_MS) };
+  // A pooler refuses parameters of a session that it does not know.
+  const parameters = { ...(parsed.isPooled ? {} : limit), ...parsed.parameters };
+  const connector = new Connector(pg, { ...parsed, parameters }, options.searchMs ?? SEARCH_MS);
+  const max = options.connections ?? CONNECTIONS;
+  const pool = new Pool((until) => connector.connect(until), { max, idleMs: IDLE_MS, lifeMs: LIFE_MS });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
-  const faulty: Guard = (work) => measured(counts, work);
-  const guarded: Guard = isOfSeveral(url)
-    ? <T>(work: () => Promise<T>) => withTimeout(SEARCH_MS, faulty(work))
-    : faulty;
+  const guarded: Guard = (work) => measured(counts, work);
   const ended = new AbortController();
-  const script = async (text: string) => void (await guarded(() => sql.unsafe(text).simple()));
+  const listeners = new Set<Promise<void>>();
   return {
-    ...queriesOf(sql, guarded, !isPooled),
     counts,
-    script,
-    transaction: (work) =>
-      guarded(() =>
-        sql.begin((inner) => work(queriesOf(inner as unknown as Sql, faulty, !isPooled))),
-      ) as Promise<never>,
+    all: (statement, parameters = []) =>
+      guarded(() => pool.share((link) => runAgain(link, statement, parameters, !parsed.isPooled))),
+    script: (text) => guarded(() => pool.use(async (link) => void (await link.query(text)))),
+    transaction: (work) => guarded(() => pool.use((link) => inTransaction(link, work, guarded, !parsed.isPooled))),
     listen: async (channel, onNotify, onListen) => {
-      if (isPooled) poll(onListen, ended.signal);
-      else await faulty(() => sql.listen(channel, onNotify, onListen));
+      if (parsed.isPooled) return poll(onListen, ended.signal);
+      const start = () => listening(connector, channel, onNotify, ended.signal);
+      const first = await guarded(start);
+      onListen();
+      listeners.add(keepListening(first, start, onListen, ended.signal));
     },
-    close: () => {
+    close: async () => {
       ended.abort();
-      return sql.end({ timeout: 5 });
+      await Promise.all([pool.close(CLOSE_MS), ...listeners]);
     },
   };
 }
 
-/**
- * `?pgbouncer=transaction`: connections change between transactions, so nothing may depend on a session: no prepared
- * statements, and no notifications.
- */
-function pooling(address: string): { readonly url: string; readonly isPooled: boolean } {
-  const url = address.replace(/([?&])pgbouncer=transaction(?:&|$)/, "$1").replace(/[?&]$/, "");
-  return { url, isPooled: url !== address };
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // In a container, the user may have no name.
+    return process.env.USER ?? "";
+  }
 }
 
 /** Without notifications: looks for news from time to time. */
@@ -112,16 +107,99 @@ function poll(onListen: () => void, until: AbortSignal): void {
   until.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-/** Several hosts without `target_session_attrs`: the client connects to the primary, also after a failover. */
-const isOfSeveral = (url: string) => /^\w+:\/\/[^/?]*,/.test(url) && !url.includes("target_session_attrs=");
+/** A connection of its own, on which notifications arrive. */
+async function listening(
+  connector: Connector,
+  channel: string,
+  onNotify: (payload: string) => void,
+  until: AbortSignal,
+): Promise<Link> {
+  const link = await connector.connect(until);
+  const stop = () => link.end();
+  until.addEventListener("abort", stop, { once: true });
+  void link.lost.then(() => until.removeEventListener("abort", stop));
+  link.onNotify(onNotify);
+  try {
+    await link.query(`listen "${channel}"`);
+    return link;
+  } catch (error) {
+    link.destroy();
+    throw error;
+  }
+}
 
-const queriesOf = (sql: Sql, guarded: Guard, prepare: boolean): Queries => ({
-  all: <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
-    guarded(async () => {
-      const given = [...parameters] as ParameterOrJSON<JSONValue>[];
-      return [...(await sql.unsafe(statement, given as never, { prepare }))] as unknown as Row[];
-    }),
-});
+/** Starts again whenever the connection was lost. */
+async function keepListening(
+  first: Link,
+  start: () => Promise<Link>,
+  onListen: () => void,
+  until: AbortSignal,
+): Promise<void> {
+  let link: Link | null = first;
+  while (!until.aborted || link !== null) {
+    await link?.lost;
+    link = null;
+    try {
+      await wait(RECONNECT_MS, undefined, { signal: until });
+      link = await start();
+      onListen();
+    } catch {
+      // Not reachable yet, or closed.
+    }
+  }
+}
+
+/** A statement is prepared if it has parameters: others are run rarely. */
+const run = <Row extends object>(
+  link: Link,
+  statement: string,
+  parameters: readonly Parameter[],
+  prepare: boolean,
+): Promise<Row[]> => link.query<Row>(statement, parameters, prepare && parameters.length > 0);
+
+/** Outside of a transaction, a statement that was prepared for a table that has changed since is run again. */
+async function runAgain<Row extends object>(
+  link: Link,
+  statement: string,
+  parameters: readonly Parameter[],
+  prepare: boolean,
+): Promise<Row[]> {
+  try {
+    return await run<Row>(link, statement, parameters, prepare);
+  } catch (error) {
+    if (!isForgotten(error)) throw error;
+    return run<Row>(link, statement, parameters, false);
+  }
+}
+
+/** A statement that failed undoes the transaction, also if the work goes on. */
+async function inTransaction<T>(
+  link: Link,
+  work: (queries: Queries) => Promise<T>,
+  guarded: Guard,
+  prepare: boolean,
+): Promise<T> {
+  const failures: unknown[] = [];
+  const all = <Row extends object>(statement: string, parameters: readonly Parameter[] = []) =>
+    guarded(() => run<Row>(link, statement, parameters, prepare)).catch((error: unknown) => {
+      failures.push(error);
+      throw error;
+    });
+  await link.query("begin");
+  try {
+    const result = await work({ all });
+    if (failures.length > 0) throw failures[0];
+    await link.query("commit");
+    return result;
+  } catch (error) {
+    // A connection that cannot undo it is not used again; the server undoes it then.
+    if (link.isOpen) await link.query("rollback").catch(() => link.destroy());
+    throw isOfAborted(error) ? failures[0] : error;
+  }
+}
+
+/** The statement was refused because an earlier one had failed. */
+const isOfAborted = (error: unknown) => error instanceof Error && "code" in error && error.code === "25P02";
 
 type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 

@@ -1,11 +1,8 @@
 import type { FaultKind } from "../fault.ts";
 
-/** Codes of the client's connection, of the system and of PostgreSQL (its appendix A), or their first two characters. */
+/** Codes of the system and of PostgreSQL (its appendix A), or their first two characters. */
 const FAULTS: ReadonlyMap<string, FaultKind> = new Map([
-  ["CONNECTION_CLOSED", "unreachable"],
-  ["CONNECTION_ENDED", "unreachable"],
-  ["CONNECTION_DESTROYED", "unreachable"],
-  ["CONNECT_TIMEOUT", "unreachable"],
+  ["ECONNABORTED", "unreachable"],
   ["ECONNREFUSED", "unreachable"],
   ["ECONNRESET", "unreachable"],
   ["EPIPE", "unreachable"],
@@ -28,12 +25,14 @@ const FAULTS: ReadonlyMap<string, FaultKind> = new Map([
   ["58", "unwritable"], // errors of files
 ]);
 
+/** What the client says, without a code, of a connection that it lost, could not open in time, or cannot use any more. */
+const LOST = /^(?:Connection terminated(?: unexpectedly)?|timeout expired|Client .* not queryable)$/;
+
 /** What kind of error of the database this is; null for a bug. */
 export function postgresFault(error: unknown): FaultKind | null {
   if (!(error instanceof Error)) return null;
   const { code = "" } = error as NodeJS.ErrnoException;
   const { message } = error;
-  // The connection ended without an error code.
-  if (code === "" && /terminating connection|connection terminated/i.test(message)) return "unreachable";
+  if (code === "" && LOST.test(message)) return "unreachable";
   return FAULTS.get(code) ?? FAULTS.get(code.slice(0, 2)) ?? null;
 }

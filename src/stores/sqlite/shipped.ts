@@ -1,5 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import { type AgentShipped, LOST, REMOVING, type Shipped, type ThreadSent } from "../../core/ports/shipped.ts";
+import {
+  type AgentShipped,
+  LOST,
+  REMOVING,
+  type Shipped,
+  type ThreadRefused,
+  type ThreadSent,
+} from "../../core/ports/shipped.ts";
 import { withFaults } from "../fault.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
@@ -31,6 +38,7 @@ const MIGRATIONS = [
    ) STRICT, WITHOUT ROWID`,
   "ALTER TABLE destination ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
   "ALTER TABLE thread ADD COLUMN sent TEXT",
+  "ALTER TABLE thread ADD COLUMN refused TEXT",
 ];
 
 /** `path` may be `:memory:`. */
@@ -49,8 +57,8 @@ export async function openShipped(path: string): Promise<Shipped> {
 
 function statementsOf(db: DatabaseSync) {
   return {
-    threads: db.prepare("SELECT uri, stamp, is_open, sent FROM thread WHERE destination = ?"),
-    thread: db.prepare("SELECT uri, stamp, is_open, sent FROM thread WHERE destination = ? AND uri = ?"),
+    threads: db.prepare("SELECT uri, stamp, is_open, sent, refused FROM thread WHERE destination = ?"),
+    thread: db.prepare("SELECT uri, stamp, is_open, sent, refused FROM thread WHERE destination = ? AND uri = ?"),
     agents: db.prepare("SELECT uri, state FROM agent WHERE destination = ? AND thread = ?"),
     agent: db.prepare("SELECT state FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
     open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
@@ -65,7 +73,11 @@ function statementsOf(db: DatabaseSync) {
     ),
     setThread: db.prepare(
       `INSERT INTO thread (destination, uri, stamp, is_open, sent) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open, sent = excluded.sent`,
+         ON CONFLICT DO UPDATE SET stamp = excluded.stamp, is_open = excluded.is_open, sent = excluded.sent, refused = NULL`,
+    ),
+    setAside: db.prepare(
+      `INSERT INTO thread (destination, uri, stamp, is_open, refused) VALUES (?, ?, '', 1, ?)
+         ON CONFLICT DO UPDATE SET refused = excluded.refused`,
     ),
     removing: db.prepare(
       `INSERT INTO thread (destination, uri, stamp, is_open) VALUES (?, ?, '${REMOVING}', 1)
@@ -94,8 +106,10 @@ const threadOf = (row: Row) => ({
   uri: String(row.uri),
   stamp: String(row.stamp),
   isOpen: row.is_open === 1,
-  sent: row.sent == null ? null : (JSON.parse(String(row.sent)) as ThreadSent),
+  sent: parsed<ThreadSent>(row.sent),
+  refused: parsed<ThreadRefused>(row.refused),
 });
+const parsed = <T>(json: unknown) => (json == null ? null : (JSON.parse(String(json)) as T));
 const agentOf = (row: Row) => JSON.parse(String(row.state)) as AgentShipped;
 
 function shippedIn(db: DatabaseSync): Shipped {
@@ -155,6 +169,7 @@ function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit
         }
         return open.length;
       }),
+    setAside: (destination, uri, refused) => void sql.setAside.run(destination, uri, JSON.stringify(refused)),
     attempt: (destination, { agents, removed }) =>
       atomically(() => {
         for (const thread of new Set(agents.map((one) => one.thread))) sql.touchThread.run(destination, thread);

@@ -4,10 +4,10 @@
  */
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import postgres from "postgres";
 import { seeded } from "../../../scripts/bench/random.ts";
 import { peakOf } from "../../../scripts/soak/sample.ts";
 import type { ShipmentDocument } from "../../../src/core/ports/shipment.ts";
+import { Sql } from "../../support/sql.ts";
 import { agentDocument, eventDocument } from "../../team/documents.ts";
 import { packed, SHIPMENT } from "../../team/server.ts";
 import { Site } from "./site.ts";
@@ -44,7 +44,7 @@ const mostAllowed = (mean: number) => 5 + 4 * mean;
 export async function crowd(options: CrowdOptions): Promise<CrowdOutcome> {
   const { scratch, machines, notify } = options;
   const site = await Site.start(scratch, 1, seeded(1));
-  const sql = postgres(site.database.url("postgres"), { max: 1, onnotice: () => {} });
+  const sql = Sql.open(site.database.url("postgres"));
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   try {
     const owners = Array.from({ length: machines }, (_, i) => `dev${i}`);
@@ -82,17 +82,16 @@ function limitsExceeded(outcome: Omit<CrowdOutcome, "faults">, machines: number)
 }
 
 /** Rows of each machine that differ from what it sent. */
-async function wrongRows(
-  sql: postgres.Sql,
-  { shipments, events }: CrowdOptions,
-  clients: readonly Client[],
-): Promise<string[]> {
-  const rows = await sql<{ owner: string; ids: string[] }[]>`
-    select owner, array_agg(id order by position) as ids from retinue.events group by owner`;
+async function wrongRows(sql: Sql, { shipments, events }: CrowdOptions, clients: readonly Client[]): Promise<string[]> {
+  const rows = await sql.all<{ owner: string; ids: string[] }>(
+    "select owner, array_agg(id order by position) as ids from retinue.events group by owner",
+  );
   const stored = new Map(rows.map(({ owner, ids }) => [owner, ids.join(" ")]));
   const counted = new Map(
     (
-      await sql<{ owner: string; shipments: number }[]>`select owner, shipments::int as shipments from retinue.machines`
+      await sql.all<{ owner: string; shipments: number }>(
+        "select owner, shipments::int as shipments from retinue.machines",
+      )
     ).map((row) => [row.owner, row.shipments]),
   );
   return clients.flatMap(({ owner, acknowledged, unanswered }, i) => {
@@ -106,12 +105,12 @@ async function wrongRows(
   });
 }
 
-async function mostConnections(sql: postgres.Sql, until: AbortSignal): Promise<number> {
+async function mostConnections(sql: Sql, until: AbortSignal): Promise<number> {
   let most = 0;
   while (!until.aborted) {
-    const [row] = await sql<
-      { count: number }[]
-    >`select count(*)::int as count from pg_stat_activity where application_name = 'retinue'`;
+    const [row] = await sql.all<{ count: number }>(
+      "select count(*)::int as count from pg_stat_activity where application_name = 'retinue'",
+    );
     most = Math.max(most, row?.count ?? 0);
     await wait(50);
   }

@@ -68,7 +68,9 @@ export const COLUMNS: readonly Column[] = [
     text: "From the first record to the last, of the agent or of its subtree",
     own: ownTime,
     total: (_record, sums, now) =>
-      sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from,
+      sums?.from == null
+        ? null
+        : Math.max(0, ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from),
     format: duration,
     exact: exactMs,
   },

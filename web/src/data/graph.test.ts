@@ -87,7 +87,7 @@ describe("the graph of a thread", () => {
     const record = sampleSet({}, "main").get("main");
     const taking = (costUsd: number | null, durationMs: number) =>
       ({ durationMs, usage: { ...record?.usage, own: { ...record?.usage.own, costUsd } } }) as never;
-    const took: Record<string, [number | null, number]> = { main: [0, 100], a: [2, 50], b: [1, 0], c: [null, 0] };
+    const took: Record<string, [number | null, number]> = { main: [0, 100], a: [2, 50], b: [1, 0], c: [null, -70] };
     const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) =>
       taking(...(took[uri] as [number | null, number])),
     );

@@ -150,7 +150,7 @@ function sizeShares(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<s
   if (size === "equal") return new Map();
   const amounts = set.subtree(root).map((uri): [string, number] => {
     const record = set.get(uri);
-    return [uri, (size === "cost" ? record?.usage.own.costUsd : record?.durationMs) ?? 0];
+    return [uri, Math.max(0, (size === "cost" ? record?.usage.own.costUsd : record?.durationMs) ?? 0)];
   });
   const most = amounts.reduce((max, [, amount]) => Math.max(max, amount), 0);
   return new Map(amounts.map(([uri, amount]) => [uri, most === 0 ? 0 : amount / most]));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dayColumns, durationBoxes, type StatsLine, statsBars, valueText } from "./stats.ts";
+import { durationBoxes, type StatsLine, statsBars, valueText } from "./stats.ts";
 
 const usage = (costUsd: number | null, outputTokens = 0) => ({
   calls: 1,
@@ -38,22 +38,6 @@ describe("usage bars", () => {
     const text = (costUsd: number | null, knownCostUsd: number) =>
       valueText({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
     expect([text(1.5, 1.5), text(null, 0.5), text(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
-  });
-});
-
-describe("the chart of days", () => {
-  it("includes days without usage", () => {
-    const columns = dayColumns([line("2026-02-27", 1), line("2026-03-02", 2), line(null, 5)], "cost");
-    expect(columns.map(({ day, bar }) => [day, bar?.part ?? null])).toEqual([
-      ["2026-02-27", 0.2],
-      ["2026-02-28", null],
-      ["2026-03-01", null],
-      ["2026-03-02", 0.4],
-    ]);
-  });
-  it("shows only the newest of very many days, and is empty without data", () => {
-    expect(dayColumns([line("2020-01-01", 1), line("2026-03-02", 2)], "cost")).toHaveLength(120);
-    expect(dayColumns([], "cost")).toEqual([]);
   });
 });
 

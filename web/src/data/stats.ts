@@ -1,5 +1,4 @@
 import type { Group, StatsLine, StatsPart } from "../../../src/core/views/stats.ts";
-import { everyDay } from "./days.ts";
 import { count, duration, exact, moneyKnown } from "./format.ts";
 import { type AgentRecord, type Reading, totalTokens } from "./types.ts";
 
@@ -59,22 +58,6 @@ export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, ke
     failed: part(amountOf(line.failed, measure)),
   }));
   return keepOrder ? bars : bars.sort((a, b) => b.part - a.part);
-}
-
-/** One column of the chart of days; null for a day without usage. */
-export interface DayColumn {
-  readonly day: string;
-  readonly bar: StatsBar | null;
-}
-
-const MAX_DAYS = 120;
-
-/** All days from the first to the last, at most the last 120, including empty ones. */
-export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): DayColumn[] {
-  const bars = new Map(
-    statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])),
-  );
-  return everyDay(bars.keys(), MAX_DAYS).map((day) => ({ day, bar: bars.get(day) ?? null }));
 }
 
 /** A box plot on a logarithmic scale, as fractions of the width. */

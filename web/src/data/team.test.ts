@@ -4,7 +4,6 @@ import {
   type CostLine,
   costBars,
   costText,
-  dayBars,
   expectedUsd,
   isSilent,
   nowRows,
@@ -76,17 +75,6 @@ describe("costs", () => {
     expect(costBars([line("a", 4), line("b", 1)]).map(({ part }) => part)).toEqual([1, 0.25]);
     expect(costBars([line("a", 0)]).map(({ part }) => part)).toEqual([0]);
     expect([line("a", 1.5), line("a", 1.5, 2), line("a", 0, 2)].map(costText)).toEqual(["$1.50", "≥ $1.50", "–"]);
-  });
-
-  it("have every day from the first to the last", () => {
-    const days = dayBars([line("2026-11-03", 1), line(null, 9), line("2026-10-31", 2)]);
-    expect(days.map(({ day, bar }) => [day, bar?.line.costUsd ?? null])).toEqual([
-      ["2026-10-31", 2],
-      ["2026-11-01", null],
-      ["2026-11-02", null],
-      ["2026-11-03", 1],
-    ]);
-    expect(dayBars([])).toEqual([]);
   });
 
   it("are extrapolated to the end of the month", () => {

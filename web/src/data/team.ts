@@ -1,7 +1,7 @@
 /** Rows of the team pages, computed from the server's responses. */
 import type { CostGroup, CostLine, Person, RunningThread } from "../../../src/core/ports/team.ts";
 import type { BudgetUse } from "../../../src/core/views/budget.ts";
-import { DAY_MS, everyDay } from "./days.ts";
+import { DAY_MS } from "./days.ts";
 import { duration, money, plural } from "./format.ts";
 import { threadKey } from "./thread-list.ts";
 import type { AgentRecord } from "./types.ts";
@@ -87,7 +87,7 @@ export const runaways = (threads: readonly RunningThread[], now: number) =>
     .filter(({ reasons }) => reasons.length > 0)
     .sort((a, b) => (b.record.usage.subtree.costUsd ?? 0) - (a.record.usage.subtree.costUsd ?? 0));
 
-export interface CostBar {
+interface CostBar {
   readonly line: CostLine;
   /** Relative to the most expensive line. */
   readonly part: number;
@@ -101,12 +101,6 @@ export function costBars(lines: readonly CostLine[]): CostBar[] {
 /** The known cost; with `≥` if some model calls have no known price. */
 export const costText = ({ costUsd, unpricedCalls }: CostLine) =>
   unpricedCalls > 0 && costUsd > 0 ? `≥ ${money(costUsd)}` : unpricedCalls > 0 ? money(null) : money(costUsd);
-
-/** One bar for each day from the first to the last; null for days without usage. */
-export function dayBars(lines: readonly CostLine[]): { readonly day: string; readonly bar: CostBar | null }[] {
-  const bars = new Map(costBars(lines).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar]])));
-  return everyDay(bars.keys()).map((day) => ({ day, bar: bars.get(day) ?? null }));
-}
 
 /** Extrapolates the usage so far to the end of the month (UTC). */
 export function expectedUsd(usedUsd: number, month: string, now: number): number {

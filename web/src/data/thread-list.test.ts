@@ -44,6 +44,29 @@ describe("the list of threads", () => {
     ]);
   });
 
+  it("has times of a wrong clock apart from today", () => {
+    const wrong = [
+      sampleAgent("in an hour", null, { lastActivityAt: hoursAgo(-1) }),
+      sampleAgent("tomorrow", null, { lastActivityAt: hoursAgo(-12) }),
+      sampleAgent("far", null, { lastActivityAt: "2050-01-01T00:00:00.000Z" }),
+      sampleAgent("running", null, { lastActivityAt: "9999-12-31T00:00:00.000Z", status: "running" }),
+      sampleAgent("long ago", null, { lastActivityAt: "0001-06-01T00:00:00.000Z" }),
+    ];
+    expect(threadRows(wrong, NONE, NOW).map((row) => (row.is === "heading" ? `# ${row.text}` : row.id.trim()))).toEqual(
+      [
+        "# Running now",
+        "running",
+        "# In the future",
+        "far",
+        "tomorrow",
+        "# Today",
+        "in an hour",
+        expect.stringMatching(/^# June /),
+        "long ago",
+      ],
+    );
+  });
+
   it("is filtered by product, project, status and time", () => {
     expect(shown({ provider: "other" })).toEqual(["# Today 1", "morning"]);
     expect(shown({ project: "/x" })).toEqual(["# October 2026 1", "old"]);

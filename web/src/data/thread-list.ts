@@ -66,6 +66,7 @@ function groupOf(record: AgentRecord, now: number): string {
   if (hasRunningAgents(record)) return RUNNING;
   const at = record.lastActivityAt === null ? Number.NaN : Date.parse(record.lastActivityAt);
   if (Number.isNaN(at)) return "Unknown time";
+  if (at >= new Date(now).setHours(24, 0, 0, 0)) return "In the future";
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   if (at >= midnight) return "Today";
   if (at >= midnight - DAY_MS) return "Yesterday";

@@ -170,9 +170,9 @@ export interface Sharing {
   readonly ignoresCase: boolean;
   /** What is not shipped yet; null unless requested. */
   readonly waiting: {
-    /** Number of threads by reason: new, changed, running, removed. */
+    /** Number of threads by reason: new, changed, running, removed, refused. */
     readonly threads: Readonly<Record<string, number>>;
-    readonly items: readonly { readonly uri: string; readonly why: string }[];
+    readonly items: readonly { readonly uri: string; readonly why: string; readonly reason: string | null }[];
     readonly sentAt: string | null;
     readonly documents: number;
     readonly bytes: number;

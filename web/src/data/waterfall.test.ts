@@ -61,6 +61,32 @@ describe("the waterfall of a thread", () => {
     expect([rows.length, rows[1]?.life, to, isLive]).toEqual([2, undefined, 5_000, true]);
   });
 
+  it("draws any times: a clock may be wrong by thousands of years, an end before the start, a time unreadable", () => {
+    const odd: Readonly<Record<string, readonly [string, string]>> = {
+      main: ["0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"],
+      a: ["2026-11-16T12:00:00.000Z", "2026-11-16T11:00:00.000Z"],
+      b: ["+275760-09-13T00:00:00.000Z", "-271821-04-20T00:00:00.000Z"],
+      c: ["soon", "2026-11-16T11:00:00.000Z"],
+      d: ["2026-11-16T12:00:00.000Z", "later"],
+    };
+    const set = sampleSet({ main: ["a", "b", "c", "d"] }, "main", (uri) => ({
+      startedAt: odd[uri]?.[0] ?? null,
+      endedAt: odd[uri]?.[1] ?? null,
+    }));
+    const noon = Date.parse("2026-11-16T12:00:00.000Z");
+    const spans = spanSet({ main: [sampleSpan(Date.parse("0001-01-01"), 8.64e15)], a: [sampleSpan(noon, noon - 5)] });
+    const { rows, from, to, path } = waterfall(set, "main", spans, noon);
+    expect(rows.filter(({ life }) => life === undefined).map(({ uri }) => uri)).toEqual(["c"]);
+    expect(rows.every(({ life }) => life === undefined || life.to >= life.from)).toBe(true);
+    expect([from, to]).toEqual([Date.parse("0001-01-01"), 8.64e15]);
+    expect(path.length).toBeGreaterThan(0);
+    expect(ticks({ from, to }, from, 1_400, 90).length).toBeLessThanOrEqual(1_400 / 90 + 1);
+    expect(concurrency(rows, { from, to }, 1_400)).toHaveLength(1_400);
+    for (const { list } of rows)
+      for (const { x, width } of barsOf(list, { from, to }, 1_400, noon))
+        expect(x >= -1 && width > 0 && x + width <= 1_402).toBe(true);
+  });
+
   it("is empty without started agents, but has a length", () => {
     const { from, to } = waterfall(sampleSet({}, "main"), "main", new SpanSet(), 7);
     expect(to - from).toBeGreaterThan(0);

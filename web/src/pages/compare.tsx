@@ -15,6 +15,7 @@ import { createKeyedResource } from "../state/keyed-resource.ts";
 import { hrefTo, route, setParams } from "../state/navigation.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
+import { TableSection } from "../view/table-section.tsx";
 
 /** Compares two trees agent by agent, or two groups of threads by their totals. */
 export default function ComparePage() {
@@ -77,74 +78,49 @@ function Compared(props: { compared: ComparedThreads }) {
 function Totals(props: { compared: ComparedThreads }) {
   const isPair = () => props.compared.trees !== null;
   return (
-    <section>
-      <h2>Totals</h2>
-      <div class="scroll-x">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th />
-              <th class="number">
-                <Side uris={props.compared.left} />
-              </th>
-              <th class="number">
-                <Side uris={props.compared.right} />
-              </th>
-              <th>Difference</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.compared.measures}>
-              {(one) => (
-                <tr data-measure={one.measure}>
-                  <th scope="row">{MEASURE_LABELS[one.measure]}</th>
-                  <td class="number">{spreadText(one.measure, one.left)}</td>
-                  <td class="number">{spreadText(one.measure, one.right)}</td>
-                  <td>{verdictText(one, isPair())}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <TableSection
+      title="Totals"
+      class="numbers"
+      columns={[
+        "",
+        { number: <Side uris={props.compared.left} /> },
+        { number: <Side uris={props.compared.right} /> },
+        "Difference",
+      ]}
+    >
+      <For each={props.compared.measures}>
+        {(one) => (
+          <tr data-measure={one.measure}>
+            <th scope="row">{MEASURE_LABELS[one.measure]}</th>
+            <td class="number">{spreadText(one.measure, one.left)}</td>
+            <td class="number">{spreadText(one.measure, one.right)}</td>
+            <td>{verdictText(one, isPair())}</td>
+          </tr>
+        )}
+      </For>
+    </TableSection>
   );
 }
 
 function AgentPairs(props: { pairs: NonNullable<ComparedThreads["trees"]>["agents"] }) {
   const indent = (depth: number) => ({ "padding-left": `${0.6 + depth * 1.2}rem` });
   return (
-    <section>
-      <h2>Agent by agent</h2>
-      <div class="scroll-x">
-        <table class="compare-agents">
-          <thead>
-            <tr>
-              <th>Left</th>
-              <th>Right</th>
-              <th>Matched by</th>
-              <th>Differs in</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.pairs}>
-              {(pair) => (
-                <tr classList={{ lone: pair.left === null || pair.right === null }}>
-                  <td style={indent(pair.depth)}>
-                    <AgentCell agent={pair.left} />
-                  </td>
-                  <td style={indent(pair.depth)}>
-                    <AgentCell agent={pair.right} />
-                  </td>
-                  <td>{pair.matchedBy ?? (pair.left === null ? "only right" : "only left")}</td>
-                  <td class="muted">{pair.differs.map(fieldLabel).join(", ")}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <TableSection title="Agent by agent" class="compare-agents" columns={["Left", "Right", "Matched by", "Differs in"]}>
+      <For each={props.pairs}>
+        {(pair) => (
+          <tr classList={{ lone: pair.left === null || pair.right === null }}>
+            <td style={indent(pair.depth)}>
+              <AgentCell agent={pair.left} />
+            </td>
+            <td style={indent(pair.depth)}>
+              <AgentCell agent={pair.right} />
+            </td>
+            <td>{pair.matchedBy ?? (pair.left === null ? "only right" : "only left")}</td>
+            <td class="muted">{pair.differs.map(fieldLabel).join(", ")}</td>
+          </tr>
+        )}
+      </For>
+    </TableSection>
   );
 }
 

@@ -1,8 +1,9 @@
 import "../styles/pictures.css";
 import "../styles/stats.css";
 import { createMemo, For, Show } from "solid-js";
+import { dayColumns } from "../data/days.ts";
 import { count, exact, plural } from "../data/format.ts";
-import { type BudgetUse, type CostGroup, type CostLine, costBars, costText, dayBars } from "../data/team.ts";
+import { type BudgetUse, type CostGroup, type CostLine, costBars, costText } from "../data/team.ts";
 import { oneLine } from "../data/text.ts";
 import { useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
@@ -199,17 +200,22 @@ function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLi
 }
 
 function Days(props: { lines: readonly CostLine[]; since: string | undefined }) {
+  const chart = createMemo(() => dayColumns(props.lines, Date.now(), costBars));
+  const linked = (line: CostLine) => ({
+    href: lineHref("day", line.key, props.since),
+    label: `${line.key ?? "unknown day"}: ${costText(line)}, ${plural(line.threads, "thread")}`,
+  });
   const columns = createMemo(() =>
-    dayBars(props.lines).map(({ day, bar }) => {
+    chart().columns.map(({ day, bar }) => {
       if (bar === null) return { day, bar };
-      const label = `${day}: ${costText(bar.line)}, ${plural(bar.line.threads, "thread")}`;
-      return { day, bar: { part: bar.part, failed: 0, href: lineHref("day", day, props.since), label, title: label } };
+      const { href, label } = linked(bar.line);
+      return { day, bar: { part: bar.part, failed: 0, href, label, title: label } };
     }),
   );
   return (
     <section class="chart full" data-chart="day">
       <h2>By day</h2>
-      <DayColumns columns={columns()} />
+      <DayColumns columns={columns()} outside={chart().outside.map((line) => ({ day: line.key, ...linked(line) }))} />
     </section>
   );
 }

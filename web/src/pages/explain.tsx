@@ -18,6 +18,7 @@ import { api } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { agentName } from "../view/agent-name.ts";
 import { Failure } from "../view/failure.tsx";
+import { TableSection } from "../view/table-section.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
 
 /** What went wrong or was wasted in a thread, and where its time and cost were spent. */
@@ -119,76 +120,49 @@ function EvidenceView(props: { evidence: FindingEvidence }) {
 
 function CriticalPath(props: { found: Explanation; thread: Thread }) {
   return (
-    <section>
-      <h2>Critical path · {duration(props.found.time.criticalMs)}</h2>
-      <p class="muted">
-        The agents that determined when the thread ended. A faster agent could have saved at most its time in this
-        table.
-      </p>
-      <div class="scroll-x">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th>Agent</th>
-              <th class="number">Time</th>
-              <th class="number">Share</th>
-              <th class="number">Waited for agents</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.found.time.path}>
-              {({ uri, ms, share, waitedMs }) => (
-                <tr>
-                  <td>
-                    <AgentLink thread={props.thread} uri={uri} />
-                  </td>
-                  <td class="number">{duration(ms)}</td>
-                  <td class="number">{percent(share)}</td>
-                  <td class="number">{waitedMs === 0 ? "" : duration(waitedMs)}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <TableSection
+      title={`Critical path · ${duration(props.found.time.criticalMs)}`}
+      note="The agents that determined when the thread ended. A faster agent could have saved at most its time in this table."
+      class="numbers"
+      columns={["Agent", { number: "Time" }, { number: "Share" }, { number: "Waited for agents" }]}
+    >
+      <For each={props.found.time.path}>
+        {({ uri, ms, share, waitedMs }) => (
+          <tr>
+            <td>
+              <AgentLink thread={props.thread} uri={uri} />
+            </td>
+            <td class="number">{duration(ms)}</td>
+            <td class="number">{percent(share)}</td>
+            <td class="number">{waitedMs === 0 ? "" : duration(waitedMs)}</td>
+          </tr>
+        )}
+      </For>
+    </TableSection>
   );
 }
 
 function Costs(props: { found: Explanation; thread: Thread }) {
   const total = () => props.found.cost.total;
   return (
-    <section>
-      <h2>
-        Cost by branch · {money(total().costUsd)}, {count(totalTokens(total()))} tokens
-      </h2>
-      <div class="scroll-x">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th>Branch</th>
-              <th class="number">Tokens</th>
-              <th class="number">Cost</th>
-              <th class="number">Share</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.found.cost.branches}>
-              {({ uri, isOwn, usage }) => (
-                <tr>
-                  <td>
-                    <AgentLink thread={props.thread} uri={uri} />
-                    {isOwn ? " (own)" : ""}
-                  </td>
-                  <td class="number">{count(totalTokens(usage))}</td>
-                  <td class="number">{money(usage.costUsd)}</td>
-                  <td class="number">{percent(shareOf(usage, total()))}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <TableSection
+      title={`Cost by branch · ${money(total().costUsd)}, ${count(totalTokens(total()))} tokens`}
+      class="numbers"
+      columns={["Branch", { number: "Tokens" }, { number: "Cost" }, { number: "Share" }]}
+    >
+      <For each={props.found.cost.branches}>
+        {({ uri, isOwn, usage }) => (
+          <tr>
+            <td>
+              <AgentLink thread={props.thread} uri={uri} />
+              {isOwn ? " (own)" : ""}
+            </td>
+            <td class="number">{count(totalTokens(usage))}</td>
+            <td class="number">{money(usage.costUsd)}</td>
+            <td class="number">{percent(shareOf(usage, total()))}</td>
+          </tr>
+        )}
+      </For>
+    </TableSection>
   );
 }

@@ -7,6 +7,7 @@ import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
+import { TableSection } from "../view/table-section.tsx";
 
 const SharingReport = lazy(() => import("../view/sharing.tsx"));
 const Limits = lazy(() => import("../view/limits.tsx"));
@@ -57,40 +58,28 @@ export default function HealthPage() {
 
 function Roots(props: { roots: Doctor["roots"] }) {
   return (
-    <section>
-      <h2>Root folders searched</h2>
-      <div class="scroll-x">
-        <table>
-          <thead>
-            <tr>
-              <th>Product</th>
-              <th>Folder</th>
-              <th class="number">Files</th>
-              <th class="number">Size</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.roots.filter(isListed)}>
-              {(root) => (
-                <tr classList={{ muted: !root.exists }}>
-                  <td>
-                    {root.product}{" "}
-                    <Show when={root.imported || root.recorded}>
-                      <span class="chip">{root.imported ? "imported" : "recorded"}</span>
-                    </Show>
-                  </td>
-                  <td>
-                    <code>{root.path}</code>
-                  </td>
-                  <td class="number">{root.exists ? exact(root.files) : "not found"}</td>
-                  <td class="number">{root.exists ? bytes(root.bytes) : ""}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <TableSection
+      title="Root folders searched"
+      columns={["Product", "Folder", { number: "Files" }, { number: "Size" }]}
+    >
+      <For each={props.roots.filter(isListed)}>
+        {(root) => (
+          <tr classList={{ muted: !root.exists }}>
+            <td>
+              {root.product}{" "}
+              <Show when={root.imported || root.recorded}>
+                <span class="chip">{root.imported ? "imported" : "recorded"}</span>
+              </Show>
+            </td>
+            <td>
+              <code>{root.path}</code>
+            </td>
+            <td class="number">{root.exists ? exact(root.files) : "not found"}</td>
+            <td class="number">{root.exists ? bytes(root.bytes) : ""}</td>
+          </tr>
+        )}
+      </For>
+    </TableSection>
   );
 }
 

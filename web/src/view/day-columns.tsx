@@ -1,4 +1,5 @@
 import { createMemo, For, Show } from "solid-js";
+import { plural } from "../data/format.ts";
 import { sized } from "./sized.ts";
 
 const MAX_DAY_PX = 90;
@@ -17,8 +18,42 @@ export interface DayColumnShown {
   } | null;
 }
 
-/** One column for each day, with a link to its threads. */
-export function DayColumns(props: { columns: readonly DayColumnShown[] }) {
+interface OtherDay {
+  readonly day: string | null;
+  readonly href: string;
+  readonly label: string;
+}
+/** Other days that are named; of many, the rest is a number. */
+const NAMED = 4;
+
+/** One column for each day, with a link to its threads; below them the days that are not in the chart. */
+export function DayColumns(props: { columns: readonly DayColumnShown[]; outside: readonly OtherDay[] }) {
+  return (
+    <>
+      <Show when={props.columns.length > 0}>
+        <Columns columns={props.columns} />
+      </Show>
+      <Show when={props.outside.length > 0}>
+        <p class="days-outside muted" data-testid="days-outside">
+          Outside this range:{" "}
+          <For each={props.outside.slice(-NAMED)}>
+            {({ day, href, label }, i) => (
+              <>
+                {i() > 0 ? ", " : ""}
+                <a href={href} title={label}>
+                  {day ?? "unknown day"}
+                </a>
+              </>
+            )}
+          </For>
+          {props.outside.length > NAMED ? ` and ${plural(props.outside.length - NAMED, "more day", "more days")}` : ""}
+        </p>
+      </Show>
+    </>
+  );
+}
+
+function Columns(props: { columns: readonly DayColumnShown[] }) {
   return (
     <div
       class="days-box"

@@ -48,12 +48,15 @@ function Waiting(props: { waiting: NonNullable<Sharing["waiting"]> }) {
             </summary>
             <ul>
               <For each={props.waiting.items}>
-                {({ uri, why }) => (
+                {({ uri, why, reason }) => (
                   <li>
                     <Show when={why !== "removed"} fallback={<code>{visible(uri)}</code>}>
                       <a href={hrefTo({ page: "tree", uri })}>{visible(uri)}</a>
                     </Show>{" "}
                     <span class="muted">{why}</span>
+                    <Show when={reason}>
+                      {(text) => <span class="bad">: {visible(text())}; everything else is sent</span>}
+                    </Show>
                   </li>
                 )}
               </For>

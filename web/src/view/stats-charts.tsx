@@ -1,10 +1,9 @@
 import { createMemo, For, Show } from "solid-js";
+import { type DayColumn, dayColumns } from "../data/days.ts";
 import { duration, exact, plural } from "../data/format.ts";
 import {
   amountOf,
-  type DayColumn,
   type DurationBox,
-  dayColumns,
   durationBoxes,
   type Group,
   type StatsBar,
@@ -112,18 +111,22 @@ function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
 
 /** Usage by day as columns, including days without usage, and as a table. */
 export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMeasure }) {
-  const columns = createMemo(() => dayColumns(props.lines, props.measure));
+  const chart = createMemo(() => dayColumns(props.lines, Date.now(), (lines) => statsBars(lines, props.measure, true)));
   const highest = () =>
-    columns().reduce<DayColumn | null>(
+    chart().columns.reduce<DayColumn<StatsBar> | null>(
       (max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max),
       null,
     );
+  const linked = (line: StatsLine) => ({
+    href: threadsHref("day", line.key),
+    label: `${line.key ?? "unknown day"}: ${valueText(line, props.measure)}, ${plural(line.agents, "agent")}`,
+  });
   const shown = createMemo(() =>
-    columns().map(({ day, bar }) => {
+    chart().columns.map(({ day, bar }) => {
       if (bar === null) return { day, bar };
-      const label = `${day}: ${valueText(bar.line, props.measure)}, ${plural(bar.line.agents, "agent")}`;
+      const { href, label } = linked(bar.line);
       const title = `${label}, ${bar.line.byStatus.errored ?? 0} failed`;
-      return { day, bar: { part: bar.part, failed: bar.failed, href: threadsHref("day", day), label, title } };
+      return { day, bar: { part: bar.part, failed: bar.failed, href, label, title } };
     }),
   );
   return (
@@ -139,7 +142,7 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
           )}
         </Show>
       </h2>
-      <DayColumns columns={shown()} />
+      <DayColumns columns={shown()} outside={chart().outside.map((line) => ({ day: line.key, ...linked(line) }))} />
       <DayTable lines={props.lines} />
     </section>
   );
