@@ -194,6 +194,10 @@ describe("forged documents", () => {
     await team.ship(ships, [agentDocument(EMPTY, EMPTY, 2), agentDocument(EMPTY, `${EMPTY}/x`, 2)]);
     const { items } = await team.json<{ items: { id: string }[] }>(at(`${EMPTY}/x`, "/events"), reads);
     expect(items.map(({ id }) => id)).toEqual(["e7"]);
+    // As on one machine, agents without spans are listed.
+    expect(await team.json(at(EMPTY, "/spans"), reads)).toMatchObject({
+      items: [EMPTY, `${EMPTY}/x`].map((uri) => ({ uri, first: 0, removed: null, spans: [] })),
+    });
   });
 });
 

@@ -153,6 +153,7 @@ describe("the schema", () => {
 
   const THREAD = "claude://t7";
   const AGENTS = ["claude://t7", "claude://t7/a1"];
+  const PLACES = '{"claude://t7": 0, "claude://t7/a1": 1}';
   /** A statement without parameters here does not compile. */
   const READING: Readonly<Record<keyof typeof READER | keyof typeof OVERVIEW, readonly Parameter[]>> = {
     seqs: [[OWNER, "o4"]],
@@ -167,8 +168,8 @@ describe("the schema", () => {
     lastCut: [OWNER, THREAD, AGENTS],
     eventsOfAgent: [OWNER, THREAD, THREAD, 0, 200],
     countEvents: [OWNER, THREAD, AGENTS, 5],
-    history: [OWNER, THREAD, AGENTS, 10, 0, 200],
-    arrivals: [OWNER, THREAD, AGENTS, 0, 0, 200],
+    history: [OWNER, THREAD, AGENTS, 10, 0, 200, PLACES],
+    arrivals: [OWNER, THREAD, AGENTS, 0, 0, 200, PLACES],
     event: [OWNER, THREAD, THREAD, "e3"],
     details: [OWNER, THREAD, AGENTS, "why"],
     lists: [OWNER, THREAD, AGENTS, "spans"],

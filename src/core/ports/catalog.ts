@@ -25,12 +25,18 @@ export interface Catalog {
   threads(query: ThreadsQuery): Promise<ThreadsPage>;
   /** The record of an agent with its subtree. */
   tree(uri: string): Promise<Live & { readonly tree: Owned<AgentTree> }>;
-  /** Events of an agent or its subtree: history by time, then in order of arrival. Null if the cursor has expired. */
+  /**
+   * Events of an agent or its subtree: history by time, then in order of arrival. Events of the same time are in the
+   * order of `subtreeOf`, so a spawn is before the first event of its agent. Null if the cursor has expired.
+   */
   events(uri: string, query: EventsQuery): Promise<EventsPage | null>;
   /** The event of an agent with this id, with all of its text. */
   event(uri: string, id: string): Promise<AgentEvent | null>;
   detail<W extends DetailKind>(uri: string, what: W): Promise<Details[W]>;
-  /** The spans of an agent and its subtree, or the changes since `after`, which is `next` of an earlier answer. */
+  /**
+   * The spans of an agent and its subtree, or the changes since `after`, which is `next` of an earlier answer. A whole
+   * answer lists every agent, also those without spans, in the order of `subtreeOf`.
+   */
   spans(uri: string, after: string | null): Promise<Live & SpansAnswer>;
   /** Texts that contain all the words, best match first; the last word may be a prefix. */
   search(words: readonly string[], limit: number): Promise<SearchAnswer>;

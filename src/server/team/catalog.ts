@@ -312,7 +312,7 @@ export class TeamCatalog implements Catalog {
   }
 }
 
-/** The agents of a tree, parents before their children. */
+/** The agents of a tree, in the order of `subtreeOf`. */
 function urisIn(tree: AgentTree): string[] {
   const agents = [tree];
   // Grows during the loop; avoids recursion.

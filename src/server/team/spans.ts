@@ -15,7 +15,7 @@ export async function spansSince(
   const items = agents.flatMap((uri) => {
     const parts = lists.get(uri) ?? [];
     const from = isWhole ? 0 : parts.findIndex(({ seq }) => seq > after);
-    if (from < 0 || parts.length === 0) return [];
+    if (from < 0) return [];
     const first = parts.slice(0, from).reduce((sum, part) => sum + part.items.length, 0);
     return [{ uri, first, removed: null, spans: parts.slice(from).flatMap((part) => part.items) }];
   });

@@ -41,12 +41,13 @@ export const READER = {
   /** How many events of these agents there were at a shipment, and how many there are. */
   countEvents: `select count(*) filter (where e.seq <= $4::bigint) as before, count(*) as total from retinue.events e
     where e.owner = $1 and e.thread = $2 and e.agent = any($3::text[])`,
+  /** `$7` has the place of each agent in the tree, for events of the same time. */
   history: `select e.event from retinue.events e
     where e.owner = $1 and e.thread = $2 and e.agent = any($3::text[]) and e.seq <= $4::bigint
-    order by e.at nulls first, e.agent, e.position offset $5 limit $6`,
+    order by e.at nulls first, ($7::text::jsonb ->> e.agent)::integer, e.position offset $5 limit $6`,
   arrivals: `select e.event from retinue.events e
     where e.owner = $1 and e.thread = $2 and e.agent = any($3::text[]) and e.seq > $4::bigint
-    order by e.seq, e.at nulls first, e.agent, e.position offset $5 limit $6`,
+    order by e.seq, e.at nulls first, ($7::text::jsonb ->> e.agent)::integer, e.position offset $5 limit $6`,
   event: `select e.event from retinue.events e where e.owner = $1 and e.thread = $2 and e.agent = $3 and e.id = $4`,
 
   details: `select d.agent, d.value from retinue.details d

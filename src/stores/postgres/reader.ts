@@ -252,7 +252,10 @@ export class Reader {
     return row ?? { before: 0, total: 0 };
   }
 
-  /** Events of these agents up to a shipment by time, or after it in order of arrival. */
+  /**
+   * Events of these agents up to a shipment by time, or after it in order of arrival; of the same time, in the order of
+   * the agents.
+   */
   async merged(
     { owner, thread }: AgentPlace,
     agents: readonly string[],
@@ -268,6 +271,7 @@ export class Reader {
       seq,
       offset,
       limit,
+      JSON.stringify(Object.fromEntries(agents.map((agent, place) => [agent.toWellFormed(), place]))),
     ]);
     return rows.map(({ event }) => parsed<AgentEvent>(event));
   }
