@@ -85,6 +85,7 @@ const record = {
   result: text,
   records: v.array(v.object({ path: v.string(), bytes: count })),
   warnings: v.array(v.string()),
+  owner: v.optional(v.pipe(v.string(), v.description("on a team server: whose agent it is"))),
 };
 
 export const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));

@@ -116,6 +116,9 @@ describe("two machines", () => {
     const listed = await team.json<{ items: (AgentRecord & { owner: string })[] }>("/api/threads", readCore, 1);
     expect(plain(listed.items)).toEqual(plain(await localOf(homes[0])));
     expect(listed.items.map(({ owner }) => owner)).toEqual(["ann"]);
+    const tree = await team.get(`/api/agents/${encodeURIComponent(listed.items[0]?.uri ?? "")}`, readCore);
+    const text = await tree.text();
+    expect(text.match(/"owner":"ann"/g)?.length).toBe(text.match(/"schema":"retinue\/agent@1"/g)?.length);
     const bobs = await team.json<{ items: AgentRecord[] }>("/api/threads", readBob, 1);
     expect(plain(bobs.items)).toEqual(plain(await localOf(homes[1])));
     const foreign = `/api/agents/${encodeURIComponent(bobs.items[0]?.uri ?? "")}`;

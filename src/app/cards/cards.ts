@@ -289,7 +289,7 @@ function titleOf(given: string | undefined): string | null {
   return title;
 }
 
-const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["next: GET /api/cards"]);
+const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["GET /api/cards lists them"]);
 const cannotBeSet = (stage: Stage) =>
   new Failure("failed", `stage ${stage} cannot be set: it is derived from the threads`, [
     `only ${STAGES[0]} can be set, which reopens a card that has ended`,

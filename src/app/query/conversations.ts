@@ -100,7 +100,9 @@ export async function conversation(
   const reader = new Reader(library);
   const root = reader.rootOf(threadOf(resolve(library, id).key));
   if (root === null || reader.below(root).length === 0)
-    throw new Failure("not_found", `no recorded API traffic of ${id}`, ["next: GET /api/conversations"]);
+    throw new Failure("not_found", `no recorded API traffic of ${id}`, [
+      "GET /api/conversations lists the recorded ones",
+    ]);
   const { messages, subtasks, ...rest } = reader.read(root);
   const own = reader.own(root);
   const branch = query.branch ?? own.at(-1)?.branch ?? "main";

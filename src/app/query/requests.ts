@@ -68,7 +68,8 @@ export class Requests {
 
   find(id: string): RecordedExchange {
     const found = this.#library.store.exchange(id, this.#under);
-    if (found === null) throw new Failure("not_found", `no request ${id}`, ["next: GET /api/requests"]);
+    if (found === null)
+      throw new Failure("not_found", `no request ${id}`, ["GET /api/requests lists the recorded ones"]);
     return found;
   }
 
@@ -243,7 +244,7 @@ export function uriOf(library: Library, id: string): string {
   if (exchange === null) return id;
   const agent = new Requests(library).agentOf(exchange);
   if (agent === null)
-    throw new Failure("not_found", `the agent of request ${id} is unknown`, ["next: use the agent's URI"]);
+    throw new Failure("not_found", `the agent of request ${id} is unknown`, ["use the URI of the agent"]);
   return agent.uri;
 }
 

@@ -72,7 +72,7 @@ export class Relays {
 
   async remove(id: string): Promise<void> {
     const running = this.#running.get(id);
-    if (running === undefined) throw new Failure("not_found", `no relay ${id}`, ["next: GET /api/relays"]);
+    if (running === undefined) throw new Failure("not_found", `no relay ${id}`, ["GET /api/relays lists them"]);
     this.#running.delete(id);
     const kept = await openKept(this.#env);
     try {

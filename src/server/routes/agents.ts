@@ -88,7 +88,10 @@ function recordRoutes(catalogOf: CatalogOf): Hono {
       describeResponse("One event, with all of its text", Event, ["usage", "not_found"]),
       async (c) => {
         const event = await catalogOf(c).event(c.req.param("uri"), c.req.param("id"));
-        if (event === null) throw new Failure("not_found", "no such event", ["next: list the agent's events"]);
+        if (event === null)
+          throw new Failure("not_found", "no such event", [
+            "GET /api/agents/{uri}/events lists the events of the agent",
+          ]);
         return c.json(whole(event));
       },
     );

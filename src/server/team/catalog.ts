@@ -127,13 +127,16 @@ export class TeamCatalog implements Catalog {
   async tree(uri: string): Promise<Live & { readonly tree: Owned<AgentTree> }> {
     const live = await this.#live();
     const place = await this.#place(uri);
-    return { tree: { ...(await this.#treeAt(place)), owner: place.owner }, live };
+    return { tree: await this.#treeAt(place), live };
   }
 
-  async #treeAt(place: AgentPlace): Promise<AgentTree> {
-    const tree = sharedTree((await this.#reader.agents(place)).values(), place.uri, Date.now());
+  async #treeAt(place: AgentPlace): Promise<Owned<AgentTree>> {
+    const { owner } = place;
+    const agents = (await this.#reader.agents(place)).values();
+    const owned = agents.map(({ record, ...rest }) => ({ ...rest, record: { ...record, owner } }));
+    const tree = sharedTree(owned, place.uri, Date.now());
     // It was removed in the meantime.
-    if (tree === null) throw new Failure("not_found", `no thread ${place.uri}`, ["next: /api/threads"]);
+    if (tree === null) throw new Failure("not_found", `no thread ${place.uri}`, ["GET /api/threads lists the threads"]);
     return tree;
   }
 

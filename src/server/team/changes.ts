@@ -107,7 +107,6 @@ async function bodiesOf(
   changes: OwnerChanges,
 ): Promise<Body[]> {
   const { isBelow, asRecord, asEvent } = interestIn(followed, owner, changes);
-  const ownerOf = (thread: string, uri: string) => (thread === uri ? { owner } : {});
   const cut = changes.cuts.find(({ agent }) => asEvent(agent));
   const now = Date.now();
   const bodies: Body[] =
@@ -116,8 +115,8 @@ async function bodiesOf(
     if (asRecord(thread, uri))
       bodies.push(
         record === null
-          ? { type: "removed", data: { uri, ...ownerOf(thread, uri) } }
-          : { type: "agent", data: { ...withDuration(record, now), ...ownerOf(thread, uri) } },
+          ? { type: "removed", data: { uri, owner } }
+          : { type: "agent", data: { ...withDuration(record, now), owner } },
       );
   // After a reset the client fetches the events.
   for (const { agent, event } of changes.events)

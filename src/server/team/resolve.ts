@@ -51,7 +51,9 @@ async function below(reader: Reader, { owner, thread, uri }: AgentPlace, id: str
   const inside = [...agents.values()].map(({ record }) => record).filter((record) => isBelow(record.uri));
   const found = fitting(inside, id, ({ agentId }) => agentId);
   if (found.length === 0)
-    throw new Failure("not_found", `no agent ${id} in ${uri}`, [`next: /api/agents/${encodeURIComponent(uri)}`]);
+    throw new Failure("not_found", `no agent ${id} in ${uri}`, [
+      `GET /api/agents/${encodeURIComponent(uri)} lists its agents`,
+    ]);
   return one(
     found.map((record) => ({ owner, thread, uri: record.uri })),
     id,
@@ -82,4 +84,4 @@ function one<T extends AgentPlace | NamedAgent>(found: readonly T[], input: stri
   );
 }
 
-const nothing = (what: string) => new Failure("not_found", what, ["next: /api/threads"]);
+const nothing = (what: string) => new Failure("not_found", what, ["GET /api/threads lists the threads"]);
