@@ -101,6 +101,7 @@ describe("ship --once", () => {
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("does not accept the token");
+    expect(stderr).toContain("set a token of `retinue token create --scope ship` in RETINUE_TEAM_TOKEN");
     expect(server.received.accepted).toBe(0);
     const status = await ship("--status");
     expect(status.stdout).toContain("1 thread: 1 new");
@@ -151,6 +152,7 @@ describe("ship --once", () => {
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("no team server at this address");
+    expect(stderr).toContain("check the address of the team server");
     expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
     expect((await ship("--once")).code).toBe(0);
     await expectTrees();
@@ -206,12 +208,17 @@ describe("ship --once", () => {
 
   it("needs an address and a token", async () => {
     expect(await run("ship", "--once")).toMatchObject({ code: 2 });
-    expect(await run("ship", "--once", "--to", "nonsense")).toMatchObject({ code: 2 });
+    for (const to of ["nonsense", "ftp://host"])
+      expect(await run("ship", "--once", "--to", to)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`--to ${to}: not an address that begins with https:// or http://`),
+      });
     expect(await ship("--once", "--dry-run")).toMatchObject({ code: 2 });
     delete env.RETINUE_TEAM_TOKEN;
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("RETINUE_TEAM_TOKEN");
+    expect((await ship("--status")).stdout).toContain("because    no token for the team server");
   });
 });
 

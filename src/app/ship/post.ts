@@ -13,16 +13,30 @@ export const POST_TIMEOUT_MS = 60_000;
 
 const REFUSALS = new Set([200, 400, 401, 403, 404, 405, 413, 422]);
 
+const NEW_TOKEN =
+  "set a token of `retinue token create --scope ship` in RETINUE_TEAM_TOKEN, or in the file that team.token_file names";
+const OTHER_ADDRESS = "check the address of the team server: --to, or team.url in the settings";
+const ADVICE: Readonly<Record<number, string>> = {
+  200: OTHER_ADDRESS,
+  401: NEW_TOKEN,
+  403: NEW_TOKEN,
+  404: OTHER_ADDRESS,
+  405: OTHER_ADDRESS,
+};
+
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
   /** When the server asks to try again; null if it does not say. */
   readonly retryAfterMs: number | null;
   /** It will not accept the shipment before the token, the address or the program is another one. */
   readonly isRefusal: boolean;
+  /** What the user can do about it; null: nothing. */
+  readonly advice: string | null;
 
   constructor(reason: string, status: number | null, retryAfterMs: number | null) {
     super(reason);
     this.isRefusal = status !== null && REFUSALS.has(status);
+    this.advice = status === null ? null : (ADVICE[status] ?? null);
     this.retryAfterMs = retryAfterMs;
   }
 }

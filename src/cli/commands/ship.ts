@@ -63,6 +63,7 @@ async function once(context: Context, target: ShipTarget): Promise<void> {
         );
       if (left !== null)
         throw new Failure("failed", `not everything was acknowledged by ${target.url}: ${left}`, [
+          ...(connection.advice === null ? [] : [connection.advice]),
           connection.isRefused
             ? "nothing is lost; retinue ship --status lists what is waiting"
             : "nothing is lost: run the command again later; retinue ship --status lists what is waiting",
@@ -109,7 +110,7 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
   const { terminal, env } = context;
   const library = await context.library();
   try {
-    const state = await shipStatus(env, library, target, terminal.notify);
+    const state = await shipStatus(env, library, await context.settings(), target, terminal.notify);
     if (context.json) return terminal.out(printJson(state, 2));
     const { waiting, totals, reason, nextAt, level, projects } = state;
     const now = Date.now();
