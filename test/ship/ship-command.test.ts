@@ -111,6 +111,20 @@ describe("ship --once", () => {
     const after = (await ship("--status")).stdout;
     expect(after).toContain("waiting    nothing");
     expect(after).not.toContain("because");
+    expect(JSON.parse((await ship("--status", "--json")).stdout)).toEqual({
+      url: server.url,
+      level: "full",
+      projects: [],
+      waiting: [],
+      totals: {
+        shipments: expect.any(Number),
+        documents: expect.any(Number),
+        bytes: expect.any(Number),
+        at: expect.stringMatching(/^\d{4}-\S+Z$/),
+      },
+      reason: null,
+      nextAt: null,
+    });
   });
 
   it("splits what is too large for the server, and leaves out texts that are", async () => {
