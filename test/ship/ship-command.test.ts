@@ -200,6 +200,14 @@ describe("ship --once", () => {
     },
   );
 
+  it("does not follow a redirect, and says what to do", async () => {
+    server.mishaps.push({ status: 301, body: "<html>Moved</html>" });
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("this address leads to another one (301");
+    expect(stderr).toContain("use the address that it leads to");
+  });
+
   it("blames no thread if the server refuses the program", async () => {
     server.mishaps.push(...Array.from({ length: 3 }, () => ({ status: 422, body: { error: { message: "too old" } } })));
     const { code, stderr } = await ship("--once");
@@ -218,6 +226,13 @@ describe("ship --once", () => {
     expect((await run("ship", "--once")).code).toBe(0);
     const texts = server.received.documents.flatMap((one) => (one.is === "event" ? [one.event.text] : []));
     expect(new Set(texts)).toEqual(new Set([null]));
+  });
+
+  it("warns if the address is neither encrypted nor on this machine", async () => {
+    const { stderr } = await run("ship", "--status", "--to", "http://team.example");
+    expect(stderr).toContain("http://team.example is not encrypted");
+    for (const to of ["https://team.example", "http://127.0.0.1:9", "http://localhost:9"])
+      expect((await run("ship", "--status", "--to", to)).stderr).not.toContain("not encrypted");
   });
 
   it("needs an address and a token", async () => {
