@@ -7,6 +7,9 @@ import { SETTINGS } from "../src/app/settings/settings-table.ts";
 import { readYaml } from "../src/app/settings/yaml.ts";
 import { buildProgram } from "../src/cli/program.ts";
 import { PRODUCTS } from "../src/providers/loaded.ts";
+import { COOKIE, RULES } from "../src/server/team/access.ts";
+import { SHIPMENT_LIMITS } from "../src/server/team/shipment.ts";
+import { MOST } from "../src/server/team/shipped-documents.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -63,6 +66,32 @@ describe("links", () => {
   });
 });
 
+describe("links to a heading", () => {
+  /** As GitHub names them. */
+  const anchors = (text: string) =>
+    [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    );
+
+  it("lead to one", () => {
+    const pages = ["README.md", "SECURITY.md", ...readdirSync(join(ROOT, "docs")).map((name) => join("docs", name))];
+    const broken = pages
+      .filter((name) => name.endsWith(".md"))
+      .flatMap((name) =>
+        [...readFileSync(join(ROOT, name), "utf8").matchAll(/\]\((?!\w+:)([^)#\s]*\.md)?#([^)\s]+)\)/g)]
+          .filter(([, target, anchor = ""]) => {
+            const file = target === undefined ? join(ROOT, name) : join(ROOT, name, "..", target);
+            return !anchors(readFileSync(file, "utf8")).includes(anchor);
+          })
+          .map(([link]) => `${name}: ${link}`),
+      );
+    expect(broken).toEqual([]);
+  });
+});
+
 describe("SECURITY.md", () => {
   const rows = readFileSync(join(ROOT, "SECURITY.md"), "utf8")
     .split("\n")
@@ -75,6 +104,66 @@ describe("SECURITY.md", () => {
       const right =
         tests.length > 0 && tests.every((path) => path.endsWith(".test.ts") && existsSync(join(ROOT, path)));
       expect([row, right]).toEqual([row, true]);
+    }
+  });
+});
+
+/** The pages about the team server name everything that its code has, and nothing else. */
+describe("the team server", () => {
+  const page = (name: string) => readFileSync(join(ROOT, "docs", name), "utf8");
+  const folder = join(ROOT, "src/server/team");
+  const code = readdirSync(folder)
+    .filter((name) => !name.endsWith(".test.ts"))
+    .map((name) => readFileSync(join(folder, name), "utf8"))
+    .join("\n");
+  const found = (text: string, pattern: RegExp) =>
+    [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
+
+  it("has the metrics of docs/team.md", () => {
+    const names = found(code, /"(retinue_[a-z_]+)"/g).filter((name) => name !== COOKIE);
+    expect(found(page("team.md"), /`(retinue_\w+)`/g)).toEqual(names);
+    expect(names.length).toBeGreaterThan(15);
+  });
+
+  it("writes the log events of docs/team.md", () => {
+    const [line = ""] = /^- The log is JSON.*$/m.exec(page("team.md")) ?? [];
+    expect(found(line, /`(\w+)`/g)).toEqual(found(code, /\blog\("(\w+)"/g));
+  });
+
+  it("has the routes of docs/http.md", () => {
+    const [, section = ""] = page("http.md").split("## Team server\n");
+    const own = RULES.map(({ path }) => path).filter((path) =>
+      /^\/(?:api\/(?:team|ingest|session)|metrics)/.test(path),
+    );
+    expect(found(section, /^\| `(?:GET|POST) ([^`?]+)/gm)).toEqual([...new Set(own)].sort());
+  });
+
+  it("has the limits of docs/limits.md", () => {
+    const { compressedBytes, bytes, lineBytes, documents } = SHIPMENT_LIMITS;
+    const mebibytes = (size: number) => `${size >> 20} MiB`;
+    expect(page("limits.md")).toContain(
+      `| shipment to a team server | ${mebibytes(compressedBytes)}, ${mebibytes(bytes)} decompressed, ${documents.toLocaleString("en")} documents of ${mebibytes(lineBytes)} |`,
+    );
+    const { uriBytes, nameChars, pathChars } = MOST;
+    const [uris, names, paths] = [uriBytes, nameChars, pathChars].map((most) => most.toLocaleString("en"));
+    expect(page("limits.md")).toContain(`| ${uris} bytes · ${names} characters · ${paths} characters |`);
+  });
+
+  it("has the settings that the pages name", () => {
+    const named = ["team.md", "http.md", "redaction.md", "limits.md"].flatMap((name) =>
+      found(page(name), /`((?:team|store|redaction)\.[a-z_.]+)`/g),
+    );
+    const isKey = (name = "") => Object.keys(SETTINGS).some((key) => key === name || key.startsWith(`${name}.`));
+    expect(named.filter((name) => !isKey(name) && !name?.endsWith(".md"))).toEqual([]);
+    expect(named.length).toBeGreaterThan(10);
+  });
+
+  it("has settings that can be read as docs/team.md writes them", () => {
+    const examples = [...page("team.md").matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, example = ""]) => example);
+    expect(examples.length).toBeGreaterThan(2);
+    for (const example of examples) {
+      const file = readYaml(example);
+      expect(readSettings("root" in file ? file.root : null, "/home/dev").faults).toEqual([]);
     }
   });
 });

@@ -1,11 +1,10 @@
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { openAPIRouteHandler } from "hono-openapi";
 import { retinueHome } from "../app/home.ts";
 import type { ServerContext } from "./context.ts";
 import { dashboard } from "./dashboard.ts";
 import { errorResponse, refusal } from "./failures.ts";
-import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
+import { type GuardOptions, guard, safeHeaders, smallBody } from "./guard.ts";
 import { LocalCatalog } from "./local-catalog.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { attachRoutes } from "./routes/attach.ts";
@@ -19,9 +18,6 @@ import { requestRoutes } from "./routes/requests.ts";
 import { shipRoutes } from "./routes/ship.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
 
-/** Maximum request body. */
-const MAX_BODY = 64 * 1024;
-
 /** All HTTP routes. */
 export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   const app = new Hono();
@@ -34,13 +30,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
   );
   app.use(safeHeaders, guard(guarded));
-  app.use(
-    "/api/*",
-    bodyLimit({
-      maxSize: MAX_BODY,
-      onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
-    }),
-  );
+  app.use("/api/*", smallBody);
   for (const routes of apiRoutes(context, guarded)) app.route("/api", routes);
   const documentation = {
     info: {

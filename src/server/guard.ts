@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import { getCookie, setCookie } from "hono/cookie";
 import { type Access, isSame, type OneTimeCodes } from "../app/access.ts";
 import { isLoopback, isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../app/own-names.ts";
@@ -37,6 +38,14 @@ export const safeHeaders: MiddlewareHandler = async (c, next) => {
   headers.set("Cross-Origin-Resource-Policy", "same-origin");
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
 };
+
+/** Maximum request body of routes that receive no data. */
+const MAX_BODY = 64 * 1024;
+
+export const smallBody = bodyLimit({
+  maxSize: MAX_BODY,
+  onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
+});
 
 /** Accepts requests to one of our host names, from our own origin or none, by this user or with the token. */
 export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: HttpBindings }> {

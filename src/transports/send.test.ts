@@ -1,5 +1,7 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { outcomeOf } from "./send.ts";
+import { outcomeOf, send } from "./send.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const of = (status: number, body = "", retryAfter: string | null = null) =>
@@ -35,4 +37,28 @@ describe("a response", () => {
     expect(of(429, "", "Thu, 01 Jan 2026 00:01:00 GMT")).toMatchObject({ retryAfterMs: 60_000 });
     expect(of(429, "", "soon")).toMatchObject({ retryAfterMs: null });
   });
+});
+
+it("a redirect is not followed, so another server gets neither the body nor the credentials", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    response.writeHead(307, { Location: "/elsewhere" }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const headers = { Authorization: "Bearer secret" };
+    const outcome = await send({
+      url: `http://127.0.0.1:${port}/first`,
+      headers,
+      body: Buffer.from("text"),
+      timeoutMs: 5_000,
+    });
+    expect(outcome).toMatchObject({ is: "unavailable", status: 307 });
+    expect(asked).toEqual(["/first"]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });

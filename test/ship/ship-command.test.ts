@@ -101,6 +101,7 @@ describe("ship --once", () => {
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("does not accept the token");
+    expect(stderr).toContain("set a token of `retinue token create --scope ship` in RETINUE_TEAM_TOKEN");
     expect(server.received.accepted).toBe(0);
     const status = await ship("--status");
     expect(status.stdout).toContain("1 thread: 1 new");
@@ -110,6 +111,20 @@ describe("ship --once", () => {
     const after = (await ship("--status")).stdout;
     expect(after).toContain("waiting    nothing");
     expect(after).not.toContain("because");
+    expect(JSON.parse((await ship("--status", "--json")).stdout)).toEqual({
+      url: server.url,
+      level: "full",
+      projects: [],
+      waiting: [],
+      totals: {
+        shipments: expect.any(Number),
+        documents: expect.any(Number),
+        bytes: expect.any(Number),
+        at: expect.stringMatching(/^\d{4}-\S+Z$/),
+      },
+      reason: null,
+      nextAt: null,
+    });
   });
 
   it("splits what is too large for the server, and leaves out texts that are", async () => {
@@ -151,6 +166,7 @@ describe("ship --once", () => {
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("no team server at this address");
+    expect(stderr).toContain("check the address of the team server");
     expect((await ship("--status")).stdout).toContain("1 thread: 1 new");
     expect((await ship("--once")).code).toBe(0);
     await expectTrees();
@@ -184,6 +200,14 @@ describe("ship --once", () => {
     },
   );
 
+  it("does not follow a redirect, and says what to do", async () => {
+    server.mishaps.push({ status: 301, body: "<html>Moved</html>" });
+    const { code, stderr } = await ship("--once");
+    expect(code).toBe(1);
+    expect(stderr).toContain("this address leads to another one (301");
+    expect(stderr).toContain("use the address that it leads to");
+  });
+
   it("blames no thread if the server refuses the program", async () => {
     server.mishaps.push(...Array.from({ length: 3 }, () => ({ status: 422, body: { error: { message: "too old" } } })));
     const { code, stderr } = await ship("--once");
@@ -204,14 +228,26 @@ describe("ship --once", () => {
     expect(new Set(texts)).toEqual(new Set([null]));
   });
 
+  it("warns if the address is neither encrypted nor on this machine", async () => {
+    const { stderr } = await run("ship", "--status", "--to", "http://team.example");
+    expect(stderr).toContain("http://team.example is not encrypted");
+    for (const to of ["https://team.example", "http://127.0.0.1:9", "http://localhost:9"])
+      expect((await run("ship", "--status", "--to", to)).stderr).not.toContain("not encrypted");
+  });
+
   it("needs an address and a token", async () => {
     expect(await run("ship", "--once")).toMatchObject({ code: 2 });
-    expect(await run("ship", "--once", "--to", "nonsense")).toMatchObject({ code: 2 });
+    for (const to of ["nonsense", "ftp://host"])
+      expect(await run("ship", "--once", "--to", to)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`--to ${to}: not an address that begins with https:// or http://`),
+      });
     expect(await ship("--once", "--dry-run")).toMatchObject({ code: 2 });
     delete env.RETINUE_TEAM_TOKEN;
     const { code, stderr } = await ship("--once");
     expect(code).toBe(1);
     expect(stderr).toContain("RETINUE_TEAM_TOKEN");
+    expect((await ship("--status")).stdout).toContain("because    no token for the team server");
   });
 });
 

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RULES } from "../../src/server/team/access.ts";
+import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { agentDocument, eventDocument, HEAD } from "./documents.ts";
 import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 
@@ -229,7 +231,8 @@ describe("the audit log", () => {
   it("can be read to its end", async () => {
     const all = (await page()).items;
     expect(all.length).toBeGreaterThan(20);
-    expect(all).toContainEqual(expect.objectContaining({ action: "token-created" }));
+    for (const action of ["token-created", "token-revoked", "session"])
+      expect(all).toContainEqual(expect.objectContaining({ action }));
     const found: Entry[] = [];
     for (let next: string | null = ""; next !== null; ) {
       const { items, next: following }: { items: Entry[]; next: string | null } = await page(
@@ -242,6 +245,35 @@ describe("the audit log", () => {
     for (const cursor of ["nonsense", Buffer.from('[1.5,"a"]').toString("base64url")])
       expect((await team.get(`/api/team/audit?cursor=${cursor}`, tokens.admin)).status).toBe(400);
   });
+});
+
+it("pages of other sites cannot open a session; its cookie is sent over TLS only if a proxy says that it has TLS", async () => {
+  const open = (headers: Record<string, string>) =>
+    team.get("/api/session", null, 0, {
+      method: "POST",
+      body: JSON.stringify({ token: tokens.core }),
+      headers: { "Content-Type": "application/json", ...headers },
+    });
+  const refused = await open({ Origin: "https://evil.example" });
+  expect([refused.status, refused.headers.get("set-cookie")]).toEqual([403, null]);
+  expect((await open({})).headers.get("set-cookie")).not.toContain("Secure");
+  expect((await open({ "X-Forwarded-Proto": "https" })).headers.get("set-cookie")).toContain("Secure");
+});
+
+it("the database has no token and no session, only their hashes", async () => {
+  const grant = await team.store.tokens.grantOf(tokens.core);
+  const secret = grant === null ? "" : await team.store.tokens.openSession(grant);
+  const database = await openDatabase(team.database, { connections: 1 });
+  const rows = [
+    ...(await database.all<{ hash: string }>("select * from retinue.tokens")),
+    ...(await database.all<{ hash: string }>("select * from retinue.sessions")),
+  ];
+  await database.close();
+  const text = JSON.stringify(rows);
+  for (const token of [...Object.values(tokens), secret]) {
+    expect(text).not.toContain(token.slice(4));
+    expect(text).toContain(createHash("sha256").update(token).digest("hex"));
+  }
 });
 
 it("a session is not ended by pages of other sites", async () => {

@@ -81,6 +81,17 @@ describe("a shipment", () => {
   });
 });
 
+it("a large body is refused before it is read, also without a token", async () => {
+  const body = JSON.stringify({ token: "x".repeat(100_000) });
+  const headers = { "Content-Type": "application/json" };
+  // The second one does not say how long it is.
+  for (const one of [body, new Blob([body]).stream()]) {
+    const init = { method: "POST", body: one, headers, duplex: "half" } as const;
+    const response = await team.get("/api/session", null, 0, init);
+    expect([response.status, (await errorOf(response)).message]).toEqual([413, expect.stringContaining("65536 bytes")]);
+  }
+});
+
 it("a bug is named by an id in the log; its text is not sent", async () => {
   const database = await openDatabase(team.database, { connections: 1 });
   await database.all("alter table retinue.budgets rename to secret_name");

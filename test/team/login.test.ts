@@ -116,6 +116,10 @@ describe("TLS", () => {
     for (const mode of ["prefer", "require"]) expect((await asked(address(mode))).isEncrypted).toBe(true);
     expect((await asked(address("disable"))).isEncrypted).toBe(false);
     await expect(asked(address("verify-full"))).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    await expect(openTeamStore(address("verify-full"))).rejects.toMatchObject({
+      message: expect.stringContaining("the certificate of the database is not accepted"),
+      next: [expect.stringContaining("NODE_EXTRA_CA_CERTS")],
+    });
   });
 
   it("is not used if the server has none and it is only preferred", async () => {
@@ -123,5 +127,9 @@ describe("TLS", () => {
     await server.start();
     expect((await asked(address("prefer"))).isEncrypted).toBe(false);
     await expect(asked(address("require"))).rejects.toThrow("does not support SSL");
+    await expect(openTeamStore(address("require"))).rejects.toMatchObject({
+      message: "the database does not accept encrypted connections",
+      next: [expect.stringContaining("sslmode=prefer")],
+    });
   });
 });

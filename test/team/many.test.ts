@@ -1,6 +1,7 @@
 /** A thousand machines that come back at once after an outage. */
 import { Hono, type MiddlewareHandler } from "hono";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { TeamStore } from "../../src/app/team/store.ts";
 import type { TeamEnv, Viewer } from "../../src/server/team/access.ts";
 import { Metrics } from "../../src/server/team/metrics.ts";
 import { Receiver } from "../../src/server/team/receive.ts";
@@ -10,6 +11,41 @@ import { packed, SHIPMENT } from "./server.ts";
 
 const MACHINES = 1_000;
 const THREAD = "claude://cccccccc-0000-4000-8000-000000000001";
+
+/** A server that only receives; the header `machine` is the owner. */
+function receiving(ingest: TeamStore["ingest"], metrics = new Metrics()) {
+  const receiver = new Receiver({ store: { ingest }, metrics, log: () => {} });
+  const app = new Hono<TeamEnv>();
+  const asMachine: MiddlewareHandler<TeamEnv> = async (c, next) => {
+    const owner = c.req.header("machine") ?? "";
+    const viewer: Viewer = { grant: { id: owner, owner, scope: "ship", teams: [] }, owners: [], isNarrowed: false };
+    c.set("viewer", viewer);
+    await next();
+  };
+  app.use(asMachine);
+  app.post("/", (c) => receiver.receive(c));
+  return { app, receiver };
+}
+
+describe("a sender that is too slow", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("is refused after 20 seconds; others are stored meanwhile", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    const receipt = { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
+    const { app } = receiving(async () => receipt);
+    const stalled = new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode("{")) });
+    const slow = app.request(new Request("http://host/", { method: "POST", body: stalled, duplex: "half" }));
+    const body = packed([agentDocument(THREAD, THREAD, 1)]);
+    expect((await app.request("/", { method: "POST", body, headers: SHIPMENT })).status).toBe(200);
+    await vi.advanceTimersByTimeAsync(20_000);
+    const refused = await slow;
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { message: "the body did not arrive within 20 seconds" } });
+  });
+});
 
 describe("a thousand machines at once", () => {
   it("are stored a few at a time; the others retry at different times, and all are stored in the end", async () => {
@@ -25,16 +61,7 @@ describe("a thousand machines at once", () => {
       return { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
     };
     const metrics = new Metrics();
-    const receiver = new Receiver({ store: { ingest }, metrics, log: () => {} });
-    const app = new Hono<TeamEnv>();
-    const asMachine: MiddlewareHandler<TeamEnv> = async (c, next) => {
-      const owner = c.req.header("machine") ?? "";
-      const viewer: Viewer = { grant: { id: owner, owner, scope: "ship", teams: [] }, owners: [], isNarrowed: false };
-      c.set("viewer", viewer);
-      await next();
-    };
-    app.use(asMachine);
-    app.post("/", (c) => receiver.receive(c));
+    const { app, receiver } = receiving(ingest, metrics);
     const body = packed([agentDocument(THREAD, THREAD, 1)]);
     const send = (machine: string) => app.request("/", { method: "POST", body, headers: { ...SHIPMENT, machine } });
 

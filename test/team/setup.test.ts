@@ -85,6 +85,22 @@ describe("a database", () => {
 });
 
 describe("an option", () => {
+  it.each([
+    ["token", "list"],
+    ["db", "migrate"],
+    ["budget", "list"],
+  ])("--store is missed by %s %s, and must name a database of PostgreSQL", async (...command) => {
+    const missing = await retinue(home, command);
+    expect([missing.code, missing.stderr]).toEqual([
+      2,
+      expect.stringContaining(`${command.join(" ")} needs --store <url>`),
+    ]);
+    const other = await retinue(home, [...command, "--store", "mysql://ann:hidden-1234@host/retinue"]);
+    expect(other.code).toBe(2);
+    expect(other.stderr).toMatch(/--store mysql:\/\/\S+@host\/retinue: not the address of a PostgreSQL database/);
+    expect(other.stderr).not.toContain("hidden-1234");
+  });
+
   it.each(["99999999d", "999999999w", "+275760-09-12", "today", ""])("--expires %s is refused", async (expires) => {
     const made = await run("token", "create", "--owner", "ann", "--scope", "read", `--expires=${expires}`);
     expect([made.code, made.stdout]).toEqual([2, ""]);

@@ -42,6 +42,8 @@ export class Connection {
   #shipments = 0;
   /** The last attempt failed for a reason that does not pass by itself. */
   isRefused = false;
+  /** What the user can do about it; null: nothing, or nothing failed. */
+  advice: string | null = null;
 
   private constructor(
     { outbox, shipped }: { readonly outbox: Outbox; readonly shipped: Shipped },
@@ -127,6 +129,7 @@ export class Connection {
     if (!this.#isOurs) return false;
     const began = Date.now();
     this.isRefused = false;
+    this.advice = null;
     // What this process remembers of a running thread does not continue what another one has sent since.
     if (this.totals().shipments !== this.#shipments) this.shipper.reset();
     try {
@@ -142,6 +145,7 @@ export class Connection {
       // An aborted request is not a failure.
       if (this.#signal.aborted) return false;
       this.isRefused = error.isRefusal;
+      this.advice = error.advice;
       const pause = pauseAfter(error, this.#state?.failures ?? 0);
       this.#outbox.postpone(this.#target.name, [], Date.now() + pause, error.message);
       return false;

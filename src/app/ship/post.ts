@@ -11,7 +11,20 @@ import type { ShipTarget } from "./target.ts";
 const zip = promisify(gzip);
 export const POST_TIMEOUT_MS = 60_000;
 
-const REFUSALS = new Set([200, 400, 401, 403, 404, 405, 413, 422]);
+const REDIRECTS = [301, 302, 303, 307, 308];
+const REFUSALS = new Set([200, ...REDIRECTS, 400, 401, 403, 404, 405, 413, 422]);
+
+const NEW_TOKEN =
+  "set a token of `retinue token create --scope ship` in RETINUE_TEAM_TOKEN, or in the file that team.token_file names";
+const OTHER_ADDRESS = "check the address of the team server: --to, or team.url in the settings";
+const ADVICE: Readonly<Record<number, string>> = {
+  ...Object.fromEntries(REDIRECTS.map((status) => [status, "use the address that it leads to, such as https://host"])),
+  200: OTHER_ADDRESS,
+  401: NEW_TOKEN,
+  403: NEW_TOKEN,
+  404: OTHER_ADDRESS,
+  405: OTHER_ADDRESS,
+};
 
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
@@ -19,10 +32,13 @@ export class NotAcknowledged extends Error {
   readonly retryAfterMs: number | null;
   /** It will not accept the shipment before the token, the address or the program is another one. */
   readonly isRefusal: boolean;
+  /** What the user can do about it; null: nothing. */
+  readonly advice: string | null;
 
   constructor(reason: string, status: number | null, retryAfterMs: number | null) {
     super(reason);
     this.isRefusal = status !== null && REFUSALS.has(status);
+    this.advice = status === null ? null : (ADVICE[status] ?? null);
     this.retryAfterMs = retryAfterMs;
   }
 }
@@ -159,6 +175,7 @@ function withoutText(line: string): string | null {
 }
 
 const HINTS: Readonly<Record<number, string>> = {
+  ...Object.fromEntries(REDIRECTS.map((status) => [status, "this address leads to another one"])),
   401: "the team server does not accept the token",
   403: "the token may not ship",
   404: "no team server at this address",

@@ -19,7 +19,7 @@ export interface ShipStatus {
   /** Refused threads first. */
   readonly waiting: readonly Waiting[];
   readonly totals: ShippedTotals;
-  /** Why the last attempt failed; null if it did not. */
+  /** That there is no token, or why the last attempt failed; null if neither. */
   readonly reason: string | null;
   /** Epoch milliseconds. */
   readonly nextAt: number;
@@ -28,6 +28,7 @@ export interface ShipStatus {
 export async function shipStatus(
   env: Env,
   library: Library,
+  settings: SettingsFile,
   target: ShipTarget,
   notify: (text: string) => void,
 ): Promise<ShipStatus> {
@@ -42,7 +43,7 @@ export async function shipStatus(
       projects: target.projects,
       waiting: [...shipper.waiting()].sort((a, b) => Number(b.why === "refused") - Number(a.why === "refused")),
       totals: shipped.totals(target.name),
-      reason,
+      reason: missingToken(env, settings) ?? reason,
       nextAt,
     };
   } finally {
@@ -81,7 +82,7 @@ export async function sharing(env: Env, library: Library, settings: SettingsFile
     ignoresCase: IGNORES_CASE,
   };
   if (!wantsWaiting) return { ...shared, waiting: null };
-  const { waiting, totals, reason, nextAt } = await shipStatus(env, library, target, () => {});
+  const { waiting, totals, reason, nextAt } = await shipStatus(env, library, settings, target, () => {});
   const counts = Map.groupBy(waiting, ({ why }) => why);
   return {
     ...shared,
@@ -91,7 +92,7 @@ export async function sharing(env: Env, library: Library, settings: SettingsFile
       sentAt: totals.at === null ? null : new Date(totals.at).toISOString(),
       documents: totals.documents,
       bytes: totals.bytes,
-      reason: reason ?? missingToken(env, settings),
+      reason,
       nextAt: nextAt === 0 ? null : new Date(nextAt).toISOString(),
     },
   };

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { REDACTION_LEVELS, type RedactionLevel, type RedactionRules } from "../../core/redaction/redaction.ts";
+import { withoutSecrets } from "../../core/redaction/secrets.ts";
 import { isInShared } from "../../core/tools/recorded-path.ts";
 import { readText } from "../../transports/regular.ts";
 import { Failure } from "../failure.ts";
@@ -34,7 +35,9 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
   const url = (to ?? values["team.url"])?.replace(/\/+$/, "");
   if (url === undefined) return null;
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-    throw new Failure("usage", `--to ${url}: not a URL`, ["write the team server's address, such as https://host"]);
+    throw new Failure("usage", `--to ${withoutSecrets(url)}: not an address that begins with https:// or http://`, [
+      "write the team server's address, such as https://host",
+    ]);
   const own = redactionOf(settings);
   return {
     name: `team ${url}`,

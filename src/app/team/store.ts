@@ -1,5 +1,7 @@
+import { withoutSecrets } from "../../core/redaction/secrets.ts";
 import { BadAddress } from "../../stores/postgres/address.ts";
 import { Budgets } from "../../stores/postgres/budgets.ts";
+import { NO_TLS } from "../../stores/postgres/connect.ts";
 import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
 import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
@@ -69,7 +71,7 @@ export async function openTeamStore(
   { replicas: addresses = [], ...options }: TeamStoreOptions = {},
 ): Promise<TeamStore> {
   if (!/^postgres(?:ql)?:\/\//.test(url))
-    throw new Failure("usage", "--store needs the address of a PostgreSQL database", [
+    throw new Failure("usage", `--store ${withoutSecrets(url)}: not the address of a PostgreSQL database`, [
       "write postgres://user@host/database",
     ]);
   const open = (address: string) => openDatabase(address, options).catch(explained);
@@ -158,9 +160,17 @@ function refusedByCitus(error: unknown): unknown {
   return new Failure("failed", `Citus refuses: ${error.message}`, [next], error);
 }
 
-/** PostgreSQL's own words about a wrong name, password or permission. */
+/** PostgreSQL's own words about a wrong name, password or permission, or those of TLS. */
 function refused(error: unknown): unknown {
-  const { code = "" } = error as NodeJS.ErrnoException;
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  if (message === NO_TLS)
+    return new Failure("failed", "the database does not accept encrypted connections", [
+      "switch on TLS there (ssl = on in postgresql.conf), or use ?sslmode=prefer in the address given to --store",
+    ]);
+  if (/CERT|ISSUER|SIGNATURE|^ERR_(?:SSL|TLS)_/.test(code))
+    return new Failure("failed", `the certificate of the database is not accepted: ${message}`, [
+      "name its authority in NODE_EXTRA_CA_CERTS and use the name of the host that is in the certificate; ?sslmode=require encrypts without this check",
+    ]);
   const next = REFUSALS.get(code.slice(0, 2)) ?? REFUSALS.get(code);
   if (next === undefined) return error;
   return new Failure("failed", `the database refuses: ${(error as Error).message}`, [next], error);
@@ -172,6 +182,6 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
   ["3D", "check the name of the database in the address given to --store"],
   [
     "42501",
-    "its user needs the right to create a schema: grant create on database <name> to <user>, or make the user the owner of the database",
+    "its user must be able to create the schema retinue and must own it: grant create on database <name> to <user>, and restore a backup as that user",
   ],
 ]);

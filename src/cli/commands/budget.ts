@@ -6,12 +6,12 @@ import { folderName } from "../../core/tools/recorded-path.ts";
 import { BUDGET_KINDS, type Budget } from "../../core/views/budget.ts";
 import type { Context } from "../context.ts";
 import { table } from "../render/table.ts";
-import { nameGiven } from "./team-token.ts";
+import { nameGiven, storeGiven } from "./team-token.ts";
 
 export type BudgetAction = "list" | "set" | "remove";
 
 export interface BudgetOptions extends Partial<Record<Budget["of"], string>> {
-  readonly store: string;
+  readonly store?: string;
   readonly usd?: string;
 }
 
@@ -19,7 +19,7 @@ export interface BudgetOptions extends Partial<Record<Budget["of"], string>> {
 export async function budget({ terminal, json }: Context, action: BudgetAction, options: BudgetOptions): Promise<void> {
   const subject = action === "list" ? null : subjectOf(options);
   const usd = action === "set" ? amountOf(options.usd) : 0;
-  const store = await openTeamStore(options.store, { connections: 1 });
+  const store = await openTeamStore(storeGiven(`budget ${action}`, options.store), { connections: 1 });
   try {
     if (subject === null) {
       const list = await store.budgets.list();

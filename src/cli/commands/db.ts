@@ -4,6 +4,7 @@ import { parseDuration } from "../../core/tools/duration.ts";
 import { plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
+import { storeGiven } from "./team-token.ts";
 
 export type DbAction = "migrate" | "distribute" | "prune";
 
@@ -16,11 +17,7 @@ export interface DbOptions {
 /** Maintains the database of a team server. */
 export async function db(context: Context, action: DbAction, options: DbOptions): Promise<void> {
   if (action === "distribute" && options.print === true) return printDistribution(context);
-  const { store: url } = options;
-  if (url === undefined)
-    throw new Failure("usage", `db ${action} needs --store <postgres url>`, [
-      `write retinue db ${action} --store postgres://user@host/database`,
-    ]);
+  const url = storeGiven(`db ${action}`, options.store);
   const age = action === "prune" ? ageOf(options.olderThan) : 0;
   // No statement timeout: distributing a large table may take hours.
   const store = await openTeamStore(url, { connections: 1, statementMs: 0 });
@@ -38,7 +35,7 @@ function ageOf(text: string | undefined): number {
   if (age === null)
     throw new Failure(
       "usage",
-      text === undefined ? "db prune needs --older-than" : `--older-than ${text}: not an age`,
+      text === undefined ? "db prune needs --older-than <time>" : `--older-than ${text}: not an age`,
       ["write --older-than 180d, or another duration with a unit"],
     );
   return age;

@@ -6,7 +6,7 @@ import { headOf, withRevision } from "../../app/ship/post.ts";
 import { LiveShipping } from "../../app/ship/ship-live.ts";
 import { readShipped } from "../../app/ship/shipped-file.ts";
 import { Shipper } from "../../app/ship/shipper.ts";
-import { shipStatus } from "../../app/ship/status.ts";
+import { type ShipStatus, shipStatus } from "../../app/ship/status.ts";
 import { type ShipTarget, targetOf } from "../../app/ship/target.ts";
 import { ago, bytes, duration, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
@@ -63,6 +63,7 @@ async function once(context: Context, target: ShipTarget): Promise<void> {
         );
       if (left !== null)
         throw new Failure("failed", `not everything was acknowledged by ${target.url}: ${left}`, [
+          ...(connection.advice === null ? [] : [connection.advice]),
           connection.isRefused
             ? "nothing is lost; retinue ship --status lists what is waiting"
             : "nothing is lost: run the command again later; retinue ship --status lists what is waiting",
@@ -109,8 +110,8 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
   const { terminal, env } = context;
   const library = await context.library();
   try {
-    const state = await shipStatus(env, library, target, terminal.notify);
-    if (context.json) return terminal.out(printJson(state, 2));
+    const state = await shipStatus(env, library, await context.settings(), target, terminal.notify);
+    if (context.json) return terminal.out(printJson(withTimes(state), 2));
     const { waiting, totals, reason, nextAt, level, projects } = state;
     const now = Date.now();
     const each = (why: string, text: string) => {
@@ -145,6 +146,13 @@ async function status(context: Context, target: ShipTarget): Promise<void> {
     library.close();
   }
 }
+
+/** With times as in all other output: ISO 8601, null if there is none. */
+const withTimes = ({ totals, nextAt, ...state }: ShipStatus) => ({
+  ...state,
+  totals: { ...totals, at: totals.at === null ? null : new Date(totals.at).toISOString() },
+  nextAt: nextAt === 0 ? null : new Date(nextAt).toISOString(),
+});
 
 const SHOWN = 10;
 

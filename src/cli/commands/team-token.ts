@@ -23,11 +23,7 @@ export async function teamToken(
   id: string | undefined,
   options: TeamTokenOptions,
 ): Promise<void> {
-  const { store: url } = options;
-  if (url === undefined)
-    throw new Failure("usage", `token ${action} needs --store <postgres url>`, [
-      `write retinue token ${action} --store postgres://user@host/database …`,
-    ]);
+  const url = storeGiven(`token ${action}`, options.store);
   const given = action === "create" ? newToken(options) : null;
   if (action === "revoke" && id === undefined)
     throw new Failure("usage", "token revoke needs the id of a token", ["next: retinue token list --store …"]);
@@ -40,6 +36,15 @@ export async function teamToken(
   } finally {
     await store.close();
   }
+}
+
+/** The address of the database, which every command of a team server needs. */
+export function storeGiven(command: string, url: string | undefined): string {
+  if (url === undefined)
+    throw new Failure("usage", `${command} needs --store <url>`, [
+      `write retinue ${command} --store postgres://user@host/database …`,
+    ]);
+  return url;
 }
 
 /** The name of an owner or of a team. */

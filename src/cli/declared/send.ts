@@ -126,7 +126,7 @@ const declareBudget: Declare = (program, open) => {
   common(program.command("budget"))
     .description("list, set and remove monthly budgets of people, teams and projects, for the pages of a team server")
     .addArgument(new Argument("<action>", "what to do").choices(["list", "set", "remove"]))
-    .requiredOption("--store <url>", "the team server's PostgreSQL database")
+    .option("--store <url>", "the team server's PostgreSQL database")
     .option("--owner <name>", "the budget of a person")
     .option("--team <name>", "the budget of everyone who shares with this team")
     .option("--project <name>", "the budget of a project, over all people")

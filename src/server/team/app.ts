@@ -7,7 +7,7 @@ import type { ServerState } from "../context.ts";
 import { dashboard } from "../dashboard.ts";
 import { describeResponse } from "../describe.ts";
 import { expectedResponse, refusal, traceOf } from "../failures.ts";
-import { safeHeaders } from "../guard.ts";
+import { safeHeaders, smallBody } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
@@ -92,6 +92,8 @@ export function teamApp(context: TeamContext) {
     (c) => receiver.receive(c),
   );
 
+  // Anybody may call it.
+  app.use("/api/session", smallBody);
   app.route("/api/session", sessionRoutes(tokens));
   app.route("/api/team", teamPages(store));
   app.get("/metrics", async (c) => {

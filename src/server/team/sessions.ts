@@ -17,7 +17,7 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
   return new Hono<TeamEnv>()
     .post(
       "/",
-      describeResponse("Give a browser access with a token", Session, ["usage"]),
+      describeResponse("Give a browser access with a token", Session, ["usage", "too_large"]),
       checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
       async (c) => {
         if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);

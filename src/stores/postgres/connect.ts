@@ -7,6 +7,9 @@ import { postgresFault } from "./fault.ts";
 import { Link } from "./link.ts";
 import { passwordFromFile } from "./password-file.ts";
 
+/** What the client says if the server has no TLS. */
+export const NO_TLS = "The server does not support SSL connections";
+
 const CONNECT_MS = 10_000;
 const RETRY_MS = 250;
 const KEEP_ALIVE_MS = 60_000;
@@ -92,7 +95,7 @@ export class Connector {
     try {
       return await this.#open(host, { rejectUnauthorized: tls === "verified" }, until);
     } catch (error) {
-      const isPlain = error instanceof Error && error.message === "The server does not support SSL connections";
+      const isPlain = error instanceof Error && error.message === NO_TLS;
       if (tls !== "preferred" || !isPlain) throw error;
       return this.#open(host, false, until);
     }
