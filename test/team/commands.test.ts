@@ -37,6 +37,22 @@ describe("retinue token", () => {
   });
 });
 
+describe("retinue token unshare", () => {
+  it("ends the sharing of a person's threads with a team", async () => {
+    await run("token", "create", "--owner", "eve", "--scope", "ship", "--team", "core", "docs");
+    expect((await run("token", "unshare", "--owner", "eve")).code).toBe(2);
+    expect(await run("token", "unshare", "--owner", "eve", "--team", "core", "other")).toMatchObject({
+      code: 0,
+      stderr: "Threads of eve are no longer shared with core.\n",
+    });
+    expect((await run("token", "unshare", "--owner", "eve", "--team", "core")).code).toBe(1);
+    expect(await sql.all("select team from retinue.shares where owner = 'eve'")).toEqual([{ team: "docs" }]);
+    expect(await sql.all("select subject from retinue.audit where action = 'unshared'")).toEqual([
+      { subject: "eve core" },
+    ]);
+  });
+});
+
 describe("retinue budget", () => {
   it("sets, lists and removes budgets", async () => {
     expect((await run("budget", "set", "--owner", "ann", "--usd", "200")).code).toBe(0);

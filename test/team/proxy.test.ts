@@ -98,6 +98,15 @@ describe("a team server behind a proxy", () => {
     expect((await elsewhere.get("/api/threads", ships, 0, { headers: lead })).status).toBe(403);
   });
 
+  it("ends the streams of people whom the proxy names after some time, because it may no longer let them in", async () => {
+    const live = await visit(behind, lead, "/api/live?threads=true");
+    // Ends, so the text is complete.
+    expect(await live.text()).toContain("event: ready");
+    const next = await visit(behind, lead, "/api/live?threads=true");
+    expect(next.status).toBe(200);
+    await next.body?.cancel();
+  });
+
   it("ends an open stream when its token is revoked", async () => {
     const { id, token } = await behind.store.tokens.create({ owner: "bob", scope: "read", teams: [], expiresAt: null });
     const live = await behind.get("/api/live?threads=true", token);

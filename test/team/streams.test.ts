@@ -60,6 +60,15 @@ describe("an open stream", () => {
     await stays.close();
   });
 
+  it("ends when a person no longer shares with its team; the next one shows nothing of that person", async () => {
+    const { token } = await reader("docs");
+    await team.ship(await team.token("eve", "ship", "docs"), [agentDocument(thread(4), thread(4), 1)]);
+    const stream = await opened(token);
+    await team.store.tokens.unshare("eve", ["docs"]);
+    expect(await stream.until(null)).toContain("event: ready");
+    expect((await team.get(`/api/agents/${encodeURIComponent(thread(4))}`, token)).status).toBe(404);
+  });
+
   it("ends when its browser signs out", async () => {
     const { token } = await reader("core");
     const session = await team.get("/api/session", null, 0, {

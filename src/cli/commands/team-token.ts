@@ -5,8 +5,9 @@ import { parseDuration } from "../../core/tools/duration.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { table } from "../render/table.ts";
+import type { TEAM_TOKEN_ACTIONS } from "./token.ts";
 
-export type TeamTokenAction = "create" | "list" | "revoke";
+export type TeamTokenAction = (typeof TEAM_TOKEN_ACTIONS)[number];
 
 export interface TeamTokenOptions {
   readonly store?: string;
@@ -16,7 +17,7 @@ export interface TeamTokenOptions {
   readonly expires?: string;
 }
 
-/** Creates, lists and revokes the tokens of a team server, directly in its database. */
+/** Manages the tokens of a team server and what they share, directly in its database. */
 export async function teamToken(
   context: Context,
   action: TeamTokenAction,
@@ -25,12 +26,14 @@ export async function teamToken(
 ): Promise<void> {
   const url = storeGiven(`token ${action}`, options.store);
   const given = action === "create" ? newToken(options) : null;
+  const ended = action === "unshare" ? sharing(options) : null;
   if (action === "revoke" && id === undefined)
     throw new Failure("usage", "token revoke needs the id of a token", ["next: retinue token list --store …"]);
   const { openTeamStore } = await import("../../app/team/store.ts");
   const store = await openTeamStore(url, { connections: 1 });
   try {
     if (given !== null) await create(context, store, given);
+    else if (ended !== null) await unshare(context, store, ended);
     else if (action === "list") list(context, await store.tokens.list());
     else await revoke(context, store, id ?? "");
   } finally {
@@ -84,6 +87,14 @@ function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
   };
 }
 
+function sharing({ owner, team = [] }: TeamTokenOptions) {
+  if (owner === undefined || team.length === 0)
+    throw new Failure("usage", "token unshare needs --owner <name> and --team <name>", [
+      "write the person, and the teams that shall no longer see the threads of that person",
+    ]);
+  return { owner: nameGiven("--owner", owner), teams: team.map((one) => nameGiven("--team", one)) };
+}
+
 async function create(
   { terminal, json }: Context,
   store: TeamStore,
@@ -119,6 +130,20 @@ function list({ terminal, json }: Context, tokens: readonly ListedToken[]): void
   );
   const columns = ["id", "owner", "scope", "teams", "created", "expires"].map((title) => ({ title }));
   terminal.out(table(columns, rows, terminal.width, terminal.colors.dim).join("\n"));
+}
+
+async function unshare(
+  { terminal, json }: Context,
+  store: TeamStore,
+  { owner, teams }: ReturnType<typeof sharing>,
+): Promise<void> {
+  const ended = await store.tokens.unshare(owner, teams);
+  if (ended.length === 0)
+    throw new Failure("not_found", `threads of ${owner} are not shared with ${teams.join(", ")}`, [
+      "next: retinue token list --store …",
+    ]);
+  if (json) return terminal.out(printJson({ owner, teams: ended }));
+  terminal.notify(`Threads of ${owner} are no longer shared with ${ended.join(", ")}.`);
 }
 
 async function revoke({ terminal, json }: Context, store: TeamStore, id: string): Promise<void> {

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 
 export const TOKEN_ACTIONS = ["show", "link"] as const;
 /** Actions on the tokens of a team server. */
-export const TEAM_TOKEN_ACTIONS = ["create", "list", "revoke"] as const;
+export const TEAM_TOKEN_ACTIONS = ["create", "list", "revoke", "unshare"] as const;
 
 export interface TokenOptions {
   readonly proxy?: boolean;

@@ -76,20 +76,26 @@ const declareToken: Declare = (program, open) => {
     .addArgument(
       new Argument(
         "<action>",
-        "show: print the token; link: print a URL that gives a browser access; create, list, revoke: tokens of a team server",
+        "show: print the token; link: print a URL that gives a browser access; create, list, revoke: tokens of a team server; unshare: end the sharing of a person's threads with teams",
       ).choices([...TOKEN_ACTIONS, ...TEAM_TOKEN_ACTIONS]),
     )
     .argument("[id]", "revoke: the token's id, as list prints it")
     .option("--proxy", "the token of the proxy")
     .option("--store <url>", "the team server's PostgreSQL database")
-    .option("--owner <name>", "create: the person whose threads are sent or read")
+    .option(
+      "--owner <name>",
+      "create: the person whose threads are sent or read; unshare: the person whose threads are no longer shared",
+    )
     .addOption(
       new Option(
         "--scope <scope>",
         "create: send the owner's threads, read those of the teams, or read everything",
       ).choices(SCOPES),
     )
-    .option("--team <name...>", "create: the teams that the threads are shared with, or whose threads may be read")
+    .option(
+      "--team <name...>",
+      "create: the teams that the threads are shared with, or whose threads may be read; unshare: the teams that no longer see them",
+    )
     .option("--expires <time>", "create: until when it is valid: 90d, 1w, or a date (default: until it is revoked)")
     .addHelpText("after", TOKEN_HELP)
     .action(

@@ -16,7 +16,7 @@ import { TeamCatalog } from "./catalog.ts";
 import type { Feed } from "./feed.ts";
 import { type Metric, Metrics } from "./metrics.ts";
 import { teamPages } from "./pages.ts";
-import { identifier, type TrustedProxy } from "./proxy-identity.ts";
+import { BY_PROXY, identifier, type TrustedProxy } from "./proxy-identity.ts";
 import { Receiver } from "./receive.ts";
 import { Receipt } from "./schemas.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -36,6 +36,12 @@ export interface TeamContext {
   /** Writes a line of the server's log. */
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
+
+/**
+ * A stream of a person whom the proxy names ends after this many checks: only a new request shows whether the proxy
+ * still lets the person in.
+ */
+const PROXY_CHECKS = 60;
 
 /** All routes of a team server. */
 export function teamApp(context: TeamContext) {
@@ -64,7 +70,9 @@ export function teamApp(context: TeamContext) {
   const catalogOf: CatalogOf = (c) => {
     const viewer = c.get("viewer") as Viewer | null;
     const seen = c.get("seen") as Seen[];
-    const recheck = { everyMs: context.recheckMs, isAllowed: () => isStillAllowed(c, authority, viewer) };
+    const until = viewer?.grant.id === BY_PROXY ? Date.now() + PROXY_CHECKS * context.recheckMs : Infinity;
+    const isAllowed = async () => Date.now() < until && (await isStillAllowed(c, authority, viewer));
+    const recheck = { everyMs: context.recheckMs, isAllowed };
     return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], recheck, (one) => seen.push(one));
   };
   app.route("/api", agentRoutes(catalogOf));

@@ -2,6 +2,7 @@
 export const TOKENS = {
   create: `insert into retinue.tokens (id, hash, owner, scope, teams, expires_at) values ($1, $2, $3, $4, $5::text[], $6::timestamptz)`,
   share: `insert into retinue.shares (team, owner) select unnest($2::text[]), $1 on conflict do nothing`,
+  unshare: `delete from retinue.shares where owner = $1 and team = any($2::text[]) returning team`,
   list: `select t.id, t.owner, t.scope, t.teams, t.created_at, t.expires_at, t.revoked_at from retinue.tokens t order by t.created_at, t.id`,
   revoke: `update retinue.tokens set revoked_at = now() where id = $1 and revoked_at is null returning id`,
   exists: `select t.id from retinue.tokens t where t.id = $1`,

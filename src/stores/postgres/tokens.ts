@@ -89,6 +89,19 @@ export class Tokens {
     });
   }
 
+  /** Returns the teams with which the threads of the owner were shared until now. */
+  unshare(owner: string, teams: readonly string[]): Promise<string[]> {
+    return this.#database.transaction(async (queries) => {
+      const ended = await queries.all<{ team: string }>(TOKENS.unshare, [owner, [...teams]]);
+      const names = ended.map(({ team }) => team).sort();
+      if (names.length > 0) {
+        await auditChange(queries, "unshared", `${owner} ${names.join(",")}`);
+        await accessChanged(queries);
+      }
+      return names;
+    });
+  }
+
   /** What a token allows; null if it is unknown, expired or revoked. */
   async grantOf(token: string): Promise<Grant | null> {
     return (await this.#reads.all<Grant>(TOKENS.byHash, [digest(token)]))[0] ?? null;

@@ -18,6 +18,7 @@ const ACTION_LABELS: Readonly<Record<string, string>> = {
   session: "signed in",
   "token-created": "token created",
   "token-revoked": "token revoked",
+  unshared: "sharing ended",
   "budget-set": "budget set",
   "budget-removed": "budget removed",
 };
