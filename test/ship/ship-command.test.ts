@@ -296,6 +296,7 @@ describe("outbox", () => {
     const { stdout } = await run("outbox");
     expect(stdout).toContain(`team ${server.url}`);
     expect(stdout).toMatch(/delivered {2}[1-9]\d*/);
+    expect(stdout).toContain(`waiting    listed by retinue ship --status --to ${server.url}`);
   });
 });
 

@@ -8,6 +8,12 @@ import { Failure } from "../failure.ts";
 import { type Env, retinueHome, userHome } from "../home.ts";
 import { redactionOf, type SettingsFile } from "../settings/settings.ts";
 
+/** Begins the name of every team server in the outbox. */
+const TEAM = "team ";
+
+/** The address of the team server with this name in the outbox; null for other destinations. */
+export const addressOf = (name: string) => (name.startsWith(TEAM) ? name.slice(TEAM.length) : null);
+
 /** Where to ship, and what. */
 export interface ShipTarget {
   /** Identifies the destination in the outbox. */
@@ -40,7 +46,7 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
     ]);
   const own = redactionOf(settings);
   return {
-    name: `team ${url}`,
+    name: `${TEAM}${url}`,
     url,
     ingest: `${url}/api/ingest`,
     redaction: { ...own, level: stricter(own.level, values["team.share.level"]) },

@@ -1,4 +1,5 @@
 import { readOutbox, type Waiting } from "../../app/export/outbox.ts";
+import { addressOf } from "../../app/ship/target.ts";
 import { ago, bytes, duration, plural } from "../../core/tools/format.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
@@ -33,10 +34,13 @@ function render(state: Waiting, now: number): string {
     state;
   const iso = (at: number) => new Date(at).toISOString();
   const hidden = waiting + refused - items.length;
+  // Nothing is queued for a team server: what waits is the difference to what it has.
+  const team = addressOf(name);
+  const amount = `${waiting}${waiting === 0 ? "" : ` (${bytes(waitingBytes)})`}`;
   return [
     name,
     `  delivered  ${delivered}${deliveredAt === null ? "" : `, last ${ago(iso(deliveredAt), now)}`}`,
-    `  waiting    ${waiting}${waiting === 0 ? "" : ` (${bytes(waitingBytes)})`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`,
+    `  waiting    ${team === null ? amount : `listed by retinue ship --status --to ${team}`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`,
     ...(refused === 0 ? [] : [`  refused    ${refused}; --retry sends them again, --drop deletes them`]),
     ...(turnedDown === null ? [] : [`  rejected after delivery: ${turnedDown}`]),
     ...(waiting > 0 && !isKnown ? ["  its environment variables are not set in this shell"] : []),
