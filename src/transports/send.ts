@@ -71,10 +71,8 @@ function retryAfterMs(value: string | null, now: number): number | null {
 function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === "TimeoutError") return `no response within ${duration(timeoutMs)}`;
-  const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : null;
-  return cause === null
-    ? error.message
-    : cause.code === undefined
-      ? cause.message
-      : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
+  if (!(error.cause instanceof Error)) return error.message;
+  const { code = "", message }: NodeJS.ErrnoException = error.cause;
+  // "connect ECONNREFUSED 127.0.0.1:80" has the code already.
+  return message.includes(code) ? message : [code, message].filter((part) => part !== "").join(": ");
 }
