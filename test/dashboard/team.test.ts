@@ -49,14 +49,58 @@ const enter = async (page: Page, token: string) => {
   await page.getByRole("button", { name: "Sign in" }).click();
 };
 
+describe("signing in", () => {
+  it("shows only what a browser without a session can use, on a narrow screen too", async () => {
+    const { page, goto } = await visit(browser, url, { width: 390 });
+    await goto("#/costs?since=7d");
+    await page.getByTestId("sign-in").waitFor();
+    expect(await page.locator("a, select, button, input").evaluateAll((all) => all.map((one) => one.tagName))).toEqual([
+      "INPUT",
+      "BUTTON",
+    ]);
+    expect(await page.getByTestId("sign-in").textContent()).toMatch(/retinue.*scope read or admin.*docs\/team\.md/);
+    const [field, button] = await Promise.all(
+      ["input", "button"].map((name) => page.locator(`.sign-in ${name}`).boundingBox()),
+    );
+    expect((button?.y ?? 0) - ((field?.y ?? 0) + (field?.height ?? 0))).toBeGreaterThanOrEqual(6);
+    await keepScreenshots(page, "sign-in", [
+      [1280, 800],
+      [390, 700],
+    ]);
+    await page.context().close();
+  });
+
+  it("works by keyboard, says what is wrong with a token, and opens the page that was asked for", async () => {
+    const { page, goto } = await visit(browser, url);
+    await goto("#/costs?since=7d");
+    const isInField = () => page.evaluate(() => document.activeElement?.getAttribute("name") === "token");
+    await expect.poll(isInField).toBe(true);
+    await page.keyboard.type("rtn_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "the token is unknown, expired or revoked" }).waitFor();
+    expect(await isInField()).toBe(true);
+    // Keys of pages do nothing: they would change the page that was asked for.
+    await page.keyboard.press("Escape");
+    await page.locator("body").click({ position: { x: 5, y: 5 } });
+    await page.keyboard.press("T");
+    await page.keyboard.press("Tab");
+    expect(await isInField()).toBe(true);
+    // The wrong token is replaced.
+    await page.keyboard.type(await team.token("eve", "read", "core"));
+    await page.keyboard.press("Enter");
+    await page.locator("[data-chart=owner]").waitFor();
+    expect(new URL(page.url()).hash).toBe("#/costs?since=7d");
+    await page.context().close();
+  });
+});
+
 describe("a link to a thread", () => {
   const link = `#/tree/${threadOf(1)}?owner=${nameOf(1)}`;
 
   it("asks a browser without a session for a token, then shows the thread", async () => {
     const { page, goto } = await visit(browser, url);
     await goto(link);
-    await page.getByTestId("token-entry").waitFor();
-    await keep(page, "token");
+    await page.getByTestId("sign-in").waitFor();
     await enter(page, await team.token("bob", "ship"));
     await page.getByText("this token can only ship").waitFor();
     await enter(page, await team.token("bob", "read", "web"));
@@ -244,15 +288,15 @@ describe("a session", () => {
     await page.locator("[data-chart=owner]").waitFor();
     await team.store.tokens.revoke(id);
     await page.keyboard.press("r");
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     expect(await page.locator("[data-chart=owner]").count()).toBe(0);
     await enter(page, await team.token("eve", "read", "core"));
     await page.locator("[data-chart=owner]").waitFor();
     expect(new URL(page.url()).hash).toBe("#/costs?since=7d");
     await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     await page.reload();
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     expect(await page.locator(".team-bar").count()).toBe(0);
     await page.context().close();
   });
