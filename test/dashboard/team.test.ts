@@ -110,6 +110,19 @@ describe("a link to a thread", () => {
     await page.context().close();
   });
 
+  it("looks the same for a thread that is not shared with the viewer and for one that does not exist", async () => {
+    const { page, goto } = await visitAs("eve", "read", "core");
+    const seen = async (uri: string) => {
+      await goto(`#/tree/${uri}?owner=${nameOf(1)}`);
+      const text = (await page.getByRole("alert").filter({ hasText: uri }).textContent()) ?? "";
+      return text.replace(uri, "URI");
+    };
+    const hidden = await seen(threadOf(1));
+    expect(hidden).toContain("no thread URIit does not exist, or is not shared with you");
+    expect(hidden).toBe(await seen(threadOf(998)));
+    await page.context().close();
+  });
+
   it("leads to the thread of its owner, also if another person has it too", async () => {
     const shared = threadOf(900);
     for (const owner of [nameOf(0), nameOf(1)])
