@@ -392,13 +392,18 @@ describe("the dashboard", () => {
   it("fits a narrow screen and a wide one", async () => {
     for (const [width, height] of [
       [380, 700],
+      [820, 1000],
       [2560, 1300],
     ] as const) {
       await tab.page.setViewportSize({ width, height });
-      const pages = ["#/", `#/tree/${TREE}`, `#/agent/${TREE}`, `#/log/${TREE}`, "#/?q=leaf"];
+      const views = ["tree", "agent", "log", "graph", "waterfall"].map((view) => `#/${view}/${TREE}`);
+      const pages = ["#/", ...views, "#/?q=leaf"];
       for (const hash of [...pages, ...(isTeam ? [] : ["#/health"])]) {
         await tab.goto(hash);
-        await tab.page.locator(".thread, .row.root, .step, .entry, .health section, .found").first().waitFor();
+        await tab.page
+          .locator(".thread, .row.root, .step, .entry, .drawing [data-uri], .waterfall, .health section, .found")
+          .first()
+          .waitFor();
         const overflow = await tab.page.evaluate(() =>
           [document.documentElement, ...document.querySelectorAll(".list")].map(
             (box) => box.scrollWidth - box.clientWidth,
