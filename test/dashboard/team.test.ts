@@ -2,8 +2,9 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Scope } from "../../src/core/ports/team.ts";
+import { RULES } from "../../src/server/team/access.ts";
 import { needsPosix } from "../support/needs.ts";
-import { agentDocument } from "../team/documents.ts";
+import { agentDocument, eventDocument } from "../team/documents.ts";
 import { startTeam, type TestTeam } from "../team/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { documentsOf, fillTeam, nameOf, threadOf } from "./people.ts";
@@ -205,6 +206,50 @@ describe("Now", () => {
   });
 });
 
+it("a list without threads says that none are shared with the viewer, or that there are none", async () => {
+  const nobody = await visitAs("zoe", "read", "empty");
+  await nobody.goto("#/");
+  await nobody.page.getByText("No threads are shared with you yet.").waitFor();
+  expect(await nobody.page.locator(".nothing").textContent()).toContain(`retinue ship --to ${url}`);
+  expect(await nobody.page.getByLabel("Person").locator("option").allTextContents()).toEqual(["Everybody", "zoe"]);
+  await keep(nobody.page, "nothing-shared");
+  await nobody.page.context().close();
+});
+
+it("the totals below the threads are those of the threads shown", async () => {
+  await tab.goto("#/");
+  await tab.page.locator(".foot", { hasText: /threads with/ }).waitFor();
+  await tab.page.getByLabel("Status").selectOption("running");
+  await expect
+    .poll(() => tab.page.locator(".foot").textContent())
+    .toBe("3 threads with 6 agents below them · $46.30 known cost");
+});
+
+it("pages that wait for the server show their head, and that they wait", async () => {
+  const { page, goto } = await visitAs("lead", "read", "core", "web");
+  for (const [request, hash, head, text] of [
+    ["**/api/search?*", "#/?q=zebra", "h1", "Searching …"],
+    [
+      "**/api/agents/*/explain*",
+      `#/explain/${threadOf(0)}?owner=ann`,
+      ".thread-head",
+      "Reading the records of all agents …",
+    ],
+  ] as const) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await page.route(request, async (route) => {
+      await promise;
+      await route.continue();
+    });
+    await goto(hash);
+    await page.getByText(text).waitFor();
+    await expect.poll(() => page.locator(head).count()).toBe(1);
+    resolve();
+    await page.getByText(text).waitFor({ state: "detached" });
+  }
+  await page.context().close();
+});
+
 it("a search covers everybody who shares, and names them", async () => {
   await tab.goto("#/?q=zebra+crossing");
   await tab.page
@@ -269,17 +314,29 @@ describe("People and Audit", () => {
   it("shows who shares from where, and the audit log only to admins", async () => {
     await tab.goto("#/people");
     await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).waitFor();
-    expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(/core.*\d machine.*over by/s);
+    expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(
+      /core.*2 · retinue 0\.1\.0.*over by/s,
+    );
     await keep(tab.page, "people");
     expect(await tab.page.getByRole("link", { name: "Audit" }).count()).toBe(0);
     const other = await visitAs("root", "admin");
     await other.goto("#/people");
     await other.page.getByRole("link", { name: "Audit" }).click();
-    await other.page.getByLabel("Action").selectOption("tree");
+    await other.page.getByLabel("Action").selectOption("created a token");
+    expect(await other.page.locator(".audited tbody tr").first().textContent()).toMatch(
+      /created the token [0-9a-f]+ with scope admin for root$/,
+    );
+    const actions = await other.page.getByLabel("Action").locator("option").allTextContents();
+    const logged = RULES.flatMap(({ audit }) => audit ?? []);
+    expect(actions.filter((action) => logged.includes(action))).toEqual([]);
+    await other.page.getByLabel("Action").selectOption("viewed a thread");
     await other.page.getByLabel("Who").selectOption("lead");
-    const entry = other.page.locator(".audited tbody tr").first();
-    expect(await entry.textContent()).toMatch(/lead.*viewed the thread claude:\/\/bbbbbbbb/s);
+    const entry = other.page.locator(".audited tbody tr", { hasText: threadOf(0) }).first();
+    expect(await entry.textContent()).toMatch(/lead.*viewed the thread claude:\/\/bbbbbbbb\S+ of ann$/s);
     await keep(other.page, "audit");
+    await entry.getByRole("link").click();
+    await other.page.locator(".row.root").waitFor();
+    expect(new URL(other.page.url()).hash).toBe(`#/tree/${threadOf(0)}?owner=ann`);
     expect(other.errors).toEqual([]);
     await other.page.context().close();
     await tab.goto("#/audit");
@@ -317,6 +374,12 @@ describe("a session", () => {
 
 it("hundreds of people fit a narrow screen and a wide one", async () => {
   await fillTeam(team, MANY);
+  const large = threadOf(901);
+  await team.ship(await team.token(nameOf(0), "ship", "core"), [
+    agentDocument(large, large, 1),
+    ...Array.from({ length: 30 }, (_, n) => agentDocument(large, `${large}/a${n}`, 1)),
+    eventDocument(large, large, 0, 1),
+  ]);
   const other = await visitAs("root", "admin");
   for (const [width, height] of [
     [375, 700],
@@ -328,10 +391,13 @@ it("hundreds of people fit a narrow screen and a wide one", async () => {
       "#/costs?since=all",
       "#/failures",
       "#/people",
-      ...(width === 375 ? ["#/audit", "#/"] : []),
+      ...(width === 375 ? ["#/audit", "#/", `#/log/${large}?owner=${nameOf(0)}`] : []),
     ]) {
       await other.goto(hash);
-      await other.page.locator(".thread, .chart tr, .problems li, .people tbody tr, .audited tr").first().waitFor();
+      await other.page
+        .locator(".thread, .chart tr, .problems li, .people tbody tr, .audited tr, .entry")
+        .first()
+        .waitFor();
       const wide = await other.page.evaluate(() =>
         [document.documentElement, ...document.querySelectorAll(".list, .page")].map(
           (box) => box.scrollWidth - box.clientWidth,
@@ -342,6 +408,8 @@ it("hundreds of people fit a narrow screen and a wide one", async () => {
       await other.page.setViewportSize({ width, height });
     }
   }
+  await other.goto("#/");
+  await other.page.locator(".foot", { hasText: /^The latest 100 threads with/ }).waitFor();
   await other.goto("#/now");
   // Only the visible rows are in the document.
   await other.page.locator(".foot", { hasText: `${MANY / 3} people with ${MANY / 3} running threads` }).waitFor();

@@ -180,7 +180,10 @@ describe("failures", () => {
       agent(uri, "a2", { ...never, startedAt: at(65) }),
       agent(uri, "a3", never),
     ]);
-    const { items } = await team.json<{ items: FailedThread[] }>("/api/team/failures?since=10m&owner=cat", tokens.admin);
+    const { items } = await team.json<{ items: FailedThread[] }>(
+      "/api/team/failures?since=10m&owner=cat",
+      tokens.admin,
+    );
     expect(items).toMatchObject([
       { errored: 3, agents: [{ uri: `${uri}/a3` }, { uri: `${uri}/a2` }, { uri: `${uri}/a1` }] },
     ]);
