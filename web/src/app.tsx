@@ -1,11 +1,11 @@
 import { type Component, createSignal, lazy, Show, Suspense } from "solid-js";
 import { Dynamic } from "solid-js/web";
-import type { Page } from "./data/route.ts";
+import { hasPage, type Page } from "./data/route.ts";
 import Threads from "./pages/threads.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { isTeam, needsToken, reading, session, troubles } from "./state/server.ts";
+import { isTeam, kind, needsToken, reading, session, troubles } from "./state/server.ts";
 import { hideToast } from "./state/toast.ts";
 import { Reading } from "./view/reading.tsx";
 import { TipLayer } from "./view/tip.tsx";
@@ -79,7 +79,9 @@ function Dashboard() {
       <Show when={reading()}>{(progress) => <Reading progress={progress()} />}</Show>
       <main>
         <Suspense>
-          <Dynamic component={PAGES[route().page]} uri={route().uri ?? ""} />
+          <Show when={kind() === null || hasPage(isTeam(), route().page)} fallback={<NoPage />}>
+            <Dynamic component={PAGES[route().page]} uri={route().uri ?? ""} />
+          </Show>
         </Suspense>
       </main>
       <Show when={help()}>
@@ -91,5 +93,14 @@ function Dashboard() {
       </Show>
       <TipLayer />
     </>
+  );
+}
+
+function NoPage() {
+  return (
+    <div class="nothing" role="alert">
+      <p class="big">{isTeam() ? "A team server does not have this page." : "Only a team server has this page."}</p>
+      <a href="#/">All threads</a>
+    </div>
   );
 }
