@@ -182,6 +182,27 @@ describe("Now", () => {
     expect(await people()).not.toContain(nameOf(2));
   });
 
+  it("marks people whose machines have sent nothing for a while, on one line on a narrow screen too", async () => {
+    const { page, goto } = await visitAs("lead", "read", "core", "web");
+    await page.setViewportSize({ width: 375, height: 700 });
+    await page.clock.setFixedTime(Date.now() + 3_600_000);
+    const name = "a-long-name-of-a-person";
+    const uri = threadOf(501);
+    await team.ship(await team.token(name, "ship", "core"), [agentDocument(uri, uri, 1, { status: "running" })]);
+    await goto("#/now");
+    const heading = page.locator(`.group[data-owner="${name}"]`);
+    await heading.filter({ hasText: "last sent 59 m ago" }).waitFor();
+    await keepScreenshots(page, "now-silent");
+    for (const group of await page.locator(".now .group").all()) {
+      const [box, chip] = await Promise.all([group.boundingBox(), group.locator(".chip").boundingBox()]);
+      expect(box?.height).toBeLessThanOrEqual(40);
+      expect((chip?.x ?? 0) + (chip?.width ?? 0)).toBeLessThanOrEqual(375);
+      expect(await group.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(0);
+    }
+    await team.ship(await team.token(name, "ship", "core"), [{ is: "removed", thread: uri, uri, revision: 2 }]);
+    await page.context().close();
+  });
+
   it("is limited to one person, which stays in the URL from page to page", async () => {
     await tab.page.getByLabel("Person").selectOption(nameOf(2));
     await tab.page.getByText(`${nameOf(2)} has no running agents.`).waitFor();

@@ -24,7 +24,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   files: viewed("the files"),
   live: {
     label: "followed live",
-    text: (subject) => (subject === "" ? "followed all threads live" : "followed live the thread"),
+    text: (subject) => (subject === "" ? "followed all threads live" : "followed the thread"),
   },
   search: { label: "searched", text: (subject) => `searched for “${oneLine(subject, 120)}”` },
   session: { label: "signed in", text: () => "signed in" },
