@@ -254,7 +254,7 @@ describe("an agent", () => {
     await tab.page.getByText("Tools, files and other details").click();
     expect(await tab.page.locator(".about").textContent()).toMatch(/Allowed tools.*Denied tools.*Records.*\.jsonl/s);
     expect(await tab.page.locator(".child").count()).toBe(3);
-    expect(await tab.page.locator(".step").count()).toBeGreaterThan(3);
+    await tab.page.locator(".step").nth(3).waitFor();
   });
 
   it("shows input and output of tools when unfolded, and leads to the raw record", async () => {
@@ -410,6 +410,8 @@ describe("the dashboard", () => {
           ),
         );
         expect(Math.max(...overflow), `${hash} at ${width}`).toBeLessThanOrEqual(0);
+        if (hash === "#/health")
+          expect((await tab.page.locator(".health td > code").first().boundingBox())?.width).toBeGreaterThan(150);
       }
     }
     await tab.page.setViewportSize({ width: 1280, height: 800 });
