@@ -331,6 +331,17 @@ describe("Costs", () => {
   });
 });
 
+it("the sum of this month is the same on Costs and People", async () => {
+  await tab.goto("#/people");
+  await tab.page.locator("tr[data-owner]").first().waitFor();
+  const costs = await names(tab.page, "tr[data-owner] td.number");
+  const sum = costs.reduce((total, text) => total + Number(text.replace(/[$,]/g, "")), 0);
+  expect(costs.length).toBeGreaterThanOrEqual(PEOPLE);
+  await tab.goto("#/costs");
+  expect(await tab.page.locator("[data-total=cost]").textContent()).toBe(`$${sum.toFixed(2)}`);
+  expect(sum).toBeGreaterThan(0);
+});
+
 describe("Failures", () => {
   it("lists failed agents with the reason, and runaway threads", async () => {
     await tab.goto("#/failures");
