@@ -254,7 +254,7 @@ describe("an agent", () => {
     await tab.page.getByText("Tools, files and other details").click();
     expect(await tab.page.locator(".about").textContent()).toMatch(/Allowed tools.*Denied tools.*Records.*\.jsonl/s);
     expect(await tab.page.locator(".child").count()).toBe(3);
-    expect(await tab.page.locator(".step").count()).toBeGreaterThan(3);
+    await tab.page.locator(".step").nth(3).waitFor();
   });
 
   it("shows input and output of tools when unfolded, and leads to the raw record", async () => {
@@ -392,19 +392,26 @@ describe("the dashboard", () => {
   it("fits a narrow screen and a wide one", async () => {
     for (const [width, height] of [
       [380, 700],
+      [820, 1000],
       [2560, 1300],
     ] as const) {
       await tab.page.setViewportSize({ width, height });
-      const pages = ["#/", `#/tree/${TREE}`, `#/agent/${TREE}`, `#/log/${TREE}`, "#/?q=leaf"];
+      const views = ["tree", "agent", "log", "graph", "waterfall"].map((view) => `#/${view}/${TREE}`);
+      const pages = ["#/", ...views, "#/?q=leaf"];
       for (const hash of [...pages, ...(isTeam ? [] : ["#/health"])]) {
         await tab.goto(hash);
-        await tab.page.locator(".thread, .row.root, .step, .entry, .health section, .found").first().waitFor();
+        await tab.page
+          .locator(".thread, .row.root, .step, .entry, .drawing [data-uri], .waterfall, .health section, .found")
+          .first()
+          .waitFor();
         const overflow = await tab.page.evaluate(() =>
           [document.documentElement, ...document.querySelectorAll(".list")].map(
             (box) => box.scrollWidth - box.clientWidth,
           ),
         );
         expect(Math.max(...overflow), `${hash} at ${width}`).toBeLessThanOrEqual(0);
+        if (hash === "#/health")
+          expect((await tab.page.locator(".health td > code").first().boundingBox())?.width).toBeGreaterThan(150);
       }
     }
     await tab.page.setViewportSize({ width: 1280, height: 800 });

@@ -2,8 +2,9 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Scope } from "../../src/core/ports/team.ts";
+import { RULES } from "../../src/server/team/access.ts";
 import { needsPosix } from "../support/needs.ts";
-import { agentDocument } from "../team/documents.ts";
+import { agentDocument, eventDocument } from "../team/documents.ts";
 import { startTeam, type TestTeam } from "../team/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { documentsOf, fillTeam, nameOf, threadOf } from "./people.ts";
@@ -49,20 +50,77 @@ const enter = async (page: Page, token: string) => {
   await page.getByRole("button", { name: "Sign in" }).click();
 };
 
+describe("signing in", () => {
+  it("shows only what a browser without a session can use, on a narrow screen too", async () => {
+    const { page, goto } = await visit(browser, url, { width: 390 });
+    await goto("#/costs?since=7d");
+    await page.getByTestId("sign-in").waitFor();
+    expect(await page.locator("a, select, button, input").evaluateAll((all) => all.map((one) => one.tagName))).toEqual([
+      "INPUT",
+      "BUTTON",
+    ]);
+    expect(await page.getByTestId("sign-in").textContent()).toMatch(/retinue.*scope read or admin.*docs\/team\.md/);
+    const [field, button] = await Promise.all(
+      ["input", "button"].map((name) => page.locator(`.sign-in ${name}`).boundingBox()),
+    );
+    expect((button?.y ?? 0) - ((field?.y ?? 0) + (field?.height ?? 0))).toBeGreaterThanOrEqual(6);
+    await keepScreenshots(page, "sign-in", [
+      [1280, 800],
+      [390, 700],
+    ]);
+    await page.context().close();
+  });
+
+  it("works by keyboard, says what is wrong with a token, and opens the page that was asked for", async () => {
+    const { page, goto } = await visit(browser, url);
+    await goto("#/costs?since=7d");
+    const isInField = () => page.evaluate(() => document.activeElement?.getAttribute("name") === "token");
+    await expect.poll(isInField).toBe(true);
+    await page.keyboard.type("rtn_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "the token is unknown, expired or revoked" }).waitFor();
+    expect(await isInField()).toBe(true);
+    // Keys of pages do nothing: they would change the page that was asked for.
+    await page.keyboard.press("Escape");
+    await page.locator("body").click({ position: { x: 5, y: 5 } });
+    await page.keyboard.press("T");
+    await page.keyboard.press("Tab");
+    expect(await isInField()).toBe(true);
+    // The wrong token is replaced.
+    await page.keyboard.type(await team.token("eve", "read", "core"));
+    await page.keyboard.press("Enter");
+    await page.locator("[data-chart=owner]").waitFor();
+    expect(new URL(page.url()).hash).toBe("#/costs?since=7d");
+    await page.context().close();
+  });
+});
+
 describe("a link to a thread", () => {
   const link = `#/tree/${threadOf(1)}?owner=${nameOf(1)}`;
 
   it("asks a browser without a session for a token, then shows the thread", async () => {
     const { page, goto } = await visit(browser, url);
     await goto(link);
-    await page.getByTestId("token-entry").waitFor();
-    await keep(page, "token");
+    await page.getByTestId("sign-in").waitFor();
     await enter(page, await team.token("bob", "ship"));
     await page.getByText("this token can only ship").waitFor();
     await enter(page, await team.token("bob", "read", "web"));
     await page.locator(".row.root").waitFor();
     expect(new URL(page.url()).hash).toBe(link);
     expect(await page.locator(".thread-head .owner").textContent()).toBe(nameOf(1));
+    await page.context().close();
+  });
+
+  it("looks the same for a thread that is not shared with the viewer and for one that does not exist", async () => {
+    const { page, goto } = await visitAs("eve", "read", "core");
+    const seen = async (uri: string) => {
+      await goto(`#/tree/${uri}?owner=${nameOf(1)}`);
+      const text = (await page.getByRole("alert").filter({ hasText: uri }).textContent()) ?? "";
+      return text.replace(uri, "URI");
+    };
+    const hidden = await seen(threadOf(1));
+    expect(hidden).toContain("no thread URIit does not exist, or is not shared with you");
+    expect(hidden).toBe(await seen(threadOf(998)));
     await page.context().close();
   });
 
@@ -124,6 +182,27 @@ describe("Now", () => {
     expect(await people()).not.toContain(nameOf(2));
   });
 
+  it("marks people whose machines have sent nothing for a while, on one line on a narrow screen too", async () => {
+    const { page, goto } = await visitAs("lead", "read", "core", "web");
+    await page.setViewportSize({ width: 375, height: 700 });
+    await page.clock.setFixedTime(Date.now() + 3_600_000);
+    const name = "a-long-name-of-a-person";
+    const uri = threadOf(501);
+    await team.ship(await team.token(name, "ship", "core"), [agentDocument(uri, uri, 1, { status: "running" })]);
+    await goto("#/now");
+    const heading = page.locator(`.group[data-owner="${name}"]`);
+    await heading.filter({ hasText: "last sent 59 m ago" }).waitFor();
+    await keepScreenshots(page, "now-silent");
+    for (const group of await page.locator(".now .group").all()) {
+      const [box, chip] = await Promise.all([group.boundingBox(), group.locator(".chip").boundingBox()]);
+      expect(box?.height).toBeLessThanOrEqual(40);
+      expect((chip?.x ?? 0) + (chip?.width ?? 0)).toBeLessThanOrEqual(375);
+      expect(await group.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(0);
+    }
+    await team.ship(await team.token(name, "ship", "core"), [{ is: "removed", thread: uri, uri, revision: 2 }]);
+    await page.context().close();
+  });
+
   it("is limited to one person, which stays in the URL from page to page", async () => {
     await tab.page.getByLabel("Person").selectOption(nameOf(2));
     await tab.page.getByText(`${nameOf(2)} has no running agents.`).waitFor();
@@ -146,6 +225,65 @@ describe("Now", () => {
       .waitFor();
     expect(tab.errors).toEqual([]);
   });
+});
+
+it("pages and keys that only a machine has are not offered", async () => {
+  const { page, goto, errors } = await visitAs("lead", "read", "core", "web");
+  await goto("#/");
+  await page.locator(".thread").first().waitFor();
+  await goto("#/board");
+  await page.getByText("A team server does not have this page.").waitFor();
+  await page.keyboard.press("?");
+  const keys = await page.getByRole("dialog").textContent();
+  expect(keys).toContain("running threads, costs, failures");
+  expect(keys).not.toMatch(/Board|board,|health|continue this agent|permission/);
+  await keep(page, "keys");
+  expect(errors).toEqual([]);
+  await page.context().close();
+});
+
+it("a list without threads says that none are shared with the viewer, or that there are none", async () => {
+  const nobody = await visitAs("zoe", "read", "empty");
+  await nobody.goto("#/");
+  await nobody.page.getByText("No threads are shared with you yet.").waitFor();
+  expect(await nobody.page.locator(".nothing").textContent()).toContain(`retinue ship --to ${url}`);
+  expect(await nobody.page.getByLabel("Person").locator("option").allTextContents()).toEqual(["Everybody", "zoe"]);
+  await keep(nobody.page, "nothing-shared");
+  await nobody.page.context().close();
+});
+
+it("the totals below the threads are those of the threads shown", async () => {
+  await tab.goto("#/");
+  await tab.page.locator(".foot", { hasText: /threads with/ }).waitFor();
+  await tab.page.getByLabel("Status").selectOption("running");
+  await expect
+    .poll(() => tab.page.locator(".foot").textContent())
+    .toBe("3 threads with 6 agents below them · $46.30 known cost");
+});
+
+it("pages that wait for the server show their head, and that they wait", async () => {
+  const { page, goto } = await visitAs("lead", "read", "core", "web");
+  for (const [request, hash, head, text] of [
+    ["**/api/search?*", "#/?q=zebra", "h1", "Searching …"],
+    [
+      "**/api/agents/*/explain*",
+      `#/explain/${threadOf(0)}?owner=ann`,
+      ".thread-head",
+      "Reading the records of all agents …",
+    ],
+  ] as const) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await page.route(request, async (route) => {
+      await promise;
+      await route.continue();
+    });
+    await goto(hash);
+    await page.getByText(text).waitFor();
+    await expect.poll(() => page.locator(head).count()).toBe(1);
+    resolve();
+    await page.getByText(text).waitFor({ state: "detached" });
+  }
+  await page.context().close();
 });
 
 it("a search covers everybody who shares, and names them", async () => {
@@ -188,9 +326,20 @@ describe("Costs", () => {
     await tab.page.locator("[data-chart=owner]").waitFor({ state: "detached" });
     await tab.page.locator("[data-chart=project] tbody a").first().click();
     await tab.page.locator(".behind li").first().waitFor();
-    expect(await tab.page.locator(".behind li").count()).toBe(1);
+    expect(await tab.page.locator(".behind li .owner").allTextContents()).toEqual([nameOf(5)]);
     expect(tab.errors).toEqual([]);
   });
+});
+
+it("the sum of this month is the same on Costs and People", async () => {
+  await tab.goto("#/people");
+  await tab.page.locator("tr[data-owner]").first().waitFor();
+  const costs = await names(tab.page, "tr[data-owner] td.number");
+  const sum = costs.reduce((total, text) => total + Number(text.replace(/[$,]/g, "")), 0);
+  expect(costs.length).toBeGreaterThanOrEqual(PEOPLE);
+  await tab.goto("#/costs");
+  expect(await tab.page.locator("[data-total=cost]").textContent()).toBe(`$${sum.toFixed(2)}`);
+  expect(sum).toBeGreaterThan(0);
 });
 
 describe("Failures", () => {
@@ -212,17 +361,29 @@ describe("People and Audit", () => {
   it("shows who shares from where, and the audit log only to admins", async () => {
     await tab.goto("#/people");
     await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).waitFor();
-    expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(/core.*\d machine.*over by/s);
+    expect(await tab.page.locator(`tr[data-owner=${nameOf(0)}]`).textContent()).toMatch(
+      /core.*2 · retinue 0\.1\.0.*over by/s,
+    );
     await keep(tab.page, "people");
     expect(await tab.page.getByRole("link", { name: "Audit" }).count()).toBe(0);
     const other = await visitAs("root", "admin");
     await other.goto("#/people");
     await other.page.getByRole("link", { name: "Audit" }).click();
-    await other.page.getByLabel("Action").selectOption("tree");
+    await other.page.getByLabel("Action").selectOption("created a token");
+    expect(await other.page.locator(".audited tbody tr").first().textContent()).toMatch(
+      /created the token [0-9a-f]+ with scope admin for root$/,
+    );
+    const actions = await other.page.getByLabel("Action").locator("option").allTextContents();
+    const logged = RULES.flatMap(({ audit }) => audit ?? []);
+    expect(actions.filter((action) => logged.includes(action))).toEqual([]);
+    await other.page.getByLabel("Action").selectOption("viewed a thread");
     await other.page.getByLabel("Who").selectOption("lead");
-    const entry = other.page.locator(".audited tbody tr").first();
-    expect(await entry.textContent()).toMatch(/lead.*viewed the thread claude:\/\/bbbbbbbb/s);
+    const entry = other.page.locator(".audited tbody tr", { hasText: threadOf(0) }).first();
+    expect(await entry.textContent()).toMatch(/lead.*viewed the thread claude:\/\/bbbbbbbb\S+ of ann$/s);
     await keep(other.page, "audit");
+    await entry.getByRole("link").click();
+    await other.page.locator(".row.root").waitFor();
+    expect(new URL(other.page.url()).hash).toBe(`#/tree/${threadOf(0)}?owner=ann`);
     expect(other.errors).toEqual([]);
     await other.page.context().close();
     await tab.goto("#/audit");
@@ -244,15 +405,15 @@ describe("a session", () => {
     await page.locator("[data-chart=owner]").waitFor();
     await team.store.tokens.revoke(id);
     await page.keyboard.press("r");
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     expect(await page.locator("[data-chart=owner]").count()).toBe(0);
     await enter(page, await team.token("eve", "read", "core"));
     await page.locator("[data-chart=owner]").waitFor();
     expect(new URL(page.url()).hash).toBe("#/costs?since=7d");
     await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     await page.reload();
-    await page.getByTestId("token-entry").waitFor();
+    await page.getByTestId("sign-in").waitFor();
     expect(await page.locator(".team-bar").count()).toBe(0);
     await page.context().close();
   });
@@ -260,6 +421,12 @@ describe("a session", () => {
 
 it("hundreds of people fit a narrow screen and a wide one", async () => {
   await fillTeam(team, MANY);
+  const large = threadOf(901);
+  await team.ship(await team.token(nameOf(0), "ship", "core"), [
+    agentDocument(large, large, 1),
+    ...Array.from({ length: 30 }, (_, n) => agentDocument(large, `${large}/a${n}`, 1)),
+    eventDocument(large, large, 0, 1),
+  ]);
   const other = await visitAs("root", "admin");
   for (const [width, height] of [
     [375, 700],
@@ -271,10 +438,13 @@ it("hundreds of people fit a narrow screen and a wide one", async () => {
       "#/costs?since=all",
       "#/failures",
       "#/people",
-      ...(width === 375 ? ["#/audit", "#/"] : []),
+      ...(width === 375 ? ["#/audit", "#/", `#/log/${large}?owner=${nameOf(0)}`] : []),
     ]) {
       await other.goto(hash);
-      await other.page.locator(".thread, .chart tr, .problems li, .people tbody tr, .audited tr").first().waitFor();
+      await other.page
+        .locator(".thread, .chart tr, .problems li, .people tbody tr, .audited tr, .entry")
+        .first()
+        .waitFor();
       const wide = await other.page.evaluate(() =>
         [document.documentElement, ...document.querySelectorAll(".list, .page")].map(
           (box) => box.scrollWidth - box.clientWidth,
@@ -285,6 +455,8 @@ it("hundreds of people fit a narrow screen and a wide one", async () => {
       await other.page.setViewportSize({ width, height });
     }
   }
+  await other.goto("#/");
+  await other.page.locator(".foot", { hasText: /^The latest 100 threads with/ }).waitFor();
   await other.goto("#/now");
   // Only the visible rows are in the document.
   await other.page.locator(".foot", { hasText: `${MANY / 3} people with ${MANY / 3} running threads` }).waitFor();

@@ -170,6 +170,24 @@ describe("failures", () => {
     const last = await team.json<{ items: FailedThread[] }>("/api/team/failures?limit=1", tokens.bobReads);
     expect(last.items.map(({ owner }) => owner)).toEqual(["bob"]);
   });
+
+  it("include agents that could not be started, which have no activity", async () => {
+    const uri = thread(7);
+    const never = { status: "errored", lastActivityAt: null, startedAt: null } as const;
+    await team.ship(tokens.cat, [
+      agentDocument(uri, uri, 1, { lastActivityAt: at(60) }),
+      agent(uri, "a1", { status: "errored", lastActivityAt: at(70) }),
+      agent(uri, "a2", { ...never, startedAt: at(65) }),
+      agent(uri, "a3", never),
+    ]);
+    const { items } = await team.json<{ items: FailedThread[] }>(
+      "/api/team/failures?since=10m&owner=cat",
+      tokens.admin,
+    );
+    expect(items).toMatchObject([
+      { errored: 3, agents: [{ uri: `${uri}/a3` }, { uri: `${uri}/a2` }, { uri: `${uri}/a1` }] },
+    ]);
+  });
 });
 
 describe("people", () => {

@@ -1,12 +1,11 @@
 import { type Component, createSignal, lazy, Show, Suspense } from "solid-js";
 import { Dynamic } from "solid-js/web";
-import type { Page } from "./data/route.ts";
+import { hasPage, type Page } from "./data/route.ts";
 import Threads from "./pages/threads.tsx";
-import { TokenEntry } from "./pages/token.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { isTeam, needsToken, reading, session, troubles } from "./state/server.ts";
+import { isTeam, kind, needsToken, reading, session, troubles } from "./state/server.ts";
 import { hideToast } from "./state/toast.ts";
 import { Reading } from "./view/reading.tsx";
 import { TipLayer } from "./view/tip.tsx";
@@ -36,11 +35,27 @@ const PAGES: Readonly<Record<Page, Component<{ uri: string }>>> = {
   people: lazy(() => import("./pages/people.tsx")),
   audit: lazy(() => import("./pages/audit.tsx")),
 };
+const SignIn = lazy(() => import("./pages/sign-in.tsx"));
 const TeamBar = lazy(() => import("./view/team-bar.tsx"));
 const Notices = lazy(() => import("./view/notices.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
 export function App() {
+  return (
+    <Show
+      when={!(isTeam() && needsToken())}
+      fallback={
+        <Suspense>
+          <SignIn />
+        </Suspense>
+      }
+    >
+      <Dashboard />
+    </Show>
+  );
+}
+
+function Dashboard() {
   const [help, setHelp] = createSignal(false);
   useKeys({
     "?": () => setHelp(true),
@@ -64,7 +79,7 @@ export function App() {
       <Show when={reading()}>{(progress) => <Reading progress={progress()} />}</Show>
       <main>
         <Suspense>
-          <Show when={!(isTeam() && needsToken())} fallback={<TokenEntry />}>
+          <Show when={kind() === null || hasPage(isTeam(), route().page)} fallback={<NoPage />}>
             <Dynamic component={PAGES[route().page]} uri={route().uri ?? ""} />
           </Show>
         </Suspense>
@@ -78,5 +93,14 @@ export function App() {
       </Show>
       <TipLayer />
     </>
+  );
+}
+
+function NoPage() {
+  return (
+    <div class="nothing" role="alert">
+      <p class="big">{isTeam() ? "A team server does not have this page." : "Only a team server has this page."}</p>
+      <a href="#/">All threads</a>
+    </div>
   );
 }

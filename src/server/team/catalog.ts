@@ -37,7 +37,7 @@ import { threadsBehind } from "../../core/views/stats-sums.ts";
 import { followChanges, isUnfiltered } from "./changes.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
-import { resolveAgent } from "./resolve.ts";
+import { noThread, resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
 import type { Seen } from "./visits.ts";
 
@@ -136,7 +136,7 @@ export class TeamCatalog implements Catalog {
     const owned = agents.map(({ record, ...rest }) => ({ ...rest, record: { ...record, owner } }));
     const tree = sharedTree(owned, place.uri, Date.now());
     // It was removed in the meantime.
-    if (tree === null) throw new Failure("not_found", `no thread ${place.uri}`, ["GET /api/threads lists the threads"]);
+    if (tree === null) throw noThread(place.uri);
     return tree;
   }
 

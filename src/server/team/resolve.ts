@@ -11,7 +11,7 @@ export async function resolveAgent(reader: Reader, owners: readonly string[], in
   if (target.is === "latest") {
     const filter = target.provider === null ? {} : { provider: target.provider };
     const [newest] = await reader.threads(owners, { ...filter, limit: 1 }, null);
-    if (newest === undefined) throw nothing("no threads yet");
+    if (newest === undefined) throw new Failure("not_found", "no threads are shared with you yet", []);
     const { owner, thread } = newest;
     return target.agent === null
       ? { owner, thread, uri: thread }
@@ -72,7 +72,7 @@ const SHOWN = 10;
 
 function one<T extends AgentPlace | NamedAgent>(found: readonly T[], input: string): T {
   const [first, ...more] = found;
-  if (first === undefined) throw nothing(`no thread ${input}`);
+  if (first === undefined) throw noThread(input);
   if (more.length === 0) return first;
   const isShared = found.every(({ uri }) => uri === first.uri);
   throw new Failure(
@@ -84,4 +84,6 @@ function one<T extends AgentPlace | NamedAgent>(found: readonly T[], input: stri
   );
 }
 
-const nothing = (what: string) => new Failure("not_found", what, ["GET /api/threads lists the threads"]);
+/** The same for what does not exist and for what the viewer may not see. */
+export const noThread = (input: string) =>
+  new Failure("not_found", `no thread ${input}`, ["it does not exist, or is not shared with you"]);

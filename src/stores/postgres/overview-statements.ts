@@ -18,10 +18,11 @@ export const OVERVIEW = {
     group by grouping sets ((), (s.project), (s.model), (s.type), (s.day))`,
   month: `select s.project, coalesce(sum(s.cost_usd), 0) as cost from retinue.spent s
     where s.owner = $1 and s.day >= $2::date group by s.project`,
-  failed: `select f.thread, f.status, f.refused, f.active_at, t.machine, f.record from retinue.agents f
-    join retinue.threads t on t.owner = $1 and t.thread = f.thread
+  // An agent that could not be started has no activity, and perhaps no start.
+  failed: `select f.thread, f.status, f.refused, coalesce(f.active_at, f.started_at, t.active_at) as active_at, t.machine, f.record
+    from retinue.agents f join retinue.threads t on t.owner = $1 and t.thread = f.thread
     where f.owner = $1 and f.present and (f.status in ('errored', 'shutdown') or f.refused > 0)
-      and ($2::timestamptz is null or f.active_at >= $2::timestamptz)
-    order by f.active_at desc nulls last limit $3`,
+      and ($2::timestamptz is null or coalesce(f.active_at, f.started_at, t.active_at) >= $2::timestamptz)
+    order by 4 desc limit $3`,
   machines: `select m.machine, m.version, m.shipped_at from retinue.machines m where m.owner = $1 order by m.shipped_at desc, m.machine`,
 } as const;

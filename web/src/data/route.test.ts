@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatRoute, linkOwner, parseRoute, threadOf } from "./route.ts";
+import { formatRoute, hasPage, linkOwner, parseRoute, threadOf } from "./route.ts";
 
 describe("URLs of views", () => {
   it.each([
@@ -50,4 +50,9 @@ describe("the owner of a route", () => {
     expect(linkOwner(from("#/tree/claude://x?owner=ann"), "threads")).toBeNull();
     expect(linkOwner(from("#/now"), "threads")).toBeNull();
   });
+});
+
+it("some pages exist only on a machine or only on a team server", () => {
+  expect([hasPage(true, "tree"), hasPage(true, "board"), hasPage(true, "now")]).toEqual([true, false, true]);
+  expect([hasPage(false, "tree"), hasPage(false, "board"), hasPage(false, "now")]).toEqual([true, true, false]);
 });

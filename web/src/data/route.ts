@@ -14,7 +14,6 @@ export type Page =
   | "compare"
   | "board"
   | "card"
-  // Only on a team server:
   | "now"
   | "costs"
   | "failures"
@@ -51,6 +50,13 @@ const WITHOUT_URI: readonly Page[] = [
   "people",
   "audit",
 ];
+
+/** Pages that a team server does not have. */
+const OF_A_MACHINE: readonly Page[] = ["board", "card", "compare", "health", "requests"];
+const OF_A_TEAM: readonly Page[] = ["now", "costs", "failures", "people", "audit"];
+
+/** Whether this kind of server has the page. The address may be that of a page on another server. */
+export const hasPage = (isTeam: boolean, page: Page) => !(isTeam ? OF_A_MACHINE : OF_A_TEAM).includes(page);
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");

@@ -74,6 +74,9 @@ describe("costs", () => {
   it("are relative to the highest, and a lower bound if a price is unknown", () => {
     expect(costBars([line("a", 4), line("b", 1)]).map(({ part }) => part)).toEqual([1, 0.25]);
     expect(costBars([line("a", 0)]).map(({ part }) => part)).toEqual([0]);
+    expect(costBars([line("a", 1), { ...line(null, 0), tokens: 0, calls: 0 }]).map(({ line: { key } }) => key)).toEqual(
+      ["a"],
+    );
     expect([line("a", 1.5), line("a", 1.5, 2), line("a", 0, 2)].map(costText)).toEqual(["$1.50", "≥ $1.50", "–"]);
   });
 

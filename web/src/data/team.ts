@@ -93,9 +93,11 @@ interface CostBar {
   readonly part: number;
 }
 
+/** Without lines of agents that used nothing, such as those that could not be started. */
 export function costBars(lines: readonly CostLine[]): CostBar[] {
-  const most = lines.reduce((max, { costUsd }) => Math.max(max, costUsd), 0);
-  return lines.map((line) => ({ line, part: most === 0 ? 0 : line.costUsd / most }));
+  const used = lines.filter(({ costUsd, tokens, calls }) => costUsd > 0 || tokens > 0 || calls > 0);
+  const most = used.reduce((max, { costUsd }) => Math.max(max, costUsd), 0);
+  return used.map((line) => ({ line, part: most === 0 ? 0 : line.costUsd / most }));
 }
 
 /** The known cost; with `≥` if some model calls have no known price. */

@@ -159,6 +159,8 @@ export interface AuditEntry {
   readonly owner: string | null;
   readonly action: string;
   readonly subject: string | null;
+  /** Whose thread the subject is; null if it is not one. */
+  readonly threadOwner: string | null;
 }
 
 /** `GET /api/ship`: what this machine shares with a team server. */

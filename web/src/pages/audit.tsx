@@ -1,5 +1,6 @@
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
+import { actionLabel, auditText } from "../data/audit.ts";
 import { ago, dateAndTime, plural, UNKNOWN } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
 import type { AuditEntry } from "../data/types.ts";
@@ -11,18 +12,6 @@ import { Choice } from "../view/choice.tsx";
 import { Failure } from "../view/failure.tsx";
 
 const LIMIT = 1_000;
-const ACTION_LABELS: Readonly<Record<string, string>> = {
-  tree: "viewed the thread",
-  events: "viewed the events of",
-  search: "searched for",
-  session: "signed in",
-  "token-created": "token created",
-  "token-revoked": "token revoked",
-  unshared: "sharing ended",
-  "budget-set": "budget set",
-  "budget-removed": "budget removed",
-};
-
 /** The audit log: who read what, and who changed what. */
 export default function AuditPage() {
   useClock();
@@ -34,20 +23,22 @@ export default function AuditPage() {
   const all = () => (found.state === "ready" ? found().items : []);
   const shown = () =>
     all().filter((one) => (one.owner === who() || who() === null) && (one.action === action() || action() === null));
-  const names = (of: (one: AuditEntry) => string | null, chosen: string | null) =>
-    [...new Set([...all().map(of), chosen])].flatMap((name) => (name === null ? [] : [[name, name] as const])).sort();
+  const options = (of: (one: AuditEntry) => string | null, chosen: string | null, label = (name: string) => name) =>
+    [...new Set([...all().map(of), chosen])]
+      .flatMap((name) => (name === null ? [] : [[name, label(name)] as const]))
+      .sort(([, a], [, b]) => a.localeCompare(b));
   return (
     <div class="page scroll report audit">
       <div class="page-head">
         <h1>Audit</h1>
         <span class="filters">
-          <Choice label="Who" name="who" value={who()} any="Everybody" options={names((one) => one.owner, who())} />
+          <Choice label="Who" name="who" value={who()} any="Everybody" options={options((one) => one.owner, who())} />
           <Choice
             label="Action"
             name="action"
             value={action()}
             any="All actions"
-            options={names((one) => one.action, action())}
+            options={options((one) => one.action, action(), actionLabel)}
           />
         </span>
       </div>
@@ -93,7 +84,7 @@ function AuditTable(props: { entries: readonly AuditEntry[] }) {
                 </td>
                 <td>{oneLine(entry.owner ?? UNKNOWN, 40)}</td>
                 <td>
-                  {ACTION_LABELS[entry.action] ?? entry.action} <Subject subject={entry.subject ?? ""} />
+                  <What entry={entry} />
                 </td>
               </tr>
             )}
@@ -104,13 +95,20 @@ function AuditTable(props: { entries: readonly AuditEntry[] }) {
   );
 }
 
-/** What an action was about: a link if it is a URI, otherwise the text. */
-function Subject(props: { subject: string }) {
+function What(props: { entry: AuditEntry }) {
+  const what = () => auditText(props.entry);
   return (
-    <Show when={props.subject !== ""}>
-      <Show when={props.subject.includes("://")} fallback={<q>{oneLine(props.subject, 120)}</q>}>
-        <a href={hrefTo({ page: "agent", uri: props.subject })}>{oneLine(props.subject, 120)}</a>
+    <>
+      {what().text}
+      <Show when={what().thread}>
+        {(thread) => (
+          <>
+            {" "}
+            <a href={hrefTo({ page: "tree", uri: thread(), params: { owner: props.entry.threadOwner } })}>{thread()}</a>
+            <Show when={props.entry.threadOwner}>{(owner) => ` of ${oneLine(owner(), 40)}`}</Show>
+          </>
+        )}
       </Show>
-    </Show>
+    </>
   );
 }

@@ -53,8 +53,8 @@ export default function FailuresPage() {
             <section>
               <h2>Runaway threads</h2>
               <p class="muted">
-                Running threads with more than {RUNAWAY.agents} agents at once, for more than {duration(RUNAWAY.ms)}, or
-                for more than {money(RUNAWAY.usd)}.
+                Running threads that have more than {RUNAWAY.agents} agents at once, have run for more than{" "}
+                {duration(RUNAWAY.ms)}, or have cost more than {money(RUNAWAY.usd)}.
               </p>
               <Runaways threads={runaways(found().running, now())} />
             </section>

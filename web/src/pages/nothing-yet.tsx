@@ -66,14 +66,18 @@ export function NothingYet() {
   );
 }
 
-/** The empty state of a team server. */
-export function NoThreads() {
+/** The empty state of a team server. Only an admin sees everything, and so knows that there is nothing. */
+export function NoThreads(props: { isAdmin: boolean }) {
   return (
     <div class="nothing first">
-      <p class="big">No machine has shipped a thread yet.</p>
+      <p class="big">{props.isAdmin ? "No machine has sent a thread yet." : "No threads are shared with you yet."}</p>
       <p>
-        On each machine, run <code>retinue ship --to {location.origin}</code> with a token of scope ship.
+        To send the threads of a machine, run <code>retinue ship --to {location.origin}</code> there with a token of
+        scope ship (docs/team.md).
       </p>
+      <Show when={!props.isAdmin}>
+        <p class="muted">You see your own threads, and those that people share with the teams of your token.</p>
+      </Show>
     </div>
   );
 }

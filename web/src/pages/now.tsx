@@ -110,14 +110,13 @@ function Heading(props: { row: NowRow }) {
     <Show when={props.row.is === "person" ? props.row : undefined}>
       {(person) => (
         <h2 class="group" data-owner={person().owner}>
-          <a href={hrefTo({ page: "threads", params: { owner: person().owner } })}>{oneLine(person().owner, 60)}</a>{" "}
+          <a href={hrefTo({ page: "threads", params: { owner: person().owner } })}>{oneLine(person().owner, 60)}</a>
           <span class="muted">
             {plural(person().agents, "running agent")} · {money(person().costUsd)}
           </span>
           <Show when={isSilent(person().shippedAt, now())}>
-            {" "}
             <span class="chip bad" title="The machine is asleep or offline; its agents may have ended">
-              last heard from {ago(person().shippedAt, now())}
+              last sent {ago(person().shippedAt, now())}
             </span>
           </Show>
         </h2>

@@ -74,8 +74,13 @@ function Row(props: { person: Person; month: string }) {
           .machines.map(({ machine, version }) => `${machine}: retinue ${version}`)
           .join("\n")}
       >
-        {plural(person().machines.length, "machine")}{" "}
-        <span class="muted">{[...new Set(person().machines.map(({ version }) => version))].join(", ")}</span>
+        {person().machines.length}
+        <Show when={person().machines.length > 0}>
+          <span class="muted version">
+            {" "}
+            · retinue {[...new Set(person().machines.map(({ version }) => version))].join(", ")}
+          </span>
+        </Show>
       </td>
       <td class="number">
         <a href={hrefTo({ page: "costs", params: { owner: person().owner } })}>{money(person().monthUsd)}</a>

@@ -21,12 +21,10 @@ export function SearchResults(props: { text: string }) {
     ({ text }) => api.search(text, LIMIT),
   );
   const rows = createMemo(() =>
-    (found.error === undefined ? (found()?.items ?? []) : []).map((hit, index) => ({ id: String(index), hit })),
+    (found.state === "ready" ? found().items : []).map((hit, index) => ({ id: String(index), hit })),
   );
-  const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
+  const incomplete = () => (found.state === "ready" ? found().incomplete : null);
   const [selected, setSelected] = createSignal(-1);
-  const addressOf = ({ uri, ref, owner }: SearchHit) =>
-    hrefTo({ page: "agent", uri, params: { at: placeOf(ref), owner } });
   useKeys({
     ...listKeys({
       count: () => rows().length,
@@ -60,7 +58,13 @@ export function SearchResults(props: { text: string }) {
           </p>
         )}
       </Show>
-      <Switch>
+      <Switch
+        fallback={
+          <p class="muted nothing" role="status">
+            Searching …
+          </p>
+        }
+      >
         <Match when={found.error as ApiError | undefined}>
           {(error) => <Failure error={error()} onRetry={() => void refetch()} />}
         </Match>

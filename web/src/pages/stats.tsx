@@ -214,6 +214,13 @@ function ThreadItem(props: { thread: StatsThread }) {
         </Show>
       </a>
       <span class="muted">
+        <Show when={record()?.owner}>
+          {(name) => (
+            <>
+              <b class="owner">{oneLine(name(), 40)}</b> ·{" "}
+            </>
+          )}
+        </Show>
         <Show when={record()}>
           {(known) => `${productOf(known().provider)} · ${ago(known().lastActivityAt, now())} · `}
         </Show>

@@ -5,7 +5,7 @@ import { type AgentRecord, STATUSES } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { owner, route, setParams } from "../state/navigation.ts";
-import { doctor, isTeam, productOf, reading } from "../state/server.ts";
+import { doctor, isTeam, productOf, reading, session } from "../state/server.ts";
 import { useThreadList } from "../state/thread-list.ts";
 import { Choice } from "../view/choice.tsx";
 import { Failure } from "../view/failure.tsx";
@@ -70,7 +70,7 @@ function ThreadList() {
       <Switch>
         <Match when={list.error()}>{(error) => <Failure error={error()} onRetry={list.retry} />}</Match>
         <Match when={list.loaded() && rows().length === 0 && !isFiltered()}>
-          <Show when={!isTeam()} fallback={<NoThreads />}>
+          <Show when={!isTeam()} fallback={<NoThreads isAdmin={session()?.scope === "admin"} />}>
             <NothingYet />
           </Show>
         </Match>
@@ -90,7 +90,10 @@ function ThreadList() {
               </Show>
             )}
           />
-          <Totals records={list.records()} />
+          <Totals
+            records={threads().flatMap((index) => list.records().get(rows()[index]?.id ?? "") ?? [])}
+            isComplete={list.isComplete()}
+          />
         </Match>
       </Switch>
     </div>
@@ -111,13 +114,13 @@ function NoMatch() {
   );
 }
 
-/** Totals of the threads that are loaded so far. */
-function Totals(props: { records: ReadonlyMap<string, AgentRecord> }) {
-  const sum = (of: (record: AgentRecord) => number) =>
-    [...props.records.values()].reduce((total, record) => total + of(record), 0);
+/** Totals of the threads that are shown; older ones are loaded when the list is scrolled. */
+function Totals(props: { records: readonly AgentRecord[]; isComplete: boolean }) {
+  const sum = (of: (record: AgentRecord) => number) => props.records.reduce((total, record) => total + of(record), 0);
   return (
     <p class="foot muted">
-      {plural(props.records.size, "thread")} with{" "}
+      {props.isComplete ? "" : "The latest "}
+      {plural(props.records.length, "thread")} with{" "}
       {plural(
         sum(({ counts }) => counts.descendants),
         "agent",

@@ -10,7 +10,11 @@ export function createKeyedResource<T>(key: () => string | null, fetch: (key: st
   const error = () => resource.error as ApiError | undefined;
   return {
     error,
-    value: () => (error() === undefined && resource.latest?.of === key() ? resource.latest?.value : undefined),
+    value: () => {
+      // Reading a resource before its first response would hide the page, because it suspends.
+      if (resource.state !== "ready" && resource.state !== "refreshing") return undefined;
+      return resource.latest?.of === key() ? resource.latest?.value : undefined;
+    },
     refetch: () => void refetch(),
   };
 }

@@ -6,11 +6,13 @@ import type { SpansChange } from "../data/span-set.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health, Session, Sharing, Trouble } from "../data/types.ts";
 import { owner } from "./navigation.ts";
 
-const [isTeam, setTeam] = createSignal(false);
+/** Null until the server has answered. */
+const [kind, setKind] = createSignal<"machine" | "team" | null>(null);
+const isTeam = () => kind() === "team";
 /** Whether the team server rejected a request for lack of a valid session. */
 const [needsToken, setNeedsToken] = createSignal(false);
 
-export { isTeam, needsToken };
+export { isTeam, kind, needsToken };
 
 async function request(url: string, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
@@ -158,7 +160,7 @@ async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
   if (health !== null) {
-    setTeam(health.home === null);
+    setKind(health.home === null ? "team" : "machine");
     setProducts(health.products);
   }
   setReading(health?.reading ?? null);

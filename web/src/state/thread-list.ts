@@ -13,21 +13,22 @@ export function useThreadList(filters: () => ThreadFilters) {
   const [records, setRecords] = createSignal<ReadonlyMap<string, AgentRecord>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);
-  let cursor: string | null = null;
+  /** Of the next page; null after the last. */
+  const [cursor, setCursor] = createSignal<string | null>(null);
   let loading: AbortController | null = null;
 
   async function more(): Promise<void> {
-    if (loading !== null || (loaded() && cursor === null)) return;
+    if (loading !== null || (loaded() && cursor() === null)) return;
     const { provider, project, status, since } = filters();
     const current = new AbortController();
     loading = current;
     try {
       const query = { provider: provider ?? undefined, cwd: project ?? undefined, since: since ?? undefined };
       const { body: page, live } = await api.threads(
-        { ...query, cursor: cursor ?? undefined, limit: PAGE },
+        { ...query, cursor: cursor() ?? undefined, limit: PAGE },
         current.signal,
       );
-      cursor = page.next;
+      setCursor(page.next);
       setRecords((before) => new Map([...before, ...page.items.map((record) => [threadKey(record), record] as const)]));
       setLoaded(true);
       setError(null);
@@ -38,13 +39,13 @@ export function useThreadList(filters: () => ThreadFilters) {
       if (loading === current) loading = null;
     }
     // The server cannot filter by status, so all pages have to be loaded.
-    if (!current.signal.aborted && status !== null && cursor !== null) void more();
+    if (!current.signal.aborted && status !== null && cursor() !== null) void more();
   }
 
   function restart(): void {
     loading?.abort();
     loading = null;
-    cursor = null;
+    setCursor(null);
     setLoaded(false);
     setRecords(new Map());
     void more();
@@ -71,5 +72,5 @@ export function useThreadList(filters: () => ThreadFilters) {
     reset: restart,
   });
   onCleanup(() => loading?.abort());
-  return { records, loaded, error, more, retry: restart };
+  return { records, loaded, isComplete: () => cursor() === null, error, more, retry: restart };
 }

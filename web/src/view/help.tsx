@@ -1,7 +1,12 @@
 import { For } from "solid-js";
+import { isTeam } from "../state/server.ts";
 import { Overlay } from "./overlay.tsx";
 
-const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+/** Keys that only one of the two kinds of servers has. */
+type Only = "machine" | "team";
+type Key = readonly [keys: string, does: string, only?: Only];
+
+const KEYS: readonly (readonly [title: string, keys: readonly Key[], only?: Only])[] = [
   [
     "Everywhere",
     [
@@ -9,7 +14,8 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["j  k  ↓  ↑", "next, previous"],
       ["Enter", "open"],
       ["Esc", "close a dialog, leave a field"],
-      ["T  B  S  H", "all threads, board, stats, health"],
+      ["T  S", "all threads, stats"],
+      ["B  H", "board, health", "machine"],
       ["?", "this list"],
     ],
   ],
@@ -20,6 +26,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["P  A", "people, audit (for admins)"],
       ["r", "reload"],
     ],
+    "team",
   ],
   [
     "Tree",
@@ -27,8 +34,8 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["←  →", "fold, unfold; go to the parent, the first child"],
       ["Space", "show the prompt"],
       ["w", "evidence for its parent and status"],
-      ["a", "continue this agent in a separate session"],
-      ["p", "answer its permission request, stop it, send it a message"],
+      ["a", "continue this agent in a separate session", "machine"],
+      ["p", "answer its permission request, stop it, send it a message", "machine"],
       ["m", "menu"],
       ["e  E", "next, previous agent that failed"],
       ["l", "log of the thread"],
@@ -43,6 +50,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["q", "queue an ended card again"],
       ["m", "menu"],
     ],
+    "machine",
   ],
   [
     "Waterfall, icicle, graph",
@@ -63,24 +71,27 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Enter", "fold, unfold a step or a group"],
       ["f", "follow live"],
       ["e  E", "next, previous error"],
-      ["a", "continue this agent in a separate session"],
+      ["a", "continue this agent in a separate session", "machine"],
       ["u", "up to the tree"],
       ["[  ]", "previous, next agent"],
     ],
   ],
 ];
 
+const onThisServer = ([, , only]: readonly [unknown, unknown, Only?]) =>
+  only === undefined || (only === "team") === isTeam();
+
 export default function Help(props: { onClose: () => void }) {
   return (
     <Overlay label="Keyboard shortcuts" onClose={props.onClose}>
       <h2>Keyboard</h2>
       <div class="keys">
-        <For each={KEYS}>
+        <For each={KEYS.filter(onThisServer)}>
           {([title, keys]) => (
             <section>
               <h3>{title}</h3>
               <dl>
-                <For each={keys}>
+                <For each={keys.filter(onThisServer)}>
                   {([key, does]) => (
                     <>
                       <dt>

@@ -1,4 +1,5 @@
 import { For } from "solid-js";
+import { exact } from "../data/format.ts";
 import { STATUSES, type Status } from "../data/types.ts";
 import { StatusMark } from "./status.tsx";
 
@@ -10,7 +11,7 @@ export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, nu
         {(status) => (
           <span class="count" title={`${props.counts[status]} ${status}`}>
             <StatusMark status={status} />
-            {props.counts[status]}
+            {exact(props.counts[status] ?? 0)}
             <span class={props.showLabels === true ? "label" : "sr"}> {status}</span>
           </span>
         )}

@@ -55,24 +55,19 @@ export default function TeamBar(props: { session: Session }) {
       </nav>
       {/* Not on pages about a thread, which belongs to one person. */}
       <Show when={route().uri === null && !WITHOUT_PERSON.includes(route().page)}>
-        <Choice
-          label="Person"
-          name="owner"
-          value={owner()}
-          any={`Everybody (${props.session.owners.length})`}
-          options={people()}
-        />
+        <Choice label="Person" name="owner" value={owner()} any="Everybody" options={people()} />
       </Show>
-      <span class="account" title={`Signed in as ${props.session.owner}, scope ${props.session.scope}`}>
-        <span class="muted">Signed in as</span> <b>{oneLine(props.session.owner, 40)}</b>
+      <div class="account">
+        <span title={`Signed in as ${props.session.owner}, scope ${props.session.scope}`}>
+          <span class="muted">Signed in as</span> <b>{oneLine(props.session.owner, 40)}</b>
+        </span>
         <Show when={props.session.scope === "admin"}>
-          {" "}
           <span class="chip">admin</span>
         </Show>
-      </span>
-      <button type="button" onClick={() => void endSession()}>
-        Sign out
-      </button>
+        <button type="button" onClick={() => void endSession()}>
+          Sign out
+        </button>
+      </div>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { For, Show } from "solid-js";
 import type { Sums } from "../data/agent-set.ts";
 import { columnOf } from "../data/columns.ts";
-import { ago, count, displayName, duration, money, plural } from "../data/format.ts";
+import { ago, count, displayName, duration, exact, money, plural } from "../data/format.ts";
 import type { Page } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { type AgentRecord, totalTokens } from "../data/types.ts";
@@ -91,7 +91,7 @@ function Totals(props: { root: AgentRecord; sums: Sums | undefined }) {
       </div>
       <div data-total="errors">
         <dt>Failed calls</dt>
-        <dd classList={{ bad: (props.sums?.toolErrors ?? 0) > 0 }}>{props.sums?.toolErrors ?? 0}</dd>
+        <dd classList={{ bad: (props.sums?.toolErrors ?? 0) > 0 }}>{exact(props.sums?.toolErrors ?? 0)}</dd>
       </div>
     </dl>
   );

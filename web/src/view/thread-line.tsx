@@ -49,7 +49,7 @@ export function ThreadLine(props: ThreadLineProps) {
           <Show when={record().project}>{(project) => <span>{oneLine(project(), 40)}</span>}</Show>
           <SharedMark record={record()} />
           <Show when={record().branch}>{(branch) => <span class="wide">{oneLine(branch(), 40)}</span>}</Show>
-          <span class="wide">{record().model.join(", ")}</span>
+          <span class="wide model">{record().model.join(", ")}</span>
           <Show when={props.isNow === true && record().activity}>
             {(activity) => <span class="activity">{oneLine(activity(), 80)}</span>}
           </Show>

@@ -1,4 +1,4 @@
-import { duration, STATUS_MARKS } from "../data/format.ts";
+import { duration, exact, STATUS_MARKS } from "../data/format.ts";
 import { type Bar, barsOf, ticks, type View, type Waterfall, type WaterfallRow } from "../data/waterfall.ts";
 import { CANVAS_FONT, type Palette } from "./canvas.ts";
 
@@ -248,7 +248,7 @@ export function paintMinimap(
   context.font = CANVAS_FONT;
   context.textBaseline = "middle";
   context.fillStyle = palette.muted;
-  context.fillText(`up to ${highest} at once`, 10, height / 2);
+  context.fillText(`up to ${exact(highest)} at once`, 10, height / 2, names - 16);
   const [from, to] = [xOf(whole, view.from), xOf(whole, view.to)];
   context.fillStyle = palette.surface;
   context.globalAlpha = 0.7;
