@@ -329,6 +329,26 @@ describe("Costs", () => {
     expect(await tab.page.locator(".behind li .owner").allTextContents()).toEqual([nameOf(5)]);
     expect(tab.errors).toEqual([]);
   });
+
+  it("shows no numbers of everybody as those of a person while the response is on its way", async () => {
+    await tab.goto("#/costs?since=all");
+    await tab.page.locator("[data-total=cost]").waitFor();
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    const costs = /api\/team\/costs.*owner=/;
+    await tab.page.route(costs, async (request) => {
+      asked();
+      await mayAnswer;
+      await request.continue();
+    });
+    await tab.page.getByLabel("Person").selectOption(nameOf(5));
+    await isAsked;
+    expect(await tab.page.locator("[data-total=cost]").count()).toBe(0);
+    expect(await tab.page.locator(".costs [role=status]").textContent()).toContain("Loading");
+    answer();
+    await tab.page.locator("[data-total=cost]").waitFor();
+    await tab.page.unroute(costs);
+  });
 });
 
 it("the sum of this month is the same on Costs and People", async () => {

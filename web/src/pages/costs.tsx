@@ -10,12 +10,12 @@ import { useKeys } from "../state/keys.ts";
 import { hrefTo, owner, route } from "../state/navigation.ts";
 import { useRefreshed } from "../state/refreshed.ts";
 import { api } from "../state/server.ts";
+import { BarTable } from "../view/bar-table.tsx";
 import { BudgetBar } from "../view/budget-bar.tsx";
 import { Choice } from "../view/choice.tsx";
 import { DayColumns } from "../view/day-columns.tsx";
 import { Loaded } from "../view/loaded.tsx";
 import { createShortList } from "../view/short-list.tsx";
-import { sized } from "../view/sized.ts";
 
 const REFRESH_MS = 5_000;
 /** Rows of a table that are shown at first. */
@@ -148,54 +148,26 @@ function lineHref(by: CostGroup, key: string | null, since: string | undefined):
 }
 
 function CostTable(props: { title: string; by: CostGroup; lines: readonly CostLine[]; since: string | undefined }) {
-  const list = createShortList(
-    createMemo(() => costBars(props.lines)),
-    FIRST,
+  const bars = createMemo(() =>
+    costBars(props.lines).map(({ line, part }) => ({
+      key: line.key,
+      name: nameOf(line.key),
+      href: lineHref(props.by, line.key, props.since),
+      title: `${nameOf(line.key)}: ${plural(line.threads, "thread")}, ${plural(line.calls, "model call")}`,
+      part,
+      value: costText(line),
+      more: count(line.tokens),
+    })),
   );
   return (
-    <section class="chart" data-chart={props.by}>
-      <h2>{props.title}</h2>
-      <table class="bars">
-        <colgroup>
-          <col class="name" />
-          <col />
-          <col class="number" />
-          <col class="number" />
-        </colgroup>
-        <thead class="sr">
-          <tr>
-            <th scope="col">{props.title}</th>
-            <th scope="col">Bar</th>
-            <th scope="col">Cost</th>
-            <th scope="col">Tokens</th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={list.shown()}>
-            {({ line, part }) => (
-              <tr data-key={line.key ?? ""}>
-                <th scope="row">
-                  <a
-                    href={lineHref(props.by, line.key, props.since)}
-                    title={`${nameOf(line.key)}: ${plural(line.threads, "thread")}, ${plural(line.calls, "model call")}`}
-                  >
-                    {nameOf(line.key)}
-                  </a>
-                </th>
-                <td class="track">
-                  <span class="bar-track">
-                    <span class="bar-fill" ref={(element) => sized(element, "width", () => part)} />
-                  </span>
-                </td>
-                <td class="number">{costText(line)}</td>
-                <td class="number muted">{count(line.tokens)}</td>
-              </tr>
-            )}
-          </For>
-        </tbody>
-      </table>
-      <list.Switch />
-    </section>
+    <BarTable
+      title={props.title}
+      chart={props.by}
+      bars={bars()}
+      valueLabel="Cost"
+      moreLabel="Tokens"
+      moreClass="number muted"
+    />
   );
 }
 

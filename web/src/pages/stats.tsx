@@ -21,7 +21,7 @@ import { hrefTo, owner, route, setParams } from "../state/navigation.ts";
 import { useRefreshed } from "../state/refreshed.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
-import { BarTable, DayChart, DurationChart, MEASURE_LABELS } from "../view/stats-charts.tsx";
+import { DayChart, DurationChart, MEASURE_LABELS, StatsTable } from "../view/stats-charts.tsx";
 
 const Overlay = lazy(async () => ({ default: (await import("../view/overlay.tsx")).Overlay }));
 
@@ -113,7 +113,7 @@ function Charts(props: { stats: StatsResponse; measure: StatsMeasure }) {
       <div class="charts">
         <DayChart lines={props.stats.by.day} measure={props.measure} />
         <For each={CHARTS}>
-          {([by, title]) => <BarTable title={title} by={by} lines={props.stats.by[by]} measure={props.measure} />}
+          {([by, title]) => <StatsTable title={title} by={by} lines={props.stats.by[by]} measure={props.measure} />}
         </For>
         <DurationChart lines={props.stats.by.template} />
       </div>

@@ -1,10 +1,10 @@
-import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
+import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { owner } from "./navigation.ts";
 import { listen } from "./server.ts";
 
 export interface Refreshed<T> {
-  /** Null until the first response. */
+  /** Null until the first response to the current query and owner. */
   readonly value: Accessor<T | null>;
   readonly error: Accessor<ApiError | null>;
   reload(): void;
@@ -14,13 +14,15 @@ export interface Refreshed<T> {
  * A response that depends on all threads. It is requested again when any thread changes, at most once in `everyMs`,
  * because each request computes totals over all threads.
  */
-export function useRefreshed<K, T>(
+export function useRefreshed<K extends string | number | null | undefined, T>(
   query: Accessor<K>,
   load: (query: K, signal: AbortSignal) => Promise<T>,
   everyMs: number,
 ): Refreshed<T> {
   const [value, setValue] = createSignal<T | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
+  // The page calls it again for every change of the URL.
+  const asked = createMemo(query);
   let aborter = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const reload = async () => {
@@ -28,7 +30,7 @@ export function useRefreshed<K, T>(
     aborter = new AbortController();
     const { signal } = aborter;
     try {
-      const response = await load(query(), signal);
+      const response = await load(asked(), signal);
       if (signal.aborted) return;
       setValue(() => response);
       setError(null);
@@ -38,7 +40,13 @@ export function useRefreshed<K, T>(
       if (!signal.aborted) setError(failure as ApiError);
     }
   };
-  createEffect(on([query, owner], () => void reload()));
+  createEffect(
+    on([asked, owner], () => {
+      // Otherwise the numbers of one person or period would be shown as those of another until the response.
+      setValue(null);
+      void reload();
+    }),
+  );
   const setPosition = listen(() => ({ threads: "true" }), {
     changes: () => {
       timer ??= setTimeout(() => {

@@ -15,6 +15,7 @@ import {
 import { oneLine } from "../data/text.ts";
 import { hrefTo, route } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
+import { BarTable } from "./bar-table.tsx";
 import { DayColumns } from "./day-columns.tsx";
 import { createShortList } from "./short-list.tsx";
 import { sized } from "./sized.ts";
@@ -35,77 +36,34 @@ const threadsHref = (by: Group, key: string | null) =>
 const nameOf = (key: string | null, by?: Group) =>
   key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120);
 
-/** A table with bars: names, bars, numbers and outcomes. */
-export function BarTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
-  const list = createShortList(
-    createMemo(() => statsBars(props.lines, props.measure)),
-    FIRST,
+/** What a measure is made of, by one of the groups. */
+export function StatsTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
+  const bars = createMemo(() =>
+    statsBars(props.lines, props.measure).map(({ line, part, failed }) => {
+      const name = nameOf(line.key, props.by);
+      const isFailed = amountOf(line.failed, props.measure) > 0;
+      return {
+        key: line.key,
+        name,
+        href: threadsHref(props.by, line.key),
+        title: `${name}: ${plural(line.threads, "thread")}`,
+        part,
+        failed: { part: failed, title: isFailed ? `${valueText(line.failed, props.measure)} on failed agents` : "" },
+        value: valueText(line, props.measure),
+        more: <StatusCounts counts={line.byStatus} />,
+      };
+    }),
   );
   return (
-    <section class="chart" classList={{ full: props.by === "template" }} data-chart={props.by}>
-      <h2>{props.title}</h2>
-      <table class="bars">
-        <colgroup>
-          <col class="name" />
-          <col />
-          <col class="number" />
-          <col class="outcome" />
-        </colgroup>
-        <thead class="sr">
-          <tr>
-            <th scope="col">{props.title}</th>
-            <th scope="col">Bar</th>
-            <th scope="col">{MEASURE_LABELS[props.measure]}</th>
-            <th scope="col">Outcome</th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={list.shown()}>{(bar) => <BarRow bar={bar} by={props.by} measure={props.measure} />}</For>
-        </tbody>
-      </table>
-      <list.Switch />
-    </section>
-  );
-}
-
-function BarRow(props: { bar: StatsBar; by: Group; measure: StatsMeasure }) {
-  const line = () => props.bar.line;
-  const name = () => nameOf(line().key, props.by);
-  return (
-    <tr data-key={line().key ?? ""}>
-      <th scope="row">
-        <a href={threadsHref(props.by, line().key)} title={`${name()}: ${plural(line().threads, "thread")}`}>
-          {name()}
-        </a>
-      </th>
-      <td class="track">
-        <Bar bar={props.bar} measure={props.measure} />
-      </td>
-      <td class="number">{valueText(line(), props.measure)}</td>
-      <td class="outcome">
-        <StatusCounts counts={line().byStatus} />
-      </td>
-    </tr>
-  );
-}
-
-/** A bar. The part of failed agents is hatched, so that it does not depend on colour. */
-function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
-  const failed = () => amountOf(props.bar.line.failed, props.measure);
-  return (
-    <span
-      class="bar-track"
-      title={failed() > 0 ? `${valueText(props.bar.line.failed, props.measure)} on failed agents` : ""}
-    >
-      <span class="bar-fill" ref={(element) => sized(element, "width", () => props.bar.part)}>
-        <span
-          class="bar-failed"
-          ref={(element) =>
-            sized(element, "width", () => (props.bar.part === 0 ? 0 : props.bar.failed / props.bar.part))
-          }
-        />
-      </span>
-    </span>
+    <BarTable
+      title={props.title}
+      chart={props.by}
+      isFull={props.by === "template"}
+      bars={bars()}
+      valueLabel={MEASURE_LABELS[props.measure]}
+      moreLabel="Outcome"
+      moreClass="outcome"
+    />
   );
 }
 
