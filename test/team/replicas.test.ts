@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { formatPosition } from "../../src/server/team/position.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { Sql } from "../support/sql.ts";
 import { agentDocument, eventDocument } from "./documents.ts";
@@ -83,8 +84,8 @@ describe("a team server with a replica", () => {
     await onReplica.all("select pg_wal_replay_pause()");
     expect(await ship(3)).toBe(200);
     // As a client that comes from another server.
-    const [, seq = "0"] = /^ann:(\d+)-/.exec(before) ?? [];
-    const position = `ann:${Number(seq) + 1}-${Number(seq) + 1}`;
+    const [, seq = "0"] = /-(\d+)$/.exec(before) ?? [];
+    const position = formatPosition(new Map([["ann", Number(seq) + 1]]));
     const ended = new AbortController();
     const live = await team.get(`/api/live?threads=true&after=${position}`, reads, 0, { signal: ended.signal });
     const first = await live.body?.pipeThrough(new TextDecoderStream()).getReader().read();

@@ -31,13 +31,12 @@ export async function followChanges(
   until: AbortSignal,
 ): Promise<ChangeStream> {
   const near = await feed.heads(owners);
-  const given = after === null ? near : parsePosition(after);
+  const given = after === null ? near : parsePosition(after, owners);
   const isReached = (heads: ReadonlyMap<string, number>) =>
     given !== null && owners.every((owner) => (given.get(owner) ?? 0) <= (heads.get(owner) ?? 0));
   const current = given === null || isReached(near) ? near : await feed.newestHeads(owners);
   const isKnown = given !== null && isReached(current);
-  // The position was taken before an owner that it does not name was there.
-  const at = new Map(isKnown ? owners.map((owner) => [owner, given.get(owner) ?? 0]) : current);
+  const at = new Map(isKnown ? given : current);
   const relevant = owners.filter(
     (owner) => followed.threads || isUnfiltered(followed) || placesIn(followed).some((place) => place.owner === owner),
   );
