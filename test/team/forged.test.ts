@@ -111,6 +111,31 @@ describe("forged documents", () => {
     expect(await errorOf(head)).toMatchObject({ code: "invalid", document: null, thread: null });
   });
 
+  it("that would take much more memory than their size are refused before they are parsed", async () => {
+    const empty = (n: number) => `[${"{},".repeat(n)}{}]`;
+    const line = (n: number) =>
+      JSON.stringify(
+        eventDocument(EMPTY, EMPTY, 0, 1, { tool: { name: "x", callId: "c", isError: false, input: "INPUT" } }),
+      )
+        .replace('"INPUT"', empty(n))
+        .replace("event 0", "[{".repeat(300_000));
+    const outcome = async (lines: readonly string[]) => {
+      const body = gzipSync([JSON.stringify(HEAD), ...lines].join("\n"));
+      const response = await team.get("/api/ingest", ships, 0, { method: "POST", body, headers: SHIPMENT });
+      const { error } = (await response.json()) as { error?: object };
+      return { status: response.status, ...error };
+    };
+    const deep = { status: 413, document: 1, thread: EMPTY };
+    expect(await outcome([line(9), line(200_000)])).toMatchObject(deep);
+    const many = Array.from({ length: 5 }, () => line(90_000));
+    expect(await outcome(many)).toMatchObject({ status: 413, document: null });
+    expect(await outcome(Array.from({ length: 20 }, () => "x".repeat(1 << 20)))).toMatchObject({ status: 413 });
+    expect(await outcome(Array.from({ length: 5_001 }, () => "x"))).toMatchObject({ status: 413 });
+    // Brackets in texts do not count.
+    expect(await outcome([line(1_000)])).toMatchObject({ status: 200 });
+    await sent([{ is: "removed", thread: EMPTY, uri: EMPTY, revision: 1 }]);
+  });
+
   it("of a wrong clock are stored without a date", async () => {
     const [year0, far] = ["0000-01-01T00:00:00.000Z", "+275760-09-13T00:00:00.000Z"];
     const documents = [
