@@ -205,10 +205,24 @@ describe("forged documents", () => {
   });
 
   it("with a tree that is deeper than any real one spoil only that tree", async () => {
-    const uris = Array.from({ length: 2_000 }, (_, i) => (i === 0 ? DEEP : `${DEEP}/a${i}`));
+    const uris = Array.from({ length: 4_000 }, (_, i) => (i === 0 ? DEEP : `${DEEP}/a${i}`));
     const chain = uris.map((uri, i) => agentDocument(DEEP, uri, 1, { parent: uris[i - 1] ?? null }));
     expect((await team.ship(ships, chain)).status).toBe(200);
     expect([200, 413, 422, 500]).toContain((await team.get(at(DEEP), reads)).status);
+    // Comparing each agent with all above it would take minutes.
+    const closed = new AbortController();
+    const name = encodeURIComponent(DEEP);
+    const stream = await team.get(`/api/live?tree=${name}&log=${name}&spans=${name}`, reads, 0, {
+      signal: closed.signal,
+    });
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toContain("event: ready");
+    await team.ship(ships, [
+      ...chain.map((one) => ({ ...one, revision: 2 })),
+      { is: "spans", thread: DEEP, agent: uris.at(-1) ?? "", at: 0, revision: 2, items: [] },
+    ]);
+    expect((await reader?.read())?.value).toContain("event: agent");
+    closed.abort();
     expect((await team.get("/api/threads", reads)).status).toBe(200);
   });
 

@@ -316,7 +316,7 @@ export class TeamCatalog implements Catalog {
 function urisIn(tree: AgentTree): string[] {
   const agents = [tree];
   // Grows during the loop; avoids recursion.
-  for (const one of agents) agents.push(...one.children);
+  for (const one of agents) for (const child of one.children) agents.push(child);
   return agents.map(({ uri }) => uri);
 }
 

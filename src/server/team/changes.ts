@@ -1,6 +1,6 @@
 import type { AgentPlace, OwnerChanges, Reader } from "../../app/team/store.ts";
 import type { ChangeStream, LiveMessage } from "../../core/ports/catalog.ts";
-import { withDuration } from "../../core/views/shared-tree.ts";
+import { subtreeTest, withDuration } from "../../core/views/shared-tree.ts";
 import { shortened } from "../cut.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition, parsePosition } from "./position.ts";
@@ -76,25 +76,18 @@ export const isUnfiltered = (followed: Followed) => !followed.threads && placesI
 /** What is followed, with the questions that each change of an owner asks. */
 function interestIn(followed: Followed, owner: string, { parents }: OwnerChanges) {
   const isAll = isUnfiltered(followed);
-  const chains = new Map<string, readonly string[]>();
-  const chainOf = (uri: string) => {
-    const known = chains.get(uri) ?? ancestors(parents, uri);
-    chains.set(uri, known);
-    return known;
-  };
-  const isAt = (list: readonly AgentPlace[], uri: string) =>
-    list.some((place) => place.owner === owner && place.uri === uri);
-  const isIn = (list: readonly AgentPlace[], uri: string) => chainOf(uri).some((one) => isAt(list, one));
+  const urisIn = (list: readonly AgentPlace[]) =>
+    new Set(list.flatMap((place) => (place.owner === owner ? [place.uri] : [])));
+  const [trees, events] = [urisIn(followed.trees), urisIn(followed.events)];
+  const [isInTree, isInLog] = [subtreeTest(parents, trees), subtreeTest(parents, urisIn(followed.logs))];
   return {
-    /** Whether an agent is part of the subtree of another one. */
-    isBelow: (uri: string, top: string) => chainOf(uri).includes(top),
     asRecord: (thread: string, uri: string) =>
       isAll ||
       (followed.threads && thread === uri) ||
-      isIn(followed.trees, uri) ||
+      isInTree(uri) ||
       // A removed agent has no parents any more.
-      (!parents.has(uri) && isAt(followed.trees, thread)),
-    asEvent: (uri: string) => isAll || isAt(followed.events, uri) || isIn(followed.logs, uri),
+      (!parents.has(uri) && trees.has(thread)),
+    asEvent: (uri: string) => isAll || events.has(uri) || isInLog(uri),
   };
 }
 
@@ -106,7 +99,7 @@ async function bodiesOf(
   owner: string,
   changes: OwnerChanges,
 ): Promise<Body[]> {
-  const { isBelow, asRecord, asEvent } = interestIn(followed, owner, changes);
+  const { asRecord, asEvent } = interestIn(followed, owner, changes);
   const ownerOf = (thread: string, uri: string) => (thread === uri ? { owner } : {});
   const cut = changes.cuts.find(({ agent }) => asEvent(agent));
   const now = Date.now();
@@ -123,9 +116,10 @@ async function bodiesOf(
   for (const { agent, event } of changes.events)
     if (cut === undefined && asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
   for (const place of followed.spans) {
-    if (place.owner !== owner || !changes.spans.some(({ agent }) => isBelow(agent, place.uri))) continue;
+    const isInside = subtreeTest(changes.parents, new Set([place.uri]));
+    if (place.owner !== owner || !changes.spans.some(({ agent }) => isInside(agent))) continue;
     const before = spansAt.get(place) ?? 0;
-    const agents = [...changes.parents.keys()].filter((uri) => isBelow(uri, place.uri));
+    const agents = [...changes.parents.keys()].filter(isInside);
     const { items, next } = await spansSince(reader, place, agents, before);
     spansAt.set(place, Number(next.slice(1)));
     bodies.push({ type: "spans", data: { uri: place.uri, after: `s${before}`, next, items } });
@@ -150,14 +144,6 @@ async function persistently<T>(work: () => Promise<T>, feed: Feed, until: AbortS
 async function newestSpans(reader: Reader, place: AgentPlace): Promise<number> {
   const agents = await reader.agents(place);
   const parents = new Map([...agents].map(([uri, { record }]) => [uri, record.parent]));
-  const below = [...agents.keys()].filter((uri) => ancestors(parents, uri).includes(place.uri));
+  const below = [...agents.keys()].filter(subtreeTest(parents, new Set([place.uri])));
   return Number((await spansSince(reader, place, below, null)).next.slice(1));
-}
-
-/** The agent and all above it. */
-function ancestors(parents: ReadonlyMap<string, string | null>, uri: string): string[] {
-  const chain = [uri];
-  for (let at = parents.get(uri) ?? null; at !== null && !chain.includes(at); at = parents.get(at) ?? null)
-    chain.push(at);
-  return chain;
 }
