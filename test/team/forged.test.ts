@@ -58,6 +58,8 @@ describe("forged documents", () => {
     ["a negative position", { ...eventDocument(EMPTY, EMPTY, 0, 1), at: -1 }, "at"],
     ["a position of 2^31", { ...eventDocument(EMPTY, EMPTY, 0, 1), at: 2 ** 31 }, "at"],
     ["a URI with NUL", { ...agent, thread: "claude://a\0b" }, "thread"],
+    ["a URI with half a character", { ...agent, thread: "claude://a\ud800" }, "thread"],
+    ["a URI with a line break", { ...agent, uri: "claude://a\nb" }, "uri"],
     ["a URI of 1,001 bytes", { ...agent, thread: `${"é".repeat(500)}x` }, "thread"],
     ["a session id of 1,001 bytes", { ...agent, record: { ...agent.record, sessionId: "x".repeat(1_001) } }, "session"],
     ["a project of 600 kB", { ...agent, record: { ...agent.record, project: "x".repeat(600_000) } }, "project"],
