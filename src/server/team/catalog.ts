@@ -336,7 +336,8 @@ function positionIn(cursor: string): ThreadPosition {
     const parts = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown;
     if (Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string")) {
       const [activeAt = "", thread = "", owner = ""] = parts as string[];
-      const isWritten = /^\d{4}-[\d-]+T[\d:.]+Z$/.test(activeAt) && !Number.isNaN(Date.parse(activeAt));
+      const ms = Date.parse(activeAt);
+      const isWritten = ms >= 0 && new Date(ms).toISOString() === activeAt && /^\d{4}-/.test(activeAt);
       if (isWritten && !thread.includes("\0")) return { activeAt, thread, owner };
     }
   } catch {
