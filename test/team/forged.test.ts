@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openShippedFile } from "../../src/app/databases.ts";
 import { NO_USAGE } from "../../src/core/facts/usage.ts";
+import type { SpentRow } from "../../src/core/views/stats.ts";
 import { retinue } from "../support/cli.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
@@ -239,6 +240,39 @@ describe("forged documents", () => {
     expect(await team.json(at(EMPTY, "/spans"), reads)).toMatchObject({
       items: [EMPTY, `${EMPTY}/x`].map((uri) => ({ uri, first: 0, removed: null, spans: [] })),
     });
+  });
+});
+
+describe("the threads behind a line of the statistics", () => {
+  interface Line {
+    readonly key: string;
+    readonly knownCostUsd: number;
+    readonly record: { readonly owner: string; readonly uri: string } | null;
+  }
+  const spentBy = (thread: string, rows: readonly SpentRow[]) =>
+    ({ is: "detail", thread, agent: thread, what: "spent", revision: 1, value: rows }) as const;
+
+  it("are those of each owner, also if several have the same thread or name that of another", async () => {
+    const [shared, forged] = [
+      "claude://bbbbbbbb-0000-4000-8000-000000000001",
+      "claude://bbbbbbbb-0000-4000-8000-000000000002",
+    ];
+    const [dan, eve] = [await team.token("dan", "ship", "mixed"), await team.token("eve", "ship", "mixed")];
+    const reads = await team.token("lead", "read", "mixed");
+    const model = { model: "m-mixed" };
+    await team.ship(dan, [agentDocument(shared, shared, 1), spentBy(shared, [spentRow(shared, 1, model)])]);
+    await team.ship(eve, [
+      agentDocument(shared, shared, 1),
+      spentBy(shared, [spentRow(shared, 7, model)]),
+      agentDocument(forged, forged, 1),
+      spentBy(forged, [spentRow(shared, 2, model)]),
+    ]);
+    const { items } = await team.json<{ items: Line[] }>("/api/stats/threads?by=model&key=m-mixed", reads);
+    expect(items.map(({ key, knownCostUsd, record }) => [record?.owner, key, record?.uri, knownCostUsd])).toEqual([
+      ["eve", shared, shared, 7],
+      ["eve", forged, forged, 2],
+      ["dan", shared, shared, 1],
+    ]);
   });
 });
 

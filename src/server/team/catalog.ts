@@ -32,8 +32,8 @@ import {
   withDuration,
 } from "../../core/views/shared-tree.ts";
 import type { Span } from "../../core/views/span.ts";
-import type { SpentRow } from "../../core/views/stats.ts";
-import { threadsBehind } from "../../core/views/stats-sums.ts";
+import type { StatsLine } from "../../core/views/stats.ts";
+import { byWeight, threadsBehind } from "../../core/views/stats-sums.ts";
 import { followChanges, isUnfiltered } from "./changes.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
@@ -272,22 +272,27 @@ export class TeamCatalog implements Catalog {
     const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
     const { usage } = this.#reader;
     const sums = await usage.stats(this.#owners, from, by);
-    const wanted: SpentRow[] = [];
+    // Several people may have the same thread.
+    const found: { readonly owner: string; readonly line: StatsLine }[] = [];
     if (behind !== null)
-      for await (const rows of usage.rows(this.#owners, from))
-        wanted.push(...rows.filter((row) => row[behind.by] === behind.key));
-    const lines = behind === null ? [] : threadsBehind(wanted, behind.by, behind.key).slice(0, behind.limit);
-    const uris = lines.flatMap(({ key }) => (key === null ? [] : [key]));
+      for await (const { owner, rows } of usage.rows(this.#owners, from))
+        for (const line of threadsBehind(rows, behind.by, behind.key)) found.push({ owner, line });
+    const shown = found.sort((a, b) => byWeight(a.line, b.line)).slice(0, behind?.limit ?? 0);
+    const uris = shown.flatMap(({ line }) => (line.key === null ? [] : [line.key]));
+    const owners = [...new Set(shown.map(({ owner }) => owner))];
     const now = Date.now();
     const records = new Map(
-      (await this.#reader.threadRecords(this.#owners, uris)).map((record) => [record.uri, withDuration(record, now)]),
+      (await this.#reader.threadRecords(owners, uris)).map((record) => [
+        `${record.owner} ${record.uri}`,
+        withDuration(record, now),
+      ]),
     );
     return {
       incomplete: null,
       approximate: sums.isApproximate,
       total: sums.total(),
       by: Object.fromEntries(by.map((group) => [group, sums.by(group)])),
-      threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
+      threads: shown.map(({ owner, line }) => ({ ...line, record: records.get(`${owner} ${line.key}`) ?? null })),
     };
   }
 
