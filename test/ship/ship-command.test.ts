@@ -184,6 +184,48 @@ describe("ship --once", () => {
     },
   );
 
+  it("sends the rest if the removal of a thread is refused, too", async () => {
+    cpSync(recordedHome("claude", "a-single").home, home, { recursive: true, preserveTimestamps: true });
+    const [{ uri } = { uri: "" }, other] = await localTrees();
+    server.rules.refuses = (document) => document.thread === uri;
+    expect((await ship("--once")).code).toBe(1);
+    setSettings(`team:\n  share:\n    projects: [${other?.cwd}]\n`);
+    const [path = ""] = filesBelow(home).filter((file) => file.endsWith(`${other?.sessionId}.jsonl`));
+    const [line = ""] = readFileSync(join(home, path), "utf8")
+      .split("\n")
+      .filter((one) => one.includes('"type":"user"'));
+    const grown = { ...JSON.parse(line), uuid: "33333333-0000-4000-8000-000000000001" };
+    appendFileSync(join(home, path), `${JSON.stringify(grown)}\n`);
+    expect((await ship("--once")).code).toBe(1);
+    const after = (await localTrees()).find((tree) => tree.uri === other?.uri);
+    expect(after?.counts.messages).toBe((other?.counts.messages ?? 0) + 1);
+    expect(server.received.tree(other?.uri ?? "", other?.uri ?? "", Date.now())).toEqual(after);
+  });
+
+  it("notices that the server has lost shipments also if it has to divide the next one", async () => {
+    server.rules.number = 0;
+    await ship("--once");
+    const { number } = server.rules;
+    expect((await ship("--once")).code).toBe(0);
+    // The first half of the next shipment gets the number that the last one had.
+    server.rules.number = number;
+    server.mishaps.push({ status: 413 });
+    const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const [line = ""] = readFileSync(join(home, path), "utf8")
+      .split("\n")
+      .filter((one) => one.includes('"type":"user"'));
+    appendFileSync(
+      join(home, path),
+      `${line.replace(/"uuid":"[^"]+"/, '"uuid":"33333333-0000-4000-8000-000000000002"')}\n`,
+    );
+    const { length } = server.shipments;
+    expect((await ship("--once")).code).toBe(0);
+    const recordsIn = (shipments: typeof server.shipments) =>
+      new Set(shipments.flatMap(({ lines }) => lines.flatMap((one) => (one.is === "agent" ? [one.uri] : []))));
+    expect(recordsIn(server.shipments.slice(length))).toEqual(recordsIn(server.shipments.slice(0, length)));
+    await expectTrees();
+  });
+
   it("blames no thread if the server refuses the program", async () => {
     server.mishaps.push(...Array.from({ length: 3 }, () => ({ status: 422, body: { error: { message: "too old" } } })));
     const { code, stderr } = await ship("--once");
@@ -301,6 +343,29 @@ describe("live shipping", () => {
     } finally {
       await shipping.stop();
     }
+  });
+
+  it("uses the token that is in its file when it sends", async () => {
+    const path = join(scratch, "token");
+    writeFileSync(path, "revoked");
+    const { RETINUE_TEAM_TOKEN: _, ...rest } = env;
+    setSettings(`team:\n  url: ${server.url}\n  token_file: ${path}\n`);
+    const settings = await loadSettings(rest);
+    const target = targetOf(rest, settings, undefined);
+    if (target === null) throw new Error("no target");
+    const library = libraryIn(home, Date.now);
+    await library.refresh();
+    const { signal } = new AbortController();
+    const connection = await Connection.open({ env: rest, settings, target, library, notify: () => {}, signal });
+    const attempt = () => connection.attempt((shipper) => shipper.shipAll());
+    expect([await attempt(), connection.reason]).toEqual([false, expect.stringContaining("token")]);
+    rmSync(path);
+    expect([await attempt(), connection.reason]).toEqual([false, expect.stringContaining(path)]);
+    writeFileSync(path, `${server.token}\n`);
+    expect([await attempt(), connection.reason]).toEqual([true, null]);
+    connection.close();
+    library.close();
+    await expectTrees();
   });
 
   it("by two processes in turn sends every event once", async () => {

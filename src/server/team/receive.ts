@@ -112,7 +112,7 @@ export class Receiver {
     const ms = Math.round(performance.now() - began);
     const counts = { ...receipt, again: receipt.again.length };
     log("shipment", { owner, machine: head.machine, version: head.version, ...counts, bytes: body.length, ms });
-    return receipt;
+    return { owner, ...receipt };
   }
 
   #refused(c: Context<TeamEnv>, error: unknown): Response {
