@@ -55,7 +55,11 @@ export async function followChanges(
         if (until.aborted) return [];
         for (const owner of relevant) {
           const [from, to] = [at.get(owner) ?? 0, feed.headOf(owner)];
-          if (to <= from) continue;
+          if (to < from) {
+            at.set(owner, to);
+            return [reset("the database has lost changes")];
+          }
+          if (to === from) continue;
           const changes = await persistently(() => feed.changes(owner, from, to), feed, until);
           if (until.aborted) return [];
           at.set(owner, to);
@@ -63,7 +67,7 @@ export async function followChanges(
           const bodies = await bodiesOf(reader, followed, spansAt, owner, changes);
           if (bodies.length > 0) return bodies.map(message);
         }
-        if (relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0))) await feed.next(until);
+        if (relevant.every((owner) => feed.headOf(owner) === (at.get(owner) ?? 0))) await feed.next(until);
       }
     },
   };
