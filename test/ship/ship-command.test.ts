@@ -96,6 +96,21 @@ describe("ship --once", () => {
     expect(second).toBeGreaterThan(first ?? 0);
   });
 
+  it("pauses also if the server asks for no pause", async () => {
+    server.mishaps.push(...[0, 0].map(() => ({ status: 429, headers: { "Retry-After": "0" } })));
+    const began = Date.now();
+    expect((await ship("--once")).code).toBe(0);
+    expect(server.mishaps).toEqual([]);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it("does not follow redirects, and says so at once", async () => {
+    server.mishaps.push({ status: 308, headers: { Location: `${server.url}/api/ingest` } });
+    const { code, stderr } = await ship("--once");
+    expect([code, server.shipments]).toEqual([1, []]);
+    expect(stderr).toContain("the address redirects elsewhere");
+  });
+
   it("fails at once if the token is not accepted; --status says why until it is", async () => {
     env.RETINUE_TEAM_TOKEN = "another";
     const { code, stderr } = await ship("--once");

@@ -11,7 +11,11 @@ import type { ShipTarget } from "./target.ts";
 const zip = promisify(gzip);
 export const POST_TIMEOUT_MS = 60_000;
 
-const REFUSALS = new Set([200, 400, 401, 403, 404, 405, 413, 422]);
+/** Not followed: the token is for the server that the user named. */
+const REDIRECTS = [301, 302, 303, 307, 308] as const;
+const REFUSALS = new Set<number>([200, ...REDIRECTS, 400, 401, 403, 404, 405, 413, 422]);
+/** The shortest pause that a server can ask for. With 0, `--once` would send without a pause for half a minute. */
+const LEAST_PAUSE_MS = 1_000;
 
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
@@ -105,7 +109,8 @@ export async function post(
     if (lines.length === 1) throw new DocumentRefused(reason, outcome.status, line);
     return inHalves(lines, (half) => post(target, token, half, signal));
   }
-  throw new NotAcknowledged(reason, outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+  const asked = "retryAfterMs" in outcome ? outcome.retryAfterMs : null;
+  throw new NotAcknowledged(reason, outcome.status, asked === null ? null : Math.max(asked, LEAST_PAUSE_MS));
 }
 
 async function inHalves(
@@ -172,6 +177,9 @@ function withoutText(line: string): string | null {
 }
 
 const HINTS: Readonly<Record<number, string>> = {
+  ...Object.fromEntries(
+    REDIRECTS.map((status) => [status, "the address redirects elsewhere; use the address of the team server itself"]),
+  ),
   401: "the team server does not accept the token",
   403: "the token may not ship",
   404: "no team server at this address",
