@@ -60,11 +60,17 @@ export async function followChanges(
             return [reset("the database has lost changes")];
           }
           if (to === from) continue;
-          const changes = await persistently(() => feed.changes(owner, from, to), feed, until);
+          const bodies = await persistently(
+            async () => {
+              const changes = await feed.changes(owner, from, to);
+              return changes === null ? null : bodiesOf(reader, followed, spansAt, owner, changes);
+            },
+            feed,
+            until,
+          );
           if (until.aborted) return [];
           at.set(owner, to);
-          if (changes === null || changes === undefined) return [reset("too many changes in the meantime")];
-          const bodies = await bodiesOf(reader, followed, spansAt, owner, changes);
+          if (bodies === null || bodies === undefined) return [reset("too many changes in the meantime")];
           if (bodies.length > 0) return bodies.map(message);
         }
         if (relevant.every((owner) => feed.headOf(owner) === (at.get(owner) ?? 0))) await feed.next(until);
