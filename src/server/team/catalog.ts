@@ -39,6 +39,7 @@ import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
 import { resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
+import { Turns } from "./turns.ts";
 import type { Seen } from "./visits.ts";
 
 /** Streams end when their viewer may no longer see the same. */
@@ -76,6 +77,9 @@ async function whileAllowed<T>(
     throw error;
   }
 }
+
+/** Findings and files need all events of a tree in memory, which may be hundreds of megabytes: two trees at once. */
+const WHOLE_TREES = new Turns(2, 1_000);
 
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
 export class TeamCatalog implements Catalog {
@@ -209,15 +213,17 @@ export class TeamCatalog implements Catalog {
         const agents = urisIn(await this.#treeAt(place));
         return sortedMessages((await this.#reader.details(place, agents, "messages")).values());
       },
-      explain: async () => {
-        const tree = await this.#treeAt(place);
-        const around = { now: Date.now(), windowOf: contextWindow };
-        return sharedExplanation(tree, await this.#parts(place, tree), around);
-      },
-      files: async () => {
-        const tree = await this.#treeAt(place);
-        return sharedFiles(tree, await this.#parts(place, tree));
-      },
+      explain: () =>
+        WHOLE_TREES.take(async () => {
+          const tree = await this.#treeAt(place);
+          const around = { now: Date.now(), windowOf: contextWindow };
+          return sharedExplanation(tree, await this.#parts(place, tree), around);
+        }),
+      files: () =>
+        WHOLE_TREES.take(async () => {
+          const tree = await this.#treeAt(place);
+          return sharedFiles(tree, await this.#parts(place, tree));
+        }),
     };
     return views[what]();
   }
