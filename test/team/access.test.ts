@@ -244,6 +244,17 @@ describe("the audit log", () => {
   });
 });
 
+it("a session is not opened with a body of any size, which needs no token to be sent", async () => {
+  const body = JSON.stringify({ token: "x".repeat(5_000) });
+  const headers = { "Content-Type": "application/json" };
+  const whole = await team.get("/api/session", null, 0, { method: "POST", body, headers });
+  expect(whole.status).toBe(413);
+  // Without a length.
+  const stream = new Blob([body]).stream();
+  const init = { method: "POST", body: stream, headers, duplex: "half" } as RequestInit;
+  expect((await team.get("/api/session", null, 0, init)).status).toBe(413);
+});
+
 it("a session is not ended by pages of other sites", async () => {
   const opened = await team.get("/api/session", null, 0, {
     method: "POST",

@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import * as v from "valibot";
 import { isOtherOrigin } from "../../app/own-names.ts";
@@ -9,6 +10,8 @@ import { COOKIE, type TeamEnv, viewerOf } from "./access.ts";
 import { Session } from "./schemas.ts";
 
 const SESSION_SECONDS = 30 * 86_400;
+/** Anybody may send one: this route needs no token. */
+const MAX_BODY = 4_096;
 
 const isOfOtherSite = (c: Context) => isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "");
 
@@ -17,7 +20,15 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
   return new Hono<TeamEnv>()
     .post(
       "/",
-      describeResponse("Give a browser access with a token", Session, ["usage"]),
+      bodyLimit({
+        maxSize: MAX_BODY,
+        onError: (c) => {
+          // The rest of the body is not read.
+          c.header("Connection", "close");
+          return refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null);
+        },
+      }),
+      describeResponse("Give a browser access with a token", Session, ["usage", "too_large"]),
       checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
       async (c) => {
         if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);
