@@ -111,6 +111,17 @@ describe("ship --once", () => {
     expect(stderr).toContain("the address redirects elsewhere");
   });
 
+  it("fails at once if the token cannot be one, and does not print it", async () => {
+    for (const token of ["# my token\nrtn_secret", "rtn_secret\u20ac", "rtn_secret rtn_other"]) {
+      env.RETINUE_TEAM_TOKEN = token;
+      const { code, stdout, stderr } = await ship("--once");
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain("RETINUE_TEAM_TOKEN is not a token");
+      expect(stderr + (await ship("--status")).stdout).not.toContain("rtn_");
+    }
+    expect(server.shipments).toEqual([]);
+  });
+
   it("fails at once if the token is not accepted; --status says why until it is", async () => {
     env.RETINUE_TEAM_TOKEN = "another";
     const { code, stderr } = await ship("--once");

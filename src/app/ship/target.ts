@@ -80,10 +80,18 @@ export const isShared = ({ projects }: Pick<ShipTarget, "projects">, cwd: string
 const MAX_TOKEN = 4_096;
 export const TEAM_TOKEN = "RETINUE_TEAM_TOKEN";
 
+/** Other characters cannot be in a header; the error of the HTTP client would contain the token. */
+function checkedToken(token: string, where: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new Failure("failed", `${where} is not a token: it contains spaces, line breaks or other characters`, [
+    "write only the token, as retinue token create has printed it",
+  ]);
+}
+
 /** The token with scope `ship`. */
 export function teamToken(env: Env, { values }: SettingsFile): string {
   const given = env[TEAM_TOKEN]?.trim();
-  if (given) return given;
+  if (given) return checkedToken(given, TEAM_TOKEN);
   const path = values["team.token_file"]?.replace(/^~(?=\/|$)/, userHome(env));
   if (path === undefined)
     throw new Failure("failed", "no token for the team server", [
@@ -91,8 +99,9 @@ export function teamToken(env: Env, { values }: SettingsFile): string {
     ]);
   try {
     const token = readText(path, MAX_TOKEN).trim();
-    if (token !== "") return token;
+    if (token !== "") return checkedToken(token, path);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure("failed", `cannot read the team token in ${path}: ${(error as Error).message}`, [], error);
   }
   throw new Failure("failed", `the token file ${path} is empty`, ["write the token into it"]);
