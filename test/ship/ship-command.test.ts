@@ -122,6 +122,15 @@ describe("ship --once", () => {
     expect(server.shipments).toEqual([]);
   });
 
+  it("refuses an address with a password, without printing it, or with a query", async () => {
+    for (const to of [server.url.replace("//", "//ann:hunter2@"), `${server.url}/?a=b`, `${server.url}/#a`]) {
+      const { code, stdout, stderr } = await run("ship", "--once", "--to", to);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).not.toContain("hunter2");
+      expect(stderr).toContain(`write ${server.url}`);
+    }
+  });
+
   it("fails at once if the token is not accepted; --status says why until it is", async () => {
     env.RETINUE_TEAM_TOKEN = "another";
     const { code, stderr } = await ship("--once");
@@ -427,6 +436,19 @@ describe("live shipping", () => {
       }
     expect(most).toBeGreaterThan(5);
     for (const { connection } of processes) connection.close();
+  });
+
+  it("is left out by a server whose team.url contains a password; it starts and says so", async () => {
+    const values = { "team.url": "http://ann:hunter2@127.0.0.1:9" };
+    const local = await startServer(null, { settings: await withSettings(values) });
+    try {
+      expect(local.messages.join("\n")).toContain("nothing is sent to the team server");
+      expect(local.messages.join("\n")).not.toContain("hunter2");
+      const headers: Record<string, string> = local.token === null ? {} : { Authorization: `Bearer ${local.token}` };
+      expect(await local.json("/api/ship?waiting=true", { headers })).toEqual({ team: null });
+    } finally {
+      await local.close();
+    }
   });
 
   it("is done by a server with team.url, which answers meanwhile", async () => {

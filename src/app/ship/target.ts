@@ -33,8 +33,18 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
   const { values } = settings;
   const url = (to ?? values["team.url"])?.replace(/\/+$/, "");
   if (url === undefined) return null;
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
     throw new Failure("usage", `--to ${url}: not a URL`, ["write the team server's address, such as https://host"]);
+  // They cannot be sent, and the address is printed and stored.
+  if (parsed.username !== "" || parsed.password !== "")
+    throw new Failure("usage", `the address of the team server at ${parsed.host} contains a name or a password`, [
+      `write ${parsed.protocol}//${parsed.host}, and the token of the team server in ${TEAM_TOKEN}`,
+    ]);
+  if (parsed.search !== "" || parsed.hash !== "")
+    throw new Failure("usage", `--to ${url}: not an address of a team server`, [
+      `write ${parsed.origin}, without ? and #`,
+    ]);
   const own = redactionOf(settings);
   return {
     name: `team ${url}`,
