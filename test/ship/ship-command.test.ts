@@ -96,6 +96,41 @@ describe("ship --once", () => {
     expect(second).toBeGreaterThan(first ?? 0);
   });
 
+  it("pauses also if the server asks for no pause", async () => {
+    server.mishaps.push(...[0, 0].map(() => ({ status: 429, headers: { "Retry-After": "0" } })));
+    const began = Date.now();
+    expect((await ship("--once")).code).toBe(0);
+    expect(server.mishaps).toEqual([]);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it("does not follow redirects, and says so at once", async () => {
+    server.mishaps.push({ status: 308, headers: { Location: `${server.url}/api/ingest` } });
+    const { code, stderr } = await ship("--once");
+    expect([code, server.shipments]).toEqual([1, []]);
+    expect(stderr).toContain("the address redirects elsewhere");
+  });
+
+  it("fails at once if the token cannot be one, and does not print it", async () => {
+    for (const token of ["# my token\nrtn_secret", "rtn_secret\u20ac", "rtn_secret rtn_other"]) {
+      env.RETINUE_TEAM_TOKEN = token;
+      const { code, stdout, stderr } = await ship("--once");
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain("RETINUE_TEAM_TOKEN is not a token");
+      expect(stderr + (await ship("--status")).stdout).not.toContain("rtn_");
+    }
+    expect(server.shipments).toEqual([]);
+  });
+
+  it("refuses an address with a password, without printing it, or with a query", async () => {
+    for (const to of [server.url.replace("//", "//ann:hunter2@"), `${server.url}/?a=b`, `${server.url}/#a`]) {
+      const { code, stdout, stderr } = await run("ship", "--once", "--to", to);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).not.toContain("hunter2");
+      expect(stderr).toContain(`write ${server.url}`);
+    }
+  });
+
   it("fails at once if the token is not accepted; --status says why until it is", async () => {
     env.RETINUE_TEAM_TOKEN = "another";
     const { code, stderr } = await ship("--once");
@@ -206,6 +241,48 @@ describe("ship --once", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("this address leads to another one (301");
     expect(stderr).toContain("use the address that it leads to");
+  });
+
+  it("sends the rest if the removal of a thread is refused, too", async () => {
+    cpSync(recordedHome("claude", "a-single").home, home, { recursive: true, preserveTimestamps: true });
+    const [{ uri } = { uri: "" }, other] = await localTrees();
+    server.rules.refuses = (document) => document.thread === uri;
+    expect((await ship("--once")).code).toBe(1);
+    setSettings(`team:\n  share:\n    projects: [${other?.cwd}]\n`);
+    const [path = ""] = filesBelow(home).filter((file) => file.endsWith(`${other?.sessionId}.jsonl`));
+    const [line = ""] = readFileSync(join(home, path), "utf8")
+      .split("\n")
+      .filter((one) => one.includes('"type":"user"'));
+    const grown = { ...JSON.parse(line), uuid: "33333333-0000-4000-8000-000000000001" };
+    appendFileSync(join(home, path), `${JSON.stringify(grown)}\n`);
+    expect((await ship("--once")).code).toBe(1);
+    const after = (await localTrees()).find((tree) => tree.uri === other?.uri);
+    expect(after?.counts.messages).toBe((other?.counts.messages ?? 0) + 1);
+    expect(server.received.tree(other?.uri ?? "", other?.uri ?? "", Date.now())).toEqual(after);
+  });
+
+  it("notices that the server has lost shipments also if it has to divide the next one", async () => {
+    server.rules.number = 0;
+    await ship("--once");
+    const { number } = server.rules;
+    expect((await ship("--once")).code).toBe(0);
+    // The first half of the next shipment gets the number that the last one had.
+    server.rules.number = number;
+    server.mishaps.push({ status: 413 });
+    const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const [line = ""] = readFileSync(join(home, path), "utf8")
+      .split("\n")
+      .filter((one) => one.includes('"type":"user"'));
+    appendFileSync(
+      join(home, path),
+      `${line.replace(/"uuid":"[^"]+"/, '"uuid":"33333333-0000-4000-8000-000000000002"')}\n`,
+    );
+    const { length } = server.shipments;
+    expect((await ship("--once")).code).toBe(0);
+    const recordsIn = (shipments: typeof server.shipments) =>
+      new Set(shipments.flatMap(({ lines }) => lines.flatMap((one) => (one.is === "agent" ? [one.uri] : []))));
+    expect(recordsIn(server.shipments.slice(length))).toEqual(recordsIn(server.shipments.slice(0, length)));
+    await expectTrees();
   });
 
   it("blames no thread if the server refuses the program", async () => {
@@ -340,6 +417,29 @@ describe("live shipping", () => {
     }
   });
 
+  it("uses the token that is in its file when it sends", async () => {
+    const path = join(scratch, "token");
+    writeFileSync(path, "revoked");
+    const { RETINUE_TEAM_TOKEN: _, ...rest } = env;
+    setSettings(`team:\n  url: ${server.url}\n  token_file: ${path}\n`);
+    const settings = await loadSettings(rest);
+    const target = targetOf(rest, settings, undefined);
+    if (target === null) throw new Error("no target");
+    const library = libraryIn(home, Date.now);
+    await library.refresh();
+    const { signal } = new AbortController();
+    const connection = await Connection.open({ env: rest, settings, target, library, notify: () => {}, signal });
+    const attempt = () => connection.attempt((shipper) => shipper.shipAll());
+    expect([await attempt(), connection.reason]).toEqual([false, expect.stringContaining("token")]);
+    rmSync(path);
+    expect([await attempt(), connection.reason]).toEqual([false, expect.stringContaining(path)]);
+    writeFileSync(path, `${server.token}\n`);
+    expect([await attempt(), connection.reason]).toEqual([true, null]);
+    connection.close();
+    library.close();
+    await expectTrees();
+  });
+
   it("by two processes in turn sends every event once", async () => {
     const files = filesBelow(home).filter((one) => one.endsWith(".jsonl"));
     const texts = new Map(files.map((file) => [file, readFileSync(join(home, file), "utf8").split(/(?<=\n)/)]));
@@ -373,6 +473,19 @@ describe("live shipping", () => {
       }
     expect(most).toBeGreaterThan(5);
     for (const { connection } of processes) connection.close();
+  });
+
+  it("is left out by a server whose team.url contains a password; it starts and says so", async () => {
+    const values = { "team.url": "http://ann:hunter2@127.0.0.1:9" };
+    const local = await startServer(null, { settings: await withSettings(values) });
+    try {
+      expect(local.messages.join("\n")).toContain("nothing is sent to the team server");
+      expect(local.messages.join("\n")).not.toContain("hunter2");
+      const headers: Record<string, string> = local.token === null ? {} : { Authorization: `Bearer ${local.token}` };
+      expect(await local.json("/api/ship?waiting=true", { headers })).toEqual({ team: null });
+    } finally {
+      await local.close();
+    }
   });
 
   it("is done by a server with team.url, which answers meanwhile", async () => {

@@ -164,6 +164,8 @@ export interface ReceivedRules {
   refuses: (document: ShipmentDocument) => boolean;
   /** Whether the response then names the document. */
   namesDocument: boolean;
+  /** The number of the last shipment; null: they are not counted. */
+  number: number | null;
 }
 
 export interface ReceivedServer {
@@ -184,6 +186,7 @@ export async function serveReceived(): Promise<ReceivedServer> {
     maxBytes: Number.POSITIVE_INFINITY,
     refuses: () => false,
     namesDocument: true,
+    number: null,
   };
   const [mishaps, shipments, token]: [Mishap[], ReceivedServer["shipments"], string] = [[], [], "ship-token"];
   const server = createServer(async (request, response) => {
@@ -215,7 +218,9 @@ export async function serveReceived(): Promise<ReceivedServer> {
     shipments.push({ bytes: body.length, lines: documents });
     for (const document of documents) received.apply(document);
     if (mishap === "lost-response") return void request.socket.destroy();
-    answer(200, { accepted: documents.length, ignored: 0 });
+    if (rules.number !== null) rules.number += 1;
+    const number = rules.number === null ? {} : { shipments: rules.number };
+    answer(200, { accepted: documents.length, ignored: 0, ...number });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

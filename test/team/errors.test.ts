@@ -29,11 +29,19 @@ it.each([
   "/api/threads?cwd=%00",
   "/api/search?q=a%00b",
   `/api/threads?cursor=${Buffer.from(JSON.stringify(["2026-01-01T00:00:00Z", "\0", ""])).toString("base64url")}`,
+  ...["2026-11T10:00Z", "0000-11-01T20:00:00.000Z", "2026-11-01T24:00:00Z"].map(
+    (time) => `/api/threads?cursor=${Buffer.from(JSON.stringify([time, "a", ""])).toString("base64url")}`,
+  ),
   `/api/threads?cursor=${Buffer.from(JSON.stringify(["+275760-09-13T00:00:00Z", "a", ""])).toString("base64url")}`,
 ])("%s is refused", async (path) => {
   const response = await team.get(path, admin);
   expect(response.status).toBe(400);
   expect(await errorOf(response)).toMatchObject({ code: "usage" });
+});
+
+it("a name with an encoded NUL character is refused or not found", async () => {
+  for (const name of ["%2500", "claude%3A%2F%2F%2500", "claude%3A%2F%2Faaaaaaaa%2500"])
+    expect([400, 404]).toContain((await team.get(`/api/agents/${name}`, admin)).status);
 });
 
 it.each(["/api/threads", "/api/stats", "/api/team/costs", "/api/team/failures"])(

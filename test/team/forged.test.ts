@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openShippedFile } from "../../src/app/databases.ts";
 import { NO_USAGE } from "../../src/core/facts/usage.ts";
+import type { SpentRow } from "../../src/core/views/stats.ts";
 import { retinue } from "../support/cli.ts";
 import { filesBelow, recordedHome } from "../support/fixtures.ts";
 import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
@@ -58,6 +59,8 @@ describe("forged documents", () => {
     ["a negative position", { ...eventDocument(EMPTY, EMPTY, 0, 1), at: -1 }, "at"],
     ["a position of 2^31", { ...eventDocument(EMPTY, EMPTY, 0, 1), at: 2 ** 31 }, "at"],
     ["a URI with NUL", { ...agent, thread: "claude://a\0b" }, "thread"],
+    ["a URI with half a character", { ...agent, thread: "claude://a\ud800" }, "thread"],
+    ["a URI with a line break", { ...agent, uri: "claude://a\nb" }, "uri"],
     ["a URI of 1,001 bytes", { ...agent, thread: `${"é".repeat(500)}x` }, "thread"],
     ["a session id of 1,001 bytes", { ...agent, record: { ...agent.record, sessionId: "x".repeat(1_001) } }, "session"],
     ["a project of 600 kB", { ...agent, record: { ...agent.record, project: "x".repeat(600_000) } }, "project"],
@@ -109,6 +112,31 @@ describe("forged documents", () => {
     expect(await errorOf(large)).toMatchObject({ code: "too_large", document: 1, thread: EMPTY });
     const head = await team.get("/api/ingest", ships, 0, { method: "POST", body: "{}\n" });
     expect(await errorOf(head)).toMatchObject({ code: "invalid", document: null, thread: null });
+  });
+
+  it("that would take much more memory than their size are refused before they are parsed", async () => {
+    const empty = (n: number) => `[${"{},".repeat(n)}{}]`;
+    const line = (n: number) =>
+      JSON.stringify(
+        eventDocument(EMPTY, EMPTY, 0, 1, { tool: { name: "x", callId: "c", isError: false, input: "INPUT" } }),
+      )
+        .replace('"INPUT"', empty(n))
+        .replace("event 0", "[{".repeat(300_000));
+    const outcome = async (lines: readonly string[]) => {
+      const body = gzipSync([JSON.stringify(HEAD), ...lines].join("\n"));
+      const response = await team.get("/api/ingest", ships, 0, { method: "POST", body, headers: SHIPMENT });
+      const { error } = (await response.json()) as { error?: object };
+      return { status: response.status, ...error };
+    };
+    const deep = { status: 413, document: 1, thread: EMPTY };
+    expect(await outcome([line(9), line(200_000)])).toMatchObject(deep);
+    const many = Array.from({ length: 5 }, () => line(90_000));
+    expect(await outcome(many)).toMatchObject({ status: 413, document: null });
+    expect(await outcome(Array.from({ length: 20 }, () => "x".repeat(1 << 20)))).toMatchObject({ status: 413 });
+    expect(await outcome(Array.from({ length: 5_001 }, () => "x"))).toMatchObject({ status: 413 });
+    // Brackets in texts do not count.
+    expect(await outcome([line(1_000)])).toMatchObject({ status: 200 });
+    await sent([{ is: "removed", thread: EMPTY, uri: EMPTY, revision: 1 }]);
   });
 
   it("of a wrong clock are stored without a date", async () => {
@@ -180,10 +208,24 @@ describe("forged documents", () => {
   });
 
   it("with a tree that is deeper than any real one spoil only that tree", async () => {
-    const uris = Array.from({ length: 2_000 }, (_, i) => (i === 0 ? DEEP : `${DEEP}/a${i}`));
+    const uris = Array.from({ length: 4_000 }, (_, i) => (i === 0 ? DEEP : `${DEEP}/a${i}`));
     const chain = uris.map((uri, i) => agentDocument(DEEP, uri, 1, { parent: uris[i - 1] ?? null }));
     expect((await team.ship(ships, chain)).status).toBe(200);
     expect([200, 413, 422, 500]).toContain((await team.get(at(DEEP), reads)).status);
+    // Comparing each agent with all above it would take minutes.
+    const closed = new AbortController();
+    const name = encodeURIComponent(DEEP);
+    const stream = await team.get(`/api/live?tree=${name}&log=${name}&spans=${name}`, reads, 0, {
+      signal: closed.signal,
+    });
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toContain("event: ready");
+    await team.ship(ships, [
+      ...chain.map((one) => ({ ...one, revision: 2 })),
+      { is: "spans", thread: DEEP, agent: uris.at(-1) ?? "", at: 0, revision: 2, items: [] },
+    ]);
+    expect((await reader?.read())?.value).toContain("event: agent");
+    closed.abort();
     expect((await team.get("/api/threads", reads)).status).toBe(200);
   });
 
@@ -198,6 +240,39 @@ describe("forged documents", () => {
     expect(await team.json(at(EMPTY, "/spans"), reads)).toMatchObject({
       items: [EMPTY, `${EMPTY}/x`].map((uri) => ({ uri, first: 0, removed: null, spans: [] })),
     });
+  });
+});
+
+describe("the threads behind a line of the statistics", () => {
+  interface Line {
+    readonly key: string;
+    readonly knownCostUsd: number;
+    readonly record: { readonly owner: string; readonly uri: string } | null;
+  }
+  const spentBy = (thread: string, rows: readonly SpentRow[]) =>
+    ({ is: "detail", thread, agent: thread, what: "spent", revision: 1, value: rows }) as const;
+
+  it("are those of each owner, also if several have the same thread or name that of another", async () => {
+    const [shared, forged] = [
+      "claude://bbbbbbbb-0000-4000-8000-000000000001",
+      "claude://bbbbbbbb-0000-4000-8000-000000000002",
+    ];
+    const [dan, eve] = [await team.token("dan", "ship", "mixed"), await team.token("eve", "ship", "mixed")];
+    const reads = await team.token("lead", "read", "mixed");
+    const model = { model: "m-mixed" };
+    await team.ship(dan, [agentDocument(shared, shared, 1), spentBy(shared, [spentRow(shared, 1, model)])]);
+    await team.ship(eve, [
+      agentDocument(shared, shared, 1),
+      spentBy(shared, [spentRow(shared, 7, model)]),
+      agentDocument(forged, forged, 1),
+      spentBy(forged, [spentRow(shared, 2, model)]),
+    ]);
+    const { items } = await team.json<{ items: Line[] }>("/api/stats/threads?by=model&key=m-mixed", reads);
+    expect(items.map(({ key, knownCostUsd, record }) => [record?.owner, key, record?.uri, knownCostUsd])).toEqual([
+      ["eve", shared, shared, 7],
+      ["eve", forged, forged, 2],
+      ["dan", shared, shared, 1],
+    ]);
   });
 });
 

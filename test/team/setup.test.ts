@@ -1,10 +1,11 @@
 /** Databases and options that cannot be used: the command says so, and what to do. */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTeamStore } from "../../src/app/team/store.ts";
+import { MAX_HEADER } from "../../src/server/team/serve.ts";
 import { type Database, openDatabase } from "../../src/stores/postgres/database.ts";
 import { retinue } from "../support/cli.ts";
 import { freshDatabase } from "../support/postgres.ts";
@@ -123,4 +124,12 @@ describe("an option", () => {
     const set = await run("budget", "set", ...Object.entries(given).map(([one, text]) => `${one}=${text}`));
     expect([set.code, set.stderr]).toEqual([2, expect.stringContaining(option)]);
   });
+});
+
+it("the example of nginx passes headers as large as a team server accepts: positions name all people", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../examples/team/nginx.conf"), "utf8");
+  for (const directive of ["large_client_header_buffers 4", "proxy_buffer_size"]) {
+    const [, kilobytes = 0] = new RegExp(`^ *${directive} (\\d+)k;$`, "m").exec(text) ?? [];
+    expect([directive, Number(kilobytes) << 10]).toEqual([directive, MAX_HEADER]);
+  }
 });

@@ -155,6 +155,34 @@ describe("the same thread on two machines of one person", () => {
   });
 });
 
+describe("a machine whose token is replaced by one of another person, and put back", () => {
+  it("sends everything to the person whose token it is", async () => {
+    const home = machine("hal", [["claude", "c-nested"]]);
+    const [hal, ida] = await Promise.all(
+      (["hal", "ida"] as const).map(async (owner) => ({
+        ships: await team.token(owner, "ship"),
+        reads: await team.token(owner, "read"),
+      })),
+    );
+    const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+    const [line = ""] = readFileSync(join(home, path), "utf8")
+      .split("\n")
+      .filter((one) => one.includes('"type":"user"'));
+    const library = libraryIn(home, () => NOW);
+    let grown = 0;
+    const shipGrown = async (person: typeof hal) => {
+      grown += 1;
+      const uuid = `22222222-0000-4000-8000-00000000000${grown}`;
+      appendFileSync(join(home, path), `${JSON.stringify({ ...JSON.parse(line), uuid })}\n`);
+      await library.refresh();
+      expect(await shipFrom(library, home, person?.ships ?? "")).toBeNull();
+      expect(await expectAnswers(library, person?.reads ?? "", 0)).toBe(1);
+    };
+    // The server has more shipments of the one than it will have of the other.
+    for (const person of [hal, hal, hal, hal, hal, ida, hal, ida]) await shipGrown(person);
+  });
+});
+
 describe("a team server whose database was restored from a backup", () => {
   it("gets again what it has lost, also if nothing is new", async () => {
     const [shipToken, readToken] = [await team.token("eve", "ship"), await team.token("eve", "read")];

@@ -84,6 +84,30 @@ describe("an open stream", () => {
   });
 });
 
+describe("an open stream of a database that has lost shipments", () => {
+  it("is reset, and continues with the shipments that get the same numbers", async () => {
+    const ships = await team.token("eva", "ship", "lost");
+    const title = (text: string, revision: number) => agentDocument(thread(4), thread(4), revision, { title: text });
+    for (const n of [1, 2, 3, 4]) await team.ship(ships, [title(`title ${n}`, n)]);
+    const { token } = await reader("lost");
+    const streams = [await opened(token), await opened(token, "", 1)];
+    // As after a failover to a replica without the last two.
+    const database = await openDatabase(team.database, { connections: 1 });
+    await database.all("update retinue.owners set seq = 2 where owner = 'eva'");
+    await database.all("update retinue.agents set seq = 2, revision = 2 where owner = 'eva'");
+    await database.all(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%' and datname = current_database()",
+    );
+    await database.close();
+    for (const stream of streams) expect(await stream.until("event: reset")).toContain("event: reset");
+    await team.ship(ships, [title("sent again", 5)]);
+    for (const stream of streams) {
+      expect(await stream.until("sent again")).toContain("sent again");
+      await stream.close();
+    }
+  });
+});
+
 describe("an open stream without notifications", () => {
   it("ends when its token is found to be revoked", async () => {
     const polling = await startTeam(1, undefined, { recheckMs: 20 });

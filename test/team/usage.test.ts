@@ -101,6 +101,19 @@ it("of a month by project is the same from sums as from rows", async () => {
   expect(rounded(summed)).toEqual(rounded(right));
 });
 
+it("of a month does not contain the months after it, which a clock that is ahead may name", async () => {
+  for (const most of [1_000_000, 0]) {
+    const overview = new Overview(database, new UsageReader(database, most));
+    const { total } = await overview.costs(OWNERS, null);
+    const months = await Promise.all(
+      ["2026-04-01", "2026-05-01", "2026-06-01"].map((month) => overview.monthlyCosts(OWNERS, month)),
+    );
+    const sums = months.map((costs) => costs.reduce((sum, { costUsd }) => sum + costUsd, 0));
+    expect(sums.every((sum) => sum > 0)).toBe(true);
+    expect(sums.reduce((a, b) => a + b)).toBeCloseTo(total.costUsd, 6);
+  }
+});
+
 it("is read with one statement for each owner, whatever their number of agents", async () => {
   const before = statements;
   await new UsageReader(database, 0).stats(OWNERS, null, GROUPS);

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Outbox } from "../../core/ports/outbox.ts";
 import type { Shipped } from "../../core/ports/shipped.ts";
 import { hold, pauseAfter, release, stateOf } from "../export/deliver.ts";
+import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import type { Library } from "../ingest/library.ts";
 import { openKept } from "../kept/kept-file.ts";
@@ -23,6 +24,18 @@ export interface ConnectOptions {
 /** The longest time without contact: how late a machine learns that the server has lost what it sent. */
 const CONTACT_MS = 3_600_000;
 
+/** Read for each shipment: a token that was revoked or has expired is replaced in its file while this process runs. */
+function currentToken(env: Env, settings: SettingsFile): string {
+  try {
+    return teamToken(env, settings);
+  } catch (error) {
+    if (error instanceof Failure) throw new NotAcknowledged(error.message, UNAUTHORIZED, null);
+    throw error;
+  }
+}
+
+const UNAUTHORIZED = 401;
+
 /** Threads that are set aside in one attempt; if there are more, the server or this program is at fault. */
 const MAX_REFUSED = 100;
 
@@ -32,6 +45,7 @@ export class Connection {
   readonly #outbox: Outbox;
   readonly #shipped: Shipped;
   readonly #target: ShipTarget;
+  readonly #token: () => string;
   readonly #send: SendBatch;
   readonly #close: () => void;
   readonly #signal: AbortSignal;
@@ -47,8 +61,7 @@ export class Connection {
 
   private constructor(
     { outbox, shipped }: { readonly outbox: Outbox; readonly shipped: Shipped },
-    { library, target, signal }: ConnectOptions,
-    token: string,
+    { env, settings, library, target, signal }: ConnectOptions,
     close: () => void,
   ) {
     this.#signal = signal;
@@ -56,20 +69,21 @@ export class Connection {
     this.#shipped = shipped;
     this.#target = target;
     this.#close = close;
-    this.#send = (lines) => this.#post(token, lines);
+    this.#token = () => currentToken(env, settings);
+    this.#send = (lines) => this.#post(lines);
     this.shipper = new Shipper({ library, target, shipped, send: this.#send, signal });
   }
 
   /** Throws a `Failure` if there is no token. */
   static async open(options: ConnectOptions): Promise<Connection> {
     const { env, settings, target, notify } = options;
-    const token = teamToken(env, settings);
+    teamToken(env, settings);
     const kept = await openKept(env);
     try {
       const shipped = await openShipped(env, notify);
       const { outbox } = kept;
       outbox.open(target.name, null);
-      return new Connection({ outbox, shipped }, options, token, () => {
+      return new Connection({ outbox, shipped }, options, () => {
         shipped.close();
         kept.close();
       });
@@ -79,17 +93,21 @@ export class Connection {
     }
   }
 
-  async #post(token: string, lines: readonly string[]): Promise<number> {
+  async #post(lines: readonly string[]): Promise<number> {
     const { name } = this.#target;
     hold(this.#outbox, { name, timeoutMs: POST_TIMEOUT_MS });
     const first = this.#shipped.reserve(name, lines.length, Date.now() * 1_000);
     const revised = lines.map((line, i) => withRevision(line, first + i));
-    const { bytes, number, newest, again } = await post(this.#target, token, revised, this.#signal);
+    const { bytes, owner, numbers, newest, again } = await post(this.#target, this.#token(), revised, this.#signal);
     this.#contactAt = Date.now();
     // The server responds, so the pauses of earlier failures are over.
     this.#outbox.retry(name);
-    if (number !== null && !this.#shipped.arrived(name, number))
-      throw new NotAcknowledged("the team server has lost shipments; everything is sent again", null, 0);
+    if (!numbers.every((number) => this.#shipped.arrived(name, number, owner)))
+      throw new NotAcknowledged(
+        "the team server has lost shipments, or the token is now of another person; everything is sent again",
+        null,
+        0,
+      );
     if (newest >= first + lines.length) {
       // Its clock was ahead when the positions were lost. Without this, everything would be ignored until then.
       this.#shipped.reserve(name, 0, newest + 1);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { ShipmentHead } from "../../core/ports/shipment.ts";
-import { asNumber, asObject, parseJson } from "../../core/tools/json.ts";
+import { asNumber, asObject, asText, parseJson } from "../../core/tools/json.ts";
 import { visible } from "../../core/tools/visible.ts";
 import { send } from "../../transports/send.ts";
 import { productVersion } from "../version.ts";
@@ -25,6 +25,8 @@ const ADVICE: Readonly<Record<number, string>> = {
   404: OTHER_ADDRESS,
   405: OTHER_ADDRESS,
 };
+/** The shortest pause that a server can ask for. With 0, `--once` would send without a pause for half a minute. */
+const LEAST_PAUSE_MS = 1_000;
 
 /** The team server did not acknowledge a shipment. */
 export class NotAcknowledged extends Error {
@@ -65,8 +67,10 @@ export const withRevision = (line: string, revision: number) => `${line.slice(0,
 
 export interface Posted {
   readonly bytes: number;
-  /** The number of this machine's last shipment; null if the server does not count them. */
-  readonly number: number | null;
+  /** Whose token it is; null if the server does not say so. */
+  readonly owner: string | null;
+  /** The numbers of these shipments of this machine; empty if the server does not count them. */
+  readonly numbers: readonly number[];
   /** The server has this revision of something that was ignored; 0 if nothing was. */
   readonly newest: number;
   /** Threads that the server asks for as a whole. */
@@ -119,7 +123,8 @@ export async function post(
     if (lines.length === 1) throw new DocumentRefused(reason, outcome.status, line);
     return inHalves(lines, (half) => post(target, token, half, signal));
   }
-  throw new NotAcknowledged(reason, outcome.status, "retryAfterMs" in outcome ? outcome.retryAfterMs : null);
+  const asked = "retryAfterMs" in outcome ? outcome.retryAfterMs : null;
+  throw new NotAcknowledged(reason, outcome.status, asked === null ? null : Math.max(asked, LEAST_PAUSE_MS));
 }
 
 async function inHalves(
@@ -128,17 +133,28 @@ async function inHalves(
 ): Promise<Posted> {
   const middle = Math.ceil(lines.length / 2);
   const first = await postHalf(lines.slice(0, middle));
-  const { bytes, number, newest, again } = await postHalf(lines.slice(middle));
-  return { bytes: first.bytes + bytes, number, newest: Math.max(first.newest, newest), again };
+  const second = await postHalf(lines.slice(middle));
+  return {
+    ...second,
+    bytes: first.bytes + second.bytes,
+    numbers: [...first.numbers, ...second.numbers],
+    newest: Math.max(first.newest, second.newest),
+  };
 }
 
 /** Null if it is not a receipt for this many documents: another program may answer at the address. */
-function receiptIn(body: Uint8Array, documents: number): Pick<Posted, "number" | "newest" | "again"> | null {
+function receiptIn(body: Uint8Array, documents: number): Omit<Posted, "bytes"> | null {
   const receipt = objectIn(body);
   const stored = (asNumber(receipt?.accepted) ?? Number.NaN) + (asNumber(receipt?.ignored) ?? Number.NaN);
   if (stored !== documents) return null;
+  const number = asNumber(receipt?.shipments);
   const again = Array.isArray(receipt?.again) ? receipt.again.filter((uri) => typeof uri === "string") : [];
-  return { number: asNumber(receipt?.shipments), newest: asNumber(receipt?.newest) ?? 0, again };
+  return {
+    owner: asText(receipt?.owner),
+    numbers: number === null ? [] : [number],
+    newest: asNumber(receipt?.newest) ?? 0,
+    again,
+  };
 }
 
 /** The line that the server names as the reason of its refusal. */

@@ -146,16 +146,16 @@ export class LiveShipping {
   }
 }
 
-/** The shipping of a server; null if no team server is set. A missing token is reported and does not stop the server. */
+/** The shipping of a server; null if no team server is set. A missing token or an address that cannot be used is reported and does not stop the server. */
 export async function openShipping(
   options: Omit<ConnectOptions, "target" | "signal">,
   times?: LiveTimes,
 ): Promise<LiveShipping | null> {
   const { env, settings, library, notify } = options;
-  const target = targetOf(env, settings, undefined);
-  if (target === null) return null;
   const stop = new AbortController();
   try {
+    const target = targetOf(env, settings, undefined);
+    if (target === null) return null;
     const connection = await Connection.open({ ...options, target, signal: stop.signal });
     return new LiveShipping(library, connection, stop, notify, times);
   } catch (error) {

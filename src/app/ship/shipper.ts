@@ -34,6 +34,8 @@ const MAX_FOLLOWED = 300_000;
 /** Threads that are compared before other work of the process gets its turn. */
 const IN_A_ROW = 20;
 
+/** The state of a thread that is only removed. */
+const NO_STAMP = "";
 /** A thread that the server refused is tried again after this time: the server may be another one then. */
 const SET_ASIDE_MS = 3_600_000;
 const isSetAside = ({ refused }: ThreadShipped, stamp: string) =>
@@ -78,7 +80,7 @@ export class Shipper {
   /** The server refuses the thread: it is left out until it or the settings change, or some time has passed. */
   setAside(uri: string, reason: string): void {
     const { target, shipped } = this.#options;
-    const stamp = this.#stamps.get(uri) ?? "";
+    const stamp = this.#stamps.get(uri) ?? NO_STAMP;
     this.reset();
     shipped.setAside(target.name, uri, { stamp, reason, at: Date.now() });
   }
@@ -100,7 +102,8 @@ export class Shipper {
       const { provider, thread } = partsOf(threadOf(key));
       const uri = formatUri(provider, thread, null);
       // The thread is gone, or it has turned out to be part of another one.
-      if ((!isKnown || root !== key) && shipped.thread(target.name, uri) !== null) this.#remove(uri);
+      const before = shipped.thread(target.name, uri);
+      if ((!isKnown || root !== key) && before !== null && !isSetAside(before, NO_STAMP)) this.#remove(uri);
       if (done.has(root) || !isKnown) continue;
       done.add(root);
       await this.#ship(forest, root, stamp, library.unsettled().includes(root));
@@ -181,6 +184,7 @@ export class Shipper {
     const reachable = new Set(library.roots.filter(({ exists }) => exists).map(({ provider }) => provider.name));
     for (const thread of known) {
       const { uri } = thread;
+      if (isSetAside(thread, NO_STAMP)) continue;
       const provider = uri.slice(0, uri.indexOf(":"));
       const hasRoots = library.roots.some((root) => root.provider.name === provider);
       if (!present.has(uri) && (reachable.has(provider) || !hasRoots) && !this.#deleted.keepsThread(thread)) yield uri;

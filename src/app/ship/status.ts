@@ -73,7 +73,7 @@ const MAX_WAITING = 100;
  * so it is left out unless wanted.
  */
 export async function sharing(env: Env, library: Library, settings: SettingsFile, wantsWaiting: boolean) {
-  const target = targetOf(env, settings, undefined);
+  const target = usableTarget(env, settings);
   if (target === null) return null;
   const shared = {
     url: target.url,
@@ -96,6 +96,16 @@ export async function sharing(env: Env, library: Library, settings: SettingsFile
       nextAt: nextAt === 0 ? null : new Date(nextAt).toISOString(),
     },
   };
+}
+
+/** Null also if the address cannot be used: then nothing is sent, and the server has said why. */
+function usableTarget(env: Env, settings: SettingsFile): ShipTarget | null {
+  try {
+    return targetOf(env, settings, undefined);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return null;
+  }
 }
 
 /** Without a token, nothing is attempted. */

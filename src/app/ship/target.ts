@@ -40,9 +40,19 @@ export function targetOf(env: Env, settings: SettingsFile, to: string | undefine
   const { values } = settings;
   const url = (to ?? values["team.url"])?.replace(/\/+$/, "");
   if (url === undefined) return null;
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
     throw new Failure("usage", `--to ${withoutSecrets(url)}: not an address that begins with https:// or http://`, [
       "write the team server's address, such as https://host",
+    ]);
+  // They cannot be sent, and the address is printed and stored.
+  if (parsed.username !== "" || parsed.password !== "")
+    throw new Failure("usage", `the address of the team server at ${parsed.host} contains a name or a password`, [
+      `write ${parsed.protocol}//${parsed.host}, and the token of the team server in ${TEAM_TOKEN}`,
+    ]);
+  if (parsed.search !== "" || parsed.hash !== "")
+    throw new Failure("usage", `--to ${withoutSecrets(url)}: not an address of a team server`, [
+      `write ${parsed.origin}, without ? and #`,
     ]);
   const own = redactionOf(settings);
   return {
@@ -89,10 +99,18 @@ export const isShared = ({ projects }: Pick<ShipTarget, "projects">, cwd: string
 const MAX_TOKEN = 4_096;
 export const TEAM_TOKEN = "RETINUE_TEAM_TOKEN";
 
+/** Other characters cannot be in a header; the error of the HTTP client would contain the token. */
+function checkedToken(token: string, where: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new Failure("failed", `${where} is not a token: it contains spaces, line breaks or other characters`, [
+    "write only the token, as retinue token create has printed it",
+  ]);
+}
+
 /** The token with scope `ship`. */
 export function teamToken(env: Env, { values }: SettingsFile): string {
   const given = env[TEAM_TOKEN]?.trim();
-  if (given) return given;
+  if (given) return checkedToken(given, TEAM_TOKEN);
   const path = values["team.token_file"]?.replace(/^~(?=\/|$)/, userHome(env));
   if (path === undefined)
     throw new Failure("failed", "no token for the team server", [
@@ -100,8 +118,9 @@ export function teamToken(env: Env, { values }: SettingsFile): string {
     ]);
   try {
     const token = readText(path, MAX_TOKEN).trim();
-    if (token !== "") return token;
+    if (token !== "") return checkedToken(token, path);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure("failed", `cannot read the team token in ${path}: ${(error as Error).message}`, [], error);
   }
   throw new Failure("failed", `the token file ${path} is empty`, ["write the token into it"]);

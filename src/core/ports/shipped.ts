@@ -101,11 +101,11 @@ export interface Shipped {
    */
   reserve(destination: string, count: number, least: number): number;
   /**
-   * The server reports the number of this machine's last shipment. Returns false if it is not higher than the one
-   * before: the server has lost shipments, such as after a restored backup. Then no position is certain: all
-   * threads get the stamp `LOST`.
+   * The server reports the number of this machine's last shipment, and the owner of the token if it says so. Returns
+   * false if the number is not higher than the one before, because the server has lost shipments, such as after a
+   * restored backup, or if the owner is another one. Then no position is certain: all threads get the stamp `LOST`.
    */
-  arrived(destination: string, number: number): boolean;
+  arrived(destination: string, number: number, owner?: string | null): boolean;
   /**
    * The server asks for these threads as a whole, because it has another machine's copy of them, or none. They are
    * replaced by the next shipments. Returns how many of them were not about to be replaced already.

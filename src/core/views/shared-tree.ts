@@ -53,6 +53,28 @@ export function sharedTree(agents: Iterable<SharedAgent>, root: string, now: num
 }
 
 /**
+ * Tells whether an agent is one of `tops`, or below one of them. Looks at each agent once, however deep the tree is, and
+ * ends if agents are each other's parents.
+ */
+export function subtreeTest(
+  parents: ReadonlyMap<string, string | null>,
+  tops: ReadonlySet<string>,
+): (uri: string) => boolean {
+  const known = new Map([...tops].map((uri) => [uri, true]));
+  return (uri) => {
+    const path = new Set<string>();
+    let at: string | null = uri;
+    while (at !== null && !known.has(at) && !path.has(at)) {
+      path.add(at);
+      at = parents.get(at) ?? null;
+    }
+    const isInside = at !== null && known.get(at) === true;
+    for (const one of path) known.set(one, isInside);
+    return isInside;
+  };
+}
+
+/**
  * Whether one copy of a thread has more than another, by their top-level agents: the later activity counts, and at the
  * same time more agents, model calls or messages.
  */

@@ -292,7 +292,8 @@ export function costIn([numbers]: PackedLine): CostSum {
 }
 
 const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
-const byWeight = (a: StatsLine, b: StatsLine) =>
+/** Highest cost first. */
+export const byWeight = (a: StatsLine, b: StatsLine) =>
   b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
 
 export function statsTotal(rows: Iterable<SpentRow>): StatsLine {

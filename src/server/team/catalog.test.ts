@@ -48,3 +48,27 @@ describe("the rights of a stream's viewer are checked", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 });
+
+describe("findings and files of whole trees", () => {
+  it("are computed for two requests at once, because they need all events in memory", async () => {
+    const uri = "claude://a";
+    let [now, most] = [0, 0];
+    const reader = {
+      agentsAt: async () => [{ owner: "ann", thread: uri, uri }],
+      agents: async () => new Map([[uri, { place: 0, record: { uri, parent: null, usage: {}, counts: {} } }]]),
+      events: async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        now -= 1;
+        return [];
+      },
+      lists: async () => new Map(),
+      details: async () => new Map(),
+    } as unknown as Reader;
+    const answers = Array.from({ length: 9 }, () => new TeamCatalog(reader, {} as Feed, ["ann"]).detail(uri, "files"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 9 }, () => []));
+    expect(most).toBe(2);
+  });
+});

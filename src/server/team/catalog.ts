@@ -32,13 +32,14 @@ import {
   withDuration,
 } from "../../core/views/shared-tree.ts";
 import type { Span } from "../../core/views/span.ts";
-import type { SpentRow } from "../../core/views/stats.ts";
-import { threadsBehind } from "../../core/views/stats-sums.ts";
+import type { StatsLine } from "../../core/views/stats.ts";
+import { byWeight, threadsBehind } from "../../core/views/stats-sums.ts";
 import { followChanges, isUnfiltered } from "./changes.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
 import { noThread, resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
+import { Turns } from "./turns.ts";
 import type { Seen } from "./visits.ts";
 
 /** Streams end when their viewer may no longer see the same. */
@@ -76,6 +77,9 @@ async function whileAllowed<T>(
     throw error;
   }
 }
+
+/** Findings and files need all events of a tree in memory, which may be hundreds of megabytes: two trees at once. */
+const WHOLE_TREES = new Turns(2, 1_000);
 
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
 export class TeamCatalog implements Catalog {
@@ -212,15 +216,17 @@ export class TeamCatalog implements Catalog {
         const agents = urisIn(await this.#treeAt(place));
         return sortedMessages((await this.#reader.details(place, agents, "messages")).values());
       },
-      explain: async () => {
-        const tree = await this.#treeAt(place);
-        const around = { now: Date.now(), windowOf: contextWindow };
-        return sharedExplanation(tree, await this.#parts(place, tree), around);
-      },
-      files: async () => {
-        const tree = await this.#treeAt(place);
-        return sharedFiles(tree, await this.#parts(place, tree));
-      },
+      explain: () =>
+        WHOLE_TREES.take(async () => {
+          const tree = await this.#treeAt(place);
+          const around = { now: Date.now(), windowOf: contextWindow };
+          return sharedExplanation(tree, await this.#parts(place, tree), around);
+        }),
+      files: () =>
+        WHOLE_TREES.take(async () => {
+          const tree = await this.#treeAt(place);
+          return sharedFiles(tree, await this.#parts(place, tree));
+        }),
     };
     return views[what]();
   }
@@ -275,22 +281,27 @@ export class TeamCatalog implements Catalog {
     const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
     const { usage } = this.#reader;
     const sums = await usage.stats(this.#owners, from, by);
-    const wanted: SpentRow[] = [];
+    // Several people may have the same thread.
+    const found: { readonly owner: string; readonly line: StatsLine }[] = [];
     if (behind !== null)
-      for await (const rows of usage.rows(this.#owners, from))
-        wanted.push(...rows.filter((row) => row[behind.by] === behind.key));
-    const lines = behind === null ? [] : threadsBehind(wanted, behind.by, behind.key).slice(0, behind.limit);
-    const uris = lines.flatMap(({ key }) => (key === null ? [] : [key]));
+      for await (const { owner, rows } of usage.rows(this.#owners, from))
+        for (const line of threadsBehind(rows, behind.by, behind.key)) found.push({ owner, line });
+    const shown = found.sort((a, b) => byWeight(a.line, b.line)).slice(0, behind?.limit ?? 0);
+    const uris = shown.flatMap(({ line }) => (line.key === null ? [] : [line.key]));
+    const owners = [...new Set(shown.map(({ owner }) => owner))];
     const now = Date.now();
     const records = new Map(
-      (await this.#reader.threadRecords(this.#owners, uris)).map((record) => [record.uri, withDuration(record, now)]),
+      (await this.#reader.threadRecords(owners, uris)).map((record) => [
+        `${record.owner} ${record.uri}`,
+        withDuration(record, now),
+      ]),
     );
     return {
       incomplete: null,
       approximate: sums.isApproximate,
       total: sums.total(),
       by: Object.fromEntries(by.map((group) => [group, sums.by(group)])),
-      threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
+      threads: shown.map(({ owner, line }) => ({ ...line, record: records.get(`${owner} ${line.key}`) ?? null })),
     };
   }
 
@@ -319,7 +330,7 @@ export class TeamCatalog implements Catalog {
 function urisIn(tree: AgentTree): string[] {
   const agents = [tree];
   // Grows during the loop; avoids recursion.
-  for (const one of agents) agents.push(...one.children);
+  for (const one of agents) for (const child of one.children) agents.push(child);
   return agents.map(({ uri }) => uri);
 }
 
@@ -339,7 +350,8 @@ function positionIn(cursor: string): ThreadPosition {
     const parts = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown;
     if (Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string")) {
       const [activeAt = "", thread = "", owner = ""] = parts as string[];
-      const isWritten = /^\d{4}-[\d-]+T[\d:.]+Z$/.test(activeAt) && !Number.isNaN(Date.parse(activeAt));
+      const ms = Date.parse(activeAt);
+      const isWritten = ms >= 0 && new Date(ms).toISOString() === activeAt && /^\d{4}-/.test(activeAt);
       if (isWritten && !thread.includes("\0")) return { activeAt, thread, owner };
     }
   } catch {

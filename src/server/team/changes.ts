@@ -1,6 +1,6 @@
 import type { AgentPlace, OwnerChanges, Reader } from "../../app/team/store.ts";
 import type { ChangeStream, LiveMessage } from "../../core/ports/catalog.ts";
-import { withDuration } from "../../core/views/shared-tree.ts";
+import { subtreeTest, withDuration } from "../../core/views/shared-tree.ts";
 import { shortened } from "../cut.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition, parsePosition } from "./position.ts";
@@ -54,15 +54,25 @@ export async function followChanges(
         if (until.aborted) return [];
         for (const owner of relevant) {
           const [from, to] = [at.get(owner) ?? 0, feed.headOf(owner)];
-          if (to <= from) continue;
-          const changes = await persistently(() => feed.changes(owner, from, to), feed, until);
+          if (to < from) {
+            at.set(owner, to);
+            return [reset("the database has lost changes")];
+          }
+          if (to === from) continue;
+          const bodies = await persistently(
+            async () => {
+              const changes = await feed.changes(owner, from, to);
+              return changes === null ? null : bodiesOf(reader, followed, spansAt, owner, changes);
+            },
+            feed,
+            until,
+          );
           if (until.aborted) return [];
           at.set(owner, to);
-          if (changes === null || changes === undefined) return [reset("too many changes in the meantime")];
-          const bodies = await bodiesOf(reader, followed, spansAt, owner, changes);
+          if (bodies === null || bodies === undefined) return [reset("too many changes in the meantime")];
           if (bodies.length > 0) return bodies.map(message);
         }
-        if (relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0))) await feed.next(until);
+        if (relevant.every((owner) => feed.headOf(owner) === (at.get(owner) ?? 0))) await feed.next(until);
       }
     },
   };
@@ -75,25 +85,18 @@ export const isUnfiltered = (followed: Followed) => !followed.threads && placesI
 /** What is followed, with the questions that each change of an owner asks. */
 function interestIn(followed: Followed, owner: string, { parents }: OwnerChanges) {
   const isAll = isUnfiltered(followed);
-  const chains = new Map<string, readonly string[]>();
-  const chainOf = (uri: string) => {
-    const known = chains.get(uri) ?? ancestors(parents, uri);
-    chains.set(uri, known);
-    return known;
-  };
-  const isAt = (list: readonly AgentPlace[], uri: string) =>
-    list.some((place) => place.owner === owner && place.uri === uri);
-  const isIn = (list: readonly AgentPlace[], uri: string) => chainOf(uri).some((one) => isAt(list, one));
+  const urisIn = (list: readonly AgentPlace[]) =>
+    new Set(list.flatMap((place) => (place.owner === owner ? [place.uri] : [])));
+  const [trees, events] = [urisIn(followed.trees), urisIn(followed.events)];
+  const [isInTree, isInLog] = [subtreeTest(parents, trees), subtreeTest(parents, urisIn(followed.logs))];
   return {
-    /** Whether an agent is part of the subtree of another one. */
-    isBelow: (uri: string, top: string) => chainOf(uri).includes(top),
     asRecord: (thread: string, uri: string) =>
       isAll ||
       (followed.threads && thread === uri) ||
-      isIn(followed.trees, uri) ||
+      isInTree(uri) ||
       // A removed agent has no parents any more.
-      (!parents.has(uri) && isAt(followed.trees, thread)),
-    asEvent: (uri: string) => isAll || isAt(followed.events, uri) || isIn(followed.logs, uri),
+      (!parents.has(uri) && trees.has(thread)),
+    asEvent: (uri: string) => isAll || events.has(uri) || isInLog(uri),
   };
 }
 
@@ -105,7 +108,7 @@ async function bodiesOf(
   owner: string,
   changes: OwnerChanges,
 ): Promise<Body[]> {
-  const { isBelow, asRecord, asEvent } = interestIn(followed, owner, changes);
+  const { asRecord, asEvent } = interestIn(followed, owner, changes);
   const cut = changes.cuts.find(({ agent }) => asEvent(agent));
   const now = Date.now();
   const bodies: Body[] =
@@ -121,9 +124,10 @@ async function bodiesOf(
   for (const { agent, event } of changes.events)
     if (cut === undefined && asEvent(agent)) bodies.push({ type: "event", data: shortened(event) });
   for (const place of followed.spans) {
-    if (place.owner !== owner || !changes.spans.some(({ agent }) => isBelow(agent, place.uri))) continue;
+    const isInside = subtreeTest(changes.parents, new Set([place.uri]));
+    if (place.owner !== owner || !changes.spans.some(({ agent }) => isInside(agent))) continue;
     const before = spansAt.get(place) ?? 0;
-    const agents = [...changes.parents.keys()].filter((uri) => isBelow(uri, place.uri));
+    const agents = [...changes.parents.keys()].filter(isInside);
     const { items, next } = await spansSince(reader, place, agents, before);
     spansAt.set(place, Number(next.slice(1)));
     bodies.push({ type: "spans", data: { uri: place.uri, after: `s${before}`, next, items } });
@@ -148,14 +152,6 @@ async function persistently<T>(work: () => Promise<T>, feed: Feed, until: AbortS
 async function newestSpans(reader: Reader, place: AgentPlace): Promise<number> {
   const agents = await reader.agents(place);
   const parents = new Map([...agents].map(([uri, { record }]) => [uri, record.parent]));
-  const below = [...agents.keys()].filter((uri) => ancestors(parents, uri).includes(place.uri));
+  const below = [...agents.keys()].filter(subtreeTest(parents, new Set([place.uri])));
   return Number((await spansSince(reader, place, below, null)).next.slice(1));
-}
-
-/** The agent and all above it. */
-function ancestors(parents: ReadonlyMap<string, string | null>, uri: string): string[] {
-  const chain = [uri];
-  for (let at = parents.get(uri) ?? null; at !== null && !chain.includes(at); at = parents.get(at) ?? null)
-    chain.push(at);
-  return chain;
 }

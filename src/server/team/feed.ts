@@ -20,6 +20,11 @@ export class Feed {
   readonly #waiting = new Set<() => void>();
   readonly #ranges = new Map<string, Range>();
   readonly #checks = new Set<() => void>();
+  /** The numbers of shipments that were seen since the last catch-up began. */
+  #noted = new Map<string, number>();
+  #isCatchingUp = false;
+  /** Shipments may have been missed. */
+  #isBehind = false;
   #isListening = false;
   #stopped = false;
   #awaySince: string | null = null;
@@ -38,11 +43,12 @@ export class Feed {
     const onShipment = (owner: string, seq: number) => {
       // No client of this server has asked about this owner.
       if (!this.#heads.has(owner)) return;
-      this.#heads.set(owner, Math.max(seq, this.#heads.get(owner) ?? 0));
+      this.#rise(owner, seq);
       this.#wake();
     };
     const onListen = () => {
       this.#isListening = true;
+      this.#isBehind = true;
       void this.#catchUp();
     };
     const onAccess = () => {
@@ -66,12 +72,31 @@ export class Feed {
     this.#wake();
   }
 
+  /** Once at a time: what was read earlier must not replace what was read later. */
   async #catchUp(): Promise<void> {
+    if (this.#isCatchingUp) return;
+    this.#isCatchingUp = true;
+    while (this.#isBehind) {
+      this.#isBehind = false;
+      await this.#readHeads();
+    }
+    this.#isCatchingUp = false;
+  }
+
+  async #readHeads(): Promise<void> {
+    this.#noted = new Map();
+    let seqs: ReadonlyMap<string, number>;
     try {
-      for (const [owner, seq] of await this.#store.reader.seqs([...this.#heads.keys()])) this.#heads.set(owner, seq);
+      seqs = await this.#store.reader.seqs([...this.#heads.keys()]);
     } catch {
       // Cut again; the next connection catches up.
       return;
+    }
+    for (const [owner, seq] of seqs) {
+      const head = Math.max(seq, this.#noted.get(owner) ?? 0);
+      // A replica without the last shipments has become the primary. Their numbers are given to others.
+      if (head < this.headOf(owner)) this.#ranges.clear();
+      this.#heads.set(owner, head);
     }
     this.#wake();
   }
@@ -92,8 +117,12 @@ export class Feed {
   ): Promise<Map<string, number>> {
     for (const owner of owners) if (!this.#heads.has(owner)) this.#heads.set(owner, 0);
     const seqs = await read(this.#store.reader);
-    for (const [owner, seq] of seqs) this.#heads.set(owner, Math.max(seq, this.#heads.get(owner) ?? 0));
+    for (const [owner, seq] of seqs) this.#rise(owner, seq);
     return seqs;
+  }
+
+  #rise(owner: string, seq: number): void {
+    for (const seqs of [this.#heads, this.#noted]) seqs.set(owner, Math.max(seq, seqs.get(owner) ?? 0));
   }
 
   headOf(owner: string): number {

@@ -11,7 +11,7 @@ import { Displaced, Turns } from "./turns.ts";
 /** Bodies that are received at once, at most 8 MB each. A slow sender delays only those that wait for its place. */
 const RECEIVED_AT_ONCE = 32;
 const RECEIVE_MS = 20_000;
-/** Shipments that are unpacked and stored at once: each may take 64 MB. */
+/** Shipments that are unpacked and stored at once: each has up to 16 MB, and several times as much in memory. */
 const STORED_AT_ONCE = 4;
 /** Senders beyond these are asked to come back: they would give up before their turn, and waiting takes memory. */
 const MAX_WAITING = 256;
@@ -112,7 +112,7 @@ export class Receiver {
     const ms = Math.round(performance.now() - began);
     const counts = { ...receipt, again: receipt.again.length };
     log("shipment", { owner, machine: head.machine, version: head.version, ...counts, bytes: body.length, ms });
-    return receipt;
+    return { owner, ...receipt };
   }
 
   #refused(c: Context<TeamEnv>, error: unknown): Response {

@@ -1,6 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { checkTarget, parsedTarget, threadIdOf } from "../../app/query/resolve.ts";
 import type { AgentPlace, NamedAgent, Reader } from "../../app/team/store.ts";
+import { subtreeTest } from "../../core/views/shared-tree.ts";
 
 /** Finds the agent that the input names among those of these owners, or throws a `Failure` with the reason. */
 export async function resolveAgent(reader: Reader, owners: readonly string[], input: string): Promise<AgentPlace> {
@@ -39,16 +40,11 @@ export async function resolveAgent(reader: Reader, owners: readonly string[], in
 /** The agent with this id below another one. */
 async function below(reader: Reader, { owner, thread, uri }: AgentPlace, id: string): Promise<AgentPlace> {
   const agents = await reader.agents({ owner, thread });
-  const isBelow = (start: string) => {
-    const seen = new Set<string>();
-    for (let at: string | null = agents.get(start)?.record.parent ?? null; at !== null && !seen.has(at); ) {
-      if (at === uri) return true;
-      seen.add(at);
-      at = agents.get(at)?.record.parent ?? null;
-    }
-    return false;
-  };
-  const inside = [...agents.values()].map(({ record }) => record).filter((record) => isBelow(record.uri));
+  const parents = new Map([...agents].map(([one, { record }]) => [one, record.parent]));
+  const isInside = subtreeTest(parents, new Set([uri]));
+  const inside = [...agents.values()]
+    .map(({ record }) => record)
+    .filter((record) => record.uri !== uri && isInside(record.uri));
   const found = fitting(inside, id, ({ agentId }) => agentId);
   if (found.length === 0)
     throw new Failure("not_found", `no agent ${id} in ${uri}`, [

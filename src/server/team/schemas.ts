@@ -8,6 +8,7 @@ const limit = (otherwise: string) => v.optional(wholeNumber(1, 1_000), otherwise
 
 export const Session = v.object({ owner: v.string(), scope: v.string(), owners: v.array(v.string()) });
 export const Receipt = v.object({
+  owner: v.pipe(v.string(), v.description("whose threads the shipment was added to: the owner of the token")),
   accepted: v.number(),
   ignored: v.number(),
   shipments: v.number(),

@@ -38,7 +38,7 @@ export interface TeamServed {
 }
 
 /** Positions of the live stream name all owners that a viewer may see. */
-const MAX_HEADER = 64 << 10;
+export const MAX_HEADER = 64 << 10;
 /** Requests that are still running get this long before their connections are closed. */
 const GRACE_MS = 5_000;
 const RECHECK_MS = 15_000;

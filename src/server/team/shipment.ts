@@ -8,12 +8,15 @@ import { DOCUMENTS, Head } from "./shipped-documents.ts";
 
 const unpack = promisify(gunzip);
 
-/** Limits of one shipment. A sender splits what is larger. */
+/** Limits of one shipment. A sender splits what is larger; it sends 2 MB and the rest of its last document at once. */
 export const SHIPMENT_LIMITS = {
   compressedBytes: 8 << 20,
-  bytes: 64 << 20,
+  bytes: 16 << 20,
   lineBytes: 4 << 20,
   documents: 5_000,
+  /** Objects and lists. An empty one takes three bytes of a shipment, and in memory a hundred times as much. */
+  containers: 400_000,
+  lineContainers: 200_000,
 } as const;
 
 /** Which document of a shipment is refused, for the sender: it can leave that thread out and send the rest. */
@@ -42,8 +45,8 @@ export class MalformedLine extends Error {
 export class LargeLine extends TooLarge {
   readonly culprit: Culprit;
 
-  constructor(line: number, thread: string | null) {
-    super(`line ${line}: a document has at most ${SHIPMENT_LIMITS.lineBytes} bytes`);
+  constructor(line: number, most: string, thread: string | null) {
+    super(`line ${line}: a document has at most ${most}`);
     this.culprit = { document: line - 2, thread };
   }
 }
@@ -55,21 +58,61 @@ export interface ParsedShipment {
 
 /** Unpacks and checks a shipment. The limits hold before anything is parsed. */
 export async function parseShipment(body: Buffer, isCompressed: boolean): Promise<ParsedShipment> {
-  const { bytes, lineBytes, documents: most } = SHIPMENT_LIMITS;
+  const { bytes } = SHIPMENT_LIMITS;
   const unpacked = isCompressed ? await decompressed(body) : body;
   if (unpacked.length > bytes) throw new TooLarge(`a shipment has at most ${bytes} bytes unpacked`);
-  const lines = unpacked.toString("utf8").split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  if (lines.length - 1 > most) throw new TooLarge(`a shipment has at most ${most} documents`);
-  const [first = "", ...rest] = lines;
-  const head = json(first, 1);
+  const [first = Buffer.alloc(0), ...rest] = linesIn(unpacked);
+  const head = json(first.toString(), 1);
   const wrong = wrongIn(Head, head);
   if (wrong !== null) throw new MalformedLine(1, wrong);
-  const documents = rest.map((line, i) => {
-    if (Buffer.byteLength(line) > lineBytes) throw new LargeLine(i + 2, threadNamedIn(line));
-    return document(json(line, i + 2), i + 2);
-  });
+  checkSizes(rest);
+  const documents = rest.map((line, i) => document(json(line.toString(), i + 2), i + 2));
   return { head: head as ShipmentHead, documents };
+}
+
+const LINE_FEED = 0x0a;
+
+/** The lines, at most one more than a shipment may have. */
+function linesIn(text: Buffer): Buffer[] {
+  const { documents: most } = SHIPMENT_LIMITS;
+  const lines: Buffer[] = [];
+  for (let from = 0; from < text.length; ) {
+    // The first line is the head.
+    if (lines.length > most) throw new TooLarge(`a shipment has at most ${most} documents`);
+    const end = text.indexOf(LINE_FEED, from);
+    lines.push(text.subarray(from, end < 0 ? text.length : end));
+    from = end < 0 ? text.length : end + 1;
+  }
+  return lines;
+}
+
+/** Throws if the documents would take too much memory once they are parsed. */
+function checkSizes(lines: readonly Buffer[]): void {
+  const { lineBytes, containers, lineContainers } = SHIPMENT_LIMITS;
+  let sum = 0;
+  for (const [i, line] of lines.entries()) {
+    if (line.length > lineBytes) throw new LargeLine(i + 2, `${lineBytes} bytes`, threadNamedIn(line.toString()));
+    const count = containersIn(line);
+    if (count > lineContainers)
+      throw new LargeLine(i + 2, `${lineContainers} objects and lists`, threadNamedIn(line.toString()));
+    sum += count;
+    if (sum > containers) throw new TooLarge(`a shipment has at most ${containers} objects and lists`);
+  }
+}
+
+const [QUOTE, BACKSLASH, BRACKET, BRACE] = [0x22, 0x5c, 0x5b, 0x7b];
+
+/** The number of objects and lists that a line of JSON contains. */
+function containersIn(line: Buffer): number {
+  let count = 0;
+  let isText = false;
+  for (let i = 0; i < line.length; i += 1) {
+    const byte = line[i];
+    if (byte === QUOTE) isText = !isText;
+    else if (isText && byte === BACKSLASH) i += 1;
+    else if (!isText && (byte === BRACKET || byte === BRACE)) count += 1;
+  }
+  return count;
 }
 
 /** Where a line names its thread: senders write it first. */

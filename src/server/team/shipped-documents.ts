@@ -35,7 +35,11 @@ const bytes = (most: number) => v.pipe(v.string(), v.maxBytes(most));
 const name = chars(MOST.nameChars);
 const path = v.nullable(chars(MOST.pathChars));
 const text = v.nullable(v.string());
-const uri = v.pipe(bytes(MOST.uriBytes), v.minLength(1), v.regex(/^[^\0]+$/));
+/**
+ * As `formatUri` makes them. URIs are keys: PostgreSQL replaces a lone surrogate, so that two different ones would become
+ * the same.
+ */
+const uri = v.pipe(bytes(MOST.uriBytes), v.minLength(1), v.regex(/^[^\s\p{Cc}\p{Cs}]+$/u, "not a URI"));
 const revision = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MOST.revision));
 const position = upTo(MOST.position);
 const about = { thread: uri, revision };
@@ -156,7 +160,7 @@ export const DOCUMENTS = {
   }),
 } as const;
 
-const named = v.pipe(v.string(), v.minLength(1), v.maxLength(100), v.regex(/^[^\0]+$/));
+const named = v.pipe(v.string(), v.minLength(1), v.maxLength(100), v.regex(/^[^\p{Cc}\p{Cs}]+$/u));
 
 /** The first line of a shipment. */
 export const Head = v.object({ schema: v.literal("retinue/shipment@1"), machine: named, version: named });

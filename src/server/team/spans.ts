@@ -10,7 +10,7 @@ export async function spansSince(
   after: number | null,
 ): Promise<SpansAnswer> {
   const lists = await reader.lists<Span>(place, agents, "spans");
-  const newest = Math.max(0, ...[...lists.values()].flatMap((parts) => parts.map(({ seq }) => seq)));
+  const newest = [...lists.values()].flat().reduce((last, { seq }) => Math.max(last, seq), 0);
   const isWhole = after === null || after > newest;
   const items = agents.flatMap((uri) => {
     const parts = lists.get(uri) ?? [];

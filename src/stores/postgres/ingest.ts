@@ -392,7 +392,14 @@ class Shipment {
     if (documents.length === 0) return;
     await this.#all(INGEST.removeSpent, threadsOf(documents), agentsOf(documents));
     const rows = documents.flatMap(({ thread, agent, revision, value }) =>
-      (value as readonly SpentRow[]).map((row, n) => ({ thread, agent, revision, row: believableUsage(row), n })),
+      (value as readonly SpentRow[]).map((row, n) => ({
+        thread,
+        agent,
+        revision,
+        // A forged row may name the thread of somebody else.
+        row: { ...believableUsage(row), thread },
+        n,
+      })),
     );
     for (const part of chunks(rows)) {
       const column = <T>(of: (row: SpentRow) => T) => part.map(({ row }) => of(row));

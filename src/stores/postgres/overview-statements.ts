@@ -17,7 +17,7 @@ export const OVERVIEW = {
     from retinue.spent s where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)
     group by grouping sets ((), (s.project), (s.model), (s.type), (s.day))`,
   month: `select s.project, coalesce(sum(s.cost_usd), 0) as cost from retinue.spent s
-    where s.owner = $1 and s.day >= $2::date group by s.project`,
+    where s.owner = $1 and s.day >= $2::date and s.day < $3::date group by s.project`,
   // An agent that could not be started has no activity, and perhaps no start.
   failed: `select f.thread, f.status, f.refused, coalesce(f.active_at, f.started_at, t.active_at) as active_at, t.machine, f.record
     from retinue.agents f join retinue.threads t on t.owner = $1 and t.thread = f.thread

@@ -12,7 +12,7 @@ import { costIn, type PackedSums } from "../../core/views/stats-sums.ts";
 import type { Queries } from "./database.ts";
 import { eachOwner } from "./each-owner.ts";
 import { OVERVIEW } from "./overview-statements.ts";
-import { periodFrom, UsageReader } from "./usage.ts";
+import { monthAfter, periodFrom, UsageReader } from "./usage.ts";
 
 /** Agents of one owner that failed, of which the threads are made. */
 const MAX_FAILED = 1_000;
@@ -83,21 +83,21 @@ export class Overview {
     return sums.answer();
   }
 
-  /** What each owner spent from the first day of a month (UTC) on, by project. */
-  async monthlyCosts(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
-    if (await this.#usage.isLarge(owners)) return this.#monthlySums(owners, since);
+  /** What each owner spent in the month (UTC) with this first day, by project. Clocks that are ahead name later months. */
+  async monthlyCosts(owners: readonly string[], month: string): Promise<MonthlyCost[]> {
+    if (await this.#usage.isLarge(owners)) return this.#monthlySums(owners, month);
     const rows = await eachOwner<{ project: string | null; cost: number }>(
       this.#queries,
       owners,
       OVERVIEW.month,
-      () => [since],
+      () => [month, monthAfter(month)],
     );
     return rows.map(({ owner, row }) => ({ owner, project: row.project, costUsd: row.cost }));
   }
 
-  async #monthlySums(owners: readonly string[], since: string): Promise<MonthlyCost[]> {
+  async #monthlySums(owners: readonly string[], month: string): Promise<MonthlyCost[]> {
     const costs: MonthlyCost[] = [];
-    for await (const { owner, sums } of this.#usage.months(owners, since))
+    for await (const { owner, sums } of this.#usage.months(owners, month, monthAfter(month)))
       for (const { by } of sums)
         for (const [project, line] of by.project ?? []) costs.push({ owner, project, costUsd: costIn(line).costUsd });
     return costs;

@@ -74,7 +74,8 @@ export const READER = {
   /** From a day on, and before another one. */
   spent: `select s.row from retinue.spent s
     where s.owner = $1 and ($2::date is null or s.day >= $2::date) and ($3::date is null or s.day < $3::date)`,
-  months: `select m.sums from retinue.months m where m.owner = $1 and ($2::date is null or m.month >= $2::date)`,
+  months: `select m.sums from retinue.months m where m.owner = $1
+    and ($2::date is null or m.month >= $2::date) and ($3::date is null or m.month < $3::date)`,
 
   changedAgents: `select a.thread, a.uri, a.present, a.record from retinue.agents a
     where a.owner = $1 and a.seq > $2::bigint and a.seq <= $3::bigint order by a.seq limit $4`,

@@ -178,6 +178,8 @@ export class Reader {
   }
 
   async #named(owners: readonly string[], statement: string, name: string): Promise<NamedAgent[]> {
+    // PostgreSQL's text cannot contain it, so nothing has such a name.
+    if (name.includes("\0")) return [];
     const rows = await eachOwner<{
       thread: string;
       uri: string;

@@ -18,11 +18,16 @@ export interface Period {
   readonly days: { readonly from: string; readonly to: string } | null;
 }
 
+/** The first day of the month after this day. */
+export function monthAfter(day: string): string {
+  const [year = 0, month = 0] = day.split("-").map(Number);
+  return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
+}
+
 /** From this day (UTC) on; null: everything. */
 export function periodFrom(since: string | null): Period {
   if (since === null || since === monthOfDay(since)) return { months: since, days: null };
-  const [year = 0, month = 0] = since.split("-").map(Number);
-  const next = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
+  const next = monthAfter(since);
   return { months: next, days: { from: since, to: next } };
 }
 
@@ -43,17 +48,22 @@ export class UsageReader {
   }
 
   /** The rows from a day on, and before another one; those of an owner are together. */
-  async *rows(owners: readonly string[], from: string | null, to: string | null = null): AsyncGenerator<SpentRow[]> {
-    for await (const found of this.#inTurn<{ row: string }>(owners, READER.spent, [from, to]))
-      yield found.rows.map(({ row }) => JSON.parse(row) as SpentRow);
+  async *rows(
+    owners: readonly string[],
+    from: string | null,
+    to: string | null = null,
+  ): AsyncGenerator<{ readonly owner: string; readonly rows: readonly SpentRow[] }> {
+    for await (const { owner, rows } of this.#inTurn<{ row: string }>(owners, READER.spent, [from, to]))
+      yield { owner, rows: rows.map(({ row }) => JSON.parse(row) as SpentRow) };
   }
 
-  /** The sums of each month from this one on. */
+  /** The sums of each month from this one on, and before another one. */
   async *months(
     owners: readonly string[],
     from: string | null,
+    to: string | null = null,
   ): AsyncGenerator<{ readonly owner: string; readonly sums: readonly PackedSums[] }> {
-    for await (const { owner, rows } of this.#inTurn<{ sums: string }>(owners, READER.months, [from]))
+    for await (const { owner, rows } of this.#inTurn<{ sums: string }>(owners, READER.months, [from, to]))
       yield { owner, sums: rows.map(({ sums }) => JSON.parse(sums) as PackedSums) };
   }
 
@@ -65,7 +75,7 @@ export class UsageReader {
     const sums = new StatsSums(groups);
     const isLarge = await this.isLarge(owners);
     const { months, days } = isLarge ? periodFrom(since) : { months: null, days: { from: since, to: null } };
-    if (days !== null) for await (const rows of this.rows(owners, days.from, days.to)) sums.add(rows);
+    if (days !== null) for await (const { rows } of this.rows(owners, days.from, days.to)) sums.add(rows);
     if (isLarge) for await (const one of this.months(owners, months)) for (const packed of one.sums) sums.merge(packed);
     return sums;
   }

@@ -39,6 +39,7 @@ const MIGRATIONS = [
   "ALTER TABLE destination ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
   "ALTER TABLE thread ADD COLUMN sent TEXT",
   "ALTER TABLE thread ADD COLUMN refused TEXT",
+  "ALTER TABLE destination ADD COLUMN owner TEXT",
 ];
 
 /** `path` may be `:memory:`. */
@@ -63,8 +64,8 @@ function statementsOf(db: DatabaseSync) {
     agent: db.prepare("SELECT state FROM agent WHERE destination = ? AND thread = ? AND uri = ?"),
     open: db.prepare("INSERT OR IGNORE INTO destination (name) VALUES (?)"),
     state: db.prepare("SELECT revision, shipments, documents, bytes, at FROM destination WHERE name = ?"),
-    number: db.prepare("SELECT number FROM destination WHERE name = ?"),
-    setNumber: db.prepare("UPDATE destination SET number = ? WHERE name = ?"),
+    number: db.prepare("SELECT number, owner FROM destination WHERE name = ?"),
+    setNumber: db.prepare("UPDATE destination SET number = ?, owner = coalesce(?, owner) WHERE name = ?"),
     doubtThreads: db.prepare(`UPDATE thread SET stamp = '${LOST}', is_open = 1 WHERE destination = ?`),
     forgetAgents: db.prepare("DELETE FROM agent WHERE destination = ?"),
     reserve: db.prepare("UPDATE destination SET revision = ? WHERE name = ?"),
@@ -152,12 +153,15 @@ function updatesOf(db: DatabaseSync, sql: ReturnType<typeof statementsOf>): Omit
         sql.reserve.run(first + count - 1, destination);
         return first;
       }),
-    arrived: (destination, number) =>
+    arrived: (destination, number, owner = null) =>
       atomically(() => {
         sql.open.run(destination);
-        const isNext = number > Number(sql.number.get(destination)?.number ?? 0);
+        const before = sql.number.get(destination);
+        // Each owner's shipments are counted from 1.
+        const isSame = owner === null || (before?.owner ?? owner) === owner;
+        const isNext = isSame && number > Number(before?.number ?? 0);
         if (!isNext) for (const forget of [sql.doubtThreads, sql.forgetAgents]) forget.run(destination);
-        sql.setNumber.run(number, destination);
+        sql.setNumber.run(number, owner, destination);
         return isNext;
       }),
     resend: (destination, threads) =>
