@@ -144,6 +144,10 @@ describe("the team server", () => {
     expect(page("limits.md")).toContain(
       `| shipment to a team server | ${mebibytes(compressedBytes)}, ${mebibytes(bytes)} decompressed, ${documents.toLocaleString("en")} documents of ${mebibytes(lineBytes)} |`,
     );
+    const { containers, lineContainers } = SHIPMENT_LIMITS;
+    expect(page("limits.md")).toContain(
+      `| ${containers.toLocaleString("en")} · ${lineContainers.toLocaleString("en")} | 413 |`,
+    );
     const { uriBytes, nameChars, pathChars } = MOST;
     const [uris, names, paths] = [uriBytes, nameChars, pathChars].map((most) => most.toLocaleString("en"));
     expect(page("limits.md")).toContain(`| ${uris} bytes · ${names} characters · ${paths} characters |`);

@@ -2,6 +2,7 @@ import { expect, it, vi } from "vitest";
 import type { AgentPlace, OwnerChanges, Reader } from "../../app/team/store.ts";
 import { followChanges } from "./changes.ts";
 import type { Feed } from "./feed.ts";
+import { formatPosition } from "./position.ts";
 
 const THREAD = "claude://a";
 const PLACE: AgentPlace = { owner: "ann", thread: THREAD, uri: THREAD };
@@ -25,6 +26,6 @@ it("a stream waits for the database if it is lost between two queries about the 
   const followed = { threads: false, trees: [], events: [], logs: [], spans: [PLACE] };
   const sources = { reader: reader as unknown as Reader, feed: feed as unknown as Feed, owners: ["ann"] };
   const stream = await followChanges(sources, followed, null, new AbortController().signal);
-  expect(await stream.next()).toMatchObject([{ type: "spans", id: "ann:2-2" }]);
+  expect(await stream.next()).toMatchObject([{ type: "spans", id: formatPosition(new Map([["ann", 2]])) }]);
   expect(next).toHaveBeenCalledTimes(1);
 });
