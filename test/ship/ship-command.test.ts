@@ -370,6 +370,56 @@ describe("outbox", () => {
   });
 });
 
+describe("a damaged shipped.sqlite", () => {
+  it("is replaced by the next shipment, and not by commands that only read", async () => {
+    await ship("--once");
+    const path = join(scratch, "data/shipped.sqlite");
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+    const damage = "no database ".repeat(1_000);
+    writeFileSync(path, damage);
+    for (const how of ["--status", "--dry-run"]) {
+      const { code, stderr } = await ship(how);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("the next shipment replaces it")]);
+      expect(readFileSync(path, "utf8")).toBe(damage);
+    }
+    const { code, stderr } = await ship("--once");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("was damaged")]);
+    await expectTrees();
+  });
+});
+
+describe("the bandwidth of the settings", () => {
+  it("delays the next shipment, not the acknowledgement of the last one", async () => {
+    setSettings("team:\n  bandwidth: 20KB\n");
+    const library = libraryIn(home, Date.now);
+    const settings = await loadSettings(env);
+    const target = targetOf(env, settings, server.url);
+    if (target === null) throw new Error("no target");
+    const { signal } = new AbortController();
+    const connection = await Connection.open({ env, settings, target, library, notify: () => {}, signal });
+    try {
+      await library.refresh();
+      await connection.attempt((shipper) => shipper.shipAll());
+      const [began, { documents, bytes }] = [Date.now(), connection.totals()];
+      expect(documents).toBeGreaterThan(0);
+      const [path = ""] = filesBelow(home).filter((file) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(file));
+      const [line = ""] = readFileSync(join(home, path), "utf8")
+        .split("\n")
+        .filter((one) => one.includes('"type":"user"'));
+      const uuid = '"uuid":"33333333-0000-4000-8000-000000000003"';
+      appendFileSync(join(home, path), `${line.replace(/"uuid":"[^"]+"/, uuid)}\n`);
+      await library.refresh();
+      await connection.attempt((shipper) => shipper.shipAll());
+      expect(connection.totals().documents).toBeGreaterThan(documents);
+      // The first request itself took a part of the time.
+      expect(Date.now() - began).toBeGreaterThan((bytes / 20_000) * 500);
+    } finally {
+      connection.close();
+      library.close();
+    }
+  });
+});
+
 describe("live shipping", () => {
   it("waits for a server that is away, and then sends what was written meanwhile", async () => {
     const library = libraryIn(home, Date.now);

@@ -50,6 +50,8 @@ export class Connection {
   readonly #close: () => void;
   readonly #signal: AbortSignal;
   #isOurs = false;
+  /** When the next shipment may be sent, by the bandwidth of the settings. */
+  #freeAt = 0;
   /** When the server last acknowledged something. */
   #contactAt = 0;
   /** Number of shipments when this process last sent something. */
@@ -94,12 +96,17 @@ export class Connection {
   }
 
   async #post(lines: readonly string[]): Promise<number> {
-    const { name } = this.#target;
-    hold(this.#outbox, { name, timeoutMs: POST_TIMEOUT_MS });
+    const { name, bandwidth } = this.#target;
+    const pauseMs = Math.max(0, this.#freeAt - Date.now());
+    hold(this.#outbox, { name, timeoutMs: POST_TIMEOUT_MS + pauseMs });
+    // An abort ends the pause, and then the request.
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal: this.#signal }).catch(() => undefined);
+    const began = Date.now();
     const first = this.#shipped.reserve(name, lines.length, Date.now() * 1_000);
     const revised = lines.map((line, i) => withRevision(line, first + i));
     const { bytes, owner, numbers, newest, again } = await post(this.#target, this.#token(), revised, this.#signal);
     this.#contactAt = Date.now();
+    if (bandwidth !== null) this.#freeAt = began + Math.ceil((bytes / bandwidth) * 1_000);
     // The server responds, so the pauses of earlier failures are over.
     this.#outbox.retry(name);
     if (!numbers.every((number) => this.#shipped.arrived(name, number, owner)))

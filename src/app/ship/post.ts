@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { ShipmentHead } from "../../core/ports/shipment.ts";
@@ -87,7 +86,6 @@ export async function post(
   lines: readonly string[],
   signal: AbortSignal,
 ): Promise<Posted> {
-  const began = Date.now();
   const body = await zip(Buffer.from(`${[JSON.stringify(headOf(target)), ...lines].join("\n")}\n`));
   const outcome = await send({
     url: target.ingest,
@@ -104,7 +102,6 @@ export async function post(
     const receipt = receiptIn(outcome.body, lines.length);
     if (receipt === null)
       throw new NotAcknowledged("no team server at this address: its answer is no receipt", outcome.status, null);
-    await pace(target, body.length, began, signal);
     return { bytes: body.length, ...receipt };
   }
   const reason = reasonOf(outcome);
@@ -164,14 +161,6 @@ function refusedLine(body: Uint8Array, lines: readonly string[]): string | null 
 }
 
 const objectIn = (body: Uint8Array) => asObject(parseJson(new TextDecoder().decode(body))?.value);
-
-/** Keeps to the bandwidth of the settings. */
-async function pace({ bandwidth }: ShipTarget, bytes: number, began: number, signal: AbortSignal): Promise<void> {
-  if (bandwidth === null) return;
-  const restMs = (bytes / bandwidth) * 1_000 - (Date.now() - began);
-  // An abort ends the pause; the caller checks the signal.
-  if (restMs > 0) await sleep(restMs, undefined, { signal }).catch(() => undefined);
-}
 
 /** Of a document that is too large, texts longer than this are left out. */
 const LONG_TEXT = 10_000;

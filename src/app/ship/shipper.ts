@@ -59,8 +59,10 @@ export class Shipper {
   /** By thread that is being sent: its state when that began. */
   readonly #stamps = new Map<string, string>();
   #batch: Batch;
-  /** Work so far, for tests and messages. */
-  readonly work = { threads: 0, documents: 0, bytes: 0 };
+  /** Threads of which something was new. */
+  readonly #changed = new Set<string>();
+  #documents = 0;
+  #bytes = 0;
 
   constructor(options: ShipperOptions) {
     this.#options = options;
@@ -68,6 +70,11 @@ export class Shipper {
     const { redaction } = options.target;
     this.#redaction = { redactor: new Redactor(redaction), salt: String(hash(JSON.stringify([FORMAT, redaction]))) };
     this.#deleted = new Deleted(options.library, options.target, this.#redaction.salt);
+  }
+
+  /** Work so far, for tests and messages. */
+  get work() {
+    return { threads: this.#changed.size, documents: this.#documents, bytes: this.#bytes };
   }
 
   /** Forgets what was read: not all of it was acknowledged, or another process has sent more. */
@@ -225,7 +232,7 @@ export class Shipper {
       this.#batch.touch(agent.uri, uri, state);
       if (this.#batch.isFull) await this.#flush();
     }
-    if (isNew) this.work.threads += 1;
+    if (isNew) this.#changed.add(agent.uri);
     const activeAt = agents.reduce((last, { lastAt }) => Math.max(last, lastAt ?? 0), 0);
     const hasTranscript = agent.files.length > 0;
     const sent = { key: root, hasTranscript, rules: this.#redaction.salt, cwd: agent.cwd, activeAt };
@@ -263,8 +270,8 @@ export class Shipper {
     this.#batch = this.#newBatch();
     if (records && batch.lines.length > 0) this.#attempt(acknowledged);
     const bytes = batch.lines.length === 0 ? 0 : await send(batch.lines);
-    this.work.documents += batch.lines.length;
-    this.work.bytes += bytes;
+    this.#documents += batch.lines.length;
+    this.#bytes += bytes;
     if (!records) return;
     shipped.acknowledge(target.name, { ...acknowledged, documents: batch.lines.length, bytes, at: Date.now() });
   }
