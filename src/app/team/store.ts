@@ -1,24 +1,17 @@
-import { BadAddress } from "../../stores/postgres/address.ts";
 import { Budgets } from "../../stores/postgres/budgets.ts";
 import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
-import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
+import { distribute } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
-import {
-  type Migrated,
-  migrate,
-  NewerSchema,
-  OtherEncoding,
-  UnknownSchema,
-  UnreleasedSchema,
-} from "../../stores/postgres/migrate.ts";
+import { type Migrated, migrate } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
 import { FallbackReads, PRIMARY_MS, type ReadCounts, ReplicatedReads } from "../../stores/postgres/replicas.ts";
 import { withTimeout } from "../../stores/postgres/timeout.ts";
 import { Tokens } from "../../stores/postgres/tokens.ts";
-import { asFailure, Failure } from "../failure.ts";
+import { Failure } from "../failure.ts";
+import { explained, refusedByCitus } from "./refusals.ts";
 
 export { DISTRIBUTION } from "../../stores/postgres/distribute.ts";
 export type { Overview } from "../../stores/postgres/overview.ts";
@@ -126,52 +119,3 @@ export async function openTeamStore(
     return explained(error);
   }
 }
-
-/** Errors that the user can do something about, as such. */
-function explained(error: unknown): never {
-  if (error instanceof BadAddress)
-    throw new Failure("usage", error.message, ["check the address given to --store, and those in store.replicas"]);
-  if (error instanceof UnreleasedSchema)
-    throw new Failure("failed", error.message, [
-      "create a new database and new tokens: the machines send everything again",
-    ]);
-  if (error instanceof UnknownSchema)
-    throw new Failure("failed", error.message, [
-      "restore the database from a backup, or create a new one and new tokens: the machines send everything again",
-    ]);
-  if (error instanceof OtherEncoding)
-    throw new Failure("failed", error.message, [
-      "create one with `create database retinue encoding 'UTF8' template template0`",
-    ]);
-  if (error instanceof NewerSchema) throw new Failure("failed", error.message, ["update retinue on this machine"]);
-  if (error instanceof NoCitus)
-    throw new Failure("failed", error.message, [
-      "run `create extension citus` in it, and citus_add_node for each node; see docs/team.md",
-    ]);
-  throw asFailure(error, "the database cannot be used") ?? refused(error);
-}
-
-/** Citus' own words, for example about missing nodes. */
-function refusedByCitus(error: unknown): unknown {
-  if (!(error instanceof Error && "severity" in error)) return error;
-  const next = "what was distributed stays so; run it again when the cause is gone";
-  return new Failure("failed", `Citus refuses: ${error.message}`, [next], error);
-}
-
-/** PostgreSQL's own words about a wrong name, password or permission. */
-function refused(error: unknown): unknown {
-  const { code = "" } = error as NodeJS.ErrnoException;
-  const next = REFUSALS.get(code.slice(0, 2)) ?? REFUSALS.get(code);
-  if (next === undefined) return error;
-  return new Failure("failed", `the database refuses: ${(error as Error).message}`, [next], error);
-}
-
-/** What to do, by PostgreSQL's codes (its appendix A) or their first two characters. */
-const REFUSALS: ReadonlyMap<string, string> = new Map([
-  ["28", "check the user and the password in the address given to --store"],
-  ["3D", "check the name of the database in the address given to --store"],
-  [
-    "42501",
-    "its user needs the right to create a schema: grant create on database <name> to <user>, or make the user the owner of the database",
-  ],
-]);

@@ -58,6 +58,21 @@ describe("the address of a database", () => {
     expect(parse(`postgres://u@${hosts}/d`).hosts.map(({ name, port }) => `${name}:${port}`)).toEqual(expected);
   });
 
+  it("may have its parts as parameters", () => {
+    const parts = "user=u&password=p%26w&host=/run/a,/run/b&port=7,8&dbname=d";
+    expect(parse(`postgres://?${parts}`)).toMatchObject({
+      hosts: [
+        { name: "/run/a", port: 7 },
+        { name: "/run/b", port: 8 },
+      ],
+      user: "u",
+      password: "p&w",
+      database: "d",
+      parameters: { application_name: "retinue" },
+    });
+    expect(parse("postgres:///d?host=a,b&port=7").hosts.map(({ port }) => port)).toEqual([7, 7]);
+  });
+
   it("names the folder of a socket as PostgreSQL's own programs write it", () => {
     expect(parse("postgres:///d?host=/run/postgresql").hosts).toEqual([{ name: "/run/postgresql", port: 5432 }]);
   });
@@ -91,6 +106,8 @@ describe("the address of a database", () => {
     ["mysql://a/d", "postgres://user@host/database"],
     ["postgres://u:100%@a/d", "write %25"],
     ["postgres://u:secret@a:port/d", "a:port"],
+    ["postgres://a:99999/d", "99999"],
+    ["postgres://a/d?port=soon", "soon"],
     ["postgres://a/d?sslmode=maybe", "maybe"],
     ["postgres://a/d?sslrootcert=ca.pem", "NODE_EXTRA_CA_CERTS"],
     ["postgres://a,b/d?target_session_attrs=fastest", "fastest"],

@@ -10,6 +10,8 @@ import { passwordFromFile } from "./password-file.ts";
 const CONNECT_MS = 10_000;
 const RETRY_MS = 250;
 const KEEP_ALIVE_MS = 60_000;
+/** The client's words if the server has no TLS; there is no code. */
+export const NO_TLS = "The server does not support SSL connections";
 /** The server ends a statement at its limit; if nothing arrives so much later, it is gone. */
 const LATE_MS = 10_000;
 
@@ -34,8 +36,19 @@ export class Connector {
     this.#address = address;
   }
 
-  /** A connection to a server of the wanted kind. With one host of any kind, it is tried once. */
+  /**
+   * A connection to a server of the wanted kind. With one host of any kind, it is tried once. Every error is a
+   * `StoreFault`, also a refused login: its password may be changed while a server runs.
+   */
   async connect(until: AbortSignal): Promise<Link> {
+    try {
+      return await this.#connect(until);
+    } catch (error) {
+      throw error instanceof StoreFault ? error : new StoreFault(postgresFault(error) ?? "unreachable", error);
+    }
+  }
+
+  async #connect(until: AbortSignal): Promise<Link> {
     const { hosts, target } = this.#address;
     if (hosts.length === 1 && target === "any") return this.#reach(hosts[0] as Host, until);
     const search = new AbortController();
@@ -92,8 +105,7 @@ export class Connector {
     try {
       return await this.#open(host, { rejectUnauthorized: tls === "verified" }, until);
     } catch (error) {
-      const isPlain = error instanceof Error && error.message === "The server does not support SSL connections";
-      if (tls !== "preferred" || !isPlain) throw error;
+      if (tls !== "preferred" || !(error instanceof Error && error.message === NO_TLS)) throw error;
       return this.#open(host, false, until);
     }
   }
@@ -128,18 +140,20 @@ export class Connector {
     } catch (error) {
       // After some errors the client leaves it open.
       link.destroy();
-      throw error;
+      throw isTimeout(error) ? new StoreFault("unreachable", `no answer from ${host.name}, port ${host.port}`) : error;
     } finally {
       until.removeEventListener("abort", stop);
     }
   }
 }
 
+const isTimeout = (error: unknown) => error instanceof Error && error.message === "timeout expired";
+
 const SAID: Readonly<Record<string, string>> = { primary: "a primary", standby: "a replica" };
 
 /** Another host may do, or the same one later. */
 function isAway(error: unknown): boolean {
-  const kind = error instanceof StoreFault ? error.kind : postgresFault(error);
+  const kind = postgresFault(error);
   return kind === "unreachable" || kind === "busy";
 }
 
