@@ -50,6 +50,8 @@ function refused(error: unknown): Failure | null {
 
 function adviceOnConnecting(code: string, message: string): string | null {
   if (message === NO_TLS) return "switch on TLS in PostgreSQL (ssl = on), or write ?sslmode=disable";
+  if (message.startsWith("unsupported startup parameter"))
+    return "if the address leads to pgbouncer, add ?pgbouncer=session or ?pgbouncer=transaction to it, after its pool_mode; in transaction mode it can have no other parameters of a session";
   if (UNTRUSTED.test(code))
     return "name a file with the certificate of its authority in NODE_EXTRA_CA_CERTS, or write ?sslmode=require to encrypt without checking the certificate";
   return LOGINS.get(code) ?? LOGINS.get(code.slice(0, 2)) ?? null;
@@ -70,6 +72,7 @@ const LOGINS: ReadonlyMap<string, string> = new Map([
     "28",
     "check the user in the address given to --store, and the lines of pg_hba.conf for it; if they ask for encryption, write ?sslmode=require",
   ],
+  ["08P01", "check the user, the password and the database in the address given to --store, and the log of pgbouncer"],
   ["3D", "check the name of the database in the address given to --store"],
   ["42501", "its user needs the right to connect: grant connect on database <name> to <user>"],
   ["42704", PARAMETERS],

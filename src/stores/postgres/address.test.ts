@@ -13,7 +13,7 @@ describe("the address of a database", () => {
       tls: "none",
       isDirectTls: false,
       target: "any",
-      isPooled: false,
+      pooling: null,
       parameters: { application_name: "retinue" },
     });
   });
@@ -84,8 +84,9 @@ describe("the address of a database", () => {
   });
 
   it("says whether there is a pooler, and keeps that from the server", () => {
-    const { isPooled, parameters } = parse("postgres://a/d?pgbouncer=transaction&sslmode=prefer&connect_timeout=3");
-    expect([isPooled, parameters]).toEqual([true, { application_name: "retinue" }]);
+    const { pooling, parameters } = parse("postgres://a/d?pgbouncer=transaction&sslmode=prefer&connect_timeout=3");
+    expect([pooling, parameters]).toEqual(["transaction", { application_name: "retinue" }]);
+    expect(parse("postgres://a/d?pgbouncer=session").pooling).toBe("session");
   });
 
   it.each([
@@ -109,6 +110,7 @@ describe("the address of a database", () => {
     ["postgres://a:99999/d", "99999"],
     ["postgres://a/d?port=soon", "soon"],
     ["postgres://a/d?sslmode=maybe", "maybe"],
+    ["postgres://a/d?pgbouncer=statement", "session, transaction"],
     ["postgres://a/d?sslrootcert=ca.pem", "NODE_EXTRA_CA_CERTS"],
     ["postgres://a,b/d?target_session_attrs=fastest", "fastest"],
   ])("is refused with the reason: %s", (address, reason) => {

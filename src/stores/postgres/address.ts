@@ -8,6 +8,14 @@ const TARGETS = ["any", "primary", "standby", "prefer-standby", "read-write", "r
 /** `preferred`: without TLS if the server has none. Only `verified` checks the certificate. */
 export type Tls = "none" | "preferred" | "unverified" | "verified";
 
+/**
+ * `transaction`: the connection to the server may be another one after each transaction, so nothing may depend on a
+ * session.
+ */
+export type Pooling = (typeof POOLINGS)[number];
+
+const POOLINGS = ["session", "transaction"] as const;
+
 export interface Host {
   /** A name, an IP address, or the folder of a socket. */
   readonly name: string;
@@ -24,8 +32,8 @@ export interface Address {
   /** TLS begins without asking the server first. */
   readonly isDirectTls: boolean;
   readonly target: Target;
-  /** A pooler changes connections between transactions, so nothing may depend on a session. */
-  readonly isPooled: boolean;
+  /** The mode of pgbouncer if that is between us and the server. */
+  readonly pooling: Pooling | null;
   /** What the server is told when a connection begins. */
   readonly parameters: Readonly<Record<string, string>>;
 }
@@ -90,9 +98,16 @@ export function parseAddress(address: string, env: Environment, systemUser: stri
     tls: tlsOf(parameters, env),
     isDirectTls: parameters.get("sslnegotiation") === "direct",
     target: targetOf(parameters.get("target_session_attrs") ?? env.PGTARGETSESSIONATTRS, places.length),
-    isPooled: parameters.get("pgbouncer") === "transaction",
+    pooling: poolingOf(parameters.get("pgbouncer")),
     parameters: { application_name: "retinue", ...Object.fromEntries(rest) },
   };
+}
+
+function poolingOf(given: string | null): Pooling | null {
+  if (given === null) return null;
+  const known = POOLINGS.find((one) => one === given);
+  if (known === undefined) throw new BadAddress(`has an unknown pgbouncer: ${given}; it can be ${POOLINGS.join(", ")}`);
+  return known;
 }
 
 function missing(): never {

@@ -12,8 +12,6 @@ const RETRY_MS = 250;
 const KEEP_ALIVE_MS = 60_000;
 /** The client's words if the server has no TLS; there is no code. */
 export const NO_TLS = "The server does not support SSL connections";
-/** The server ends a statement at its limit; if nothing arrives so much later, it is gone. */
-const LATE_MS = 10_000;
 
 /** The parts of the package `pg` that are used here; it is loaded on demand. */
 export interface Pg {
@@ -26,12 +24,17 @@ export class Connector {
   readonly #pg: Pg;
   readonly #address: Address;
   readonly #searchMs: number;
+  readonly #silenceMs: number | null;
   /** The host that was right the last time. */
   #first = 0;
 
-  /** `searchMs`: how long a server of the wanted kind is looked for, for example after a failover. */
-  constructor(pg: Pg, address: Address, searchMs: number) {
+  /**
+   * `searchMs`: how long a server of the wanted kind is looked for, for example after a failover. `silenceMs`: a
+   * statement without an answer for so long means that the server is gone.
+   */
+  constructor(pg: Pg, address: Address, searchMs: number, silenceMs: number | null) {
     this.#searchMs = searchMs;
+    this.#silenceMs = silenceMs;
     this.#pg = pg;
     this.#address = address;
   }
@@ -112,7 +115,10 @@ export class Connector {
 
   async #open(host: Host, ssl: NonNullable<ClientConfig["ssl"]>, until: AbortSignal): Promise<Link> {
     if (until.aborted) throw new StoreFault("unreachable", "the database was closed");
-    const { user, database, password, isDirectTls, parameters } = this.#address;
+    const { user, database, password, isDirectTls, pooling } = this.#address;
+    const { application_name, ...session } = this.#address.parameters;
+    // pgbouncer refuses most parameters.
+    const parameters = pooling === "session" ? { application_name } : this.#address.parameters;
     const socket = new Socket();
     const client = new this.#pg.Client({
       host: host.name,
@@ -131,11 +137,14 @@ export class Connector {
     });
     // The parameters of the address as they are: the client itself would pass on only a few of them.
     Object.assign(client, { getStartupConf: () => ({ user, database, ...parameters }) });
-    const link = new Link(client, socket, silenceOf(parameters));
+    const link = new Link(client, socket, this.#silenceMs);
     const stop = () => link.destroy();
     until.addEventListener("abort", stop, { once: true });
     try {
       await client.connect();
+      if (pooling === "session")
+        for (const [name, value] of Object.entries(session))
+          await link.query("select set_config($1, $2, false)", [name, value]);
       return link;
     } catch (error) {
       // After some errors the client leaves it open.
@@ -180,11 +189,6 @@ async function passwordOf({ user, database }: Address, { name, port }: Host): Pr
   const found = passwordFromFile({ host: name, port, database, user });
   if (found !== null) return found;
   throw Object.assign(new Error(`no password is given for user "${user}"`), { code: "28P01" });
-}
-
-/** How long a server may be silent; null if a statement may take any time. */
-function silenceOf({ statement_timeout = "0" }: Address["parameters"]): number | null {
-  return /^[1-9]\d*$/.test(statement_timeout) ? Number(statement_timeout) + LATE_MS : null;
 }
 
 /** Values of the types that statements return, by the numbers of the types; all others are text. */
