@@ -6,6 +6,7 @@ import type { Address, Host } from "./address.ts";
 import { postgresFault } from "./fault.ts";
 import { Link } from "./link.ts";
 import { passwordFromFile } from "./password-file.ts";
+import { withTimeout } from "./timeout.ts";
 
 const CONNECT_MS = 10_000;
 const RETRY_MS = 250;
@@ -142,9 +143,7 @@ export class Connector {
     until.addEventListener("abort", stop, { once: true });
     try {
       await client.connect();
-      if (pooling === "session")
-        for (const [name, value] of Object.entries(session))
-          await link.query("select set_config($1, $2, false)", [name, value]);
+      if (pooling === "session") await withTimeout(CONNECT_MS, setAll(link, session));
       return link;
     } catch (error) {
       // After some errors the client leaves it open.
@@ -171,9 +170,10 @@ async function isOfKind(link: Link, kind: string, until: AbortSignal): Promise<b
   const stop = () => link.destroy();
   until.addEventListener("abort", stop, { once: true });
   try {
-    const [state] = await link.query<{ standby: boolean; locked: boolean }>(
+    const asked = link.query<{ standby: boolean; locked: boolean }>(
       "select pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as locked",
     );
+    const [state] = await withTimeout(CONNECT_MS, asked);
     if (kind === "primary" || kind === "standby") return state?.standby === (kind === "standby");
     return state?.locked === (kind === "read-only");
   } catch (error) {
@@ -182,6 +182,11 @@ async function isOfKind(link: Link, kind: string, until: AbortSignal): Promise<b
   } finally {
     until.removeEventListener("abort", stop);
   }
+}
+
+async function setAll(link: Link, parameters: Address["parameters"]): Promise<void> {
+  for (const [name, value] of Object.entries(parameters))
+    await link.query("select set_config($1, $2, false)", [name, value]);
 }
 
 /** Asked for only if the server wants one. The code is PostgreSQL's for a wrong password. */
