@@ -41,9 +41,13 @@ export async function followChanges(
   const relevant = owners.filter(
     (owner) => followed.threads || isUnfiltered(followed) || placesIn(followed).some((place) => place.owner === owner),
   );
+  let losses = feed.losses;
   /** The last state of the spans that was sent, as `next` of `spans`. */
   const spansAt = new Map<AgentPlace, number>();
-  for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
+  const readSpans = async () => {
+    for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
+  };
+  await readSpans();
 
   const message = ({ type, data }: Body): LiveMessage => ({ type, id: formatPosition(at), data: JSON.stringify(data) });
   const reset = (reason: string) => message({ type: "reset", data: { reason } });
@@ -53,6 +57,13 @@ export async function followChanges(
     next: async () => {
       for (;;) {
         if (until.aborted) return [];
+        if (feed.losses !== losses) {
+          // Numbers are used again, so what the client has may be void.
+          losses = feed.losses;
+          for (const owner of owners) at.set(owner, feed.headOf(owner));
+          await persistently(readSpans, feed, until);
+          return until.aborted ? [] : [reset("the database has lost changes")];
+        }
         for (const owner of relevant) {
           const [from, to] = [at.get(owner) ?? 0, feed.headOf(owner)];
           if (to <= from) continue;
@@ -63,7 +74,8 @@ export async function followChanges(
           const bodies = await bodiesOf(reader, followed, spansAt, owner, changes);
           if (bodies.length > 0) return bodies.map(message);
         }
-        if (relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0))) await feed.next(until);
+        const isCurrent = relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0));
+        if (isCurrent && feed.losses === losses) await feed.next(until);
       }
     },
   };

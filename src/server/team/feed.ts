@@ -21,6 +21,7 @@ export class Feed {
   readonly #ranges = new Map<string, Range>();
   readonly #checks = new Set<() => void>();
   #isListening = false;
+  #losses = 0;
   #stopped = false;
   #awaySince: string | null = null;
 
@@ -67,13 +68,30 @@ export class Feed {
   }
 
   async #catchUp(): Promise<void> {
+    const before = new Map(this.#heads);
+    let seqs: Map<string, number>;
     try {
-      for (const [owner, seq] of await this.#store.reader.seqs([...this.#heads.keys()])) this.#heads.set(owner, seq);
+      seqs = await this.#store.reader.seqs([...before.keys()]);
     } catch {
       // Cut again; the next connection catches up.
       return;
     }
+    let isBehind = false;
+    for (const [owner, head] of before) {
+      const seq = seqs.get(owner) ?? 0;
+      isBehind ||= seq < head;
+      this.#heads.set(owner, seq < head ? seq : Math.max(seq, this.headOf(owner)));
+    }
+    if (isBehind) {
+      this.#losses += 1;
+      this.#ranges.clear();
+    }
     this.#wake();
+  }
+
+  /** How often the database has lost shipments, as after a failover to a replica that did not have the last ones. */
+  get losses(): number {
+    return this.#losses;
   }
 
   /** The current numbers of these owners, from the database; they are followed from now on. */
