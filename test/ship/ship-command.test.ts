@@ -483,6 +483,23 @@ describe("live shipping", () => {
     await expectTrees();
   });
 
+  it("reports nothing if it is stopped while it sends", async () => {
+    const library = libraryIn(home, Date.now);
+    const settings = await loadSettings(env);
+    const target = targetOf(env, settings, server.url);
+    if (target === null) throw new Error("no target");
+    const stop = new AbortController();
+    const messages: string[] = [];
+    const notify = (text: string) => messages.push(text);
+    const connection = await Connection.open({ env, settings, target, library, notify, signal: stop.signal });
+    const shipping = new LiveShipping(library, connection, stop, notify, { pauseMs: 5, quietMs: 20 });
+    server.mishaps.push("silence");
+    shipping.changed((await library.refresh()).threads);
+    await until(() => server.mishaps.length === 0);
+    await shipping.stop();
+    expect(messages).toEqual([]);
+  });
+
   it("by two processes in turn sends every event once", async () => {
     const files = filesBelow(home).filter((one) => one.endsWith(".jsonl"));
     const texts = new Map(files.map((file) => [file, readFileSync(join(home, file), "utf8").split(/(?<=\n)/)]));

@@ -155,7 +155,8 @@ export type Mishap =
   /** Stores the shipment, and cuts the connection before the response. */
   | "lost-response"
   /** Cuts the connection before anything is stored. */
-  | "lost-request";
+  | "lost-request"
+  | "silence";
 
 export interface ReceivedRules {
   /** Larger unpacked bodies are refused with 413. */
@@ -197,6 +198,7 @@ export async function serveReceived(): Promise<ReceivedServer> {
       response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(value));
     const mishap = mishaps.shift();
     if (mishap === "lost-request") return void request.socket.destroy();
+    if (mishap === "silence") return;
     if (request.method !== "POST" || request.url !== "/api/ingest") return void answer(404, { error: "no route" });
     if (request.headers.authorization !== `Bearer ${token}`) return void answer(401, { error: "unknown token" });
     if (typeof mishap === "object")

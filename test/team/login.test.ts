@@ -4,11 +4,16 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Failure } from "../../src/app/failure.ts";
 import { openTeamStore } from "../../src/app/team/store.ts";
 import { openDatabase } from "../../src/stores/postgres/database.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { Sql } from "../support/sql.ts";
 
+const RULES = `local all all trust
+host all retinue,idle 127.0.0.1/32 trust
+host all all 127.0.0.1/32 scram-sha-256
+`;
 const SECRET = "p:a\\s/s%";
 let folder: string;
 let sockets: string;
@@ -25,16 +30,12 @@ beforeAll(async () => {
   const sql = Sql.open(server.url("postgres"));
   await sql.all("create database retinue");
   await sql.all(`create role ann login password '${SECRET}'`);
+  await sql.all("create role idle");
   await sql.all("grant all on database retinue to ann");
   await sql.end();
   await server.stop();
   hasTls = certificate();
-  const rules = [
-    "local all all trust",
-    "host all retinue 127.0.0.1/32 trust",
-    "host all all 127.0.0.1/32 scram-sha-256",
-  ];
-  writeFileSync(join(folder, "data/pg_hba.conf"), `${rules.join("\n")}\n`);
+  writeFileSync(join(folder, "data/pg_hba.conf"), RULES);
   await server.start([`-c unix_socket_directories='${sockets}'`, ...(hasTls ? ["-c ssl=on"] : [])]);
 });
 afterAll(async () => {
@@ -99,6 +100,67 @@ describe("a password", () => {
     );
     await expect(openTeamStore(`postgres://ann@127.0.0.1/retinue?sslmode=often`)).rejects.toThrow("often");
   });
+
+  it("that is changed while a server runs makes the database unreachable until it is right again", async () => {
+    const sql = Sql.open(server.url("postgres"));
+    const database = await openDatabase(`postgres://ann:${encodeURIComponent(SECRET)}@127.0.0.1:${port}/retinue`);
+    const ask = () => database.all("select 1 as one");
+    try {
+      await sql.all("alter role ann password 'other'");
+      await expect(ask()).rejects.toMatchObject({ kind: "unreachable", message: expect.stringContaining("password") });
+      await sql.all(`alter role ann password '${SECRET}'`);
+      expect(await ask()).toEqual([{ one: 1 }]);
+    } finally {
+      await Promise.all([sql.end(), database.close()]);
+    }
+  });
+});
+
+describe("a login that is refused says what to do", () => {
+  const login = (user: string, rest = "") => `postgres://${user}@127.0.0.1:${port}/retinue${rest}`;
+  const adviceOn = (address: string) =>
+    openTeamStore(address, { searchMs: 100 }).then(
+      () => null,
+      (error: unknown) => (error instanceof Failure ? error.next.join() : error),
+    );
+
+  it.each([
+    ["a wrong password", "ann:wrong", "", ".pgpass"],
+    ["a user who may not log in", "idle", "", "pg_hba.conf"],
+    ["a parameter that the server does not know", "retinue", "?statment_timeout=5", "parameters after the ?"],
+    ["a value that the server does not know", "retinue", "?statement_timeout=soon", "parameters after the ?"],
+  ])("%s", async (_, user, rest, advice) => {
+    expect(await adviceOn(login(user, rest))).toContain(advice);
+  });
+
+  it("a certificate that is not trusted", async ({ skip }) => {
+    if (!hasTls) skip("no openssl makes a certificate here");
+    expect(await adviceOn(login("retinue", "?sslmode=verify-full"))).toContain("NODE_EXTRA_CA_CERTS");
+  });
+
+  it("a database to which the user may not connect", async () => {
+    const sql = Sql.open(server.url("postgres"));
+    await sql.all("revoke connect on database retinue from public");
+    await sql.all("revoke connect on database retinue from ann");
+    try {
+      expect(await adviceOn(login(`ann:${encodeURIComponent(SECRET)}`))).toContain("grant connect on database");
+    } finally {
+      await sql.all("grant connect on database retinue to public");
+      await sql.all("grant connect on database retinue to ann");
+      await sql.end();
+    }
+  });
+
+  it("a schema that another user owns", async () => {
+    const sql = Sql.open(server.url("retinue"));
+    await sql.all("create schema retinue");
+    try {
+      expect(await adviceOn(login(`ann:${encodeURIComponent(SECRET)}`))).toContain("own the schema retinue");
+    } finally {
+      await sql.all("drop schema retinue");
+      await sql.end();
+    }
+  });
 });
 
 it("a socket may be named in the address or in PGHOST", async () => {
@@ -115,10 +177,9 @@ describe("TLS", () => {
     if (!hasTls) skip("no openssl makes a certificate here");
     for (const mode of ["prefer", "require"]) expect((await asked(address(mode))).isEncrypted).toBe(true);
     expect((await asked(address("disable"))).isEncrypted).toBe(false);
-    await expect(asked(address("verify-full"))).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
-    await expect(openTeamStore(address("verify-full"))).rejects.toMatchObject({
-      message: expect.stringContaining("the certificate of the database is not accepted"),
-      next: [expect.stringContaining("NODE_EXTRA_CA_CERTS")],
+    await expect(asked(address("verify-full"))).rejects.toMatchObject({
+      kind: "unreachable",
+      cause: { code: "DEPTH_ZERO_SELF_SIGNED_CERT" },
     });
   });
 
@@ -128,8 +189,7 @@ describe("TLS", () => {
     expect((await asked(address("prefer"))).isEncrypted).toBe(false);
     await expect(asked(address("require"))).rejects.toThrow("does not support SSL");
     await expect(openTeamStore(address("require"))).rejects.toMatchObject({
-      message: "the database does not accept encrypted connections",
-      next: [expect.stringContaining("sslmode=prefer")],
+      next: [expect.stringContaining("sslmode=disable")],
     });
   });
 });

@@ -161,6 +161,20 @@ describe.each(LOSSES)("a connection that is lost: %s", (_, lose) => {
   });
 });
 
+it("a session that is read-only is replaced, so that writing works as soon as the database allows it", async () => {
+  const name = new URL(fresh.url).pathname.slice(1);
+  await direct.all(`alter database ${name} set default_transaction_read_only = on`);
+  const database = await open({ connections: 1 });
+  try {
+    expect(await fault(note(database, "early"))).toMatchObject({ kind: "unwritable" });
+    expect(await notes()).toEqual([]);
+  } finally {
+    await direct.all(`alter database ${name} reset default_transaction_read_only`);
+  }
+  await note(database, "late");
+  expect(await notes()).toEqual(["late"]);
+});
+
 describe("a database that is away", () => {
   it("fails statements at once, also those that wait, and works when it is back", async () => {
     const database = await open({ connections: 2 });

@@ -50,6 +50,27 @@ describe("an open stream", () => {
     await (await opened(token, `&after=${after}`)).close();
   });
 
+  it("is told to fetch everything again if the database has lost shipments, and continues from there", async () => {
+    const { token } = await reader("core");
+    const ships = await team.token("ann", "ship", "core");
+    for (const revision of [10, 11, 12]) await team.ship(ships, [agentDocument(thread(1), thread(1), revision)]);
+    const stream = await opened(token);
+    const database = await openDatabase(team.database, { connections: 1 });
+    try {
+      // As after a failover to a replica that did not have the last shipments.
+      await database.all("update retinue.owners set seq = seq - 2 where owner = 'ann'");
+      await database.all(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'listen %'",
+      );
+    } finally {
+      await database.close();
+    }
+    expect(await stream.until("event: reset")).toContain("the database has lost changes");
+    await team.ship(ships, [agentDocument(thread(4), thread(4), 1)]);
+    expect(await stream.until(thread(4))).toContain(thread(4));
+    await stream.close();
+  });
+
   it("ends at once on every server when its token is revoked; others go on", async () => {
     const [{ id, token }, other] = [await reader("core"), await reader("core")];
     const [here, there, stays] = [await opened(token), await opened(token, "", 1), await opened(other.token)];

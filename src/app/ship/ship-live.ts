@@ -121,7 +121,10 @@ export class LiveShipping {
       const pause = this.#connection.isBusy ? BUSY_MS : this.#times.pauseMs;
       this.#nextLook = Date.now() + Math.max(pause, REST_FACTOR * (Date.now() - began));
     }
-    this.#report(isDone || this.#connection.isBusy ? null : `waiting: ${this.#connection.reason}`);
+    const { isBusy, reason } = this.#connection;
+    if (isDone || isBusy) this.#report(null);
+    // Without a reason, it was stopped.
+    else if (reason !== null) this.#report(`waiting: ${reason}`);
     for (const { uri, reason } of this.#connection.refused) {
       if (this.#refused.get(uri) === reason) continue;
       this.#refused.set(uri, reason);

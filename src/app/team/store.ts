@@ -1,26 +1,18 @@
 import { withoutSecrets } from "../../core/redaction/secrets.ts";
-import { BadAddress } from "../../stores/postgres/address.ts";
 import { Budgets } from "../../stores/postgres/budgets.ts";
-import { NO_TLS } from "../../stores/postgres/connect.ts";
 import { type DatabaseCounts, type DatabaseOptions, openDatabase } from "../../stores/postgres/database.ts";
-import { distribute, NoCitus } from "../../stores/postgres/distribute.ts";
+import { distribute } from "../../stores/postgres/distribute.ts";
 import { type Ingest, ingester } from "../../stores/postgres/ingest.ts";
 import { CHANNEL } from "../../stores/postgres/ingest-statements.ts";
-import {
-  type Migrated,
-  migrate,
-  NewerSchema,
-  OtherEncoding,
-  UnknownSchema,
-  UnreleasedSchema,
-} from "../../stores/postgres/migrate.ts";
+import { type Migrated, migrate } from "../../stores/postgres/migrate.ts";
 import { Overview } from "../../stores/postgres/overview.ts";
 import { createPartitions, dropEventsBefore } from "../../stores/postgres/partitions.ts";
 import { Reader } from "../../stores/postgres/reader.ts";
 import { FallbackReads, PRIMARY_MS, type ReadCounts, ReplicatedReads } from "../../stores/postgres/replicas.ts";
 import { withTimeout } from "../../stores/postgres/timeout.ts";
 import { Tokens } from "../../stores/postgres/tokens.ts";
-import { asFailure, Failure } from "../failure.ts";
+import { Failure } from "../failure.ts";
+import { explained, refusedByCitus } from "./refusals.ts";
 
 export { DISTRIBUTION } from "../../stores/postgres/distribute.ts";
 export type { Overview } from "../../stores/postgres/overview.ts";
@@ -128,60 +120,3 @@ export async function openTeamStore(
     return explained(error);
   }
 }
-
-/** Errors that the user can do something about, as such. */
-function explained(error: unknown): never {
-  if (error instanceof BadAddress)
-    throw new Failure("usage", error.message, ["check the address given to --store, and those in store.replicas"]);
-  if (error instanceof UnreleasedSchema)
-    throw new Failure("failed", error.message, [
-      "create a new database and new tokens: the machines send everything again",
-    ]);
-  if (error instanceof UnknownSchema)
-    throw new Failure("failed", error.message, [
-      "restore the database from a backup, or create a new one and new tokens: the machines send everything again",
-    ]);
-  if (error instanceof OtherEncoding)
-    throw new Failure("failed", error.message, [
-      "create one with `create database retinue encoding 'UTF8' template template0`",
-    ]);
-  if (error instanceof NewerSchema) throw new Failure("failed", error.message, ["update retinue on this machine"]);
-  if (error instanceof NoCitus)
-    throw new Failure("failed", error.message, [
-      "run `create extension citus` in it, and citus_add_node for each node; see docs/team.md",
-    ]);
-  throw asFailure(error, "the database cannot be used") ?? refused(error);
-}
-
-/** Citus' own words, for example about missing nodes. */
-function refusedByCitus(error: unknown): unknown {
-  if (!(error instanceof Error && "severity" in error)) return error;
-  const next = "what was distributed stays so; run it again when the cause is gone";
-  return new Failure("failed", `Citus refuses: ${error.message}`, [next], error);
-}
-
-/** PostgreSQL's own words about a wrong name, password or permission, or those of TLS. */
-function refused(error: unknown): unknown {
-  const { code = "", message } = error as NodeJS.ErrnoException;
-  if (message === NO_TLS)
-    return new Failure("failed", "the database does not accept encrypted connections", [
-      "switch on TLS there (ssl = on in postgresql.conf), or use ?sslmode=prefer in the address given to --store",
-    ]);
-  if (/CERT|ISSUER|SIGNATURE|^ERR_(?:SSL|TLS)_/.test(code))
-    return new Failure("failed", `the certificate of the database is not accepted: ${message}`, [
-      "name its authority in NODE_EXTRA_CA_CERTS and use the name of the host that is in the certificate; ?sslmode=require encrypts without this check",
-    ]);
-  const next = REFUSALS.get(code.slice(0, 2)) ?? REFUSALS.get(code);
-  if (next === undefined) return error;
-  return new Failure("failed", `the database refuses: ${(error as Error).message}`, [next], error);
-}
-
-/** What to do, by PostgreSQL's codes (its appendix A) or their first two characters. */
-const REFUSALS: ReadonlyMap<string, string> = new Map([
-  ["28", "check the user and the password in the address given to --store"],
-  ["3D", "check the name of the database in the address given to --store"],
-  [
-    "42501",
-    "its user must be able to create the schema retinue and must own it: grant create on database <name> to <user>, and restore a backup as that user",
-  ],
-]);

@@ -40,9 +40,13 @@ export async function followChanges(
   const relevant = owners.filter(
     (owner) => followed.threads || isUnfiltered(followed) || placesIn(followed).some((place) => place.owner === owner),
   );
+  let losses = feed.losses;
   /** The last state of the spans that was sent, as `next` of `spans`. */
   const spansAt = new Map<AgentPlace, number>();
-  for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
+  const readSpans = async () => {
+    for (const place of followed.spans) spansAt.set(place, await newestSpans(reader, place));
+  };
+  await readSpans();
 
   const message = ({ type, data }: Body): LiveMessage => ({ type, id: formatPosition(at), data: JSON.stringify(data) });
   const reset = (reason: string) => message({ type: "reset", data: { reason } });
@@ -52,13 +56,16 @@ export async function followChanges(
     next: async () => {
       for (;;) {
         if (until.aborted) return [];
+        if (feed.losses !== losses) {
+          // Numbers are used again, so what the client has may be void.
+          losses = feed.losses;
+          for (const owner of owners) at.set(owner, feed.headOf(owner));
+          await persistently(readSpans, feed, until);
+          return until.aborted ? [] : [reset("the database has lost changes")];
+        }
         for (const owner of relevant) {
           const [from, to] = [at.get(owner) ?? 0, feed.headOf(owner)];
-          if (to < from) {
-            at.set(owner, to);
-            return [reset("the database has lost changes")];
-          }
-          if (to === from) continue;
+          if (to <= from) continue;
           const bodies = await persistently(
             async () => {
               const changes = await feed.changes(owner, from, to);
@@ -72,7 +79,8 @@ export async function followChanges(
           if (bodies === null || bodies === undefined) return [reset("too many changes in the meantime")];
           if (bodies.length > 0) return bodies.map(message);
         }
-        if (relevant.every((owner) => feed.headOf(owner) === (at.get(owner) ?? 0))) await feed.next(until);
+        const isCurrent = relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0));
+        if (isCurrent && feed.losses === losses) await feed.next(until);
       }
     },
   };

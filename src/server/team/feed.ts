@@ -26,6 +26,7 @@ export class Feed {
   /** Shipments may have been missed. */
   #isBehind = false;
   #isListening = false;
+  #losses = 0;
   #stopped = false;
   #awaySince: string | null = null;
 
@@ -92,13 +93,23 @@ export class Feed {
       // Cut again; the next connection catches up.
       return;
     }
+    let isLost = false;
     for (const [owner, seq] of seqs) {
       const head = Math.max(seq, this.#noted.get(owner) ?? 0);
-      // A replica without the last shipments has become the primary. Their numbers are given to others.
-      if (head < this.headOf(owner)) this.#ranges.clear();
+      isLost ||= head < this.headOf(owner);
       this.#heads.set(owner, head);
     }
+    if (isLost) {
+      // A replica without the last shipments has become the primary. Their numbers are given to others.
+      this.#losses += 1;
+      this.#ranges.clear();
+    }
     this.#wake();
+  }
+
+  /** How often the database has lost shipments, as after a failover to a replica that did not have the last ones. */
+  get losses(): number {
+    return this.#losses;
   }
 
   /** The current numbers of these owners, from the database; they are followed from now on. */

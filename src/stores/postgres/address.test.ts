@@ -13,7 +13,7 @@ describe("the address of a database", () => {
       tls: "none",
       isDirectTls: false,
       target: "any",
-      isPooled: false,
+      pooling: null,
       parameters: { application_name: "retinue" },
     });
   });
@@ -58,6 +58,21 @@ describe("the address of a database", () => {
     expect(parse(`postgres://u@${hosts}/d`).hosts.map(({ name, port }) => `${name}:${port}`)).toEqual(expected);
   });
 
+  it("may have its parts as parameters", () => {
+    const parts = "user=u&password=p%26w&host=/run/a,/run/b&port=7,8&dbname=d";
+    expect(parse(`postgres://?${parts}`)).toMatchObject({
+      hosts: [
+        { name: "/run/a", port: 7 },
+        { name: "/run/b", port: 8 },
+      ],
+      user: "u",
+      password: "p&w",
+      database: "d",
+      parameters: { application_name: "retinue" },
+    });
+    expect(parse("postgres:///d?host=a,b&port=7").hosts.map(({ port }) => port)).toEqual([7, 7]);
+  });
+
   it("names the folder of a socket as PostgreSQL's own programs write it", () => {
     expect(parse("postgres:///d?host=/run/postgresql").hosts).toEqual([{ name: "/run/postgresql", port: 5432 }]);
   });
@@ -69,8 +84,9 @@ describe("the address of a database", () => {
   });
 
   it("says whether there is a pooler, and keeps that from the server", () => {
-    const { isPooled, parameters } = parse("postgres://a/d?pgbouncer=transaction&sslmode=prefer&connect_timeout=3");
-    expect([isPooled, parameters]).toEqual([true, { application_name: "retinue" }]);
+    const { pooling, parameters } = parse("postgres://a/d?pgbouncer=transaction&sslmode=prefer&connect_timeout=3");
+    expect([pooling, parameters]).toEqual(["transaction", { application_name: "retinue" }]);
+    expect(parse("postgres://a/d?pgbouncer=session").pooling).toBe("session");
   });
 
   it.each([
@@ -91,7 +107,10 @@ describe("the address of a database", () => {
     ["mysql://a/d", "postgres://user@host/database"],
     ["postgres://u:100%@a/d", "write %25"],
     ["postgres://u:secret@a:port/d", "a:port"],
+    ["postgres://a:99999/d", "99999"],
+    ["postgres://a/d?port=soon", "soon"],
     ["postgres://a/d?sslmode=maybe", "maybe"],
+    ["postgres://a/d?pgbouncer=statement", "session, transaction"],
     ["postgres://a/d?sslrootcert=ca.pem", "NODE_EXTRA_CA_CERTS"],
     ["postgres://a,b/d?target_session_attrs=fastest", "fastest"],
   ])("is refused with the reason: %s", (address, reason) => {

@@ -8,6 +8,14 @@ const TARGETS = ["any", "primary", "standby", "prefer-standby", "read-write", "r
 /** `preferred`: without TLS if the server has none. Only `verified` checks the certificate. */
 export type Tls = "none" | "preferred" | "unverified" | "verified";
 
+/**
+ * `transaction`: the connection to the server may be another one after each transaction, so nothing may depend on a
+ * session.
+ */
+export type Pooling = (typeof POOLINGS)[number];
+
+const POOLINGS = ["session", "transaction"] as const;
+
 export interface Host {
   /** A name, an IP address, or the folder of a socket. */
   readonly name: string;
@@ -24,8 +32,8 @@ export interface Address {
   /** TLS begins without asking the server first. */
   readonly isDirectTls: boolean;
   readonly target: Target;
-  /** A pooler changes connections between transactions, so nothing may depend on a session. */
-  readonly isPooled: boolean;
+  /** The mode of pgbouncer if that is between us and the server. */
+  readonly pooling: Pooling | null;
   /** What the server is told when a connection begins. */
   readonly parameters: Readonly<Record<string, string>>;
 }
@@ -58,7 +66,19 @@ const TLS: ReadonlyMap<string, Tls> = new Map([
 ]);
 
 /** Read here. */
-const READ = ["host", "pgbouncer", "ssl", "sslmode", "sslnegotiation", "sslrootcert", "target_session_attrs"];
+const READ = [
+  "dbname",
+  "host",
+  "password",
+  "pgbouncer",
+  "port",
+  "ssl",
+  "sslmode",
+  "sslnegotiation",
+  "sslrootcert",
+  "target_session_attrs",
+  "user",
+];
 /** Options of other clients; the server would refuse them. */
 const IGNORED = ["connect_timeout", "fetch_types", "idle_timeout", "keep_alive", "max", "max_lifetime", "prepare"];
 
@@ -67,20 +87,27 @@ export function parseAddress(address: string, env: Environment, systemUser: stri
   const [, login = "", hosts = "", path = "", query = ""] = PARTS.exec(address) ?? missing();
   const parameters = new URLSearchParams(query);
   const [name = "", ...secret] = login.split(":");
-  const user = decoded(name) || env.PGUSER || systemUser;
-  const places = hostsOf(parameters.get("host") ?? decoded(hosts), env);
+  const user = parameters.get("user") || decoded(name) || env.PGUSER || systemUser;
+  const places = hostsOf(parameters.get("host") ?? decoded(hosts), parameters.get("port") || env.PGPORT, env);
   const rest = [...parameters].filter(([key]) => !READ.includes(key) && !IGNORED.includes(key));
   return {
     hosts: places,
     user,
-    password: decoded(secret.join(":")) || env.PGPASSWORD || null,
-    database: decoded(path) || env.PGDATABASE || user,
+    password: parameters.get("password") || decoded(secret.join(":")) || env.PGPASSWORD || null,
+    database: parameters.get("dbname") || decoded(path) || env.PGDATABASE || user,
     tls: tlsOf(parameters, env),
     isDirectTls: parameters.get("sslnegotiation") === "direct",
     target: targetOf(parameters.get("target_session_attrs") ?? env.PGTARGETSESSIONATTRS, places.length),
-    isPooled: parameters.get("pgbouncer") === "transaction",
+    pooling: poolingOf(parameters.get("pgbouncer")),
     parameters: { application_name: "retinue", ...Object.fromEntries(rest) },
   };
+}
+
+function poolingOf(given: string | null): Pooling | null {
+  if (given === null) return null;
+  const known = POOLINGS.find((one) => one === given);
+  if (known === undefined) throw new BadAddress(`has an unknown pgbouncer: ${given}; it can be ${POOLINGS.join(", ")}`);
+  return known;
 }
 
 function missing(): never {
@@ -95,14 +122,21 @@ function decoded(part: string): string {
   }
 }
 
-/** A host without a port has that of the first one. */
-function hostsOf(given: string, env: Environment): Host[] {
+/** `ports` is one port, or one for each host. A host without a port has that of the first one. */
+function hostsOf(given: string, ports: string | undefined, env: Environment): Host[] {
   const hosts = (given || env.PGHOST || "localhost").split(",").map((part) => HOST.exec(part) ?? unreadable(part));
-  const first = hosts[0]?.[2] ?? (env.PGPORT || PORT);
-  return hosts.map(([, name = "", port]) => ({
+  const others = (ports || String(PORT)).split(",");
+  const first = hosts[0]?.[2] ?? others[0];
+  return hosts.map(([, name = "", port], at) => ({
     name: name.replace(/^\[(.*)\]$/, "$1") || "localhost",
-    port: Number(port ?? first),
+    port: portOf(port ?? (others.length > 1 ? others[at] : first) ?? ""),
   }));
+}
+
+function portOf(text: string): number {
+  const port = /^\d+$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw new BadAddress(`has a port that is not a number from 1 to 65535: ${text}`);
+  return port;
 }
 
 function unreadable(part: string): never {

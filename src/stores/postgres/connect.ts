@@ -6,15 +6,13 @@ import type { Address, Host } from "./address.ts";
 import { postgresFault } from "./fault.ts";
 import { Link } from "./link.ts";
 import { passwordFromFile } from "./password-file.ts";
-
-/** What the client says if the server has no TLS. */
-export const NO_TLS = "The server does not support SSL connections";
+import { withTimeout } from "./timeout.ts";
 
 const CONNECT_MS = 10_000;
 const RETRY_MS = 250;
 const KEEP_ALIVE_MS = 60_000;
-/** The server ends a statement at its limit; if nothing arrives so much later, it is gone. */
-const LATE_MS = 10_000;
+/** The client's words if the server has no TLS; there is no code. */
+export const NO_TLS = "The server does not support SSL connections";
 
 /** The parts of the package `pg` that are used here; it is loaded on demand. */
 export interface Pg {
@@ -27,18 +25,34 @@ export class Connector {
   readonly #pg: Pg;
   readonly #address: Address;
   readonly #searchMs: number;
+  readonly #silenceMs: number | null;
   /** The host that was right the last time. */
   #first = 0;
 
-  /** `searchMs`: how long a server of the wanted kind is looked for, for example after a failover. */
-  constructor(pg: Pg, address: Address, searchMs: number) {
+  /**
+   * `searchMs`: how long a server of the wanted kind is looked for, for example after a failover. `silenceMs`: a
+   * statement without an answer for so long means that the server is gone.
+   */
+  constructor(pg: Pg, address: Address, searchMs: number, silenceMs: number | null) {
     this.#searchMs = searchMs;
+    this.#silenceMs = silenceMs;
     this.#pg = pg;
     this.#address = address;
   }
 
-  /** A connection to a server of the wanted kind. With one host of any kind, it is tried once. */
+  /**
+   * A connection to a server of the wanted kind. With one host of any kind, it is tried once. Every error is a
+   * `StoreFault`, also a refused login: its password may be changed while a server runs.
+   */
   async connect(until: AbortSignal): Promise<Link> {
+    try {
+      return await this.#connect(until);
+    } catch (error) {
+      throw error instanceof StoreFault ? error : new StoreFault(postgresFault(error) ?? "unreachable", error);
+    }
+  }
+
+  async #connect(until: AbortSignal): Promise<Link> {
     const { hosts, target } = this.#address;
     if (hosts.length === 1 && target === "any") return this.#reach(hosts[0] as Host, until);
     const search = new AbortController();
@@ -95,15 +109,17 @@ export class Connector {
     try {
       return await this.#open(host, { rejectUnauthorized: tls === "verified" }, until);
     } catch (error) {
-      const isPlain = error instanceof Error && error.message === NO_TLS;
-      if (tls !== "preferred" || !isPlain) throw error;
+      if (tls !== "preferred" || !(error instanceof Error && error.message === NO_TLS)) throw error;
       return this.#open(host, false, until);
     }
   }
 
   async #open(host: Host, ssl: NonNullable<ClientConfig["ssl"]>, until: AbortSignal): Promise<Link> {
     if (until.aborted) throw new StoreFault("unreachable", "the database was closed");
-    const { user, database, password, isDirectTls, parameters } = this.#address;
+    const { user, database, password, isDirectTls, pooling } = this.#address;
+    const { application_name, ...session } = this.#address.parameters;
+    // pgbouncer refuses most parameters.
+    const parameters = pooling === "session" ? { application_name } : this.#address.parameters;
     const socket = new Socket();
     const client = new this.#pg.Client({
       host: host.name,
@@ -122,27 +138,30 @@ export class Connector {
     });
     // The parameters of the address as they are: the client itself would pass on only a few of them.
     Object.assign(client, { getStartupConf: () => ({ user, database, ...parameters }) });
-    const link = new Link(client, socket, silenceOf(parameters));
+    const link = new Link(client, socket, this.#silenceMs);
     const stop = () => link.destroy();
     until.addEventListener("abort", stop, { once: true });
     try {
       await client.connect();
+      if (pooling === "session") await withTimeout(CONNECT_MS, setAll(link, session));
       return link;
     } catch (error) {
       // After some errors the client leaves it open.
       link.destroy();
-      throw error;
+      throw isTimeout(error) ? new StoreFault("unreachable", `no answer from ${host.name}, port ${host.port}`) : error;
     } finally {
       until.removeEventListener("abort", stop);
     }
   }
 }
 
+const isTimeout = (error: unknown) => error instanceof Error && error.message === "timeout expired";
+
 const SAID: Readonly<Record<string, string>> = { primary: "a primary", standby: "a replica" };
 
 /** Another host may do, or the same one later. */
 function isAway(error: unknown): boolean {
-  const kind = error instanceof StoreFault ? error.kind : postgresFault(error);
+  const kind = postgresFault(error);
   return kind === "unreachable" || kind === "busy";
 }
 
@@ -151,9 +170,10 @@ async function isOfKind(link: Link, kind: string, until: AbortSignal): Promise<b
   const stop = () => link.destroy();
   until.addEventListener("abort", stop, { once: true });
   try {
-    const [state] = await link.query<{ standby: boolean; locked: boolean }>(
+    const asked = link.query<{ standby: boolean; locked: boolean }>(
       "select pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as locked",
     );
+    const [state] = await withTimeout(CONNECT_MS, asked);
     if (kind === "primary" || kind === "standby") return state?.standby === (kind === "standby");
     return state?.locked === (kind === "read-only");
   } catch (error) {
@@ -164,16 +184,16 @@ async function isOfKind(link: Link, kind: string, until: AbortSignal): Promise<b
   }
 }
 
+async function setAll(link: Link, parameters: Address["parameters"]): Promise<void> {
+  for (const [name, value] of Object.entries(parameters))
+    await link.query("select set_config($1, $2, false)", [name, value]);
+}
+
 /** Asked for only if the server wants one. The code is PostgreSQL's for a wrong password. */
 async function passwordOf({ user, database }: Address, { name, port }: Host): Promise<string> {
   const found = passwordFromFile({ host: name, port, database, user });
   if (found !== null) return found;
   throw Object.assign(new Error(`no password is given for user "${user}"`), { code: "28P01" });
-}
-
-/** How long a server may be silent; null if a statement may take any time. */
-function silenceOf({ statement_timeout = "0" }: Address["parameters"]): number | null {
-  return /^[1-9]\d*$/.test(statement_timeout) ? Number(statement_timeout) + LATE_MS : null;
 }
 
 /** Values of the types that statements return, by the numbers of the types; all others are text. */

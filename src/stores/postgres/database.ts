@@ -54,6 +54,8 @@ const LIFE_MS = 30 * 60_000;
 const CLOSE_MS = 5_000;
 /** No query of the API takes this long; a forgotten one must not hold its locks. */
 const STATEMENT_MS = 60_000;
+/** The server ends a statement at its limit; if nothing arrives so much later, it is gone. */
+const LATE_MS = 10_000;
 const SEARCH_MS = 30_000;
 const POLL_MS = 1_000;
 
@@ -61,10 +63,11 @@ const POLL_MS = 1_000;
 export async function openDatabase(given: string, options: DatabaseOptions = {}): Promise<Database> {
   const { default: pg } = await import("pg");
   const parsed = parseAddress(given, process.env, systemUser());
-  const limit = { statement_timeout: String(options.statementMs ?? STATEMENT_MS) };
-  // A pooler refuses parameters of a session that it does not know.
-  const parameters = { ...(parsed.isPooled ? {} : limit), ...parsed.parameters };
-  const connector = new Connector(pg, { ...parsed, parameters }, options.searchMs ?? SEARCH_MS);
+  const statementMs = options.statementMs ?? STATEMENT_MS;
+  const hasSession = parsed.pooling !== "transaction";
+  const parameters = { ...(hasSession ? { statement_timeout: String(statementMs) } : {}), ...parsed.parameters };
+  const silenceMs = silenceOf(parameters.statement_timeout ?? String(statementMs));
+  const connector = new Connector(pg, { ...parsed, parameters }, options.searchMs ?? SEARCH_MS, silenceMs);
   const max = options.connections ?? CONNECTIONS;
   const pool = new Pool((until) => connector.connect(until), { max, idleMs: IDLE_MS, lifeMs: LIFE_MS });
   const counts: DatabaseCounts = { statements: 0, seconds: 0, failed: 0 };
@@ -74,11 +77,11 @@ export async function openDatabase(given: string, options: DatabaseOptions = {})
   return {
     counts,
     all: (statement, parameters = []) =>
-      guarded(() => pool.share((link) => runAgain(link, statement, parameters, !parsed.isPooled))),
+      guarded(() => pool.share((link) => runAgain(link, statement, parameters, hasSession))),
     script: (text) => guarded(() => pool.use(async (link) => void (await link.query(text)))),
-    transaction: (work) => guarded(() => pool.use((link) => inTransaction(link, work, guarded, !parsed.isPooled))),
+    transaction: (work) => guarded(() => pool.use((link) => inTransaction(link, work, guarded, hasSession))),
     listen: async (channel, onNotify, onListen) => {
-      if (parsed.isPooled) return poll(onListen, ended.signal);
+      if (!hasSession) return poll(onListen, ended.signal);
       const start = () => listening(connector, channel, onNotify, ended.signal);
       const first = await guarded(start);
       onListen();
@@ -90,6 +93,9 @@ export async function openDatabase(given: string, options: DatabaseOptions = {})
     },
   };
 }
+
+/** How long a server may be silent; null if a statement may take any time. */
+const silenceOf = (timeout: string) => (/^[1-9]\d*$/.test(timeout) ? Number(timeout) + LATE_MS : null);
 
 function systemUser(): string {
   try {

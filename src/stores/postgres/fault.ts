@@ -1,4 +1,4 @@
-import type { FaultKind } from "../fault.ts";
+import { type FaultKind, StoreFault } from "../fault.ts";
 
 /** Codes of the system and of PostgreSQL (its appendix A), or their first two characters. */
 const FAULTS: ReadonlyMap<string, FaultKind> = new Map([
@@ -30,6 +30,7 @@ const LOST = /^(?:Connection terminated(?: unexpectedly)?|timeout expired|Client
 
 /** What kind of error of the database this is; null for a bug. */
 export function postgresFault(error: unknown): FaultKind | null {
+  if (error instanceof StoreFault) return error.kind;
   if (!(error instanceof Error)) return null;
   const { code = "" } = error as NodeJS.ErrnoException;
   const { message } = error;

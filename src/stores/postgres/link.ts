@@ -62,7 +62,7 @@ export class Link {
       this.#gather();
       return (await this.#client.query<Row>({ name, text, values: [...parameters] })).rows;
     } catch (error) {
-      if (isForgotten(error)) this.#isWorn = true;
+      if (isForgotten(error) || isReadOnly(error)) this.#isWorn = true;
       throw error;
     } finally {
       this.#watch(-1);
@@ -120,6 +120,9 @@ function nameOf(text: string): string {
 
 /** Functions of PostgreSQL that refuse a prepared statement: a table has changed since, or a pooler has dropped it. */
 const FORGETTING = new Set(["RevalidateCachedQuery", "FetchPreparedStatement"]);
+
+/** The session may stay read-only when the database is not any more, or belong to a server that is a replica now. */
+const isReadOnly = (error: unknown) => error instanceof Error && "code" in error && error.code === "25006";
 
 /** The same statement would fail on this connection forever; it can be repeated without preparing it. */
 export const isForgotten = (error: unknown) =>

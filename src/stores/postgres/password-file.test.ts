@@ -14,6 +14,7 @@ it.each([
   expect(passwordIn(text, LOGIN)).toBe(expected);
 });
 
-it("a socket is called localhost", () => {
+it("a socket is called localhost, or by its folder", () => {
+  expect(passwordIn("/run/postgresql:*:*:*:secret", { ...LOGIN, host: "/run/postgresql" })).toBe("secret");
   expect(passwordIn("localhost:*:*:*:secret", { ...LOGIN, host: "/run/postgresql" })).toBe("secret");
 });

@@ -27,10 +27,10 @@ export function passwordFromFile(login: Login): string | null {
 
 /** Of the first line that fits: `host:port:database:user:password`, where `*` fits everything. */
 export function passwordIn(text: string, { host, port, database, user }: Login): string | null {
-  const wanted = [host.startsWith("/") ? "localhost" : host, String(port), database, user];
+  const wanted = [[host, ...(host.startsWith("/") ? ["localhost"] : [])], [String(port)], [database], [user]];
   for (const line of text.split(/\r?\n/)) {
     const fields = line.startsWith("#") ? [] : fieldsOf(line);
-    if (fields.length > wanted.length && wanted.every((value, i) => fields[i] === "*" || fields[i] === value))
+    if (fields.length > wanted.length && wanted.every((values, i) => ["*", ...values].includes(fields[i] ?? "")))
       return fields[wanted.length] ?? null;
   }
   return null;

@@ -129,6 +129,31 @@ describe("a pool of connections", () => {
     expect(await Promise.all(all)).toEqual(["a", "b"]);
   });
 
+  it("does not fail those that came after an attempt to connect began", async () => {
+    const late = Promise.withResolvers<never>();
+    let opened = 0;
+    const link = new FakeLink();
+    const pool = new Pool(() => {
+      opened += 1;
+      return opened === 1 ? Promise.resolve(asLink(link)) : late.promise;
+    }, OPTIONS);
+    const held = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const answers = ["a", "b", "c"].map((name, n) =>
+      pool.use(async () => {
+        await held[n]?.promise;
+        return name;
+      }),
+    );
+    await settled();
+    held[0]?.resolve();
+    // The first connection has served the one for which another one is opened; the next one waits for its end.
+    await settled();
+    late.reject(new Error("no answer"));
+    await settled();
+    held[1]?.resolve();
+    expect(await Promise.all(answers)).toEqual(["a", "b", "c"]);
+  });
+
   it("closes connections that are old", async () => {
     const { links, share, end } = poolOf(() => null, { ...OPTIONS, lifeMs: 0 });
     const done = share("a");

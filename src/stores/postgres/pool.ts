@@ -18,6 +18,8 @@ interface Usage {
 }
 
 interface Waiting {
+  /** Grows from one to the next. */
+  readonly number: number;
   /** It may use a connection together with others. */
   readonly isShared: boolean;
   readonly resolve: (link: Link) => void;
@@ -40,6 +42,8 @@ export class Pool {
   readonly #waiting: Waiting[] = [];
   readonly #closed = new AbortController();
   #opening = 0;
+  /** How many have waited. */
+  #waited = 0;
 
   constructor(open: (until: AbortSignal) => Promise<Link>, options: PoolOptions) {
     this.#open = open;
@@ -75,7 +79,8 @@ export class Pool {
       return link;
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ isShared, resolve, reject });
+      this.#waited += 1;
+      this.#waiting.push({ number: this.#waited, isShared, resolve, reject });
       this.#grow();
     });
   }
@@ -117,6 +122,7 @@ export class Pool {
   #grow(): void {
     if (this.#opening >= this.#waiting.length || this.#links.size + this.#opening >= this.#options.max) return;
     this.#opening += 1;
+    const newest = this.#waited;
     this.#open(this.#closed.signal).then(
       (link) => {
         this.#opening -= 1;
@@ -128,15 +134,21 @@ export class Pool {
       },
       (error: unknown) => {
         this.#opening -= 1;
-        for (const { reject } of this.#inVain(error)) reject(error);
+        for (const { reject } of this.#inVain(error, newest)) reject(error);
       },
     );
   }
 
-  /** Who does not wait any longer because no connection could be opened. The others wait for those that are open. */
-  #inVain(error: unknown): Waiting[] {
+  /**
+   * Who does not wait any longer because no connection could be opened. The others wait for those that are open. Those
+   * that came after the attempt began (`newest`) do not fail for it: it may have taken long because a pooler has no
+   * more connections, while those that are open work.
+   */
+  #inVain(error: unknown, newest: number): Waiting[] {
     if (this.#links.size === 0) return this.#waiting.splice(0);
-    return this.#waiting.splice(0, postgresFault(error) === "busy" ? 0 : 1);
+    const [first] = this.#waiting;
+    const isOlder = first !== undefined && first.number <= newest;
+    return this.#waiting.splice(0, isOlder && postgresFault(error) !== "busy" ? 1 : 0);
   }
 
   #forget(link: Link): void {
