@@ -50,7 +50,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   );
   app.all("/api/*", (c) => c.notFound());
   app.route("/v1", telemetryRoutes(context));
-  app.route("/", dashboard());
+  app.route("/", dashboard("machine"));
   return app;
 }
 

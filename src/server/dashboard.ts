@@ -20,8 +20,11 @@ function builtDashboard(): string | null {
   return existsSync(join(folder, "index.html")) ? folder : null;
 }
 
-/** Serves the files of the dashboard. Request paths are looked up in the list of its files, never on disk. */
-export function dashboard(find: () => string | null = builtDashboard): Hono {
+/**
+ * Serves the files of the dashboard. Request paths are looked up in the list of its files, never on disk. The page says
+ * which kind of server it comes from, so that the dashboard offers and requests nothing that this kind does not have.
+ */
+export function dashboard(kind: "machine" | "team", find: () => string | null = builtDashboard): Hono {
   let folder: string | null = null;
   let files: ReadonlyMap<string, string> = new Map();
   const fileAt = (path: string): string | undefined => {
@@ -39,7 +42,9 @@ export function dashboard(find: () => string | null = builtDashboard): Hono {
     if (file !== undefined) {
       // Asset names contain a content hash.
       const caching = /-[\w-]{8,}\.\w+$/.test(file) ? "public, max-age=31536000, immutable" : "no-cache";
-      return c.body(readFileSync(file), 200, {
+      const content = readFileSync(file);
+      const isHtml = extname(file) === ".html";
+      return c.body(isHtml ? content.toString().replace("<html", `<html data-server="${kind}"`) : content, 200, {
         "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
         "Cache-Control": caching,
       });

@@ -362,6 +362,24 @@ it("the sum of this month is the same on Costs and People", async () => {
   expect(sum).toBeGreaterThan(0);
 });
 
+it("nothing that only a machine has is offered or requested, also before the server has said anything", async () => {
+  const other = await visitAs("lead", "read", "core", "web");
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+  await other.page.route(/api\/(?:health|session)/, async (request) => {
+    await mayAnswer;
+    await request.continue();
+  });
+  await other.goto(`#/agent/${threadOf(1)}?owner=${nameOf(1)}`);
+  await other.page.locator(".agent h1").waitFor();
+  for (const name of ["Board", "Health"])
+    expect(await other.page.getByRole("link", { name, exact: true }).count()).toBe(0);
+  expect(await other.page.getByRole("button", { name: "Continue this agent" }).count()).toBe(0);
+  answer();
+  await other.page.getByRole("link", { name: "Costs" }).waitFor();
+  expect(other.errors).toEqual([]);
+  await other.page.context().close();
+});
+
 describe("Failures", () => {
   it("lists failed agents with the reason, and runaway threads", async () => {
     await tab.goto("#/failures");

@@ -27,7 +27,7 @@ export async function visit(
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => {
-    if (message.type() === "error") errors.push(message.text());
+    if (message.type() === "error") errors.push(`${message.text()} ${message.location().url}`.trim());
   });
   page.on("request", (request) => {
     if (!request.url().startsWith(`${url}/`)) errors.push(`request to another host: ${request.url()}`);

@@ -5,7 +5,7 @@ import Threads from "./pages/threads.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { isTeam, kind, needsToken, reading, session, troubles } from "./state/server.ts";
+import { isTeam, needsToken, reading, session, troubles } from "./state/server.ts";
 import { hideToast } from "./state/toast.ts";
 import { Reading } from "./view/reading.tsx";
 import { TipLayer } from "./view/tip.tsx";
@@ -43,7 +43,7 @@ const Help = lazy(() => import("./view/help.tsx"));
 export function App() {
   return (
     <Show
-      when={!(isTeam() && needsToken())}
+      when={!(isTeam && needsToken())}
       fallback={
         <Suspense>
           <SignIn />
@@ -65,9 +65,9 @@ function Dashboard() {
       hideToast();
     },
     T: () => go("threads"),
-    B: () => isTeam() || go("board"),
+    B: () => isTeam || go("board"),
     S: () => go("stats"),
-    H: () => isTeam() || go("health"),
+    H: () => isTeam || go("health"),
   });
   return (
     <>
@@ -79,7 +79,7 @@ function Dashboard() {
       <Show when={reading()}>{(progress) => <Reading progress={progress()} />}</Show>
       <main>
         <Suspense>
-          <Show when={kind() === null || hasPage(isTeam(), route().page)} fallback={<NoPage />}>
+          <Show when={hasPage(isTeam, route().page)} fallback={<NoPage />}>
             <Dynamic component={PAGES[route().page]} uri={route().uri ?? ""} />
           </Show>
         </Suspense>
@@ -99,7 +99,7 @@ function Dashboard() {
 function NoPage() {
   return (
     <div class="nothing" role="alert">
-      <p class="big">{isTeam() ? "A team server does not have this page." : "Only a team server has this page."}</p>
+      <p class="big">{isTeam ? "A team server does not have this page." : "Only a team server has this page."}</p>
       <a href="#/">All threads</a>
     </div>
   );

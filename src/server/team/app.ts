@@ -124,7 +124,7 @@ export function teamApp(context: TeamContext) {
     }),
   );
   app.all("/api/*", (c) => c.notFound());
-  app.route("/", dashboard());
+  app.route("/", dashboard("team"));
   return app;
 }
 

@@ -70,7 +70,7 @@ function ThreadList() {
       <Switch>
         <Match when={list.error()}>{(error) => <Failure error={error()} onRetry={list.retry} />}</Match>
         <Match when={list.loaded() && rows().length === 0 && !isFiltered()}>
-          <Show when={!isTeam()} fallback={<NoThreads isAdmin={session()?.scope === "admin"} />}>
+          <Show when={!isTeam} fallback={<NoThreads isAdmin={session()?.scope === "admin"} />}>
             <NothingYet />
           </Show>
         </Match>

@@ -172,8 +172,8 @@ function useTreeKeys(state: {
       else showTip(near, () => <AgentTip agent={agent} />);
     },
     w: () => setParams({ why: target() }),
-    a: () => setParams({ attach: isTeam() ? null : target() }),
-    p: () => setParams({ control: isTeam() ? null : target() }),
+    a: () => setParams({ attach: isTeam ? null : target() }),
+    p: () => setParams({ control: isTeam ? null : target() }),
     m: () => {
       const near = rowElement()?.querySelector(".name");
       const row = current();

@@ -6,13 +6,12 @@ import type { SpansChange } from "../data/span-set.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health, Session, Sharing, Trouble } from "../data/types.ts";
 import { owner } from "./navigation.ts";
 
-/** Null until the server has answered. */
-const [kind, setKind] = createSignal<"machine" | "team" | null>(null);
-const isTeam = () => kind() === "team";
+/** The page comes from a team server. */
+export const isTeam = document.documentElement.dataset.server === "team";
 /** Whether the team server rejected a request for lack of a valid session. */
 const [needsToken, setNeedsToken] = createSignal(false);
 
-export { isTeam, kind, needsToken };
+export { needsToken };
 
 async function request(url: string, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
@@ -159,10 +158,7 @@ const READING_POLL_MS = 500;
 async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
-  if (health !== null) {
-    setKind(health.home === null ? "team" : "machine");
-    setProducts(health.products);
-  }
+  if (health !== null) setProducts(health.products);
   setReading(health?.reading ?? null);
   setTroubles(health?.troubles ?? []);
   if (reading() !== null) setTimeout(() => void watchReading(), READING_POLL_MS);
@@ -178,11 +174,10 @@ export function listenWhileHidden(wanted: boolean): void {
 
 /** Loads what all pages need, and pauses the live stream while the page is hidden. */
 export function connect(): void {
-  void watchReading().then(() =>
-    (isTeam() ? loadSession() : loadLocal()).catch(() => {
-      // The page itself reports an unreachable server.
-    }),
-  );
+  void watchReading();
+  (isTeam ? loadSession() : loadLocal()).catch(() => {
+    // The page itself reports an unreachable server.
+  });
   let hiding: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);

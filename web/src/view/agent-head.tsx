@@ -83,7 +83,7 @@ function Actions(props: { agent: AgentRecord }) {
       <button type="button" class="quiet" onClick={() => setParams({ why: props.agent.uri })}>
         Evidence
       </button>
-      <Show when={!isTeam()}>
+      <Show when={!isTeam}>
         <button type="button" class="quiet" onClick={() => setParams({ attach: props.agent.uri })}>
           Continue this agent
         </button>

@@ -79,7 +79,7 @@ const KEYS: readonly (readonly [title: string, keys: readonly Key[], only?: Only
 ];
 
 const onThisServer = ([, , only]: readonly [unknown, unknown, Only?]) =>
-  only === undefined || (only === "team") === isTeam();
+  only === undefined || (only === "team") === isTeam;
 
 export default function Help(props: { onClose: () => void }) {
   return (

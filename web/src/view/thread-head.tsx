@@ -57,7 +57,7 @@ export function ThreadHead(props: { thread: Thread }) {
               )}
             </For>
             <a href={hrefTo({ page: "agent", uri: agent().uri })}>Main agent</a>
-            <Show when={!isTeam()}>
+            <Show when={!isTeam}>
               <a href={hrefTo({ page: "compare", params: { left: agent().uri } })}>Compare</a>
             </Show>
           </nav>

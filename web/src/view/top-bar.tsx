@@ -16,11 +16,11 @@ export function TopBar(props: { onHelp: () => void }) {
       </a>
       <nav aria-label="Pages">
         <PageLink page="threads" label="Threads" />
-        <Show when={!isTeam()}>
+        <Show when={!isTeam}>
           <PageLink page="board" label="Board" also="card" />
         </Show>
         <PageLink page="stats" label="Stats" />
-        <Show when={!isTeam()}>
+        <Show when={!isTeam}>
           <PageLink page="health" label="Health" />
         </Show>
       </nav>

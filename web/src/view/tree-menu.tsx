@@ -28,7 +28,7 @@ export function menuItems(
     run: () => void import("./relink.tsx").then(({ undoLink }) => undoLink(uri, thread)),
   };
   const local: (item: MenuItem, isShown?: boolean) => MenuItem[] = (item, isShown = true) =>
-    isShown && !isTeam() ? [item] : [];
+    isShown && !isTeam ? [item] : [];
   return [
     { label: "Open", key: "Enter", run: () => go("agent", uri) },
     { label: "Evidence", key: "w", run: () => setParams({ why: uri }) },
