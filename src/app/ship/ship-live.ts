@@ -149,7 +149,10 @@ export class LiveShipping {
   }
 }
 
-/** The shipping of a server; null if no team server is set. A missing token or an address that cannot be used is reported and does not stop the server. */
+/**
+ * The shipping of a server; null if no team server is set. A missing token or an address that cannot be used is
+ * reported and does not stop the server.
+ */
 export async function openShipping(
   options: Omit<ConnectOptions, "target" | "signal">,
   times?: LiveTimes,

@@ -48,7 +48,11 @@ export async function followChanges(
   };
   await readSpans();
 
-  const message = ({ type, data }: Body): LiveMessage => ({ type, id: formatPosition(at), data: JSON.stringify(data) });
+  const message = ({ type, data }: Body, id = formatPosition(at)): LiveMessage => ({
+    type,
+    id,
+    data: JSON.stringify(data),
+  });
   const reset = (reason: string) => message({ type: "reset", data: { reason } });
 
   return {
@@ -77,7 +81,9 @@ export async function followChanges(
           if (until.aborted) return [];
           at.set(owner, to);
           if (bodies === null || bodies === undefined) return [reset("too many changes in the meantime")];
-          if (bodies.length > 0) return bodies.map(message);
+          if (bodies.length === 0) continue;
+          const id = formatPosition(at);
+          return bodies.map((body) => message(body, id));
         }
         const isCurrent = relevant.every((owner) => feed.headOf(owner) <= (at.get(owner) ?? 0));
         if (isCurrent && feed.losses === losses) await feed.next(until);

@@ -37,7 +37,7 @@ export interface TeamServed {
   readonly stopped: Promise<void>;
 }
 
-/** Positions of the live stream name all owners that a viewer may see. */
+/** A position of the live stream has a few characters for each owner that its viewer may see. */
 export const MAX_HEADER = 64 << 10;
 /** Requests that are still running get this long before their connections are closed. */
 const GRACE_MS = 5_000;
