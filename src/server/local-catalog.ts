@@ -110,7 +110,9 @@ export class LocalCatalog implements Catalog {
     return { incomplete: reportedUnsearched(unsearched(this.#library)), items };
   }
 
-  async stats({ since, by, behind }: StatsQuery): Promise<StatsAnswer> {
+  async stats({ since, by, behind }: StatsQuery): Promise<Live & StatsAnswer> {
+    this.#hub.followThreads();
+    const live = this.#live;
     const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
     const rows = [...this.#library.store.spent(this.#library.under, from)];
     const lines = behind === null ? [] : threadsBehind(rows, behind.by, behind.key).slice(0, behind.limit);
@@ -121,6 +123,7 @@ export class LocalCatalog implements Catalog {
       total: statsTotal(rows),
       by: Object.fromEntries(by.map((group) => [group, statsBy(rows, group)])),
       threads: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })),
+      live,
     };
   }
 

@@ -259,6 +259,7 @@ export function catalogContract(name: string, fill: FillCatalog): void {
       for (const { key, record } of threads) expect(record?.uri).toBe(key);
       const none = await catalog.stats({ since: NOW, by: [], behind: null });
       expect(none.total.agents).toBe(0);
+      expect(none.live).toBe((await catalog.threads({ limit: 1 })).live);
     });
 
     it("reports its health", async () => {

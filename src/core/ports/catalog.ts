@@ -40,7 +40,7 @@ export interface Catalog {
   spans(uri: string, after: string | null): Promise<Live & SpansAnswer>;
   /** Texts that contain all the words, best match first; the last word may be a prefix. */
   search(words: readonly string[], limit: number): Promise<SearchAnswer>;
-  stats(query: StatsQuery): Promise<StatsAnswer>;
+  stats(query: StatsQuery): Promise<Live & StatsAnswer>;
   health(): Promise<CatalogHealth>;
   /**
    * Changes of what is followed, after this position; null: from now on. Waits without work until there are some. Ends

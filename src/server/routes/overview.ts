@@ -5,7 +5,7 @@ import type { CatalogHealth } from "../../core/ports/catalog.ts";
 import { GROUPS } from "../../core/views/stats.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { Findings, Health, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery } from "../schemas.ts";
-import type { CatalogOf } from "./agents.ts";
+import { type CatalogOf, LIVE_HEADER } from "./agents.ts";
 
 /** What `/health` reports of the server itself. */
 export type ServerHealth = () => Readonly<Record<string, unknown>>;
@@ -36,6 +36,7 @@ export function overviewRoutes(catalogOf: CatalogOf, ownHealth: ServerHealth): H
         const { since, by } = c.req.valid("query");
         const groups = by === undefined ? GROUPS : [by].flat();
         const stats = await catalogOf(c).stats({ since: epoch(since), by: groups, behind: null });
+        c.header(LIVE_HEADER, stats.live);
         return c.json({
           incomplete: stats.incomplete,
           approximate: stats.approximate,

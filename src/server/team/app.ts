@@ -103,7 +103,7 @@ export function teamApp(context: TeamContext) {
   // Anybody may call it.
   app.use("/api/session", smallBody);
   app.route("/api/session", sessionRoutes(tokens));
-  app.route("/api/team", teamPages(store));
+  app.route("/api/team", teamPages(store, feed));
   app.get("/metrics", async (c) => {
     const isUp = await store.ping().then(
       () => true,

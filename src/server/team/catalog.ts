@@ -277,7 +277,8 @@ export class TeamCatalog implements Catalog {
     return { incomplete: null, items: items.slice(0, limit) };
   }
 
-  async stats({ since, by, behind }: StatsQuery): Promise<StatsAnswer> {
+  async stats({ since, by, behind }: StatsQuery): Promise<Live & StatsAnswer> {
+    const live = await this.#live();
     const from = since === null ? null : new Date(since).toISOString().slice(0, 10);
     const { usage } = this.#reader;
     const sums = await usage.stats(this.#owners, from, by);
@@ -302,6 +303,7 @@ export class TeamCatalog implements Catalog {
       total: sums.total(),
       by: Object.fromEntries(by.map((group) => [group, sums.by(group)])),
       threads: shown.map(({ owner, line }) => ({ ...line, record: records.get(`${owner} ${line.key}`) ?? null })),
+      live,
     };
   }
 

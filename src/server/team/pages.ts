@@ -7,13 +7,22 @@ import { type BudgetUse, budgetUses, type MonthlyCost } from "../../core/views/b
 import { withDuration } from "../../core/views/shared-tree.ts";
 import { type CursorPlace, decodeCursor, encodeCursor } from "../cursor.ts";
 import { checked, describeResponse } from "../describe.ts";
+import { LIVE_HEADER } from "../routes/agents.ts";
 import { type TeamEnv, type Viewer, viewerOf } from "./access.ts";
+import type { Feed } from "./feed.ts";
+import { formatPosition } from "./position.ts";
 import * as schemas from "./schemas.ts";
 
 /** What a team looks at together. Every number is of the owners that the viewer may see. */
-export function teamPages(store: TeamStore): Hono<TeamEnv> {
+export function teamPages(store: TeamStore, feed: Feed): Hono<TeamEnv> {
   const { overview, reader, tokens } = store;
   return new Hono<TeamEnv>()
+    .use(async (c, next) => {
+      // Before anything is read: changes after this position may not be in the response.
+      const live = formatPosition(await feed.heads(viewerOf(c).owners));
+      await next();
+      c.header(LIVE_HEADER, live);
+    })
     .get(
       "/now",
       describeResponse("Threads with running agents, of everybody", schemas.Running, ["usage"]),

@@ -164,8 +164,8 @@ export class Api {
     return this.#get("api/search", { q, limit }, signal);
   }
 
-  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsResponse> {
-    return this.#get("api/stats", { since }, signal);
+  stats(since: string | undefined, signal?: AbortSignal): Promise<Snapshot<StatsResponse>> {
+    return this.#snapshot("api/stats", { since }, signal);
   }
 
   /** The threads of one line of the statistics. A null key is the line of unknown values. */
@@ -254,20 +254,20 @@ export class Api {
   }
 
   /** Threads of a team server with running agents. */
-  running(limit: number, signal?: AbortSignal): Promise<Paged<RunningThread>> {
-    return this.#get("api/team/now", { limit }, signal);
+  running(limit: number, signal?: AbortSignal): Promise<Snapshot<Paged<RunningThread>>> {
+    return this.#snapshot("api/team/now", { limit }, signal);
   }
 
-  costs(since: string | undefined, signal?: AbortSignal): Promise<Costs> {
-    return this.#get("api/team/costs", { since }, signal);
+  costs(since: string | undefined, signal?: AbortSignal): Promise<Snapshot<Costs>> {
+    return this.#snapshot("api/team/costs", { since }, signal);
   }
 
-  failures(since: string | undefined, limit: number, signal?: AbortSignal): Promise<Paged<FailedThread>> {
-    return this.#get("api/team/failures", { since, limit }, signal);
+  failures(since: string | undefined, limit: number, signal?: AbortSignal): Promise<Snapshot<Paged<FailedThread>>> {
+    return this.#snapshot("api/team/failures", { since, limit }, signal);
   }
 
-  people(signal?: AbortSignal): Promise<People> {
-    return this.#get("api/team/people", {}, signal);
+  people(signal?: AbortSignal): Promise<Snapshot<People>> {
+    return this.#snapshot("api/team/people", {}, signal);
   }
 
   /** Newest first. */

@@ -1,5 +1,6 @@
 import { For, Show } from "solid-js";
 import { ago, displayName, duration, money, plural } from "../data/format.ts";
+import { earliest } from "../data/live.ts";
 import { type FailedThread, RUNAWAY, runaways } from "../data/team.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
@@ -34,7 +35,8 @@ export default function FailuresPage() {
         api.failures(from, MAX_FAILED, signal),
         api.running(MAX_RUNNING, signal),
       ]);
-      return { failed: failed.items, running: running.items };
+      const body = { failed: failed.body.items, running: running.body.items };
+      return { body, live: earliest([failed.live, running.live]) };
     },
     REFRESH_MS,
   );

@@ -1,5 +1,5 @@
 import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
-import type { ApiError } from "../data/api.ts";
+import type { ApiError, Snapshot } from "../data/api.ts";
 import { owner } from "./navigation.ts";
 import { listen } from "./server.ts";
 
@@ -16,7 +16,7 @@ export interface Refreshed<T> {
  */
 export function useRefreshed<K extends string | number | null | undefined, T>(
   query: Accessor<K>,
-  load: (query: K, signal: AbortSignal) => Promise<T>,
+  load: (query: K, signal: AbortSignal) => Promise<Snapshot<T>>,
   everyMs: number,
 ): Refreshed<T> {
   const [value, setValue] = createSignal<T | null>(null);
@@ -30,12 +30,11 @@ export function useRefreshed<K extends string | number | null | undefined, T>(
     aborter = new AbortController();
     const { signal } = aborter;
     try {
-      const response = await load(asked(), signal);
+      const { body, live } = await load(asked(), signal);
       if (signal.aborted) return;
-      setValue(() => response);
+      setValue(() => body);
       setError(null);
-      // The response has no stream position: start at the current one.
-      setPosition(null);
+      setPosition(live);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
     }
