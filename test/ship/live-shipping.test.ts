@@ -18,15 +18,15 @@ describe("the bandwidth of the settings", () => {
     const { library, connection } = await connected(machine);
     try {
       await library.refresh();
+      const began = Date.now();
       await connection.attempt((shipper) => shipper.shipAll());
-      const [began, { documents, bytes }] = [Date.now(), connection.totals()];
+      const { documents, bytes } = connection.totals();
       expect(documents).toBeGreaterThan(0);
       addMessage(machine, "33333333-0000-4000-8000-000000000003");
       await library.refresh();
       await connection.attempt((shipper) => shipper.shipAll());
       expect(connection.totals().documents).toBeGreaterThan(documents);
-      // The first request itself took a part of the time.
-      expect(Date.now() - began).toBeGreaterThan((bytes / 20_000) * 500);
+      expect(Date.now() - began).toBeGreaterThanOrEqual((bytes / 20_000) * 1_000);
     } finally {
       connection.close();
       library.close();
