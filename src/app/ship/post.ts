@@ -10,20 +10,30 @@ import type { ShipTarget } from "./target.ts";
 const zip = promisify(gzip);
 export const POST_TIMEOUT_MS = 60_000;
 
-const REDIRECTS = [301, 302, 303, 307, 308];
-const REFUSALS = new Set([200, ...REDIRECTS, 400, 401, 403, 404, 405, 413, 422]);
+/** What the status of a refusal means, and what the user can do about it. */
+interface Refusal {
+  readonly hint?: string;
+  readonly advice?: string;
+}
 
 const NEW_TOKEN =
   "set a token of `retinue token create --scope ship` in RETINUE_TEAM_TOKEN, or in the file that team.token_file names";
 const OTHER_ADDRESS = "check the address of the team server: --to, or team.url in the settings";
-const ADVICE: Readonly<Record<number, string>> = {
-  ...Object.fromEntries(REDIRECTS.map((status) => [status, "use the address that it leads to, such as https://host"])),
-  200: OTHER_ADDRESS,
-  401: NEW_TOKEN,
-  403: NEW_TOKEN,
-  404: OTHER_ADDRESS,
-  405: OTHER_ADDRESS,
+const REDIRECT: Refusal = {
+  hint: "this address leads to another one",
+  advice: "use the address that it leads to, such as https://host",
 };
+/** By status: the same shipment would be refused again. */
+const REFUSALS: ReadonlyMap<number | null, Refusal> = new Map<number, Refusal>([
+  // Not a receipt.
+  [200, { advice: OTHER_ADDRESS }],
+  ...[301, 302, 303, 307, 308].map((status) => [status, REDIRECT] as const),
+  [401, { hint: "the team server does not accept the token", advice: NEW_TOKEN }],
+  [403, { hint: "the token may not ship", advice: NEW_TOKEN }],
+  [404, { hint: "no team server at this address", advice: OTHER_ADDRESS }],
+  [405, { advice: OTHER_ADDRESS }],
+  ...[400, 413, 422].map((status) => [status, {}] as const),
+]);
 /** The shortest pause that a server can ask for. With 0, `--once` would send without a pause for half a minute. */
 const LEAST_PAUSE_MS = 1_000;
 
@@ -38,8 +48,8 @@ export class NotAcknowledged extends Error {
 
   constructor(reason: string, status: number | null, retryAfterMs: number | null) {
     super(reason);
-    this.isRefusal = status !== null && REFUSALS.has(status);
-    this.advice = status === null ? null : (ADVICE[status] ?? null);
+    this.isRefusal = REFUSALS.has(status);
+    this.advice = REFUSALS.get(status)?.advice ?? null;
     this.retryAfterMs = retryAfterMs;
   }
 }
@@ -179,15 +189,8 @@ function withoutText(line: string): string | null {
   return withoutInput.length < line.length ? withoutInput : null;
 }
 
-const HINTS: Readonly<Record<number, string>> = {
-  ...Object.fromEntries(REDIRECTS.map((status) => [status, "this address leads to another one"])),
-  401: "the team server does not accept the token",
-  403: "the token may not ship",
-  404: "no team server at this address",
-};
-
 function reasonOf({ status, reason }: { readonly status: number | null; readonly reason: string }): string {
-  const hint = status === null ? undefined : HINTS[status];
+  const hint = REFUSALS.get(status)?.hint;
   const message = asObject(asObject(parseJson(reason.slice(reason.indexOf(" ") + 1))?.value)?.error)?.message;
   const text = typeof message === "string" ? `${status}: ${message}` : reason;
   // The server's text is printed on terminals.
