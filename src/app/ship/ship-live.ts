@@ -125,6 +125,11 @@ export class LiveShipping {
     if (isDone || isBusy) this.#report(null);
     // Without a reason, it was stopped.
     else if (reason !== null) this.#report(`waiting: ${reason}`);
+    this.#reportRefused();
+  }
+
+  /** Each thread and reason once. */
+  #reportRefused(): void {
     for (const { uri, reason } of this.#connection.refused) {
       if (this.#refused.get(uri) === reason) continue;
       this.#refused.set(uri, reason);

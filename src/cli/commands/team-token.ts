@@ -90,7 +90,7 @@ function newToken({ owner, scope, team = [], expires }: TeamTokenOptions) {
 function sharing({ owner, team = [] }: TeamTokenOptions) {
   if (owner === undefined || team.length === 0)
     throw new Failure("usage", "token unshare needs --owner <name> and --team <name>", [
-      "write the person, and the teams that shall no longer see the threads of that person",
+      "name the person, and the teams that may no longer see the threads of that person",
     ]);
   return { owner: nameGiven("--owner", owner), teams: team.map((one) => nameGiven("--team", one)) };
 }

@@ -77,7 +77,7 @@ export class Receiver {
     }
     try {
       const body = await bodyOf(c.req.raw);
-      return c.json(await this.#storing.take(() => this.#store(c, body)));
+      return c.json(await this.#storing.take(() => this.#store(c, body, encoding === "gzip")));
     } catch (error) {
       return this.#refused(c, error);
     } finally {
@@ -94,13 +94,13 @@ export class Receiver {
     return refusal(c, "unavailable", "too many shipments at once", "send it again after the time in Retry-After");
   }
 
-  async #store(c: Context<TeamEnv>, body: Buffer) {
+  async #store(c: Context<TeamEnv>, body: Buffer, isCompressed: boolean) {
     // The sender has given up, and will send it again.
     if (c.req.raw.signal.aborted) throw new Interrupted("the connection was closed");
     const { store, metrics, log } = this.#context;
     const { owner } = viewerOf(c).grant;
     const began = performance.now();
-    const { head, documents } = await parseShipment(body, c.req.header("content-encoding")?.toLowerCase() === "gzip");
+    const { head, documents } = await parseShipment(body, isCompressed);
     const receipt = await store.ingest(owner, head, documents);
     metrics.count("retinue_shipments_total", "Shipments stored.");
     metrics.count("retinue_documents_total", "Documents stored.", {}, receipt.accepted);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Client } from "pg";
+import { cached } from "../../core/tools/collections.ts";
 
 /** A connection that cannot say goodbye within this time is cut. */
 const GOODBYE_MS = 2_000;
@@ -110,13 +111,8 @@ export class Link {
 const names = new Map<string, string>();
 
 /** Prepared statements are constants, so each is hashed once. */
-function nameOf(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  const name = `r${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
-  names.set(text, name);
-  return name;
-}
+const nameOf = (text: string) =>
+  cached(names, text, () => `r${createHash("sha256").update(text).digest("hex").slice(0, 32)}`);
 
 /** Functions of PostgreSQL that refuse a prepared statement: a table has changed since, or a pooler has dropped it. */
 const FORGETTING = new Set(["RevalidateCachedQuery", "FetchPreparedStatement"]);

@@ -31,8 +31,8 @@ const BATCH = 50;
 
 /**
  * Lends each connection to one transaction at a time, or to several statements if many wait: then these are sent
- * together, which takes half the time. (The pool of the package `pg` is not used: it leaves
- * waiting statements unanswered when it is closed, keeps the socket of a failed login, and knows only one host.)
+ * together, which takes half the time. (The pool of the package `pg` is not used: it leaves waiting statements
+ * unanswered when it is closed, keeps the socket of a failed login, and knows only one host.)
  */
 export class Pool {
   readonly #open: (until: AbortSignal) => Promise<Link>;

@@ -21,7 +21,7 @@ export function useRefreshed<K extends string | number | null | undefined, T>(
 ): Refreshed<T> {
   const [value, setValue] = createSignal<T | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
-  // The page calls it again for every change of the URL.
+  // `query` depends on the URL, which also changes without a change of the query.
   const asked = createMemo(query);
   let aborter = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
