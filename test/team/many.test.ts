@@ -27,6 +27,15 @@ function receiving(ingest: TeamStore["ingest"], metrics = new Metrics()) {
   return { app, receiver };
 }
 
+const RECEIPT = { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
+const BODY = packed([agentDocument(THREAD, THREAD, 1)]);
+
+/** A shipment whose body begins and does not end. */
+function stalled(machine: string): Request {
+  const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode("{")) });
+  return new Request("http://host/", { method: "POST", body, duplex: "half", headers: { machine } });
+}
+
 describe("a sender that is too slow", () => {
   afterEach(() => {
     vi.useRealTimers();
@@ -34,16 +43,27 @@ describe("a sender that is too slow", () => {
 
   it("is refused after 20 seconds; others are stored meanwhile", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
-    const receipt = { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
-    const { app } = receiving(async () => receipt);
-    const stalled = new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode("{")) });
-    const slow = app.request(new Request("http://host/", { method: "POST", body: stalled, duplex: "half" }));
-    const body = packed([agentDocument(THREAD, THREAD, 1)]);
-    expect((await app.request("/", { method: "POST", body, headers: SHIPMENT })).status).toBe(200);
+    const { app } = receiving(async () => RECEIPT);
+    const slow = app.request(stalled("slow"));
+    expect((await app.request("/", { method: "POST", body: BODY, headers: SHIPMENT })).status).toBe(200);
     await vi.advanceTimersByTimeAsync(20_000);
     const refused = await slow;
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ error: { message: "the body did not arrive within 20 seconds" } });
+  });
+
+  it("does not delay others with any number of bodies that never end", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    const { app, receiver } = receiving(async () => RECEIPT);
+    const slow = Array.from({ length: 300 }, () => app.request(stalled("slow")));
+    // Without time passing: these do not wait until the slow ones are given up.
+    for (const machine of ["ann", "bob", "ann"])
+      expect((await app.request("/", { method: "POST", body: BODY, headers: { ...SHIPMENT, machine } })).status).toBe(
+        200,
+      );
+    expect(receiver.waiting).toBe(32);
+    for (let rounds = 0; rounds < 5; rounds += 1) await vi.advanceTimersByTimeAsync(20_000);
+    expect(new Set((await Promise.all(slow)).map(({ status }) => status))).toEqual(new Set([503]));
   });
 });
 
@@ -58,12 +78,12 @@ describe("a thousand machines at once", () => {
       await new Promise((resolve) => setImmediate(resolve));
       working -= 1;
       stored.push(owner);
-      return { accepted: 1, ignored: 0, shipments: 1, newest: 0, again: [] };
+      return RECEIPT;
     };
     const metrics = new Metrics();
     const { app, receiver } = receiving(ingest, metrics);
-    const body = packed([agentDocument(THREAD, THREAD, 1)]);
-    const send = (machine: string) => app.request("/", { method: "POST", body, headers: { ...SHIPMENT, machine } });
+    const send = (machine: string) =>
+      app.request("/", { method: "POST", body: BODY, headers: { ...SHIPMENT, machine } });
 
     let left = Array.from({ length: MACHINES }, (_, i) => `m${i}`);
     const pauses = new Set<number>();
@@ -91,7 +111,7 @@ describe("a thousand machines at once", () => {
 
 describe("turns", () => {
   it("are given to clients that were served least recently, if not all can wait", async () => {
-    const turns = new Turns(1, 2);
+    const turns = new Turns({ atOnce: 1, maxWaiting: 2 });
     const served: string[] = [];
     const refused: string[] = [];
     const enter = async (client: string) => {
@@ -114,5 +134,28 @@ describe("turns", () => {
     await Promise.all([...again, enter("d"), enter("e"), enter("c")]);
     expect(served).toEqual(["a", "b", "c", "a", "d", "e"]);
     expect(refused.toSorted()).toEqual(["b", "c", "c"]);
+  });
+
+  it("are given to the client with the fewest requests at work, and none gets more than its places", async () => {
+    const turns = new Turns({ atOnce: 3, maxWaiting: 10, ofOneClient: { atOnce: 2, maxWaiting: 2 } });
+    const started: string[] = [];
+    const ends = new Map<string, () => void>();
+    const enter = (client: string, name: string) => {
+      const place = turns.enter(client);
+      if (place === null) return false;
+      ends.set(name, place.done);
+      void place.turn.then(() => started.push(name));
+      return true;
+    };
+    const names = ["a1", "a2", "a3", "a4", "a5"];
+    expect(names.map((name) => enter("a", name))).toEqual([true, true, true, true, false]);
+    expect(["b1", "b2", "c1"].map((name) => enter(name.charAt(0), name))).toEqual([true, true, true]);
+    await vi.waitFor(() => expect(started).toEqual(["a1", "a2", "b1"]));
+    ends.get("a1")?.();
+    // `c` has no request at work; `a` and `b` have one each, and `a` came first.
+    await vi.waitFor(() => expect(started.at(-1)).toBe("c1"));
+    ends.get("c1")?.();
+    ends.get("a2")?.();
+    await vi.waitFor(() => expect(started.slice(4)).toEqual(["a3", "b2"]));
   });
 });

@@ -15,6 +15,8 @@ const RECEIVE_MS = 20_000;
 const STORED_AT_ONCE = 4;
 /** Senders beyond these are asked to come back: they would give up before their turn, and waiting takes memory. */
 const MAX_WAITING = 256;
+/** A token may be that of many machines, and its holder may send bodies that never end. */
+const OF_ONE_TOKEN = { atOnce: 8, maxWaiting: 32 } as const;
 /** At different times, so that machines that were refused together do not come back together. */
 const RETRY_SECONDS = { least: 2, most: 30 } as const;
 
@@ -35,8 +37,8 @@ interface ReceiverContext {
 /** Receives and stores shipments, a limited number at a time. */
 export class Receiver {
   readonly #context: ReceiverContext;
-  readonly #receiving = new Turns(RECEIVED_AT_ONCE, MAX_WAITING);
-  readonly #storing = new Turns(STORED_AT_ONCE, RECEIVED_AT_ONCE);
+  readonly #receiving = new Turns({ atOnce: RECEIVED_AT_ONCE, maxWaiting: MAX_WAITING, ofOneClient: OF_ONE_TOKEN });
+  readonly #storing = new Turns({ atOnce: STORED_AT_ONCE, maxWaiting: RECEIVED_AT_ONCE });
 
   #lagSeconds = 0;
 
@@ -67,7 +69,8 @@ export class Receiver {
         "use gzip, or do not compress it",
       );
     }
-    const place = this.#receiving.enter(viewerOf(c).grant.id);
+    const token = viewerOf(c).grant.id;
+    const place = this.#receiving.enter(token);
     if (place === null) return this.#busy(c);
     try {
       await place.turn;
@@ -77,7 +80,7 @@ export class Receiver {
     }
     try {
       const body = await bodyOf(c.req.raw);
-      return c.json(await this.#storing.take(() => this.#store(c, body, encoding === "gzip")));
+      return c.json(await this.#storing.take(token, () => this.#store(c, body, encoding === "gzip")));
     } catch (error) {
       return this.#refused(c, error);
     } finally {

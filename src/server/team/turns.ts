@@ -2,31 +2,39 @@
 export class Displaced extends Error {}
 
 interface Waiting {
+  readonly client: string;
   readonly start: () => void;
   readonly refuse: (error: Displaced) => void;
-  /** When its client was last served; 0 if never. */
-  readonly served: number;
+}
+
+export interface TurnLimits {
+  /** Requests that work at once. */
+  readonly atOnce: number;
+  readonly maxWaiting: number;
+  /** How many of these places one client may have; all of them if omitted. */
+  readonly ofOneClient?: { readonly atOnce: number; readonly maxWaiting: number };
 }
 
 /** Clients whose last turn is remembered. */
 const MAX_KNOWN = 10_000;
 
 /**
- * Lets a limited number of requests work, in order of arrival. If too many wait, those are refused whose clients were
- * served most recently: clients that send one request after another do not keep others out.
+ * Lets a limited number of requests work. The next turn is of the client with the fewest requests at work, then of the
+ * one that was served least recently, then in order of arrival. If too many wait, those are refused whose clients were
+ * served most recently. So a client that sends many requests, or slow ones, does not keep others out.
  */
 export class Turns {
-  readonly #atOnce: number;
-  readonly #maxWaiting: number;
+  readonly #limits: TurnLimits;
   readonly #queue: Waiting[] = [];
   /** By client: the number of its last turn; the oldest first. */
   readonly #served = new Map<string, number>();
+  /** Requests at work, by client. */
+  readonly #working = new Map<string, number>();
   #turns = 0;
-  #working = 0;
+  #atWork = 0;
 
-  constructor(atOnce: number, maxWaiting: number) {
-    this.#atOnce = atOnce;
-    this.#maxWaiting = maxWaiting;
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
   }
 
   get waiting(): number {
@@ -34,27 +42,24 @@ export class Turns {
   }
 
   /** Null if too many wait. `turn` may reject with `Displaced`; after it resolved, `done` must be called. */
-  enter(client = ""): { readonly turn: Promise<void>; readonly done: () => void } | null {
-    const served = this.#served.get(client) ?? 0;
-    if (this.#queue.length >= this.#maxWaiting && !this.#displace(served)) return null;
+  enter(client: string): { readonly turn: Promise<void>; readonly done: () => void } | null {
+    const { maxWaiting, ofOneClient } = this.#limits;
+    if (ofOneClient !== undefined && this.#waitingOf(client) >= ofOneClient.maxWaiting) return null;
+    if (this.#queue.length >= maxWaiting && !this.#displace(client)) return null;
     const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
-    const start = () => {
-      this.#remember(client);
-      resolve();
-    };
-    this.#queue.push({ start, refuse: reject, served });
+    this.#queue.push({ client, start: resolve, refuse: reject });
     this.#next();
     const done = () => {
-      this.#working -= 1;
+      this.#count(client, -1);
       this.#next();
     };
     return { turn, done };
   }
 
   /** Waits for a turn. */
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    const entered = this.enter();
-    if (entered === null) throw new Error("too many wait");
+  async take<T>(client: string, work: () => Promise<T>): Promise<T> {
+    const entered = this.enter(client);
+    if (entered === null) throw new Displaced("too many wait");
     await entered.turn;
     try {
       return await work();
@@ -63,10 +68,14 @@ export class Turns {
     }
   }
 
-  /** Refuses the one whose client was served last, if that was after this time. */
-  #displace(served: number): boolean {
-    const last = this.#queue.reduce((a, b) => (b.served >= a.served ? b : a));
-    if (last.served <= served) return false;
+  #waitingOf = (client: string) => this.#queue.filter((one) => one.client === client).length;
+  #servedAt = (client: string) => this.#served.get(client) ?? 0;
+  #workOf = (client: string) => this.#working.get(client) ?? 0;
+
+  /** Refuses the one whose client was served last, if that was after this client. */
+  #displace(client: string): boolean {
+    const last = this.#queue.reduce((a, b) => (this.#servedAt(b.client) >= this.#servedAt(a.client) ? b : a));
+    if (this.#servedAt(last.client) <= this.#servedAt(client)) return false;
     this.#queue.splice(this.#queue.indexOf(last), 1);
     last.refuse(new Displaced());
     return true;
@@ -82,12 +91,36 @@ export class Turns {
     }
   }
 
+  #count(client: string, change: 1 | -1): void {
+    this.#atWork += change;
+    const left = this.#workOf(client) + change;
+    if (left === 0) this.#working.delete(client);
+    else this.#working.set(client, left);
+  }
+
   #next(): void {
-    while (this.#working < this.#atOnce) {
-      const next = this.#queue.shift();
+    while (this.#atWork < this.#limits.atOnce) {
+      const next = this.#chosen();
       if (next === undefined) return;
-      this.#working += 1;
+      this.#queue.splice(this.#queue.indexOf(next), 1);
+      this.#count(next.client, 1);
+      this.#remember(next.client);
       next.start();
     }
+  }
+
+  /** Whose turn is next; undefined if all that wait are of clients that have all their places. */
+  #chosen(): Waiting | undefined {
+    const most = this.#limits.ofOneClient?.atOnce ?? Number.POSITIVE_INFINITY;
+    let chosen: Waiting | undefined;
+    for (const one of this.#queue)
+      if (this.#workOf(one.client) < most && (chosen === undefined || this.#isBefore(one.client, chosen.client)))
+        chosen = one;
+    return chosen;
+  }
+
+  #isBefore(client: string, other: string): boolean {
+    const more = this.#workOf(client) - this.#workOf(other);
+    return more === 0 ? this.#servedAt(client) < this.#servedAt(other) : more < 0;
   }
 }
