@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatUri, type KnownScheme, parseTarget, type Target } from "./uri.ts";
+import { formatUri, isCanonicalUri, type KnownScheme, parseTarget, type Target } from "./uri.ts";
 
 const SCHEMES: readonly KnownScheme[] = [
   {
@@ -151,6 +151,32 @@ const id = fc
   .filter((text) => text !== "");
 const RUNS = 1_000;
 
+describe("a canonical URI", () => {
+  it.each(["toy://abc123", "toy://abc123/worker", "unassigned://toy/worker", "run://a.b", "proxy://x/%2Ftop%2Fa"])(
+    "is %s",
+    (uri) => expect(isCanonicalUri(uri)).toBe(true),
+  );
+
+  it.each([
+    "",
+    "toy",
+    "toy://",
+    "toy:///worker",
+    "toy://abc123/",
+    "toy://abc123/top/a",
+    "toy://../../etc",
+    "toy://abc123/..",
+    "toy://latest",
+    "toy://threads/abc123",
+    "toy://%61bc123",
+    "toy://abc 123",
+    "toy://abc123?q",
+    "toy://abc123#1",
+    "Toy://abc123",
+    "toy://abc\n123",
+  ])("is not %j", (uri) => expect(isCanonicalUri(uri)).toBe(false));
+});
+
 describe("any input", () => {
   it("is a target or a fault, never an exception; a fault is one line about the error and one about the correction", () => {
     fc.assert(
@@ -168,6 +194,7 @@ describe("any input", () => {
       fc.property(fc.constantFrom("toy", "other", "unassigned"), id, fc.option(id), (provider, threadId, agentId) => {
         const uri = formatUri(provider, threadId, agentId);
         expect(uri).not.toMatch(/[\s\p{Cc}]/u);
+        expect(isCanonicalUri(uri)).toBe(true);
         expect(parseTarget(uri, SCHEMES, () => true)).toEqual(named(provider, threadId, agentId));
       }),
       { numRuns: RUNS, seed: 2 },

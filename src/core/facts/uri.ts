@@ -32,6 +32,14 @@ export function formatUri(provider: string, thread: string, agent: string | null
   return agent === null ? `${provider}://${path}` : `${provider}://${path}/${part(agent, false)}`;
 }
 
+/** Whether `formatUri` made this, so that it can be parsed again. */
+export function isCanonicalUri(uri: string): boolean {
+  const [, provider = "", path = ""] = /^([a-z][a-z0-9-]*):\/\/(.+)$/s.exec(uri) ?? [];
+  const [thread = "", agent, ...more] = path.split("/").map(decode);
+  if (thread === "" || agent === "" || more.length > 0) return false;
+  return formatUri(provider, thread, agent ?? null) === uri;
+}
+
 const percent = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
 
 const MIN_PREFIX = 6;

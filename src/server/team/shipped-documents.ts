@@ -1,5 +1,6 @@
 /** The documents that a team server accepts. Fields that are not described here are stored as they are. */
 import * as v from "valibot";
+import { isCanonicalUri } from "../../core/facts/uri.ts";
 import { STATUSES } from "../../core/link/status.ts";
 import { LIST_PART } from "../../core/ports/shipment.ts";
 import { Agent, count, Messages, Span as SpanSchema, Tokens, WholeEvent, Why as WhyEvidence } from "../schemas.ts";
@@ -35,11 +36,11 @@ const bytes = (most: number) => v.pipe(v.string(), v.maxBytes(most));
 const name = chars(MOST.nameChars);
 const path = v.nullable(chars(MOST.pathChars));
 const text = v.nullable(v.string());
-/**
- * As `formatUri` makes them. URIs are keys: PostgreSQL replaces a lone surrogate, so that two different ones would become
- * the same.
- */
-const uri = v.pipe(bytes(MOST.uriBytes), v.minLength(1), v.regex(/^[^\s\p{Cc}\p{Cs}]+$/u, "not a URI"));
+/** URIs are keys: PostgreSQL replaces a lone surrogate, so that two different ones would become the same. */
+const uri = v.pipe(
+  bytes(MOST.uriBytes),
+  v.check((given) => given.isWellFormed() && isCanonicalUri(given), "not a URI"),
+);
 const revision = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MOST.revision));
 const position = upTo(MOST.position);
 const about = { thread: uri, revision };
