@@ -12,17 +12,32 @@ export const isLoopback = (host: string) => LOOPBACK.has(host) || /^127\.\d+\.\d
 
 /** Whether a `Host` header names this server. Prevents DNS rebinding. */
 export function isOwnName(header: string, { host: bound, port }: Listening): boolean {
-  const [, name = "", digits] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(header.toLowerCase()) ?? [];
+  const { name, digits } = partsOf(header);
   if (Number(digits ?? 80) !== port()) return false;
   if (isLoopback(name) || name === bound.toLowerCase()) return true;
   // An IP address cannot be rebound; accepted only if the server listens on more than loopback.
-  return !isLoopback(bound) && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+  return !isLoopback(bound) && isAddress(name);
 }
 
-/** Whether the `Origin` header names another site. Programs other than browsers send none. */
-export const isOtherOrigin = (origin: string | undefined, host: string) =>
-  origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`;
+/** The same for a server that is reached by these names through a proxy, which may listen on any port. */
+export function isOneOf(names: readonly string[], header: string): boolean {
+  const { name } = partsOf(header);
+  return isLoopback(name) || isAddress(name) || names.some((one) => one.toLowerCase() === name);
+}
 
-/** The same for `Sec-Fetch-Site`. */
-export const isOtherSite = (site: string | undefined) =>
-  site !== undefined && site !== "same-origin" && site !== "none";
+/** The host name and the port in a `Host` header. */
+function partsOf(header: string): { readonly name: string; readonly digits: string | undefined } {
+  const [, name = "", digits] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(header.toLowerCase()) ?? [];
+  return { name, digits };
+}
+
+const isAddress = (name: string) => isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+
+/** Whether a page of another site sent the request, according to the browser. Other programs do not send these headers. */
+export function isCrossSite(header: (name: "host" | "origin" | "sec-fetch-site") => string | undefined): boolean {
+  const host = header("host") ?? "";
+  const origin = header("origin");
+  const site = header("sec-fetch-site");
+  const isOtherOrigin = origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`;
+  return isOtherOrigin || (site !== undefined && site !== "same-origin" && site !== "none");
+}

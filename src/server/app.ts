@@ -1,10 +1,11 @@
 import { Hono } from "hono";
 import { openAPIRouteHandler } from "hono-openapi";
 import { retinueHome } from "../app/home.ts";
+import { isOwnName } from "../app/own-names.ts";
 import type { ServerContext } from "./context.ts";
 import { dashboard } from "./dashboard.ts";
 import { errorResponse, refusal } from "./failures.ts";
-import { type GuardOptions, guard, safeHeaders, smallBody } from "./guard.ts";
+import { type GuardOptions, guard, refuseOtherHosts, refuseOtherSites, safeHeaders, smallBody } from "./guard.ts";
 import { LocalCatalog } from "./local-catalog.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { attachRoutes } from "./routes/attach.ts";
@@ -29,7 +30,12 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.notFound((c) =>
     refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"),
   );
-  app.use(safeHeaders, guard(guarded));
+  app.use(
+    safeHeaders,
+    refuseOtherHosts((host) => isOwnName(host, guarded), "open the address that retinue printed"),
+    refuseOtherSites,
+    guard(guarded),
+  );
   app.use("/api/*", smallBody);
   for (const routes of apiRoutes(context, guarded)) app.route("/api", routes);
   const documentation = {

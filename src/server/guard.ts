@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { getCookie, setCookie } from "hono/cookie";
 import { type Access, isSame, type OneTimeCodes } from "../app/access.ts";
-import { isLoopback, isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../app/own-names.ts";
+import { isCrossSite, isLoopback, type Listening } from "../app/own-names.ts";
 import { refusal } from "./failures.ts";
 
 export interface GuardOptions extends Listening {
@@ -47,26 +47,32 @@ export const smallBody = bodyLimit({
   onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null),
 });
 
-/** Accepts requests to one of our host names, from our own origin or none, by this user or with the token. */
+const isPage = (c: Context) => c.req.method === "GET" && !c.req.path.startsWith("/api");
+
+/** Whether a page of another site sent the request. It may link to the pages of the dashboard. */
+const isOfOtherSite = (c: Context) =>
+  !(isPage(c) && c.req.header("sec-fetch-mode") === "navigate") && isCrossSite((name) => c.req.header(name));
+
+/** Refuses requests that pages of other sites sent. */
+export const refuseOtherSites: MiddlewareHandler = async (c, next) =>
+  isOfOtherSite(c) ? refusal(c, "forbidden", "cross-site requests are not allowed", null) : next();
+
+/** Refuses requests for another host than this server. */
+export const refuseOtherHosts =
+  (isOwn: (host: string) => boolean, hint: string): MiddlewareHandler =>
+  async (c, next) => {
+    const host = c.req.header("host") ?? "";
+    return isOwn(host) ? next() : refusal(c, "forbidden", `${JSON.stringify(host)} is not a name of this server`, hint);
+  };
+
+/** Accepts requests by this user or with the token. */
 export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: HttpBindings }> {
   const { access, codes } = options;
   const cookie = accessCookie(options);
   const isLocal = isLoopback(options.host);
   const isValidCode = (code: string) => codes.redeem(code) || (!isLocal && access.isToken(code));
   return async (c, next) => {
-    const host = c.req.header("host") ?? "";
-    if (!isOwnName(host, options))
-      return refusal(
-        c,
-        "forbidden",
-        `${JSON.stringify(host)} is not a name of this server`,
-        "open the address that retinue printed",
-      );
-    const isPage = c.req.method === "GET" && !c.req.path.startsWith("/api");
-    const isVisit = isPage && c.req.header("sec-fetch-mode") === "navigate";
-    if (isOtherOrigin(c.req.header("origin"), host) || (isOtherSite(c.req.header("sec-fetch-site")) && !isVisit))
-      return refusal(c, "forbidden", "cross-site requests are not allowed", null);
-    const code = isPage ? c.req.query("token") : undefined;
+    const code = isPage(c) ? c.req.query("token") : undefined;
     if (code !== undefined && isValidCode(code)) cookie.set(c);
     else if (!isKnown(c, access, cookie)) {
       // On non-loopback addresses only the token counts.
@@ -74,7 +80,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: Http
       if (owner === "other") return refusal(c, "unauthorized", "this server belongs to another user", null);
       if (owner === "unknown") return refusal(c, "unauthorized", "this server requires a token", TOKEN_HINT);
       // The browser of this user, which needs the cookie to control agents.
-      if (isPage) cookie.set(c);
+      if (isPage(c)) cookie.set(c);
     }
     // A path that begins with two slashes would redirect to another host.
     return code === undefined ? next() : c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
+import { get } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RULES } from "../../src/server/team/access.ts";
 import { openDatabase } from "../../src/stores/postgres/database.ts";
-import { agentDocument, eventDocument, HEAD } from "./documents.ts";
+import { agentDocument, eventDocument, HEAD, spentRow } from "./documents.ts";
 import { packed, SHIPMENT, startTeam, type TestTeam } from "./server.ts";
 
 const thread = (n: number) => `claude://aaaaaaaa-0000-4000-8000-00000000000${n}`;
@@ -152,7 +153,6 @@ describe("a viewer", () => {
     const visit = (headers: Record<string, string>) => team.get("/api/threads", null, 0, { headers });
     expect((await visit({ Cookie: cookie })).status).toBe(200);
     expect((await team.get("/api/doctor", null, 0, { headers: { Cookie: cookie } })).status).toBe(404);
-    expect((await visit({ Cookie: cookie, Origin: "https://evil.example" })).status).toBe(401);
     expect(await team.store.tokens.revoke(id)).toBe("revoked");
     expect(await team.store.tokens.revoke(id)).toBe("already");
     expect((await visit({ Cookie: cookie })).status).toBe(401);
@@ -184,6 +184,8 @@ describe("the audit log", () => {
       .sort();
   const named = RULES.filter(({ path, method }) => method === "GET" && path.includes(":uri"));
 
+  const lists = ["threads", "stats", "stats/threads?by=day&key=2026-06-01", "team/now", "team/failures"];
+
   it("names every route that shows a thread", () => {
     expect(named.filter(({ audit }) => audit === undefined)).toEqual([]);
     expect(new Set(named.map(({ audit }) => audit)).size).toBe(named.length);
@@ -193,7 +195,14 @@ describe("the audit log", () => {
     const why = { uri: ANN, parent: null, forkedFrom: null, continuedIn: [], parentEvidence: [], undecided: [] };
     const status = { status: "completed", statusSource: "protocol", statusReason: "", activity: null } as const;
     const value = { ...why, refused: [], status, statusEvidence: [] };
-    await team.ship(tokens.ann, [{ is: "detail", thread: ANN, agent: ANN, what: "why", revision: 2, value }]);
+    const detail = { is: "detail", thread: ANN, agent: ANN, revision: 2 } as const;
+    const [busy, failed] = [`${ANN}/busy`, `${ANN}/failed`];
+    await team.ship(tokens.ann, [
+      { ...detail, what: "why", value },
+      { ...detail, what: "spent", value: [spentRow(ANN, 1)] },
+      agentDocument(ANN, busy, 1, { status: "running" }),
+      agentDocument(ANN, failed, 1, { status: "errored" }),
+    ]);
     const token = await team.token("eyes", "read", "core");
     for (let times = 0; times < 2; times += 1) {
       for (const { path } of named) {
@@ -203,6 +212,7 @@ describe("the audit log", () => {
       expect((await team.get("/api/agents/latest", token)).status).toBe(200);
       expect((await team.get(`/api/agents/${ANN.slice(9, 30)}?owner=ann`, token)).status).toBe(200);
       expect((await team.get("/api/search?q=zebra", token)).status).toBe(200);
+      for (const path of lists) expect([path, (await team.get(`/api/${path}`, token)).status]).toEqual([path, 200]);
       for (const query of ["threads=true", "", `log=${encodeURIComponent(ANN)}`]) {
         const live = await team.get(`/api/live?${query}`, token);
         expect([query, live.status]).toEqual([query, 200]);
@@ -213,6 +223,11 @@ describe("the audit log", () => {
       ...named.map(({ audit }) => `${audit} ${ANN} ann`),
       `live ${ANN} ann`,
       "live null null",
+      "failures null ann",
+      "now null ann",
+      "stats null ann",
+      "stats null null",
+      "threads null ann",
       "search zebra null",
     ];
     await expect.poll(() => trace("eyes")).toEqual(expected.sort());
@@ -246,6 +261,52 @@ describe("the audit log", () => {
       expect((await team.get(`/api/team/audit?cursor=${cursor}`, tokens.admin)).status).toBe(400);
   });
 });
+
+describe("a page of another site", () => {
+  const foreign = [
+    { Origin: "https://evil.example" },
+    { "Sec-Fetch-Site": "cross-site" },
+    { "Sec-Fetch-Site": "same-site" },
+  ];
+
+  it.each(RULES)("can send nothing to $method $path", async ({ method, path }) => {
+    for (const headers of foreign)
+      for (const token of [null, tokens.admin])
+        expect((await team.get(concrete(path), token, 0, { method, headers })).status).toBe(403);
+  });
+
+  it("can link to the dashboard, and not load its files", async () => {
+    const linked = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate" };
+    expect(await statusOf(team, "/", linked)).toBe(200);
+    expect(await statusOf(team, "/", { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors" })).toBe(200);
+    expect(await statusOf(team, "/", { ...linked, "Sec-Fetch-Mode": "no-cors" })).toBe(403);
+    expect(await statusOf(team, "/api/threads", { ...linked, Authorization: `Bearer ${tokens.admin}` })).toBe(403);
+  });
+
+  it("cannot use a name that it points to this server, if the names of the server are set", async () => {
+    const strict = await startTeam(1, team.database, { hosts: ["Team.example.com"] });
+    try {
+      const status = (Host: string) =>
+        statusOf(strict, "/api/threads", { Host, Authorization: `Bearer ${tokens.admin}` });
+      for (const host of ["team.example.com", "team.example.com:8443", "127.0.0.1:1", "localhost", "[::1]", "10.0.0.7"])
+        expect([host, await status(host)]).toEqual([host, 200]);
+      for (const host of ["evil.example", "team.example.com.evil.example", "xteam.example.com"])
+        expect([host, await status(host)]).toEqual([host, 403]);
+    } finally {
+      await strict.close();
+    }
+  });
+});
+
+/** `fetch` sends its own `Host` and `Sec-Fetch-Mode`. */
+async function statusOf(to: TestTeam, path: string, headers: Record<string, string>): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  get({ port: to.servers[0]?.port, path, headers, agent: false }, (response) => {
+    response.resume();
+    resolve(response.statusCode);
+  }).on("error", reject);
+  return promise;
+}
 
 it("pages of other sites cannot open a session; its cookie is sent over TLS only if a proxy says that it has TLS", async () => {
   const open = (headers: Record<string, string>) =>

@@ -88,7 +88,7 @@ describe("a team server behind a proxy", () => {
 
   it("does not allow shipments, pages of other sites or other domains by its header", async () => {
     expect((await visit(behind, lead, "/api/ingest", { method: "POST" })).status).toBe(401);
-    expect((await visit(behind, { ...lead, Origin: "https://evil.example" })).status).toBe(401);
+    expect((await visit(behind, { ...lead, Origin: "https://evil.example" })).status).toBe(403);
     expect((await visit(behind, { "X-Forwarded-Email": "lead@evil.example" })).status).toBe(401);
   });
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Admission } from "../../transports/proxy.ts";
 import type { Access } from "../access.ts";
-import { isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../own-names.ts";
+import { isCrossSite, isOwnName, type Listening } from "../own-names.ts";
 
 export interface AdmissionOptions extends Listening {
   readonly access: Access;
@@ -20,9 +20,8 @@ export async function admission(
   options: AdmissionOptions,
 ): Promise<Admission> {
   const { access, requiresToken } = options;
-  const { host = "", origin } = headers;
-  const site = headers["sec-fetch-site"];
-  if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined))
+  const { host = "" } = headers;
+  if (isCrossSite((name) => headers[name]?.toString()))
     return refused(403, "requests from web pages are not forwarded");
   const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
   if (token !== undefined)

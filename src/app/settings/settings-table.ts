@@ -227,6 +227,12 @@ export const SETTINGS = {
     "2MB",
     "Maximum number of bytes that are sent to the team server per second.",
   ),
+  "team.hosts": setting(
+    names,
+    [],
+    "any",
+    "For a team server: the host names by which it is reached. Requests for another name are refused; addresses and localhost are always accepted.",
+  ),
   "team.proxy.addresses": setting(
     networks,
     [],

@@ -43,6 +43,7 @@ async function serveTeam(context: Context, options: ServeOptions & { readonly st
     replicas: values["store.replicas"],
     retentionMs: values["store.retention"],
     proxy: proxyOf(values),
+    hosts: values["team.hosts"],
     port: portOf(options.port),
     host: options.host ?? null,
     log,

@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { openAPIRouteHandler } from "hono-openapi";
 import { asFailure } from "../../app/failure.ts";
+import { isOneOf } from "../../app/own-names.ts";
 import type { TeamStore } from "../../app/team/store.ts";
 import type { ServerState } from "../context.ts";
 import { dashboard } from "../dashboard.ts";
 import { describeResponse } from "../describe.ts";
 import { expectedResponse, refusal, traceOf } from "../failures.ts";
-import { safeHeaders, smallBody } from "../guard.ts";
+import { refuseOtherHosts, refuseOtherSites, safeHeaders, smallBody } from "../guard.ts";
 import { agentRoutes, type CatalogOf } from "../routes/agents.ts";
 import { liveRoutes } from "../routes/live.ts";
 import { overviewRoutes } from "../routes/overview.ts";
@@ -31,6 +32,8 @@ export interface TeamContext {
   readonly state: Pick<ServerState, "clients" | "stop">;
   /** A proxy whose word about people is taken. */
   readonly proxy: TrustedProxy | null;
+  /** Names by which the server is reached; empty: any. */
+  readonly hosts: readonly string[];
   /** How often open streams check that their viewer may still see the same. */
   readonly recheckMs: number;
   /** Writes a line of the server's log. */
@@ -64,6 +67,9 @@ export function teamApp(context: TeamContext) {
     ),
   };
   app.use(measured(metrics));
+  if (context.hosts.length > 0)
+    app.use(refuseOtherHosts((host) => isOneOf(context.hosts, host), "team.hosts in its settings lists its names"));
+  app.use(refuseOtherSites);
   app.use(withoutNul);
   app.use(authorise(authority));
 
@@ -73,7 +79,8 @@ export function teamApp(context: TeamContext) {
     const until = viewer?.grant.id === BY_PROXY ? Date.now() + PROXY_CHECKS * context.recheckMs : Infinity;
     const isAllowed = async () => Date.now() < until && (await isStillAllowed(c, authority, viewer));
     const recheck = { everyMs: context.recheckMs, isAllowed };
-    return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], recheck, (one) => seen.push(one));
+    const client = { id: viewer?.grant.id ?? "", recheck, seen: (one: Seen) => seen.push(one) };
+    return new TeamCatalog(store.reader, feed, viewer?.owners ?? [], client);
   };
   app.route("/api", agentRoutes(catalogOf));
   app.route(

@@ -14,8 +14,8 @@ const FOLLOW = { threads: true, trees: [], events: [], logs: [], spans: [], card
 
 function opened(until: AbortSignal, heads: () => Promise<Map<string, number>>, isAllowed = async () => true) {
   const feed = { heads, newestHeads: heads, headOf: () => 0, onAccess: () => {} } as unknown as Feed;
-  const recheck = { everyMs: 1_000, isAllowed };
-  return new TeamCatalog({} as Reader, feed, ["ann"], recheck).changes(FOLLOW, null, until);
+  const client = { id: "t", recheck: { everyMs: 1_000, isAllowed }, seen: () => {} };
+  return new TeamCatalog({} as Reader, feed, ["ann"], client).changes(FOLLOW, null, until);
 }
 
 describe("the rights of a stream's viewer are checked", () => {

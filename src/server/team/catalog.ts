@@ -40,7 +40,7 @@ import { formatPosition } from "./position.ts";
 import { noThread, resolveAgent } from "./resolve.ts";
 import { spansSince } from "./spans.ts";
 import { Turns } from "./turns.ts";
-import type { Seen } from "./visits.ts";
+import { noteOwners, type Seen } from "./visits.ts";
 
 /** Streams end when their viewer may no longer see the same. */
 export interface Recheck {
@@ -79,29 +79,31 @@ async function whileAllowed<T>(
 }
 
 /** Findings and files need all events of a tree in memory, which may be hundreds of megabytes: two trees at once. */
-const WHOLE_TREES = new Turns(2, 1_000);
+const WHOLE_TREES = new Turns({ atOnce: 2, maxWaiting: 1_000 });
+
+/** Whose requests a catalog answers. */
+export interface Client {
+  /** The id of the token. */
+  readonly id: string;
+  readonly recheck: Recheck | null;
+  /** Is told what the responses show. */
+  readonly seen: (seen: Seen) => void;
+}
+
+const UNKNOWN_CLIENT: Client = { id: "", recheck: null, seen: () => {} };
 
 /** What the owners of a team have shipped, for a viewer who may see these owners. */
 export class TeamCatalog implements Catalog {
   readonly #reader: Reader;
   readonly #feed: Feed;
   readonly #owners: readonly string[];
-  readonly #recheck: Recheck | null;
-  readonly #seen: (seen: Seen) => void;
+  readonly #client: Client;
 
-  /** `seen` is told which threads are asked for; null: all. */
-  constructor(
-    reader: Reader,
-    feed: Feed,
-    owners: readonly string[],
-    recheck: Recheck | null = null,
-    seen: (seen: Seen) => void = () => {},
-  ) {
+  constructor(reader: Reader, feed: Feed, owners: readonly string[], client: Client = UNKNOWN_CLIENT) {
     this.#reader = reader;
     this.#feed = feed;
     this.#owners = owners;
-    this.#recheck = recheck;
-    this.#seen = seen;
+    this.#client = client;
   }
 
   async #live(): Promise<string> {
@@ -110,7 +112,7 @@ export class TeamCatalog implements Catalog {
 
   async #place(uri: string): Promise<AgentPlace> {
     const place = await resolveAgent(this.#reader, this.#owners, uri);
-    this.#seen(place);
+    this.#client.seen(place);
     return place;
   }
 
@@ -121,6 +123,7 @@ export class TeamCatalog implements Catalog {
     const shown = rows.slice(0, limit);
     const last = shown.at(-1);
     const now = Date.now();
+    noteOwners(shown, this.#client.seen);
     return {
       items: shown.map(({ record, owner }) => ({ ...withDuration(record, now), owner })),
       next: rows.length > limit && last !== undefined ? cursorOf(last) : null,
@@ -217,13 +220,13 @@ export class TeamCatalog implements Catalog {
         return sortedMessages((await this.#reader.details(place, agents, "messages")).values());
       },
       explain: () =>
-        WHOLE_TREES.take(async () => {
+        WHOLE_TREES.take(this.#client.id, async () => {
           const tree = await this.#treeAt(place);
           const around = { now: Date.now(), windowOf: contextWindow };
           return sharedExplanation(tree, await this.#parts(place, tree), around);
         }),
       files: () =>
-        WHOLE_TREES.take(async () => {
+        WHOLE_TREES.take(this.#client.id, async () => {
           const tree = await this.#treeAt(place);
           return sharedFiles(tree, await this.#parts(place, tree));
         }),
@@ -289,7 +292,9 @@ export class TeamCatalog implements Catalog {
         for (const line of threadsBehind(rows, behind.by, behind.key)) found.push({ owner, line });
     const shown = found.sort((a, b) => byWeight(a.line, b.line)).slice(0, behind?.limit ?? 0);
     const uris = shown.flatMap(({ line }) => (line.key === null ? [] : [line.key]));
-    const owners = [...new Set(shown.map(({ owner }) => owner))];
+    const owners = noteOwners(shown, this.#client.seen);
+    // Templates are beginnings of prompts.
+    if (by.includes("template")) this.#client.seen(null);
     const now = Date.now();
     const records = new Map(
       (await this.#reader.threadRecords(owners, uris)).map((record) => [
@@ -322,9 +327,10 @@ export class TeamCatalog implements Catalog {
       logs: await places(follow.logs),
       spans: await places(follow.spans),
     };
-    if (isUnfiltered(followed)) this.#seen(null);
+    if (isUnfiltered(followed)) this.#client.seen(null);
     const start = (signal: AbortSignal) => followChanges(sources, followed, after, signal);
-    return this.#recheck === null ? start(until) : whileAllowed(until, this.#feed, this.#recheck, start);
+    const { recheck } = this.#client;
+    return recheck === null ? start(until) : whileAllowed(until, this.#feed, recheck, start);
   }
 }
 

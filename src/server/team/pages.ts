@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { Failure } from "../../app/failure.ts";
 import { sinceOf } from "../../app/query/since.ts";
 import type { TeamStore } from "../../app/team/store.ts";
@@ -12,6 +12,7 @@ import { type TeamEnv, type Viewer, viewerOf } from "./access.ts";
 import type { Feed } from "./feed.ts";
 import { formatPosition } from "./position.ts";
 import * as schemas from "./schemas.ts";
+import { noteOwners, type Seen } from "./visits.ts";
 
 /** What a team looks at together. Every number is of the owners that the viewer may see. */
 export function teamPages(store: TeamStore, feed: Feed): Hono<TeamEnv> {
@@ -30,6 +31,7 @@ export function teamPages(store: TeamStore, feed: Feed): Hono<TeamEnv> {
       async (c) => {
         const now = Date.now();
         const items = await overview.running(viewerOf(c).owners, c.req.valid("query").limit);
+        noteOwners(items, noteOf(c));
         return c.json({ items: items.map((one) => ({ ...one, record: withDuration(one.record, now) })), next: null });
       },
     )
@@ -61,14 +63,9 @@ export function teamPages(store: TeamStore, feed: Feed): Hono<TeamEnv> {
       async (c) => {
         const { since, limit } = c.req.valid("query");
         const failed = await overview.failures(viewerOf(c).owners, sinceTime(since), limit);
-        const records = new Map(
-          (
-            await reader.threadRecords(
-              [...new Set(failed.map(({ owner }) => owner))],
-              failed.map(({ thread }) => thread),
-            )
-          ).map(({ owner, ...record }) => [`${owner} ${record.uri}`, record]),
-        );
+        const threads = failed.map(({ thread }) => thread);
+        const found = await reader.threadRecords(noteOwners(failed, noteOf(c)), threads);
+        const records = new Map(found.map(({ owner, ...record }) => [`${owner} ${record.uri}`, record]));
         return c.json({
           items: failed.map(({ thread, ...one }) => ({
             ...one,
@@ -92,6 +89,9 @@ export function teamPages(store: TeamStore, feed: Feed): Hono<TeamEnv> {
       },
     );
 }
+
+/** Notes for the audit log what the response shows. */
+const noteOf = (c: Context<TeamEnv>) => (seen: Seen) => void c.get("seen").push(seen);
 
 /** The place in the audit log that a cursor names. */
 function placeIn(cursor: string): CursorPlace {

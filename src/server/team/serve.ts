@@ -20,6 +20,8 @@ export interface TeamServeOptions {
   readonly retentionMs?: number | null;
   /** A reverse proxy that names the people it has authenticated. */
   readonly proxy?: TrustedProxy | null;
+  /** Names by which the server is reached; requests for others are refused. Empty: any. */
+  readonly hosts?: readonly string[];
   /** How often open streams check that their viewer may still see the same. */
   readonly recheckMs?: number;
   /** Null: the default port, or another free one. */
@@ -51,6 +53,7 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
     replicas = [],
     retentionMs = null,
     proxy = null,
+    hosts = [],
     recheckMs = RECHECK_MS,
     port: asked,
     host: on,
@@ -62,7 +65,8 @@ export async function serveTeam(options: TeamServeOptions): Promise<TeamServed> 
   const instance = randomBytes(8).toString("hex");
   const state: Pick<ServerState, "clients" | "stop"> = { clients: 0, stop: new AbortController() };
   const startedAt = new Date().toISOString();
-  const app = teamApp({ store, feed, version: productVersion(), instance, startedAt, state, proxy, recheckMs, log });
+  const version = productVersion();
+  const app = teamApp({ store, feed, version, instance, startedAt, state, proxy, hosts, recheckMs, log });
   const server = createServer(
     { maxHeaderSize: MAX_HEADER },
     getRequestListener((request, env) => {

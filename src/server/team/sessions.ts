@@ -1,7 +1,6 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import * as v from "valibot";
-import { isOtherOrigin } from "../../app/own-names.ts";
 import type { TeamStore } from "../../app/team/store.ts";
 import { checked, describeResponse } from "../describe.ts";
 import { refusal } from "../failures.ts";
@@ -9,8 +8,6 @@ import { COOKIE, type TeamEnv, viewerOf } from "./access.ts";
 import { Session } from "./schemas.ts";
 
 const SESSION_SECONDS = 30 * 86_400;
-
-const isOfOtherSite = (c: Context) => isOtherOrigin(c.req.header("origin"), c.req.header("host") ?? "");
 
 /** Browsers exchange a token for a session in an HttpOnly cookie. */
 export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
@@ -20,7 +17,6 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
       describeResponse("Give a browser access with a token", Session, ["usage", "too_large"]),
       checked("json", v.strictObject({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(200)) })),
       async (c) => {
-        if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);
         const grant = await tokens.grantOf(c.req.valid("json").token);
         if (grant === null || grant.scope === "ship")
           return refusal(
@@ -51,7 +47,6 @@ export function sessionRoutes(tokens: TeamStore["tokens"]): Hono<TeamEnv> {
       return c.json({ owner: grant.owner, scope: grant.scope, owners: [...owners] });
     })
     .delete("/", describeResponse("End the session of a browser", v.object({})), async (c) => {
-      if (isOfOtherSite(c)) return refusal(c, "forbidden", "cross-site requests are not allowed", null);
       const secret = getCookie(c, COOKIE);
       if (secret !== undefined) await tokens.closeSession(secret);
       deleteCookie(c, COOKIE, { path: "/" });

@@ -32,6 +32,7 @@ describe("an entry of the audit log", () => {
     expect(auditText(entry("live", null))).toEqual({ text: "followed all threads live", thread: null });
     expect(auditText(entry("search", THREAD))).toEqual({ text: `searched for “${THREAD}”`, thread: null });
     expect(auditText(entry("new-action", THREAD))).toEqual({ text: "new-action", thread: THREAD });
+    expect(auditText(entry("threads", null))).toEqual({ text: "viewed the list of threads", thread: null });
     expect(text("new-action", "some words")).toBe("new-action some words");
   });
 });

@@ -10,10 +10,15 @@ interface Action {
   readonly text: (subject: string) => string;
 }
 
+const list = (what: string): Action => ({ label: `viewed ${what}`, text: () => `viewed ${what}` });
 const viewed = (what: string): Action => ({ label: `viewed ${what}`, text: () => `viewed ${what} of` });
 
 /** By the name of the action in the log. */
 const ACTIONS: Readonly<Record<string, Action>> = {
+  threads: list("the list of threads"),
+  now: list("who runs what"),
+  failures: list("the failures"),
+  stats: list("the statistics"),
   tree: { label: "viewed a thread", text: () => "viewed the thread" },
   events: viewed("the events"),
   event: viewed("an event"),

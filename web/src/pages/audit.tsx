@@ -105,10 +105,10 @@ function What(props: { entry: AuditEntry }) {
           <>
             {" "}
             <a href={hrefTo({ page: "tree", uri: thread(), params: { owner: props.entry.threadOwner } })}>{thread()}</a>
-            <Show when={props.entry.threadOwner}>{(owner) => ` of ${oneLine(owner(), 40)}`}</Show>
           </>
         )}
       </Show>
+      <Show when={props.entry.threadOwner}>{(owner) => ` of ${oneLine(owner(), 40)}`}</Show>
     </>
   );
 }
