@@ -19,6 +19,11 @@ export class StoreFault extends Error {
   }
 }
 
+/** A damaged page of a database may look empty instead of damaged: then rows are missing. */
+export function checkCount(what: string, found: number, expected: number): void {
+  if (found !== expected) throw new StoreFault("damaged", new Error(`${found} of ${expected} ${what} were found`));
+}
+
 /**
  * SQLite result codes (https://sqlite.org/rescode.html): extended ones first, then the primary ones in their lowest
  * byte.

@@ -1,13 +1,15 @@
 /** The index survives concurrent writers, damage and read-only folders. Tests in test/faults kill its writers. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { retinueProcess } from "../support/cli.ts";
+import type { AgentRecord } from "../../src/core/views/agent.ts";
+import { retinueJson, retinueProcess } from "../support/cli.ts";
 import { caseNames, recordedHome } from "../support/fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-crash-"));
 const home = join(scratch, "home");
+const ZEROED = 4_096;
 
 beforeAll(() => {
   for (const name of caseNames("claude").filter((_, i) => i % 3 === 0))
@@ -19,7 +21,7 @@ const list = async (data: string) => {
   const { code, stdout, stderr } = await retinueProcess(home, ["ls", "--json", "--limit", "1000"], {
     RETINUE_HOME: data,
   });
-  return { code, stderr, threads: JSON.parse(stdout) as unknown[] };
+  return { code, stderr, threads: JSON.parse(stdout) as AgentRecord[] };
 };
 
 describe("the index", () => {
@@ -39,6 +41,29 @@ describe("the index", () => {
     expect(after.threads).toEqual(fresh.threads);
     expect(after.stderr).toContain("the index was damaged");
     expect(readdirSync(data).some((file) => file.startsWith("index.sqlite.damaged-"))).toBe(true);
+  });
+
+  it("is rebuilt if any part of it was overwritten with zeros", { timeout: 240_000 }, async () => {
+    const [data, damaged] = [join(scratch, "whole"), join(scratch, "zeros")];
+    const { threads } = await list(data);
+    const { uri } = threads.reduce((most, one) => (one.counts.descendants > most.counts.descendants ? one : most));
+    const commands = [["ls", "--limit", "1000"], ["tree", uri], ["stats"]];
+    const results = (from: string) =>
+      Promise.all(commands.map((command) => retinueJson(home, command, { RETINUE_HOME: copied(from) })));
+    const copied = (from: string) => {
+      const to = mkdtempSync(join(scratch, "copy-"));
+      cpSync(from, to, { recursive: true });
+      return to;
+    };
+    const expected = await results(data);
+    const whole = readFileSync(join(data, "index.sqlite"));
+    mkdirSync(damaged);
+    // Half a page of SQLite: the rest then looks like a page with empty rows.
+    for (let at = 0; at < whole.length; at += ZEROED) {
+      const bytes = Buffer.from(whole).fill(0, at, at + ZEROED);
+      writeFileSync(join(damaged, "index.sqlite"), bytes);
+      expect([at, await results(damaged)]).toEqual([at, expected]);
+    }
   });
 
   it("is not used if the folder is not writable, with a message", async () => {

@@ -13,7 +13,9 @@ import { statementsOf } from "./statements.ts";
 function open() {
   const db = new DatabaseSync(":memory:");
   db.exec(
-    "CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT, pack INTEGER)",
+    "CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT, pack INTEGER);" +
+      "CREATE TABLE file (id INTEGER PRIMARY KEY, chunks INTEGER NOT NULL);" +
+      `INSERT INTO file SELECT value, 0 FROM json_each('[${Array.from({ length: 60 }, (_, i) => i).join()}]');`,
   );
   const sql = statementsOf(db);
   const counts = { unpacked: 0 };

@@ -3,6 +3,7 @@ import { placeName, placeOf } from "../../core/facts/ids.ts";
 import type { Observation } from "../../core/facts/observation.ts";
 import { FACT_BYTES, FileFacts } from "../../core/link/file-facts.ts";
 import type { Facts, FileBatch } from "../../core/ports/store.ts";
+import { checkCount } from "../fault.ts";
 import { boundHeap } from "../heap.ts";
 import { LruCache } from "./lru-cache.ts";
 import { factsOf, isPlain, packJson, packShortLived, savedFacts } from "./packing.ts";
@@ -70,6 +71,7 @@ export class Chunks {
     );
     const place = places[0] ?? new Uint8Array();
     this.#listed.set(file, { chunks: [{ id: chunk, pack: id, replaces: null, size: place.length, isPlain: false }] });
+    this.#saveCount(file, 1);
     if (folded == null) this.#unpacked.set(chunk, [...facts]);
     else this.#setFolded(file, facts.path, folded, [chunk]);
   }
@@ -107,6 +109,7 @@ export class Chunks {
     if (folded == null) this.#unpacked.set(chunk.id, [...all]);
     chunks.push(chunk);
     this.#listed.set(file, list);
+    this.#saveCount(file, chunks.length);
     this.#grow(
       file,
       before,
@@ -122,6 +125,8 @@ export class Chunks {
     const rows = this.#sql(
       "SELECT id, pack, replaces, length(facts) AS size, substr(facts, 1, 1) AS head FROM chunk WHERE file = ? ORDER BY id",
     ).all(file);
+    const written = this.#sql("SELECT chunks FROM file WHERE id = ?").get(file)?.chunks;
+    checkCount("chunks of a file", rows.length, Number(written ?? 0));
     const list = {
       chunks: rows.map(({ id, pack, replaces, size, head }) => ({
         id: Number(id),
@@ -149,6 +154,11 @@ export class Chunks {
     this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
     this.#packs.sweep(packsOf(chunks));
     this.#listed.delete(file);
+    this.#saveCount(file, 0);
+  }
+
+  #saveCount(file: number, chunks: number): void {
+    this.#sql("UPDATE file SET chunks = ? WHERE id = ?").run(chunks, file);
   }
 
   /** If the file is cached, folds the new facts in, so that nothing is read again. */

@@ -4,6 +4,7 @@ import { lineageKeys, OFFERED, SOUGHT } from "../../core/link/lineage-keys.ts";
 import { crossKeys, otherThreads } from "../../core/link/mentions.ts";
 import { cached } from "../../core/tools/collections.ts";
 import { hash } from "../../core/tools/hash.ts";
+import { checkCount } from "../fault.ts";
 import { LruCache } from "./lru-cache.ts";
 import type { Statements } from "./statements.ts";
 
@@ -116,14 +117,22 @@ export class Joins {
     const insert = this.#sql("INSERT OR IGNORE INTO joined (thread, other) VALUES (?, ?)");
     if (insert.run(thread, other).changes === 0) return;
     insert.run(other, thread);
-    this.#sql("UPDATE thread SET version = version + 1 WHERE id = ?").run(other);
+    this.#sql("UPDATE thread SET joins = joins + 1 WHERE id = ?").run(thread);
+    this.#sql("UPDATE thread SET joins = joins + 1, version = version + 1 WHERE id = ?").run(other);
   }
 
   /** The thread and all threads joined to it, directly or indirectly. */
   around(thread: number): ReadonlySet<number> {
     const found = new Set([thread]);
-    for (const one of found)
-      for (const { other } of this.#sql("SELECT other FROM joined WHERE thread = ?").all(one)) found.add(Number(other));
+    for (const one of found) {
+      // One statement, because another process may join threads at any moment.
+      const rows = this.#sql(
+        "SELECT t.joins, j.other FROM thread t LEFT JOIN joined j ON j.thread = t.id WHERE t.id = ?",
+      ).all(one);
+      const others = rows.flatMap(({ other }) => (other === null ? [] : [Number(other)]));
+      checkCount("joined threads", others.length, Number(rows[0]?.joins));
+      for (const other of others) found.add(other);
+    }
     return found;
   }
 }

@@ -11,8 +11,11 @@ const COMPRESSED = 0x28;
 /** Begins a reference into a pack. Neither JSON nor compressed data begins with it. */
 export const REFERENCE = 0x40;
 
-/** With the dictionary, this level is faster than the default one and makes the index no larger. */
-const FAST = { [constants.ZSTD_c_compressionLevel]: 1 };
+/**
+ * With the dictionary, this level is faster than the default one and makes the index no larger. With the checksum,
+ * damaged bytes are not unpacked to other facts.
+ */
+const FAST = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 };
 
 export const packJson = (value: unknown): Uint8Array => packBytes(Buffer.from(JSON.stringify(value)));
 

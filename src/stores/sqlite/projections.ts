@@ -4,15 +4,19 @@ import { hash } from "../../core/tools/hash.ts";
 import type { AgentRecord } from "../../core/views/agent.ts";
 import { withoutRunningTime } from "../../core/views/record.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
+import { checkCount } from "../fault.ts";
 import { LruCache } from "./lru-cache.ts";
 import { packShortLived } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
 
-/** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
+/**
+ * True for threads that have a file below one of the roots in the JSON list bound to `list`, or one whose row a damaged
+ * page has lost.
+ */
 const VISIBLE = (thread: string, list = "?") =>
-  `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
+  `EXISTS (SELECT 1 FROM file_thread ft LEFT JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND (f.id IS NULL OR f.root IN (SELECT value FROM json_each(${list}))))`;
 
 /** Number of threads whose last projection is remembered. */
 const REMEMBERED = 256;
@@ -38,6 +42,22 @@ const COARSE_MS = 30_000;
 const withCoarseTime = (row: SpentRow) =>
   row.status === "running" ? { ...row, durationMs: Math.floor(row.durationMs / COARSE_MS) } : row;
 
+/**
+ * How to count the rows of some tables: what a damaged page has lost is empty. Columns are in expressions, because
+ * SQLite does not look at columns that cannot be NULL.
+ */
+const COUNTED = {
+  root: "SELECT count(last_activity + 0) FROM root INDEXED BY root_newest",
+  spent: "SELECT count(*) FROM spent WHERE thread > 0",
+  agent: `SELECT min(
+    (SELECT count(session_id || '') FROM agent INDEXED BY agent_by_session),
+    (SELECT count(agent_id || '') FROM agent INDEXED BY agent_by_id) + (SELECT count(*) FROM agent WHERE id > 0 AND agent_id IS NULL))`,
+} as const;
+type Counted = keyof typeof COUNTED;
+/** The same for the table that shows which threads are below a root. \`described\` is in no index of it. */
+const VISIBILITY =
+  "SELECT count(thread + 0) AS rows, (SELECT sum(files) FROM thread) AS written FROM file_thread WHERE described >= 0";
+
 const outdatedIn = (before: Written | null, now: Written) =>
   new Set((["agent", "spent", "problem"] as const).filter((table) => before?.[table] !== now[table]));
 
@@ -48,9 +68,47 @@ export class Projections {
   /** By thread. An append mostly changes only the record of its thread; the rest is not written again. */
   readonly #written = new LruCache<AgentKey, Written>(() => 1, REMEMBERED);
 
+  /** Tables whose rows were counted since the database was opened. */
+  readonly #counted = new Set<Counted>();
+  /** Rows that this transaction has added, without those that it has deleted. */
+  readonly #added = new Map<Counted, number>();
+
   constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
     this.#packs = packs;
+  }
+
+  /** Once for each table: all rows that were written must be there. */
+  #check(table: Counted): void {
+    if (this.#counted.has(table)) return;
+    const written = `SELECT value FROM note WHERE name = '${table} rows'`;
+    for (const query of [VISIBILITY, `SELECT (${COUNTED[table]}) AS rows, (${written}) AS written`]) {
+      const found = this.#sql(query).get();
+      checkCount(`rows of ${table}`, Number(found?.rows), Number(found?.written));
+    }
+    this.#counted.add(table);
+  }
+
+  /** Deletes the row of a thread, and returns its pack. */
+  #delete(table: Counted, thread: number): number | null {
+    const returned = table === "root" ? "pack" : "NULL AS pack";
+    const row = this.#sql(`DELETE FROM ${table} WHERE thread = ? RETURNING ${returned}`).get(thread);
+    if (row === undefined) return null;
+    this.#count(table, -1);
+    return row.pack === null ? null : Number(row.pack);
+  }
+
+  #count(table: Counted, change: number): void {
+    this.#added.set(table, (this.#added.get(table) ?? 0) + change);
+  }
+
+  #saveCounts(): void {
+    for (const [table, change] of this.#added)
+      if (change !== 0)
+        this.#sql(
+          "INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + ?2",
+        ).run(`${table} rows`, String(change));
+    this.#added.clear();
   }
 
   /** Returns the id of a mentioned thread; creates a row if only a manual link mentions it. */
@@ -77,6 +135,7 @@ export class Projections {
     // Packs of replaced records, and packs that were not used.
     if (saved.includes(false)) for (const { pack } of packed.values()) unused.add(pack);
     this.#packs.sweep(unused);
+    this.#saveCounts();
     return saved;
   }
 
@@ -131,20 +190,27 @@ export class Projections {
       );
       if (row === undefined) continue;
       ids.set(key, Number(row.id));
-      if (outdated.has("agent"))
-        for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id)))
-          if (pack !== null) unused.add(Number(pack));
-      for (const table of outdated) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+      const pack = outdated.has("agent") ? this.#delete("root", Number(row.id)) : null;
+      if (pack !== null) unused.add(pack);
+      for (const table of outdated)
+        if (table === "spent") this.#delete(table, Number(row.id));
+        else {
+          const { changes } = this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+          if (table === "agent") this.#count(table, -Number(changes));
+        }
     }
     return ids;
   }
 
   #writeRoots(roots: Projection["roots"], packed: ReadonlyMap<RootRow, Packed>, idOf: (key: AgentKey) => number): void {
-    for (const r of roots)
+    for (const r of roots) {
+      const thread = idOf(r.key);
+      this.#delete("root", thread);
+      this.#count("root", 1);
       this.#sql(
-        "INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO root (thread, key, provider, cwd, last_activity, settled, internals, record, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       ).run(
-        idOf(r.key),
+        thread,
         r.key,
         r.provider,
         r.cwd,
@@ -154,9 +220,11 @@ export class Projections {
         packed.get(r)?.places[0] ?? packShortLived(r.record),
         packed.get(r)?.pack ?? null,
       );
+    }
   }
 
   #writeAgents(agents: Projection["agents"], idOf: (key: AgentKey) => number): void {
+    this.#count("agent", agents.length);
     for (const a of agents)
       this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
         idOf(a.key),
@@ -179,12 +247,15 @@ export class Projections {
         (newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest),
         null,
       );
-      if (rows.length > 0)
-        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
-          idOf(root),
-          last,
-          places.get(root) ?? packShortLived(rows),
-        );
+      if (rows.length === 0) continue;
+      const thread = idOf(root);
+      this.#delete("spent", thread);
+      this.#count("spent", 1);
+      this.#sql("INSERT INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(
+        thread,
+        last,
+        places.get(root) ?? packShortLived(rows),
+      );
     }
   }
 
@@ -208,9 +279,11 @@ export class Projections {
   /** Drops what is known of the tables: another process may have changed them, or the transaction failed. */
   forget(): void {
     this.#written.clear();
+    this.#added.clear();
   }
 
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
+    this.#check("root");
     const conditions = [
       VISIBLE("root.thread"),
       ...(provider === undefined ? [] : ["provider = ?"]),
@@ -240,6 +313,7 @@ export class Projections {
   }
 
   unsettled(under: readonly string[], since: number): readonly AgentKey[] {
+    this.#check("root");
     const rows = `SELECT key FROM root WHERE ${VISIBLE("root.thread")} AND last_activity >= ? AND settled = 0 ORDER BY last_activity DESC, key`;
     return this.#sql(rows)
       .all(JSON.stringify(under), since)
@@ -247,6 +321,7 @@ export class Projections {
   }
 
   spent(under: readonly string[], since: string | null): readonly SpentRow[] {
+    this.#check("spent");
     // Sorted, so that floating-point sums do not depend on the order of reading.
     return this.#sql(
       `SELECT rows FROM spent JOIN thread ON thread.id = spent.thread WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread.key`,
@@ -260,14 +335,19 @@ export class Projections {
     // A range on the index instead of LIKE, whose wildcards may be part of an id.
     const within = (column: string) =>
       `SELECT key, uri, session_id, agent_id, path FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
-    return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
-      .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
-      .map((row) => ({
-        key: row.key as AgentKey,
-        uri: row.uri as string,
-        sessionId: row.session_id as string,
-        agentId: row.agent_id as string | null,
-        path: row.path as string | null,
-      }));
+    const rows = this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`).all(
+      id,
+      `${id}\u{10ffff}`,
+      JSON.stringify(under),
+    );
+    // Rarely, so all rows may be counted.
+    if (rows.length === 0) this.#check("agent");
+    return rows.map((row) => ({
+      key: row.key as AgentKey,
+      uri: row.uri as string,
+      sessionId: row.session_id as string,
+      agentId: row.agent_id as string | null,
+      path: row.path as string | null,
+    }));
   }
 }

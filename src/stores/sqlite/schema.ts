@@ -234,4 +234,8 @@ export const MIGRATIONS: readonly string[] = [
    ) STRICT, WITHOUT ROWID;`,
   `-- Whether the file is the transcript of an agent of the thread, whose record shows the size of the file.
    ALTER TABLE file_thread ADD COLUMN described INTEGER NOT NULL DEFAULT 0;`,
+  `-- Numbers of rows in other tables, to notice that a damaged page has lost some.
+   ALTER TABLE thread ADD COLUMN files INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE thread ADD COLUMN joins INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE file ADD COLUMN chunks INTEGER NOT NULL DEFAULT 0;`,
 ];

@@ -26,7 +26,7 @@ import type {
 } from "../../core/ports/store.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
 import { continues, describesFile, isDescribedAnew, withFileState } from "../consistency.ts";
-import { withFaults } from "../fault.ts";
+import { checkCount, withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
@@ -197,14 +197,27 @@ class SqliteStore implements Store {
       );
     for (const [thread, crossing] of keys) {
       const id = this.#touch(thread);
-      this.#sql(
-        "INSERT INTO file_thread (thread, file, described) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET described = 1 WHERE excluded.described = 1",
-      ).run(id, file, described.has(thread) ? 1 : 0);
+      this.#connect(id, file, described.has(thread));
       // Including its own key, which other threads may mention.
       this.#joins.add([thread, ...crossing], id);
     }
     for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
     return { file, texts: this.#texts.textsToIndex(file, batch, !isReplaced) };
+  }
+
+  #connect(thread: number, file: number, isDescribed: boolean): void {
+    const isNew =
+      this.#sql("INSERT INTO file_thread (thread, file, described) VALUES (?, ?, ?) ON CONFLICT DO NOTHING").run(
+        thread,
+        file,
+        isDescribed ? 1 : 0,
+      ).changes > 0;
+    if (isNew) this.#sql("UPDATE thread SET files = files + 1 WHERE id = ?").run(thread);
+    else if (isDescribed)
+      this.#sql("UPDATE file_thread SET described = 1 WHERE thread = ? AND file = ? AND described = 0").run(
+        thread,
+        file,
+      );
   }
 
   /**
@@ -216,7 +229,9 @@ class SqliteStore implements Store {
     this.#texts.retract(file);
     this.#exchanges.retract(file);
     this.#chunks.retract(file);
-    for (const table of ["problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    this.#sql("DELETE FROM problem WHERE file = ?").run(file);
+    for (const { thread } of this.#sql("DELETE FROM file_thread WHERE file = ? RETURNING thread").all(file))
+      this.#sql("UPDATE thread SET files = files - 1 WHERE id = ?").run(Number(thread));
     return threads;
   }
 
@@ -301,18 +316,25 @@ class SqliteStore implements Store {
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const found = new Set(threads);
     for (const thread of threads) {
-      const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id;
+      const id = this.#thread(thread)?.id;
       if (id === undefined) continue;
-      for (const other of this.#joins.around(Number(id)))
+      for (const other of this.#joins.around(id))
         found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
   }
 
   versions(threads: readonly AgentKey[]): Facts["versions"] {
-    const versionOf = (key: AgentKey) =>
-      Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
-    return new Map(threads.map((key) => [key, versionOf(key)]));
+    return new Map(threads.map((key) => [key, this.#thread(key)?.version ?? 0]));
+  }
+
+  /** Null for a thread that only a manual link mentions. */
+  #thread(key: AgentKey): { readonly id: number; readonly version: number; readonly files: number } | null {
+    const row = this.#sql("SELECT id, version, files FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
+    if (row !== undefined) return { id: Number(row.id), version: Number(row.version), files: Number(row.files) };
+    const all = this.#sql("SELECT count(*) AS n FROM thread NOT INDEXED WHERE owner = ? AND key = ?");
+    checkCount("threads in the index of their table", 0, Number(all.get(OWNER, key)?.n));
+    return null;
   }
 
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
@@ -325,11 +347,12 @@ class SqliteStore implements Store {
     try {
       this.#dropStaleCaches();
       for (const key of threads) {
-        const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
-        versions.set(key, Number(thread?.version ?? 0));
+        const thread = this.#thread(key);
+        versions.set(key, thread?.version ?? 0);
         const files = this.#sql(
           "SELECT f.id, d.path || '/' || f.name AS path, f.root, f.size, f.offset, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file JOIN folder d ON d.id = f.folder WHERE ft.thread = ?",
-        ).all(Number(thread?.id ?? -1));
+        ).all(thread?.id ?? -1);
+        checkCount(`files of ${key}`, files.length, thread?.files ?? 0);
         for (const { id, path, root, size, offset, gone } of files) {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
