@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -60,4 +60,27 @@ it("a complete record before one that is still being written is returned at once
     [1, 7, '{"b":2}', true],
     [2, 15, '{"c":3}', false],
   ]);
+});
+
+it("reading continues within a line over the limit, whose beginning is not read again", async () => {
+  const path = join(folder, "long.jsonl");
+  writeFileSync(path, `{"a":1}\n${"x".repeat(3 << 20)}`);
+  const passed = { bytes: 0 };
+  const limits = { max: 1_000, passed };
+  const counts = noReads();
+  const readOn = async (from?: LinePosition) => {
+    const lines: Line[] = [];
+    for await (const some of readLines(path, counts, isWhole, from, limits)) lines.push(...some);
+    return lines;
+  };
+  const [first, unfinished] = await readOn();
+  expect([first?.is, unfinished]).toEqual(["line", { is: "unfinished", number: 2, length: 3 << 20, end: 8 }]);
+  expect(passed.bytes).toBe(3 << 20);
+  appendFileSync(path, 'y\n{"b":2}\n');
+  const before = counts.bytes;
+  const [long, next] = await readOn({ offset: 8, lines: 1 });
+  expect(counts.bytes - before).toBe(10);
+  expect(long).toEqual({ is: "too-long", number: 2, length: (3 << 20) + 1, end: 8 + (3 << 20) + 2 });
+  expect(next).toMatchObject({ is: "line", number: 3 });
+  expect(passed.bytes).toBe(0);
 });

@@ -48,6 +48,14 @@ export interface LinePosition {
 
 const START: LinePosition = { offset: 0, lines: 0 };
 
+/**
+ * The part of a line over the limit that was looked at, and has no end. A reader that stops within such a line, or at
+ * the end of the file, continues behind this part.
+ */
+export interface PassedPart {
+  bytes: number;
+}
+
 /** The read position after a line. A newline that is appended later still belongs to the line before it. */
 export const positionAfter = (line: Line): LinePosition => ({
   offset: line.end,
@@ -70,15 +78,21 @@ export async function* readLines(
     max = MAX_RECORD,
     packed,
     split = () => null,
-  }: { readonly max?: number; readonly packed?: Packing | undefined; readonly split?: SplitLine } = {},
+    passed = { bytes: 0 },
+  }: {
+    readonly max?: number;
+    readonly packed?: Packing | undefined;
+    readonly split?: SplitLine;
+    readonly passed?: PassedPart | undefined;
+  } = {},
 ): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let isBehind = packed === undefined && startsBehindRecord(path, from.offset);
   let rest: Buffer[] = [];
-  let restLength = 0;
+  let restLength = passed.bytes;
   let number = from.lines;
-  let position = from.offset;
-  for await (const chunk of packed === undefined ? chunksOf(path, from.offset) : unpacked(path, from.offset)) {
+  let position = from.offset + passed.bytes;
+  for await (const chunk of packed === undefined ? chunksOf(path, position) : unpacked(path, position)) {
     counts.bytes += chunk.length;
     const lines: Line[] = [];
     let start = 0;
@@ -108,6 +122,7 @@ export async function* readLines(
       else rest.push(Buffer.from(chunk.subarray(start)));
     }
     position += chunk.length;
+    passed.bytes = restLength > max ? restLength : 0;
     counts.lines += lines.length;
     yield lines;
   }

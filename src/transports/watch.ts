@@ -5,6 +5,8 @@ import { dirname, join } from "./system/paths.ts";
 export interface Watching {
   /** Number of folders that cannot be watched and are polled. */
   readonly polled: number;
+  /** Watches folders whose creation was not reported, because the system dropped notifications. */
+  watchNew(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export async function watchFolders(
     get polled() {
       return watches.polled;
     },
+    watchNew: () => watches.watchNew(),
     stop: async () => watches.stop(),
   };
 }
@@ -118,6 +121,11 @@ class Watches {
     }
   }
 
+  async watchNew(): Promise<void> {
+    if (this.#isRecursive) return;
+    for (const [folder, isDeep] of this.#given) if (isDeep && existsSync(folder)) await this.below(folder);
+  }
+
   /**
    * A new path: if it is a folder, reports its entries and watches it. Links are not followed, except for the given
    * folders.
@@ -132,9 +140,9 @@ class Watches {
     // A folder that was deleted and created again is another one.
     this.#end(path);
     this.#enterable(path);
-    const inside = entriesIn(path).map(({ name }) => join(path, name));
-    if (inside.length > 0) this.#onPaths(inside);
-    for (const one of inside) this.#enter(one);
+    const inside = entriesIn(path);
+    if (inside.length > 0) this.#onPaths(inside.map(({ name }) => join(path, name)));
+    for (const one of inside) if (one.isDirectory()) this.#enter(join(path, one.name));
   }
 
   #enterable(folder: string): void {

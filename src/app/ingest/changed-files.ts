@@ -19,13 +19,16 @@ interface DiscoveryOptions {
   readonly store: Store;
   readonly providers?: readonly Provider[] | undefined;
   readonly roots?: OtherRoots | undefined;
+  /** Receives the files to read instead of `files`: they may be too many for memory. Their folders are not sealed. */
+  readonly onFresh?: (found: Found) => void;
 }
 
 /** Folders between two checks of the heap. */
 const FOLDERS_PER_CHECK = 32;
 
 /** Lists all folders. For folders that have been read, this takes only a stat of each file. */
-export async function findChangedFiles({ env, store, providers, roots }: DiscoveryOptions): Promise<ChangedFiles> {
+export async function findChangedFiles(options: DiscoveryOptions): Promise<ChangedFiles> {
+  const { env, store, providers, roots, onFresh } = options;
   const files = new Map<string, Found | null>();
   const known = new Map<string, FileState>();
   const seals = new Map<FolderKey, number | null>();
@@ -41,13 +44,14 @@ export async function findChangedFiles({ env, store, providers, roots }: Discove
       seals.set(folder.key, folder.seal);
       return;
     }
+    for (const state of missing) addDeleted(store, state, files, known);
+    if (onFresh !== undefined) return fresh.forEach(onFresh);
     unsealed.push(folder);
     for (const found of fresh) {
       const state = states.get(found.path);
       files.set(found.path, found);
       if (state !== undefined) known.set(found.path, state);
     }
-    for (const state of missing) addDeleted(store, state, files, known);
   });
   return {
     ...discovery,

@@ -32,6 +32,8 @@ export interface Found {
   readonly stamp: FileStamp;
   /** Copied by `retinue import`. */
   readonly imported: boolean;
+  /** In a folder of recordings. */
+  readonly recorded: boolean;
   /** Id of an object in the database at `path`; `stamp` is then the object's. */
   readonly object?: string;
 }
@@ -144,12 +146,12 @@ async function* foldersBelow(root: Root, folders: readonly string[], problems: P
 
 /** The file, if the provider reads it. `path` is relative to the root. */
 function foundAt(root: Root, full: string, path: string, problems: Problem[]): Found | null {
-  const { provider, imported } = root;
+  const { provider, imported, recorded } = root;
   const stream = streamIn(root, path);
   if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
   if (stream === null || isOthers(root, full)) return null;
   try {
-    return { provider, stream, root: root.path, path: full, stamp: stampFor(stream, full), imported };
+    return { provider, stream, root: root.path, path: full, stamp: stampFor(stream, full), imported, recorded };
   } catch (error) {
     problems.push(unreadable(full, (error as Error).message));
     return null;
@@ -224,7 +226,7 @@ export class Lookup {
 }
 
 const KNOWN_PLACES = 1_000;
-type Place = Pick<Found, "provider" | "stream" | "root" | "imported"> & Pick<RootSeen, "isShared">;
+type Place = Pick<Found, "provider" | "stream" | "root" | "imported" | "recorded"> & Pick<RootSeen, "isShared">;
 
 function placesOf(path: string, roots: readonly RootSeen[]): Place[] {
   const places: Place[] = [];
@@ -237,7 +239,7 @@ function placesOf(path: string, roots: readonly RootSeen[]): Place[] {
       inside !== null && (path === root || folders.some(isSearched))
         ? streamIn({ provider, recorded, imported, loose }, inside)
         : null;
-    if (stream !== null) places.push({ provider, stream, root, imported, isShared });
+    if (stream !== null) places.push({ provider, stream, root, imported, recorded, isShared });
   }
   return places;
 }

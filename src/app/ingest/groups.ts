@@ -22,13 +22,13 @@ export interface Group {
   readonly folder: string;
 }
 
-export function toRead({ path, stamp, stream, root }: Found, isRecorded: boolean): FileToRead {
+export function toRead({ path, stamp, stream, root, recorded }: Found): FileToRead {
   return {
     path,
     size: stamp.size,
     modifiedMs: stamp.modifiedMs,
     isFleeting: stream.fleeting === true,
-    isRecorded,
+    isRecorded: recorded,
     together: stream.together === undefined ? null : `${root}/${stream.together}`,
   };
 }

@@ -4,12 +4,18 @@ import { parseJson } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { recordsIn } from "../../providers/kit/lines.ts";
 import type { ReadCounts } from "../../transports/files.ts";
-import { type LinePosition, type RecordLine, readLines } from "../../transports/lines.ts";
+import { type LinePosition, type PassedPart, type RecordLine, readLines } from "../../transports/lines.ts";
 import type { Packing } from "../../transports/packed.ts";
 
 /** The records of a JSONL file. A line may contain several: a crash, or two writers, may omit a newline. */
-export function jsonLines(path: string, counts: ReadCounts, from?: LinePosition, packed?: Packing) {
-  return readLines(path, counts, isWholeJson, from, { packed, split: recordsIn });
+export function jsonLines(
+  path: string,
+  counts: ReadCounts,
+  from?: LinePosition,
+  packed?: Packing,
+  passed?: PassedPart,
+) {
+  return readLines(path, counts, isWholeJson, from, { packed, split: recordsIn, passed });
 }
 
 /**

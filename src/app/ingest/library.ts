@@ -3,6 +3,7 @@ import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import type { Problem } from "../../core/facts/problem.ts";
 import { type Forest, mergeForests } from "../../core/link/forest.ts";
 import { STALE_AFTER_MS } from "../../core/link/states.ts";
+import type { Provider } from "../../core/ports/provider.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
 import { hash } from "../../core/tools/hash.ts";
 import { isWithin } from "../../core/tools/recorded-path.ts";
@@ -11,23 +12,21 @@ import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts"
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { isFresh } from "../../transports/database.ts";
 import { noReads, type ReadCounts } from "../../transports/files.ts";
-import { privateFolder } from "../../transports/private.ts";
 import { processLiveness } from "../../transports/processes.ts";
-import { followedRoots, recordingsRoot } from "../home.ts";
 import { keptPath } from "../kept/kept-file.ts";
 import { Manual } from "../kept/manual.ts";
-import { Backlog, type Reading } from "./backlog.ts";
+import { type Amount, Backlog, COLD_CACHE, PORTIONS, postponed, type Reading } from "./backlog.ts";
 import { addDeleted, findChangedFiles } from "./changed-files.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
 import { type Discovery, type Found, knownAs, Lookup, objectPath, type RootSeen } from "./discover.ts";
 import { readPage } from "./first-page.ts";
 import { Forests } from "./forests.ts";
-import { toRead } from "./groups.ts";
+import { type FileToRead, toRead } from "./groups.ts";
 import { homesOf } from "./homes.ts";
 import { Index, indexPath } from "./index-file.ts";
 import type { LibraryOptions, ThreadFilter, ThreadRow } from "./library-options.ts";
 import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
-import { sync } from "./sync.ts";
+import { type Slices, type SyncOptions, sync } from "./sync.ts";
 import { TextIndex } from "./text-index.ts";
 import { unfinishedIn } from "./unfinished.ts";
 
@@ -35,8 +34,6 @@ export type { LibraryOptions, OnProgress, ThreadFilter, ThreadPlace, ThreadRow }
 
 const PAGE = 200;
 const LITTLE_BYTES = 1 << 20;
-/** What is read at once in the background, before requests are handled again. */
-const PORTION = { bytes: 1 << 20, files: 100 } as const;
 /** By default the file systems of these platforms are case-insensitive. */
 const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
 
@@ -47,7 +44,6 @@ export class Library {
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
   #lookup = new Lookup([]);
-  #listsOfRoots: ReadonlySet<string> | null = null;
   readonly #unreadable = new Map<string, Problem>();
   #forests = new Forests(false);
   readonly index: Index;
@@ -55,6 +51,7 @@ export class Library {
   /** Size of the fact cache; 0 if facts and forests are not cached. */
   #factCacheBytes = 0;
   #backlog: Backlog | null = null;
+  readonly #longLines: Slices["longLines"] = new Map();
   /** The full text: what is indexed and what is not. */
   readonly texts = new TextIndex(this);
   /** No agent runs for longer than this without writing a record. */
@@ -62,12 +59,16 @@ export class Library {
 
   constructor(options: LibraryOptions) {
     this.#options = options;
-    this.#homeOf = homesOf(options.env, options.providers ?? PROVIDERS);
+    this.#homeOf = homesOf(options.env, this.providers);
     this.index = options.store instanceof Index ? options.store : Index.of(options.store);
   }
 
   get env(): LibraryOptions["env"] {
     return this.#options.env;
+  }
+
+  get providers(): readonly Provider[] {
+    return this.#options.providers ?? PROVIDERS;
   }
 
   get price(): Price {
@@ -141,8 +142,13 @@ export class Library {
         await this.texts.next();
         return NO_CHANGES;
       }
-      const paths = this.#backlog.next(PORTION);
-      const changes = paths.length === 0 ? await this.#refresh() : await this.#refreshPaths(paths);
+      const { isOfChanges, isLarge } = this.#backlog;
+      if (this.#factCacheBytes > 0)
+        this.store.setFactCacheSize(isLarge ? Math.min(COLD_CACHE, this.#factCacheBytes) : this.#factCacheBytes);
+      const paths = this.#backlog.nextPortion(PORTIONS.late);
+      if (paths.length === 0) this.#backlog = null;
+      const changes =
+        paths.length > 0 || isOfChanges ? await this.#refreshPaths(paths, PORTIONS.all) : await this.#findMore();
       this.#reportProgress();
       return changes;
     });
@@ -156,6 +162,11 @@ export class Library {
   #reportProgress(): void {
     const { done, all, bytes, allBytes } = this.reading ?? { done: 1, all: 1, bytes: 1, allBytes: 1 };
     this.#options.onProgress?.(done, all, { done: bytes, all: allBytes });
+  }
+
+  /** Reads files that were reported as changed. Of many new ones only some are read; the rest is left to `catchUp`. */
+  refreshChanged(paths: readonly string[]): Promise<Changes> {
+    return this.#withStore(() => this.#refreshPaths(paths, PORTIONS.changed));
   }
 
   /** Drops what was derived from a store that was replaced. */
@@ -200,14 +211,14 @@ export class Library {
     this.#setDiscovery({ roots: seen.roots, problems: seen.problems });
     this.#backlog = null;
     this.texts.forget();
-    const recorded = new Set(seen.roots.filter((root) => root.recorded).map((root) => root.path));
     const there = [...seen.files.values()].filter((found) => found !== null);
     if (page === undefined || there.reduce((sum, { stamp }) => sum + stamp.size, 0) <= littleBytes) {
-      const changes = await this.#take(seen.files, seen.known, onProgress);
+      const changes = await this.#take(seen.files, seen.known, onProgress === undefined ? {} : { onProgress });
       seen.seal();
       return changes;
     }
-    const backlog = new Backlog(there.map((found) => toRead(found, recorded.has(found.root))));
+    const backlog = new Backlog();
+    backlog.add(there.map(toRead));
     let changes = await this.#take(new Map([...seen.files].filter(([, found]) => found === null)), seen.known);
     await readPage(this, backlog, page, async (paths) => {
       this.#backlog = backlog;
@@ -218,24 +229,33 @@ export class Library {
     return backlog.newestMs === null ? bothChanges(changes, await this.#refresh()) : changes;
   }
 
-  /** Whether the file lists further root folders. */
-  isListOfRoots(path: string): boolean {
-    const { env, providers = PROVIDERS } = this.#options;
-    this.#listsOfRoots ??= new Set(providers.map(({ name }) => followedRoots(env, name)));
-    return this.#listsOfRoots.has(path);
+  /** Finds what is new anywhere. If it is much, or files wait already, it is left to `catchUp`. */
+  findMore(): Promise<Changes> {
+    return this.#withStore(() => this.#findMore());
   }
 
-  /** Creates the folders for recordings of live sources, so that they can be watched. */
-  expectRecordings(): void {
-    const { env, providers = PROVIDERS } = this.#options;
-    for (const { name, recorded } of providers) {
-      if (recorded === undefined) continue;
-      try {
-        privateFolder(recordingsRoot(env, name));
-      } catch {
-        // If nothing can be written, nothing will be recorded either.
-      }
-    }
+  async #findMore(): Promise<Changes> {
+    const { env, providers, roots, littleBytes = LITTLE_BYTES } = this.#options;
+    const waiting = this.#backlog;
+    const more: FileToRead[] = [];
+    const seen = await findChangedFiles({
+      env,
+      store: this.store,
+      providers,
+      roots,
+      onFresh: (found) => {
+        if (waiting?.has(found.path) !== true) more.push(toRead(found));
+      },
+    });
+    this.#setDiscovery({ roots: seen.roots, problems: seen.problems });
+    const changes = await this.#take(seen.files, seen.known);
+    seen.seal();
+    if (waiting === null && more.reduce((sum, { size }) => sum + size, 0) <= littleBytes)
+      return bothChanges(changes, await this.#refreshPaths(more.map(({ path }) => path)));
+    this.#backlog = waiting ?? new Backlog();
+    this.#backlog.isOfChanges = false;
+    this.#backlog.add(more);
+    return changes;
   }
 
   /** Skips discovery: `refreshPaths` then reads single files below these folders. */
@@ -265,25 +285,43 @@ export class Library {
     return `${identity} ${size} ${modifiedMs}`;
   }
 
-  async #refreshPaths(paths: readonly string[]): Promise<Changes> {
+  /** `most`: new files beyond this are left to the backlog, and files are read in slices. */
+  async #refreshPaths(paths: readonly string[], most?: Amount): Promise<Changes> {
     const { store } = this;
     const files = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
+    const arrived: Found[] = [];
     for (const path of new Set(paths.map(knownAs))) {
       const found = this.#lookup.at(path);
       const state = store.file(path);
       if (found === null && state !== null) addDeleted(store, state, files, known);
       if (found === null) continue;
+      if (state === null) arrived.push(found);
+      else known.set(path, state);
       files.set(path, found);
-      if (state !== null) known.set(path, state);
     }
-    return this.#take(files, known);
+    if (most === undefined) return this.#take(files, known);
+    const later = postponed(arrived.map(toRead), most);
+    if (later.length > 0) this.#changedBacklog.add(later);
+    for (const { path } of later) files.delete(path);
+    const left = new Set<string>();
+    const slices = { onLeft: (path: string) => left.add(path), longLines: this.#longLines };
+    const changes = await this.#take(files, known, { slices });
+    if (left.size > 0 || this.#backlog !== null)
+      for (const path of files.keys()) this.#changedBacklog.readPart(path, !left.has(path));
+    return changes;
+  }
+
+  /** The backlog, for files that were reported as changed. */
+  get #changedBacklog(): Backlog {
+    this.#backlog ??= new Backlog({ isOfChanges: true });
+    return this.#backlog;
   }
 
   async #take(
     files: ReadonlyMap<string, Found | null>,
     known: ReadonlyMap<string, FileState>,
-    onProgress?: LibraryOptions["onProgress"],
+    { onProgress, slices }: Pick<SyncOptions, "onProgress" | "slices"> = {},
   ): Promise<Changes> {
     const { env, price } = this.#options;
     const { store } = this;
@@ -307,6 +345,7 @@ export class Library {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
+      slices,
       onTextsLeft: (paths) => this.texts.leave(paths),
       // The file being read names its thread; that one is not complete yet.
       onWritten: (reading, written) =>

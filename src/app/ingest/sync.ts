@@ -2,9 +2,16 @@ import type { Exchange } from "../../core/facts/exchange.ts";
 import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
 import type { Parser, Stream } from "../../core/ports/provider.ts";
 import type { FileBatch, FileState, IndexedText, Store } from "../../core/ports/store.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 import { StoreFault } from "../../stores/fault.ts";
 import { type ReadCounts, readWhole, tailAfter, tailBefore } from "../../transports/files.ts";
-import { type Line, type LinePosition, positionAfter, type RecordLine } from "../../transports/lines.ts";
+import {
+  type Line,
+  type LinePosition,
+  type PassedPart,
+  positionAfter,
+  type RecordLine,
+} from "../../transports/lines.ts";
 import { inside, join } from "../../transports/system/paths.ts";
 import {
   BATCH_BYTES,
@@ -31,7 +38,25 @@ export interface SyncOptions {
   readonly onProgress?: OnProgress;
   /** Called with files whose text is indexed later. */
   readonly onTextsLeft?: (paths: ReadonlySet<string>) => void;
+  /** Files are read in slices, so that others are read in between; the rest of a file is left to later calls. */
+  readonly slices?: Slices | undefined;
 }
+
+/** What is known about files that were read in part. */
+export interface Slices {
+  /** A file was not read to its end. */
+  readonly onLeft: (path: string) => void;
+  /** By path: the part of a line over the limit that was read without finding its end. */
+  readonly longLines: Map<string, LongLine>;
+}
+
+interface LongLine extends PassedPart {
+  readonly identity: string;
+  readonly offset: number;
+}
+
+/** More than the longest line, so that every slice ends behind a line or within one over the limit. */
+const SLICE_BYTES = MAX_RECORD + (16 << 20);
 
 /** If more bytes than this are new, their text is indexed later, otherwise together with the records. */
 const LITTLE_TEXT = 256 << 10;
@@ -55,7 +80,7 @@ export async function sync(
   const unread = [...onDisk.files.values()]
     .filter((found) => found !== null)
     .filter((found) => !isUnchanged(known.get(found.path), found));
-  const changed = inReadingOrder(unread.map((found) => toRead(found, false)))
+  const changed = inReadingOrder(unread.map(toRead))
     .map(({ path }) => onDisk.files.get(path))
     .filter((found) => found != null);
   const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
@@ -67,7 +92,7 @@ export async function sync(
     try {
       if (found.stream.shape === "database")
         await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
-      else await readFound(found, known.get(found.path) ?? null, writer, options.counts);
+      else await readFound(found, known.get(found.path) ?? null, writer, options);
     } catch (error) {
       if (error instanceof StoreFault) throw error;
       // Earlier facts stay; the next sync tries again.
@@ -95,13 +120,19 @@ export function isUnchanged(state: FileState | null | undefined, { stamp }: Foun
   );
 }
 
-async function readFound(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
+async function readFound(
+  found: Found,
+  before: FileState | null,
+  writer: Writer,
+  { counts, slices }: SyncOptions,
+): Promise<void> {
   if (found.stream.shape === "document") {
     writer.add(readDocument(found, before, counts));
     return;
   }
-  const resumes = before !== null && found.stream.packed === undefined && isAppended(found, before, counts);
-  await new TranscriptReading(found, before, resumes, writer, counts).run();
+  const isPacked = found.stream.packed !== undefined;
+  const resumes = before !== null && !isPacked && isAppended(found, before, counts);
+  await new TranscriptReading(found, before, resumes, writer, counts, isPacked ? undefined : slices).run();
 }
 
 /** The same file, not shorter, with the same bytes before the position that was read to. */
@@ -130,6 +161,7 @@ class TranscriptReading {
   readonly #found: Found;
   readonly #writer: Writer;
   readonly #counts: ReadCounts;
+  readonly #slices: Slices | undefined;
   readonly #parser: Parser;
   readonly #facts: NewFacts;
   readonly #problems: ProblemsOfFile;
@@ -143,10 +175,18 @@ class TranscriptReading {
   #texts: IndexedText[] = [];
   #exchanges = new Map<string, Exchange>();
 
-  constructor(found: Found, before: FileState | null, resumes: boolean, writer: Writer, counts: ReadCounts) {
+  constructor(
+    found: Found,
+    before: FileState | null,
+    resumes: boolean,
+    writer: Writer,
+    counts: ReadCounts,
+    slices: Slices | undefined,
+  ) {
     this.#found = found;
     this.#writer = writer;
     this.#counts = counts;
+    this.#slices = slices;
     this.#stored = before;
     this.#state = resumes && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
     const { offset, lines, parser } = this.#state;
@@ -158,9 +198,11 @@ class TranscriptReading {
   }
 
   async run(): Promise<void> {
-    const { path, stream } = this.#found;
+    const { path, stream, stamp } = this.#found;
+    const began = this.#counts.bytes;
     let flushedTo = this.#position.offset;
-    for await (const lines of jsonLines(path, this.#counts, this.#position, stream.packed)) {
+    const passed = { bytes: this.#longLine() };
+    for await (const lines of jsonLines(path, this.#counts, this.#position, stream.packed, passed)) {
       let last: Line | null = null;
       for (const line of lines) {
         // It will be read when it is complete; until then `doctor` reports it.
@@ -173,11 +215,37 @@ class TranscriptReading {
         last = line;
       }
       if (last !== null) [this.#position, this.#tailInMemory] = [positionAfter(last), tailIn(last)];
+      const seenTo = this.#position.offset + passed.bytes;
+      if (this.#slices !== undefined && this.#counts.bytes - began >= SLICE_BYTES && seenTo < stamp.size) {
+        this.#leave(passed);
+        return;
+      }
       if (this.#position.offset - flushedTo < BATCH_BYTES) continue;
       flushedTo = this.#position.offset;
       this.#flush(false);
     }
+    this.#keepLongLine(passed);
     this.#flush(true);
+  }
+
+  /** Leaves the rest of the file to the next slice. */
+  #leave(passed: PassedPart): void {
+    this.#keepLongLine(passed);
+    this.#slices?.onLeft(this.#found.path);
+    if (this.#stored === null || this.#position.offset > this.#stored.offset) this.#flush(false);
+  }
+
+  /** The number of bytes of a line over the limit that need not be read again. */
+  #longLine(): number {
+    const known = this.#slices?.longLines.get(this.#found.path);
+    const isSame = known?.identity === this.#found.stamp.identity && known.offset === this.#position.offset;
+    return isSame && known.offset + known.bytes <= this.#found.stamp.size ? known.bytes : 0;
+  }
+
+  #keepLongLine({ bytes }: PassedPart): void {
+    const { path, stamp } = this.#found;
+    if (bytes === 0) this.#slices?.longLines.delete(path);
+    else this.#slices?.longLines.set(path, { identity: stamp.identity, offset: this.#position.offset, bytes });
   }
 
   #read(line: RecordLine) {

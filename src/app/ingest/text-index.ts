@@ -144,7 +144,7 @@ export class TextIndex {
           for (const text of indexedTextsOfLine(parser, line)) texts.push(text);
         ({ offset, lines } = positionAfter(line));
       }
-      if (offset - from.offset >= most) break;
+      if (offset - from.offset >= most || offset >= file.offset) break;
     }
     // Blank lines at the end do not count.
     return {

@@ -7,6 +7,9 @@ const QUIET_MS = 2_000;
 /** Number of notified changes after which notifications are trusted again, if a change was found by polling. */
 const ENOUGH_NOTIFIED = 3;
 
+/** Files that are polled at the same time. More are a copy of a folder rather than agents at work. */
+const MAX_FILES = 1_000;
+
 interface Growing {
   changedAt: number;
   /** As of the last reading; null if unknown. */
@@ -76,6 +79,7 @@ export class GrowingFiles {
   }
 
   #add(path: string): void {
+    if (this.#files.size >= MAX_FILES && !this.#files.has(path)) return;
     const now = this.#now();
     this.#pause = this.#missing > 0 ? FIRST_POLL_MS : FIRST_POLL_NOTIFIED_MS;
     const soon = now + this.#pause;

@@ -1,7 +1,9 @@
 import { plural } from "../../core/tools/format.ts";
 import { ROOT_ITSELF } from "../../transports/files.ts";
+import { privateFolder } from "../../transports/private.ts";
 import { basename, dirname, join } from "../../transports/system/paths.ts";
 import { type Watching, type WatchOptions, watchFolders } from "../../transports/watch.ts";
+import { recordingsRoot } from "../home.ts";
 import { bothChanges, type Changes, NO_CHANGES } from "../ingest/changes.ts";
 import type { Library } from "../ingest/library.ts";
 import { persistently } from "./retry.ts";
@@ -31,14 +33,15 @@ export async function* live(
 /** Watches until the list of root folders changes. */
 async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
   const { signal, notify, troubles, onWatching } = options;
-  const rounds = new Rounds(library, options);
+  let watching: Watching | null = null;
+  const rounds = new Rounds(library, { ...options, watchNew: async () => watching?.watchNew() });
   const refresh = () => persistently(() => library.refresh(FIRST_PAGE), options);
   library.enableCaches(LIVE_BYTES);
-  library.expectRecordings();
+  expectRecordings(library);
   // Which folders to watch is known only after discovery.
   const before = await refresh();
   if (before === null) return;
-  const watching = await watchLibrary(library, {
+  watching = await watchLibrary(library, {
     onPaths: rounds.note,
     onError: (error) => notify(`watching: ${error.message}`),
     onPolled: (folders) => troubles.set("polling", pollingOf(folders)),
@@ -58,6 +61,18 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   } finally {
     signal.removeEventListener("abort", onAbort);
     await watching.stop();
+  }
+}
+
+/** Creates the folders for recordings of live sources, so that they can be watched. */
+function expectRecordings({ env, providers }: Library): void {
+  for (const { name, recorded } of providers) {
+    if (recorded === undefined) continue;
+    try {
+      privateFolder(recordingsRoot(env, name));
+    } catch {
+      // If nothing can be written, nothing will be recorded either.
+    }
   }
 }
 

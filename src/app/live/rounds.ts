@@ -1,5 +1,6 @@
 import { threadOf } from "../../core/facts/ids.ts";
 import { dirname } from "../../transports/system/paths.ts";
+import { followedRoots } from "../home.ts";
 import { type Changes, NO_CHANGES } from "../ingest/changes.ts";
 import type { Library } from "../ingest/library.ts";
 import { Alarm } from "./alarm.ts";
@@ -25,6 +26,8 @@ export interface LiveOptions {
 }
 
 export type AllOptions = LiveOptions & RetryOptions;
+/** `watchNew`: watches folders whose creation was not reported. */
+export type RoundsOptions = AllOptions & { readonly watchNew: () => Promise<void> };
 
 /** The threads that are shown before the rest is read. */
 export const FIRST_PAGE = { limit: 50 } as const;
@@ -36,8 +39,13 @@ const RELINK_MS = 100;
  */
 const REST_FACTOR = 3;
 const LONGEST_REST_MS = 2_000;
-/** The operating system queues at least this many notifications and drops the rest; above it, everything is checked. */
+/**
+ * The operating system queues at least this many notifications and drops the rest. If more arrive in one turn of the
+ * event loop, everything is checked.
+ */
 const MAX_NOTIFICATIONS = 8_192;
+/** While notifications are dropped again and again, everything is checked for at most this share of the time. */
+const CHECK_SHARE = 3;
 /**
  * While the memory store is used, the index file is tried again after this time, then after twice as long, and so on.
  */
@@ -47,21 +55,29 @@ const LONGEST_RETURN_MS = 60_000;
 const SLACK_MS = 60_000;
 /** Memory that only busy threads need is released after this time without activity. */
 const RELEASE_MS = 150_000;
+const CATCHING_UP =
+  "many files, or large ones, appeared at once; they are read newest first, and threads may be missing";
 /** While something runs, its process is checked this often, because a killed process writes nothing. */
 const PULSE_MS = 1_000;
 
 /** Reads what was reported as changed, round by round, while the root folders stay the same. */
 export class Rounds {
   readonly #library: Library;
-  readonly #options: AllOptions;
+  readonly #options: RoundsOptions;
   readonly #growing: GrowingFiles;
+  /** Files that list further root folders. */
+  readonly #listsOfRoots: ReadonlySet<string>;
   /** The wait for work; a notification ends it. */
   readonly #alarm = new Alarm();
   /** The pause between two rounds; only an abort ends it early. */
   readonly #rest = new Alarm();
   readonly #changed = new Set<string>();
   readonly #returning = new ReturnTimer();
+  /** In this turn of the event loop. */
   #notifications = 0;
+  /** When everything is to be checked, because notifications may have been dropped; null if none were. */
+  #checkAt: number | null = null;
+  #lastCheck = { endedAt: 0, tookMs: 0 };
   /** A round was requested without a path. */
   #isRequested = false;
   /** The list of root folders has changed. */
@@ -69,16 +85,19 @@ export class Rounds {
   #isReleased = false;
   /** Something may be running. */
   #runs = true;
+  /** Everything was read once. */
+  #wasComplete = false;
   #nextRoundAt = 0;
   #nextPulseAt = 0;
   /** How often the store had been replaced by the last round, and the time of that round. */
   #replaced: number;
   #settledAt: number;
 
-  constructor(library: Library, options: AllOptions) {
+  constructor(library: Library, options: RoundsOptions) {
     this.#library = library;
     this.#options = options;
     this.#growing = new GrowingFiles((path) => library.stampOf(path));
+    this.#listsOfRoots = new Set(library.providers.map(({ name }) => followedRoots(library.env, name)));
     this.#replaced = library.index.replaced;
     this.#settledAt = library.now();
   }
@@ -89,14 +108,21 @@ export class Rounds {
     for (const path of paths) {
       // Of retinue's own files, only manual links and cards may be changed by other processes.
       if (path !== decisions && dirname(path) === dirname(decisions)) continue;
-      this.#areRootsChanged ||= this.#library.isListOfRoots(path);
-      this.#notifications += 1;
+      this.#areRootsChanged ||= this.#listsOfRoots.has(path);
+      this.#countNotification();
       this.#changed.add(path);
       if (path !== decisions) this.#growing.notified(path);
     }
     this.#isRequested ||= paths.length === 0;
     if (!this.#isQuiet) this.#alarm.ring();
   };
+
+  #countNotification(): void {
+    if (this.#notifications === 0) setImmediate(() => (this.#notifications = 0));
+    this.#notifications += 1;
+    if (this.#notifications > MAX_NOTIFICATIONS)
+      this.#checkAt ??= this.#lastCheck.endedAt + CHECK_SHARE * this.#lastCheck.tookMs;
+  }
 
   /** Ends all waiting. */
   wake(): void {
@@ -127,10 +153,10 @@ export class Rounds {
 
   async *run(): AsyncGenerator<Changes> {
     const [library, options] = [this.#library, this.#options];
-    const { signal, troubles } = options;
+    const { signal } = options;
     while (!signal.aborted) {
       const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
-      troubles.set("index-unusable", library.index.trouble);
+      this.#reportTroubles();
       const returnAt = this.#returning.next(library.index.mayReturn);
       const isAwake = await this.#sleep(wasBehind, returnAt);
       if (signal.aborted || this.#areRootsChanged) return;
@@ -139,7 +165,7 @@ export class Rounds {
       if (late === null) return;
       this.#poll();
       const mayReturn = returnAt !== null && performance.now() >= returnAt;
-      if (this.#isQuiet && !wasBehind && !mayReturn && !this.#isPulseDue) continue;
+      if (this.#isQuiet && !wasBehind && !mayReturn && !this.#isPulseDue && !this.#isCheckDue) continue;
       // After postponed work, requests are handled before the round.
       if (!signal.aborted && (wasBehind || this.#nextRoundAt > performance.now()))
         await this.#rest.wait(Math.max(0, this.#nextRoundAt - performance.now()));
@@ -147,6 +173,7 @@ export class Rounds {
       const [cpuBefore, isPulse] = [process.cpuUsage(), this.#isPulseDue];
       const changes = await this.#read(late, isPulse, mayReturn);
       if (changes === null) return;
+      this.#reportTroubles();
       const isReplaced = this.settle();
       const isDone = wasReading && library.reading === null;
       if (changes.threads.size === 0 && !isPulse && !isReplaced && !isDone) continue;
@@ -158,8 +185,19 @@ export class Rounds {
     }
   }
 
+  #reportTroubles(): void {
+    const [{ index, reading }, { troubles }] = [this.#library, this.#options];
+    troubles.set("index-unusable", index.trouble);
+    this.#wasComplete ||= reading === null;
+    troubles.set("catching-up", reading !== null && this.#wasComplete ? CATCHING_UP : null);
+  }
+
   get #isQuiet(): boolean {
     return this.#changed.size === 0 && !this.#isRequested;
+  }
+
+  get #isCheckDue(): boolean {
+    return this.#checkAt !== null && performance.now() >= this.#checkAt;
   }
 
   get #isPulseDue(): boolean {
@@ -171,6 +209,7 @@ export class Rounds {
     const { signal, onRelease, releaseMs = RELEASE_MS } = this.#options;
     const times = [
       ...(returnAt === null ? [] : [returnAt]),
+      ...(this.#checkAt === null ? [] : [this.#checkAt]),
       ...(this.#runs ? [this.#nextPulseAt] : []),
       ...(this.#growing.size > 0 ? [this.#growing.nextPollAt] : []),
     ];
@@ -199,14 +238,13 @@ export class Rounds {
     this.#changed.clear();
     this.#isRequested = false;
     this.#growing.reading(paths);
-    const isOverflow = this.#notifications > MAX_NOTIFICATIONS;
-    this.#notifications = 0;
+    const isCheck = this.#isCheckDue;
     if (mayReturn) {
       this.#returning.tried();
       await persistently(() => library.returnToFile(), options);
     }
     const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runs: boolean }> => {
-      const found = isOverflow ? await library.refresh(FIRST_PAGE) : await library.refreshPaths(paths);
+      const found = isCheck ? await this.#checkAll() : await library.refreshChanged(paths);
       const mayChange = () => (found.threads.size > 0 ? library.mayChange() : this.#runs);
       const runs = isPulse ? await library.recheck() : mayChange();
       return { changes: this.changedIn({ ...found, threads: late.threads.union(found.threads) }), runs };
@@ -216,6 +254,16 @@ export class Rounds {
     if (round.runs && !this.#runs) this.#nextPulseAt = performance.now() + PULSE_MS;
     this.#runs = round.runs;
     return round.changes;
+  }
+
+  /** Reads what is new anywhere, also in folders whose creation was not reported. */
+  async #checkAll(): Promise<Changes> {
+    const began = performance.now();
+    this.#checkAt = null;
+    await this.#options.watchNew();
+    const changes = await this.#library.findMore();
+    this.#lastCheck = { endedAt: performance.now(), tookMs: performance.now() - began };
+    return changes;
   }
 }
 
