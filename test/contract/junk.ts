@@ -107,3 +107,20 @@ export function replaceAt(value: unknown, [step, ...rest]: readonly number[], to
   const inside = replaceAt((value as Record<string, unknown>)[key], rest, to);
   return Array.isArray(value) ? value.with(Number(key), inside) : { ...value, [key]: inside };
 }
+
+/** The record with each of its short texts, such as ids, in turn empty, blank and missing. */
+export function* withoutEachText(record: Uint8Array): Generator<Uint8Array> {
+  const value = jsonIn(record);
+  for (const path of value === null ? [] : shortTexts(value, []))
+    for (const to of ["", " ", undefined]) yield bytesOf(replaceAt(value, path, to));
+}
+
+const LONGEST_ID = 80;
+
+/** The positions of short texts, as `replaceAt` takes them. */
+function shortTexts(value: unknown, path: readonly number[]): (readonly number[])[] {
+  if (typeof value === "string") return value.length <= LONGEST_ID ? [path] : [];
+  return typeof value !== "object" || value === null
+    ? []
+    : Object.values(value).flatMap((inside, i) => shortTexts(inside, [...path, i]));
+}

@@ -9,15 +9,17 @@ import { type Machine, readMachine } from "../../src/app/machine.ts";
 import { threadKey } from "../../src/core/facts/ids.ts";
 import type { Observation } from "../../src/core/facts/observation.ts";
 import { link } from "../../src/core/link/link.ts";
+import { agentsIn } from "../../src/core/link/mentions.ts";
 import type { Findings, Provider } from "../../src/core/ports/provider.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import { treeOf } from "../../src/core/views/record.ts";
 import { homeEnv, recordedHomes } from "../support/fixtures.ts";
-import { junkRecords } from "./junk.ts";
+import { junkRecords, telling, withoutEachText } from "./junk.ts";
 import { type FixtureSource, fixtureSources, placeIn, readAll } from "./sources.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RUNS = Number(process.env.RETINUE_RUNS ?? 100);
+const MISPLACED_IN = 20;
 
 export function providerContract(provider: Provider, fixtures: string): void {
   describe(`the provider ${provider.name}`, () => {
@@ -96,6 +98,28 @@ export function providerContract(provider: Provider, fixtures: string): void {
         }),
         { numRuns: RUNS / 4 },
       );
+    });
+
+    it("names no agent and no thread with an empty id, even if records lack an id or are in another file", () => {
+      const samples = telling(sources);
+      const homes = [...new Map(samples.map(({ source }) => [source.name.replace(/[^/]*$/, ""), source])).values()];
+      const nameless = new Set<string>();
+      const read = (source: FixtureSource, record: Uint8Array, before: readonly Uint8Array[]) => {
+        const parser = source.stream.open(source.file);
+        const records = source.stream.shape === "document" ? [record] : [...before, record];
+        const found = records.flatMap((one, i) => parser.push(one, ...placeIn(source, i)).observations);
+        for (const o of found)
+          for (const agent of agentsIn(o))
+            if (/[:/]\s*$|:\s*\//.test(agent))
+              nameless.add(`${o.type} of ${JSON.stringify(agent)}: ${new TextDecoder().decode(record).slice(0, 400)}`);
+      };
+      for (const { source, record } of samples) {
+        const at = source.records.indexOf(record);
+        for (const without of withoutEachText(record))
+          read(source, without, source.records.slice(Math.max(0, at - 9), at));
+        for (const other of homes.slice(0, MISPLACED_IN)) read(other, record, []);
+      }
+      expect([...nameless].slice(0, 9)).toEqual([]);
     });
 
     it("reports a last line that is still being written, and shows everything before it", async () => {

@@ -63,6 +63,12 @@ export function partsOf(key: AgentKey): AgentKeyParts {
     : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
 }
 
+/** False if the id of the agent or of its thread is empty or blank: such a key is no agent's. */
+export function isNamed(key: AgentKey): boolean {
+  const { thread, agent } = partsOf(key);
+  return thread.trim() !== "" && agent?.trim() !== "";
+}
+
 /** The provider's id of the call, without the prefix of the key. */
 export const nativeCall = (call: CallKey) => call.slice(Math.max(call.indexOf(":"), call.lastIndexOf("/")) + 1);
 

@@ -1,8 +1,9 @@
 import { continuedFrom } from "../facts/continued.ts";
-import { type AgentKey, observationId, placeName, type RecordKey } from "../facts/ids.ts";
+import { type AgentKey, isNamed, observationId, placeName, type RecordKey, threadOf } from "../facts/ids.ts";
 import type { Fact, Observation } from "../facts/observation.ts";
 import type { Origin } from "../facts/origin.ts";
 import type { Problem, ProblemCode } from "../facts/problem.ts";
+import { agentsIn } from "../link/mentions.ts";
 import type { Findings } from "./provider.ts";
 
 /** The current record: its place, agent and time. */
@@ -26,6 +27,7 @@ export class FindingsOf implements Findings {
   readonly problems: Problem[];
   readonly #record: RecordContext;
   readonly #placeName: string;
+  readonly #isNamed: boolean;
 
   constructor(
     record: RecordContext,
@@ -34,7 +36,10 @@ export class FindingsOf implements Findings {
   ) {
     this.observations = whole?.observations ?? [];
     this.problems = whole?.problems ?? [];
-    this.#record = record;
+    // What an agent without an id did counts for its thread.
+    const thread = threadOf(record.speaker);
+    this.#record = isNamed(record.speaker) ? record : { ...record, speaker: thread };
+    this.#isNamed = isNamed(thread);
     this.#placeName = place;
   }
 
@@ -86,6 +91,7 @@ export class FindingsOf implements Findings {
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
     const { speaker, line, order, origin } = this.#record;
+    if (!this.#isNamed) return this.problem("record-malformed", "it names a thread without an id");
     const id = observationId(this.#placeName, this.observations.length);
     const place = order ?? line;
     if (fact.type === "record" && origin === undefined && fact.turn === undefined && fact.error === undefined) {
@@ -96,6 +102,8 @@ export class FindingsOf implements Findings {
       return;
     }
     const seen = { ...withContinuedAgent(fact), id, at, speaker, keys, order: place };
+    if (fact.type !== "model-call" && !agentsIn(seen).every(isNamed))
+      return this.problem("record-malformed", "it names an agent without an id");
     this.observations.push(origin === undefined ? seen : { ...seen, origin });
   }
 }

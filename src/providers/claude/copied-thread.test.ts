@@ -78,3 +78,14 @@ describe("an agent that was running when its thread was resumed or forked as ano
     expect(shown(all)).toEqual(once("errored"));
   });
 });
+
+describe("a fork that was promoted to a thread", () => {
+  it.each([{}, { agentId: "" }, { agentId: "a0b1" }])("has no child without an id: %j", (named) => {
+    const main = mainWriter();
+    const first = { type: "fork-context-ref", ...named, parentSessionId: OTHER_SESSION, parentLastUuid: "x" };
+    const forest = forestOf({ [THREAD_FILE]: [first, main.user("Begin."), main.assistant([text("Done.")])] });
+    expect([...forest.agents.values()].map(({ uri, parent }) => [uri, parent])).toEqual([
+      [`claude://${SESSION}`, null],
+    ]);
+  });
+});

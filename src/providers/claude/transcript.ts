@@ -289,11 +289,10 @@ export class Transcript implements Parser {
       case "summary":
         return title(row.json.summary, 2);
       case "fork-context-ref":
-        return out.addOfFile({
-          type: "agent-described",
-          agent: key.agent(session, this.#of.agent ?? ""),
-          kind: "fork",
-        });
+        // In a thread's transcript it shows that a fork was promoted to this thread.
+        if (this.#of.agent !== null)
+          out.addOfFile({ type: "agent-described", agent: key.agent(session, this.#of.agent), kind: "fork" });
+        return;
       case "queue-operation": {
         // A queue record is not part of the conversation, but it shows activity, and may be the first record of the
         // end of a background agent.

@@ -1,4 +1,4 @@
-import type { AgentKey } from "../../core/facts/ids.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { wrapStream } from "../kit/gemini-cli.ts";
@@ -43,7 +43,8 @@ export class QwenStream implements LiveReader {
   events = () => [];
 
   read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
-    const session = asNonBlank(line.session_id) ?? "";
+    // Some lines do not name it.
+    const session = partsOf(thread).thread;
     switch (line.type) {
       case "system":
         return readSystem(out, line, thread, session);
