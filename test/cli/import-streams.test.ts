@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { type CliResult, COMPILED, MAIN, retinue } from "../support/cli.ts";
-import { FIXTURES } from "../support/fixtures.ts";
+import { FIXTURES, filesBelow, recordedHome } from "../support/fixtures.ts";
 import { liveHomes } from "../support/live-sources.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-streams-"));
@@ -199,6 +199,55 @@ describe("a saved stream", () => {
       stdout: expect.stringContaining("imported qwen://5c26e3ea-c8f2-4441-9451-f3e08486fb6f"),
     });
     expect(readdirSync(join(data, "imported"))).not.toContain("claude");
+  });
+});
+
+type Line = { readonly type: string; readonly uuid?: string; readonly message?: { readonly content: unknown } };
+const CLAUDE_STREAMS = liveHomes("claude")
+  .flatMap(({ name, recordings }) => {
+    const folder = join(recordings, "claude/run");
+    return readdirSync(folder).map((file) => ({ name: `${name}/${file}`, text: printed(join(folder, file)) }));
+  })
+  .filter(({ text }) => text.includes('"subtype":"init"'));
+
+/** Until after each text of the main agent, without the line that ends its turn. */
+function brokenOff(text: string): string[] {
+  const lines = text.trim().split("\n");
+  return lines.flatMap((line, i) => {
+    const { type, message, ...more } = JSON.parse(line) as Line & { readonly parent_tool_use_id?: string | null };
+    const isText = JSON.stringify(message?.content ?? "").includes('"type":"text"');
+    return type === "assistant" && isText && more.parent_tool_use_id == null
+      ? [`${lines.slice(0, i + 1).join("\n")}\n`]
+      : [];
+  });
+}
+
+describe("a stream of Claude Code that breaks off", () => {
+  it.each(CLAUDE_STREAMS)("after a text has not completed: $name", async ({ text }) => {
+    for (const cut of brokenOff(text)) {
+      const { file, run, json } = desk();
+      await run("import", file(cut));
+      expect((await json<AgentTree>("tree", "latest")).status).not.toBe("completed");
+    }
+    const { file, run, json } = desk();
+    await run("import", file(text));
+    const { status } = await json<AgentTree>("tree", "latest");
+    expect(status === "completed").toBe(text.includes('"type":"result"'));
+  });
+
+  it("does not complete a session whose transcript shows that it was stopped", async () => {
+    const { home } = recordedHome("claude", "a-single");
+    const [cut = ""] = brokenOff(streamOf("claude", "a-single")).slice(-1);
+    const last = JSON.parse(cut.trim().split("\n").at(-1) ?? "") as Line;
+    const { folder, file, run, json } = desk(home);
+    // The process was killed before it wrote the last response.
+    const [transcript = ""] = filesBelow(folder).filter((path) => /projects\/[^/]+\/[^/]+\.jsonl$/.test(path));
+    const lines = readFileSync(join(folder, transcript), "utf8").split("\n");
+    const end = lines.findIndex((line) => line.includes(last.uuid ?? "no id"));
+    writeFileSync(join(folder, transcript), `${lines.slice(0, end).join("\n")}\n`);
+    expect((await json<AgentTree>("tree", "latest")).status).toBe("shutdown");
+    await run("import", file(cut));
+    expect((await json<AgentTree>("tree", "latest")).status).toBe("shutdown");
   });
 });
 

@@ -28,6 +28,14 @@ export interface ConversationMemory {
   readonly shells: ShellMemory;
 }
 
+/**
+ * `statesTurns`: a line of its own ends each turn of the thread, so no response does; and a line or a result ends each
+ * agent, so a text without a stop reason does not.
+ */
+interface ConversationOf {
+  readonly statesTurns: boolean;
+}
+
 /** Reads messages and tool calls row by row; the same for rows of a transcript and of the output stream. */
 export class Conversation {
   readonly #spawns: Map<string, SpawnCalled["makes"]>;
@@ -36,8 +44,10 @@ export class Conversation {
   /** The last model call that was reported. */
   #reported: ReportedCall | null;
   readonly #shells: ShellCalls;
+  readonly #of: ConversationOf;
 
-  constructor(memory?: ConversationMemory) {
+  constructor(of: ConversationOf, memory?: ConversationMemory) {
+    this.#of = of;
     this.#spawns = new Map(memory?.spawns);
     this.#modelTools = new Map(memory?.modelTools);
     this.#reported = memory?.reported ?? null;
@@ -57,6 +67,10 @@ export class Conversation {
   read(out: FindingsOf, row: Row, session: string, askedAt?: number): void {
     // Without a session the conversation cannot be assigned.
     const after = session === key.NO_SESSION ? null : stateAfter(row);
+    const isOpen =
+      this.#of.statesTurns &&
+      after?.state === "answered" &&
+      (!after.certain || out.place.speaker === key.thread(session));
     const isResponse = isModelResponse(row);
     const response = isResponse ? (messageIn(out.place) ?? null) : null;
     const text = isResponse ? textOf(row) : "";
@@ -64,8 +78,8 @@ export class Conversation {
     out.add({
       type: "record",
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
-      state: after?.state ?? null,
-      certain: after?.certain ?? true,
+      state: after === null ? null : isOpen ? "open" : after.state,
+      certain: isOpen || (after?.certain ?? true),
       calls,
       results,
       // Only a final response can be the agent's result; texts between tool calls are read from the transcript on

@@ -18,6 +18,7 @@ interface Memory {
   readonly tasks: readonly (readonly [string, string])[];
   readonly messages: readonly string[];
   readonly agents: readonly string[];
+  readonly ended: readonly AgentKey[];
 }
 
 const ANSWERS: ReadonlySet<unknown> = new Set(["control_response", "control_cancel_request"]);
@@ -39,13 +40,16 @@ export class ClaudeStream implements LiveReader {
   readonly #messages: Set<string>;
   /** Tasks that are agents, not shells or workflows. */
   readonly #agents: Set<string>;
+  /** Threads whose last turn has ended. */
+  readonly #ended: Set<AgentKey>;
 
   constructor(saved?: unknown) {
     const memory = saved as Memory | undefined;
-    this.#conversation = new Conversation(memory?.conversation);
+    this.#conversation = new Conversation({ statesTurns: true }, memory?.conversation);
     this.#tasks = new Map(memory?.tasks);
     this.#messages = new Set(memory?.messages);
     this.#agents = new Set(memory?.agents);
+    this.#ended = new Set(memory?.ended);
   }
 
   save(): Memory {
@@ -54,6 +58,7 @@ export class ClaudeStream implements LiveReader {
       tasks: [...this.#tasks],
       messages: [...this.#messages],
       agents: [...this.#agents],
+      ended: [...this.#ended],
     };
   }
 
@@ -96,10 +101,11 @@ export class ClaudeStream implements LiveReader {
     const session = key.sessionOf(thread);
     if (session === key.NO_SESSION) out.addOfFile({ type: "agent-described", agent: thread, kind: "unassigned" });
     if (line.type === "assistant" || line.type === "user") return this.#readMessage(out, line, session, at);
-    if (line.type === "result") return readResult(out, line, thread);
+    if (line.type === "result") return this.#readResult(out, line, thread);
     if (line.type !== "system") return;
     switch (line.subtype) {
       case "init":
+        this.#beginTurn(out, thread);
         return readInit(out, line, thread);
       case "task_started":
         return this.#readStart(out, line, session);
@@ -142,6 +148,7 @@ export class ClaudeStream implements LiveReader {
     const row = rowOf(line, session, at);
     for (const block of row.blocks)
       if (block.is === "tool-use" && block.name === "SendMessage") this.#messages.add(block.id);
+    if (speaker === key.thread(session)) this.#beginTurn(out, speaker);
     const part = out.part({ speaker, at: row.at, keys: keysOf(row, session) });
     if (speaker !== key.thread(session)) this.#introduce(part, line, speaker, session);
     this.#conversation.read(part, row, session);
@@ -149,6 +156,18 @@ export class ClaudeStream implements LiveReader {
     const words = readUserText(textOf(row));
     if (words.is === "prompt" && words.text !== "" && !isNotification(words.text))
       part.add({ type: "agent-described", agent: speaker, prompt: words.text });
+  }
+
+  /** The end of a turn says nothing about the next one, which may break off, in the same millisecond. */
+  #beginTurn(out: FindingsOf, thread: AgentKey) {
+    if (this.#ended.delete(thread)) out.add(lifecycle(thread, "revived", "its stream begins another turn"));
+  }
+
+  #readResult(out: FindingsOf, line: JsonObject, thread: AgentKey) {
+    this.#ended.add(thread);
+    const isError = line.is_error === true || asText(line.subtype)?.startsWith("error") === true;
+    const says = `its stream ends its turn with ${asText(line.subtype) ?? "a result"}${isError ? `: ${resultText(line)}` : ""}`;
+    out.add(turnEnded(thread, isError ? "errored" : "completed", says, isError ? null : asNonBlank(line.result)));
   }
 
   #introduce(out: FindingsOf, line: JsonObject, agent: AgentKey, session: string) {
@@ -290,12 +309,6 @@ function readUpdate(out: FindingsOf, line: JsonObject, session: string) {
       asTime(patch.end_time),
       lifecycle(agent, state, `the product reports ${patch.status}${error === null ? "" : `: ${error}`}`),
     );
-}
-
-function readResult(out: FindingsOf, line: JsonObject, thread: AgentKey) {
-  const isError = line.is_error === true || asText(line.subtype)?.startsWith("error") === true;
-  const says = `its stream ends its turn with ${asText(line.subtype) ?? "a result"}${isError ? `: ${resultText(line)}` : ""}`;
-  out.add(turnEnded(thread, isError ? "errored" : "completed", says, isError ? null : asNonBlank(line.result)));
 }
 
 const resultText = (line: JsonObject) =>

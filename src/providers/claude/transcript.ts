@@ -77,7 +77,7 @@ export class Transcript implements Parser {
     this.#read = memory?.read ?? 0;
     this.#sawMain = memory?.sawMain ?? false;
     this.#chains = new Map(memory?.chains);
-    this.#conversation = new Conversation(memory?.conversation);
+    this.#conversation = new Conversation({ statesTurns: false }, memory?.conversation);
     this.#stated = new Set(memory?.stated);
     this.#requests = new Map(memory?.requests);
     this.#introduction = new Introduction(of, file, memory?.introduction);
