@@ -213,7 +213,7 @@ export interface ModelCallMissing {
 /** The usage that the product reports for a thread so far, including all its agents. */
 export interface TotalStated {
   readonly type: "total-stated";
-  readonly byModel: readonly { readonly model: string; readonly amounts: Amounts }[];
+  readonly byModel: readonly ModelTotal[];
   /** Null if the product does not know it. */
   readonly costUsd: number | null;
   /** When counting began. A process that continues an earlier total keeps its start. */
@@ -222,6 +222,26 @@ export interface TotalStated {
   readonly activeMs: number | null;
   /** For a total that is written after every response. */
   readonly running?: RunningTotal;
+  /** For a total in a live source whose records do not contain the whole usage. */
+  readonly printed?: PrintedTotal;
+}
+
+export interface ModelTotal {
+  readonly model: string;
+  readonly amounts: Amounts;
+  /** Omitted if it is not stated for each model. */
+  readonly costUsd?: number;
+}
+
+/**
+ * What one process has used so far. Its output has neither the final counts nor all responses, so the rest of the usage
+ * is known from this total alone.
+ */
+export interface PrintedTotal {
+  /** Equal for all totals of the process, of which the last one counts, and in copies of its output. */
+  readonly process: string;
+  /** The part of the thread itself; the other parts are those of its agents and of internal work. */
+  readonly own: Amounts;
 }
 
 /** A running total includes exactly the responses before it in its file. */

@@ -28,7 +28,7 @@ export interface Explained extends OfModel {
   /**
    * `base-lost`: the total continues one that is not available. `not-final`: output that was never recorded.
    * `own-behalf`: no agent used this model. `unrecorded`: the records show model calls that they do not contain.
-   * `not-itemized`: responses whose records have only output tokens.
+   * `not-itemized`: responses whose records have only output tokens, or output that states the rest as a total alone.
    */
   readonly why: "base-lost" | "not-final" | "own-behalf" | "unrecorded" | "not-itemized";
   readonly traces: readonly Trace[];
@@ -44,12 +44,22 @@ interface Known {
   readonly used: readonly ModelCall[];
   readonly traces: readonly Trace[];
   readonly isBaseLost: boolean;
+  /** The records contain only a part of the usage: of some responses the beginning, of others nothing. */
+  readonly isPartial: boolean;
   /** An agent of the thread worked, but none of its responses is known. */
   readonly hasAgentWithoutCalls: boolean;
 }
 
 /** Explains why the total exceeds the known calls. The opposite is never explained. */
-export function account({ stated, covered, used, traces, isBaseLost, hasAgentWithoutCalls }: Known): Account {
+export function account({
+  stated,
+  covered,
+  used,
+  traces,
+  isBaseLost,
+  isPartial,
+  hasAgentWithoutCalls,
+}: Known): Account {
   const differences = sumByModel(stated, covered.map(amountsOf)).filter(({ amounts }) => !isNothing(amounts));
   const because = (of: OfModel, why: Explained["why"], more: Partial<Explained> = {}): Explained => ({
     ...of,
@@ -60,6 +70,11 @@ export function account({ stated, covered, used, traces, isBaseLost, hasAgentWit
   });
   if (isBaseLost && !differences.some(({ amounts }) => isNegative(amounts)))
     return { explained: differences.map((of) => because(of, "base-lost")), unexplained: [] };
+  if (isPartial)
+    return {
+      explained: differences.filter(({ amounts }) => !isNegative(amounts)).map((of) => because(of, "not-itemized")),
+      unexplained: differences.filter(({ amounts }) => isNegative(amounts)),
+    };
 
   const models = new Set(used.map((call) => nameOf(call.model)));
   // If responses of an agent are missing, no model can be ruled out.
@@ -93,7 +108,7 @@ export function account({ stated, covered, used, traces, isBaseLost, hasAgentWit
 export const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });
 
 /** A model and its dated version are the same model. */
-const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");
+export const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");
 
 /** The sums of `plus` minus those of `minus`, by model. */
 export function sumByModel(plus: readonly OfModel[], minus: readonly OfModel[]): OfModel[] {

@@ -4,7 +4,7 @@ import type { SpawnCall } from "./call-book.ts";
 import type { ParentEvidence } from "./evidence.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import type { OwnerOf } from "./originals.ts";
-import type { TotalsOf } from "./reconcile.ts";
+import type { TotalsOf, Undivided } from "./reconcile.ts";
 import type { AgentNames } from "./shape.ts";
 import type { Undecided } from "./start-matching.ts";
 import type { AgentState } from "./states.ts";
@@ -27,8 +27,8 @@ export interface LinkedAgent extends GatheredAgent, AgentState, Omit<AgentNames,
   readonly ownBehalf: readonly GatheredAgent[];
   /** Unrecorded internal calls for this agent, derived from the product's totals. */
   readonly revealed: readonly ModelCall[];
-  /** Usage that only a total states, for all agents of the thread together. */
-  readonly undivided: readonly ModelCall[];
+  /** Usage that only a total of the thread states. */
+  readonly undivided: readonly Undivided[];
   /** An agent may have started the thread; null if that is decided, or if nothing suggests it. */
   readonly undecided: Undecided | null;
 }

@@ -8,7 +8,7 @@ import {
   type ToolLimits,
   type Waits,
 } from "../facts/observation.ts";
-import { isOutside } from "../facts/origin.ts";
+import { isOutside, isReport } from "../facts/origin.ts";
 import type { Plan } from "../facts/plan.ts";
 import { isFinalCount, largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
 import { addTo } from "../tools/collections.ts";
@@ -188,6 +188,8 @@ function gatherOne(
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
   const vouched = described.some((d) => d.vouched);
   const { uncounted } = countings.of(work.calls);
+  const totals = readTotals(facts, fold);
+  const isPrinted = facts.some((f) => f.type === "model-call" && isReport(f));
   return {
     key,
     kind: firstOf("kind"),
@@ -209,10 +211,11 @@ function gatherOne(
     files: [...new Map(described.flatMap(({ file }) => (file ? [[file.path, fileOf(file)] as const] : []))).values()],
     warnings: [
       ...new Set(described.flatMap((d) => d.warning ?? [])),
-      ...(uncounted === 0
+      // A printed total includes them.
+      ...(uncounted === 0 || totals.totals.some(({ printed }) => printed !== undefined)
         ? []
         : [
-            `${uncounted} of ${work.calls.length} responses have no final output count (this version of the product does not record it): output tokens and cost are too low`,
+            `${uncounted} of ${work.calls.length} responses have no final output count (${isPrinted ? "the product's output has only the count with which a response began" : "this version of the product does not record it"}): output tokens and cost are too low`,
           ]),
     ],
     ...work,
@@ -221,7 +224,7 @@ function gatherOne(
       .map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     mail: facts.filter((f) => f.type === "message-sent"),
-    ...readTotals(facts, fold),
+    ...totals,
   };
 }
 
@@ -308,7 +311,7 @@ export function callOf(
     ...(row.fromTotals ? { fromTotals: true as const } : {}),
     ...(list.every(isOutside) ? { unrecorded: true as const } : {}),
     tokens,
-    counted: isCounted(tokens, row.chars, end),
+    counted: isCounted(tokens, row.chars, end) && (row.ended || !list.every(isReport)),
     end,
   };
 }

@@ -1,6 +1,6 @@
 import { type AgentKey, type RecordKey, recordIn } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
-import { isReport } from "../facts/origin.ts";
+import { isRecorded, isReport } from "../facts/origin.ts";
 import { type Fold, NAME } from "./fold.ts";
 import { holderOf, unfold } from "./folded.ts";
 import { agentsOfCopies, aliasesIn, copiedAgents, renameAll, withoutAgents, withoutRecordedTraffic } from "./names.ts";
@@ -48,7 +48,7 @@ export function originalsIn(
     return owner === undefined ? undefined : nameOf(owner);
   };
   // After renaming, because a refused file concerns all names of its agent.
-  const facts = withoutEchoes(withoutRefused(renameAll(originals, homes)));
+  const facts = withoutEchoes(withoutRefused(renameAll(originals, homes)), folded);
   return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, factCount: distinct.length };
 }
 
@@ -59,11 +59,24 @@ function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
   return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
 }
 
-/** Removes reports of a live source about records that the product itself keeps. */
-function withoutEchoes(facts: readonly Observation[]): readonly Observation[] {
+/**
+ * Removes reports of a live source about records that the product itself keeps. If it keeps the records of an agent,
+ * also the totals of the live source, and warnings about what the live source lacks.
+ */
+function withoutEchoes(facts: readonly Observation[], folded: ReadonlyMap<AgentKey, Fold>): readonly Observation[] {
   if (!facts.some(isReport)) return facts;
+  const kept = new Set([
+    ...folded.keys(),
+    ...facts.flatMap((f) => (f.type === "record" && isRecorded(f) ? [f.speaker] : [])),
+  ]);
   const isBulk = (f: Observation) => f.type === "record" || f.type === "model-call";
   const recorded = new Set(facts.filter((f) => isBulk(f) && !isReport(f)).map(recordIn));
   recorded.delete(undefined);
-  return facts.filter((f) => !(isReport(f) && isBulk(f) && recorded.has(recordIn(f))));
+  const isEcho = (f: Observation) =>
+    f.type === "total-stated"
+      ? kept.has(f.speaker)
+      : f.type === "agent-described"
+        ? f.warning !== undefined && kept.has(f.agent)
+        : isBulk(f) && recorded.has(recordIn(f));
+  return facts.filter((f) => !(isReport(f) && isEcho(f)));
 }

@@ -1,7 +1,25 @@
 import { type AgentKey, partsOf, recordKey, threadOf } from "../facts/ids.ts";
-import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "../facts/usage.ts";
+import {
+  type Amounts,
+  addAmounts,
+  isNegative,
+  isNothing,
+  NO_AMOUNTS,
+  NO_TOKENS,
+  subtractAmounts,
+  totalTokens,
+} from "../facts/usage.ts";
 import { cached, lowerBound } from "../tools/collections.ts";
-import { type Account, account, amountsOf, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
+import {
+  type Account,
+  account,
+  amountsOf,
+  type Explained,
+  nameOf,
+  type OfModel,
+  sumByModel,
+  type Trace,
+} from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 
@@ -19,8 +37,16 @@ export interface Reconciliation extends Account {
   readonly cut: readonly ModelCall[];
   /** An unrecorded call, if the totals prove it, and the agent it was made for. */
   readonly revealed: { readonly agent: AgentKey; readonly call: ModelCall } | null;
-  /** Input and caches of responses with output tokens only, of all agents together: one per model. */
-  readonly undivided: readonly ModelCall[];
+  /** Usage that is known from the total alone. */
+  readonly undivided: readonly Undivided[];
+}
+
+/** Usage on one model that only the total states; not a model call. */
+export interface Undivided extends ModelCall {
+  /** `thread`: stated as its own. `internal`: no agent used this model. `all`: of all agents together. */
+  readonly whose: "thread" | "internal" | "all";
+  /** The stated cost that includes it and these calls. */
+  readonly costOf?: { readonly costUsd: number; readonly calls: readonly ModelCall[] };
 }
 
 export interface ReconciledTotals {
@@ -58,7 +84,7 @@ export interface UsageFromTotals {
   /** By the agent that they were made for. */
   readonly revealed: ReadonlyMap<AgentKey, readonly ModelCall[]>;
   /** By thread. */
-  readonly undivided: ReadonlyMap<AgentKey, readonly ModelCall[]>;
+  readonly undivided: ReadonlyMap<AgentKey, readonly Undivided[]>;
 }
 
 /**
@@ -80,8 +106,10 @@ export function usageFromTotals(gathered: Gathered, totalsOf: TotalsOf): UsageFr
   };
 }
 
-const isIncomplete = ({ unrecorded, calls }: GatheredAgent) =>
-  unrecorded.length > 0 || [...calls].some((call) => call.outputOnly);
+const isIncomplete = ({ unrecorded, calls, totals }: GatheredAgent) =>
+  unrecorded.length > 0 || totals.some(isPrinted) || [...calls].some((call) => call.outputOnly);
+
+const isPrinted = (total: StatedTotal) => total.printed !== undefined;
 
 function reconcile(
   thread: AgentKey,
@@ -204,6 +232,7 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
       traces,
       used: calls,
       isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base),
+      isPartial: isPrinted(total),
       hasAgentWithoutCalls,
     });
     const reading = {
@@ -216,7 +245,11 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
       ...differences,
       end,
     };
-    return { ...reading, revealed: reveal(stretch, reading, bounds), undivided: undividedIn(stretch, reading) };
+    return {
+      ...reading,
+      revealed: isPrinted(total) ? null : reveal(stretch, reading, bounds),
+      undivided: isPrinted(total) ? restOf(stretch, reading) : undividedIn(stretch, reading),
+    };
   });
 }
 
@@ -230,9 +263,9 @@ interface Bounds {
 
 function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
   const callsUntil = (isBefore: (at: number) => boolean) => lowerBound(calls, (call) => isBefore(timeOf(call)));
-  const { before, after, running } = total;
+  const { before, after, running, printed } = total;
   const lastCounted = () => {
-    if (running !== undefined && after !== null) return callsUntil((at) => at <= after);
+    if ((running ?? printed) !== undefined && after !== null) return callsUntil((at) => at <= after);
     return before === null ? calls.length : callsUntil((at) => at < before);
   };
   const { earliest, latest } = startOf(total, base);
@@ -242,7 +275,8 @@ function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
     after === null
       ? lastEnd
       : within(
-          callsUntil((at) => at <= after),
+          // Lines of output without a time have that of the line before.
+          callsUntil((at) => (printed === undefined ? at <= after : at < after)),
           from,
         );
   const first = within(
@@ -355,19 +389,64 @@ function reveal(
  * The input of responses that only the total states. Its cost is unknown, because prices depend on the size of each
  * request.
  */
-function undividedIn(
-  { thread, from }: Stretch,
-  { explained, total }: Pick<Reading, "explained" | "total">,
-): ModelCall[] {
-  return explained.flatMap(({ why, model, amounts }) => {
-    if (why !== "not-itemized") return [];
-    const response = recordKey(partsOf(thread).provider, `${thread}/total/${from}/${total.after ?? ""}/${model}`);
-    const tokens = { ...NO_TOKENS, ...Object.fromEntries(Object.entries(amounts).map(([kind, n]) => [kind, n ?? 0])) };
-    return [
-      { response, rows: null, at: total.after, model, costUsd: null, tokens, counted: true, end: "finished" as const },
-    ];
+function undividedIn(stretch: Stretch, { explained }: Pick<Reading, "explained">): Undivided[] {
+  return explained.flatMap(({ why, model, amounts }) =>
+    why === "not-itemized" ? [{ ...usageIn(stretch, model, amounts, "all"), costUsd: null }] : [],
+  );
+}
+
+function usageIn(
+  { thread, from, total }: Stretch,
+  model: string,
+  amounts: Amounts,
+  whose: Undivided["whose"],
+): Undivided {
+  const name = `${thread}/total/${from}/${total.after ?? ""}/${model}${whose === "thread" ? "/own" : ""}`;
+  return {
+    response: recordKey(partsOf(thread).provider, name),
+    rows: null,
+    at: total.after,
+    model,
+    tokens: { ...NO_TOKENS, ...Object.fromEntries(Object.entries(amounts).map(([kind, n]) => [kind, n ?? 0])) },
+    counted: true,
+    end: "finished",
+    whose,
+  };
+}
+
+/**
+ * The rest of a printed total. The thread's own part is stated, for all models together; it is known by model if the
+ * thread used only one. The cost of the last part is the rest of the stated cost.
+ */
+function restOf(stretch: Stretch, { covered, explained }: Pick<Reading, "covered" | "explained">): Undivided[] {
+  const { thread, total, members } = stretch;
+  const own = new Set(members.filter(({ key }) => key === thread).flatMap(({ calls }) => [...calls].map(responseOf)));
+  const ownCalls = covered.filter((call) => own.has(call.response));
+  const ownModels = new Set(ownCalls.map(({ model }) => nameOf(model)));
+  const used = new Set(stretch.calls.map(({ model }) => nameOf(model)));
+  const ownLeft = ownCalls.reduce(
+    (left, { tokens }) => subtractAmounts(left, tokens),
+    total.printed?.own ?? NO_AMOUNTS,
+  );
+  return explained.flatMap(({ model, amounts }) => {
+    const left = subtractAmounts(amounts, ownLeft);
+    const isKnown = ownModels.size === 1 && ownModels.has(model) && !isNegative(ownLeft) && !isNegative(left);
+    const parts = isKnown
+      ? [usageIn(stretch, model, ownLeft, "thread"), usageIn(stretch, model, left, "all")]
+      : [usageIn(stretch, model, amounts, used.has(model) ? "all" : "internal")];
+    const filled = parts.filter(({ tokens }) => totalTokens(tokens) > 0);
+    const costUsd = total.byModel
+      .filter((of) => nameOf(of.model) === model)
+      .reduce((sum, of) => sum + (of.costUsd ?? Number.NaN), 0);
+    const calls = [...covered.filter((call) => nameOf(call.model) === model), ...filled.slice(0, -1)];
+    return filled.map((part, i) => {
+      if (i < filled.length - 1) return part;
+      return Number.isNaN(costUsd) ? { ...part, costUsd: null } : { ...part, costOf: { costUsd, calls } };
+    });
   });
 }
+
+const responseOf = ({ response }: ModelCall) => response;
 
 /** Null if the cache lifetime is unknown, which determines the cost. */
 function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {

@@ -1,5 +1,6 @@
 import { fileOf, type RecordKey, recordIn } from "../facts/ids.ts";
-import type { ModelCallMissing, Observation, ObservationOf, TotalStated } from "../facts/observation.ts";
+import type { ModelCallMissing, ModelTotal, Observation, ObservationOf, TotalStated } from "../facts/observation.ts";
+import { addAmounts } from "../facts/usage.ts";
 import type { Fold } from "./fold.ts";
 
 /** The model name if a product states one sum for all models. */
@@ -40,10 +41,14 @@ export function readTotals(
       const folded = fold?.path === file ? fold.around(fact) : { after: null, before: null };
       const after = latest(passed, folded.after);
       if (fact.type === "total-stated") {
-        const { byModel, costUsd, began, activeMs, running } = fact;
-        const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
+        const { byModel, costUsd, began, activeMs, running, printed } = fact;
         totals.push({
-          ...stated,
+          byModel,
+          costUsd,
+          began,
+          activeMs,
+          ...(running === undefined ? {} : { running }),
+          ...(printed === undefined ? {} : { printed }),
           after: latest(after, writtenAtLeast(fact)),
           before: earliest(before[i] ?? null, folded.before),
         });
@@ -58,7 +63,35 @@ export function readTotals(
         });
     }
   }
-  return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
+  return { totals: ofAllProcesses(totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0))), unrecorded };
+}
+
+/** Processes print their own usage: the sum of their last totals is that of the thread. */
+function ofAllProcesses(inOrder: readonly StatedTotal[]): readonly StatedTotal[] {
+  const last = new Map(
+    inOrder.flatMap((total) => (total.printed === undefined ? [] : [[total.printed.process, total] as const])),
+  );
+  const [first, ...more] = last.values();
+  return first === undefined ? inOrder : [...inOrder.filter((t) => t.printed === undefined), more.reduce(both, first)];
+}
+
+const both = (a: StatedTotal, b: StatedTotal): StatedTotal => ({
+  ...b,
+  byModel: sumOfModels([...a.byModel, ...b.byModel]),
+  costUsd: a.costUsd === null || b.costUsd === null ? null : a.costUsd + b.costUsd,
+  after: latest(a.after, b.after),
+  ...(a.printed === undefined || b.printed === undefined
+    ? {}
+    : { printed: { ...b.printed, own: addAmounts(a.printed.own, b.printed.own) } }),
+});
+
+/** One total for each model. */
+export const sumOfModels = (totals: readonly ModelTotal[]): ModelTotal[] =>
+  [...Map.groupBy(totals, ({ model }) => model).values()].map((same) => same.reduce(bothOfModel));
+
+function bothOfModel(a: ModelTotal, b: ModelTotal): ModelTotal {
+  const sum = { model: a.model, amounts: addAmounts(a.amounts, b.amounts) };
+  return a.costUsd === undefined || b.costUsd === undefined ? sum : { ...sum, costUsd: a.costUsd + b.costUsd };
 }
 
 const earliest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b));

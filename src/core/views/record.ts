@@ -3,13 +3,14 @@ import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { SPAWN_CALL_RULE } from "../link/evidence.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import type { GatheredAgent, ModelCall } from "../link/gather.ts";
+import type { Undivided } from "../link/reconcile.ts";
 import { namesOf } from "../link/shape.ts";
 import type { Status } from "../link/status.ts";
 import type { RefusedSpawn } from "../link/unseen-agents.ts";
 import { MAX_NUMBER } from "../tools/json.ts";
 import { folderName } from "../tools/recorded-path.ts";
 import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "./agent.ts";
-import { spendingOf } from "./spending.ts";
+import { spendingOf, usageOfRest } from "./spending.ts";
 
 /** US dollars for one model call; null if the model has no known price. */
 export type Price = (call: ModelCall, provider: string) => number | null;
@@ -105,18 +106,23 @@ function resultOf({ verdict, answer, statements }: LinkedAgent): string | null {
 function spendingIn(agent: LinkedAgent, hasChildren: boolean, price: Price) {
   const { provider } = partsOf(agent.key);
   const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
-  const hasUndivided = agent.undivided.length > 0;
-  const undivided = usageOf(agent.undivided, price, provider, 0);
-  const withUndivided = (usage: Usage) => (hasUndivided ? addUsage(usage, undivided) : usage);
+  // If the thread has agents, their shares are unknown: the amount is in the sum only.
+  const isOwn = ({ whose }: Undivided) => whose === "thread" || (whose === "all" && !hasChildren);
+  const withRest = (usage: Usage, rest: readonly Undivided[]) =>
+    rest.reduce((sum, one) => addUsage(sum, usageOfRest(one, price, provider)), usage);
+  const isPrinted = agent.totals.some(({ printed }) => printed !== undefined);
+  const others = agent.undivided.filter((one) => !isOwn(one));
   const ofProduct = usageOf([...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed], price, provider);
   const hasOfProduct = agent.ownBehalf.length > 0 || agent.revealed.length > 0;
-  // If the thread has agents, their shares are unknown: the amount is in the sum only.
-  const isShared = hasUndivided && hasChildren;
   return {
-    own: hasChildren ? called : withUndivided(called),
-    internal: hasOfProduct || isShared ? (hasChildren ? withUndivided(ofProduct) : ofProduct) : null,
+    own: withRest(called, agent.undivided.filter(isOwn)),
+    internal: hasOfProduct || others.length > 0 ? withRest(ofProduct, others) : null,
     models,
-    warnings: [...(hasAbsurd ? [ABSURD] : []), ...(isShared ? [UNDIVIDED] : [])],
+    warnings: [
+      ...(hasAbsurd ? [ABSURD] : []),
+      ...(isPrinted && agent.undivided.length > 0 ? [FROM_TOTAL] : []),
+      ...(!isPrinted && others.length > 0 ? [UNDIVIDED] : []),
+    ],
   };
 }
 
@@ -132,6 +138,9 @@ const refusedRecord = ({ call, at, agentType, description, says }: RefusedSpawn)
 
 const UNDIVIDED =
   "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
+
+const FROM_TOTAL =
+  "its output has only the counts with which responses began, and not every response: what is missing comes from the total that the product stated at the end; what is not stated as the thread's own is in its sum, but not in the agents' own numbers";
 
 const ABSURD = `a record has an impossible number of tokens: ${MAX_NUMBER} is counted instead`;
 
@@ -162,9 +171,9 @@ function linkOf(agent: LinkedAgent): LinkRecord | null {
   };
 }
 
-function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string, each = 1): Usage {
+function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string): Usage {
   let sum = NO_USAGE;
-  for (const call of calls) sum = addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) });
+  for (const call of calls) sum = addUsage(sum, { calls: 1, ...call.tokens, costUsd: price(call, provider) });
   return sum;
 }
 

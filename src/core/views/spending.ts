@@ -1,6 +1,8 @@
 import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
 import { CallSums, type Calls } from "../link/call-list.ts";
+import type { LinkedAgent } from "../link/forest.ts";
 import type { ModelCall } from "../link/gather.ts";
+import type { Undivided } from "../link/reconcile.ts";
 import { cached } from "../tools/collections.ts";
 import { MAX_NUMBER } from "../tools/json.ts";
 import type { Price } from "./record.ts";
@@ -49,14 +51,33 @@ function dayOf(at: number): string {
 
 function adder(price: Price, provider: string) {
   return (sum: Spending, call: ModelCall) => {
-    const used = { calls: 1, ...call.tokens, costUsd: price(call, provider) };
-    sum.usage = addUsage(sum.usage, used);
+    addUsed(sum, call, { calls: 1, ...call.tokens, costUsd: price(call, provider) });
     sum.hasAbsurd ||= isAbsurd(call);
     if (call.model !== "") sum.models.add(call.model);
-    const day = call.at === null ? null : dayOf(call.at);
-    const name = `${day} ${call.model}`;
-    sum.parts.set(name, { day, model: call.model, usage: addUsage(sum.parts.get(name)?.usage ?? NO_USAGE, used) });
   };
+}
+
+function addUsed(sum: Spending, { at, model }: ModelCall, used: Usage) {
+  sum.usage = addUsage(sum.usage, used);
+  const day = at === null ? null : dayOf(at);
+  const name = `${day} ${model}`;
+  sum.parts.set(name, { day, model, usage: addUsage(sum.parts.get(name)?.usage ?? NO_USAGE, used) });
+}
+
+/** What only a total states: no model call. Its cost is the rest of a stated cost, if there is one. */
+export function usageOfRest(rest: Undivided, price: Price, provider: string): Usage {
+  const counted = rest.costOf?.calls.reduce<number | null>((sum, call) => {
+    const cost = price(call, provider);
+    return sum === null || cost === null ? null : sum + cost;
+  }, 0);
+  const { costOf, tokens } = rest;
+  const costUsd =
+    costOf === undefined || counted === undefined
+      ? price(rest, provider)
+      : counted === null
+        ? null
+        : Math.max(0, costOf.costUsd - counted);
+  return { calls: 0, ...tokens, costUsd };
 }
 
 const sums = new WeakMap<Price, Map<string, CallSums<Spending>>>();
@@ -69,10 +90,12 @@ export function spendingOf(calls: Calls, price: Price, provider: string): Spendi
   return cached(byProvider, provider, () => new CallSums({ start: nothing, copy: copyOf, add })).of(calls);
 }
 
-/** The same with additional calls. */
-export function spendingWith(calls: Calls, others: readonly Calls[], price: Price, provider: string): Spending {
-  const sum = spendingOf(calls, price, provider);
+/** Everything that counts for an agent: its own calls, internal ones, and what only a total states. */
+export function spendingWithInternal(agent: LinkedAgent, price: Price, provider: string): Spending {
+  const sum = spendingOf(agent.calls, price, provider);
   const add = adder(price, provider);
-  for (const other of others) for (const call of other) add(sum, call);
+  for (const other of [...agent.ownBehalf.map(({ calls }) => calls), agent.revealed])
+    for (const call of other) add(sum, call);
+  for (const rest of agent.undivided) addUsed(sum, rest, usageOfRest(rest, price, provider));
   return sum;
 }

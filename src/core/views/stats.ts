@@ -4,7 +4,7 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/fores
 import type { Status } from "../link/status.ts";
 import type { AgentRecord, AgentTree } from "./agent.ts";
 import type { Price } from "./record.ts";
-import { type Spending, spendingWith } from "./spending.ts";
+import { type Spending, spendingWithInternal } from "./spending.ts";
 
 /**
  * The usage of one agent on one day with one model. The agent is counted in its first row only, so that rows can be
@@ -76,8 +76,7 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
 }
 
 export function spentBy(agent: LinkedAgent, record: AgentRecord, thread: string, price: Price): SpentRow[] {
-  const internal = agent.ownBehalf.map(({ calls }) => calls);
-  return rowsOf(record, thread, spendingWith(agent.calls, internal, price, record.provider));
+  return rowsOf(record, thread, spendingWithInternal(agent, price, record.provider));
 }
 
 function rowsOf(record: AgentRecord, thread: string, { parts }: Spending): SpentRow[] {

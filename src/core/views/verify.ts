@@ -252,6 +252,10 @@ function explanation({ why, model, amounts, traces, responses }: Explained, isRe
         `${tracesIn(traces)}: ${amountsText(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`,
       );
     case "not-itemized":
+      if (responses === 0)
+        return reason(
+          `its output has only the counts with which responses on ${model} began, and not every response: ${amountsText(amounts)} known from the total alone`,
+        );
       return reason(
         `${plural(responses, "response")} on ${model} recorded with output tokens only: ${amountsText(amounts)} known from the total alone`,
       );

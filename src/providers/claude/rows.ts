@@ -113,8 +113,9 @@ export function keysOf(row: Row, session: string): readonly RecordKey[] {
   return response === null || own === response ? [own] : [own, response];
 }
 
-export function tokensOf(row: Row): Tokens {
-  const usage = asObject(row.message?.usage);
+export const tokensOf = (row: Row): Tokens => tokensIn(asObject(row.message?.usage));
+
+export function tokensIn(usage: JsonObject | null): Tokens {
   const byAge = asObject(usage?.cache_creation);
   const oneHour = asCount(byAge?.ephemeral_1h_input_tokens);
   return {

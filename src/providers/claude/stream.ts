@@ -1,7 +1,9 @@
-import type { AgentKey } from "../../core/facts/ids.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
 import type { LifecycleState } from "../../core/facts/observation.ts";
+import { NO_AMOUNTS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
-import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { plural } from "../../core/tools/format.ts";
+import { asAmount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
 import { AT_WORK, type LiveReader, type Request, turnEnded } from "../kit/live-stream.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
@@ -12,6 +14,7 @@ import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, readRow, textOf } from "./rows.ts";
 import { AGENT_TOOLS, reportedUsage } from "./spawns.ts";
+import { type PrintedUsage, printedTotal, printedUsage } from "./totals.ts";
 
 interface Memory {
   readonly conversation: ConversationMemory;
@@ -19,7 +22,12 @@ interface Memory {
   readonly messages: readonly string[];
   readonly agents: readonly string[];
   readonly ended: readonly AgentKey[];
+  readonly answered: readonly string[];
+  readonly used: readonly (readonly [AgentKey, PrintedUsage])[];
 }
+
+/** The states of a spawn call that has returned with the agent's result. */
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "forked"]);
 
 const ANSWERS: ReadonlySet<unknown> = new Set(["control_response", "control_cancel_request"]);
 
@@ -42,6 +50,10 @@ export class ClaudeStream implements LiveReader {
   readonly #agents: Set<string>;
   /** Threads whose last turn has ended. */
   readonly #ended: Set<AgentKey>;
+  /** Agents whose last message is a text. */
+  readonly #answered: Set<string>;
+  /** What the process of each thread has used so far, from its first line on. */
+  readonly #used: Map<AgentKey, PrintedUsage>;
 
   constructor(saved?: unknown) {
     const memory = saved as Memory | undefined;
@@ -50,6 +62,8 @@ export class ClaudeStream implements LiveReader {
     this.#messages = new Set(memory?.messages);
     this.#agents = new Set(memory?.agents);
     this.#ended = new Set(memory?.ended);
+    this.#answered = new Set(memory?.answered);
+    this.#used = new Map(memory?.used);
   }
 
   save(): Memory {
@@ -59,6 +73,8 @@ export class ClaudeStream implements LiveReader {
       messages: [...this.#messages],
       agents: [...this.#agents],
       ended: [...this.#ended],
+      answered: [...this.#answered],
+      used: [...this.#used],
     };
   }
 
@@ -99,6 +115,8 @@ export class ClaudeStream implements LiveReader {
   read(out: FindingsOf, line: JsonObject, thread: AgentKey, at: number | null) {
     // Later lines may lack fields of `init`.
     const session = key.sessionOf(thread);
+    if (!this.#used.has(thread))
+      this.#used.set(thread, { process: asNonBlank(line.uuid) ?? session, byModel: [], own: NO_AMOUNTS });
     if (session === key.NO_SESSION) out.addOfFile({ type: "agent-described", agent: thread, kind: "unassigned" });
     if (line.type === "assistant" || line.type === "user") return this.#readMessage(out, line, session, at);
     if (line.type === "result") return this.#readResult(out, line, thread);
@@ -152,6 +170,14 @@ export class ClaudeStream implements LiveReader {
     const part = out.part({ speaker, at: row.at, keys: keysOf(row, session) });
     if (speaker !== key.thread(session)) this.#introduce(part, line, speaker, session);
     this.#conversation.read(part, row, session);
+    const agent = partsOf(speaker).agent;
+    if (agent !== null && row.type === "assistant") {
+      if (row.blocks.some((block) => block.is === "tool-use")) this.#answered.delete(agent);
+      else if (textOf(row) !== "") this.#answered.add(agent);
+    }
+    const details = asObject(line.tool_use_result);
+    const returned = ENDED.has(details?.status) ? asNonBlank(details?.agentId) : null;
+    if (returned !== null) this.#warnOfLostText(part, returned, session);
     if (row.type !== "user" || row.blocks.some((b) => b.is === "tool-result") || line.isSynthetic === true) return;
     const words = readUserText(textOf(row));
     if (words.is === "prompt" && words.text !== "" && !isNotification(words.text))
@@ -165,9 +191,25 @@ export class ClaudeStream implements LiveReader {
 
   #readResult(out: FindingsOf, line: JsonObject, thread: AgentKey) {
     this.#ended.add(thread);
+    const used = printedUsage(line, this.#used.get(thread) ?? { process: "", byModel: [], own: NO_AMOUNTS });
+    this.#used.set(thread, used);
+    if (used.byModel.length > 0) out.add(printedTotal(used));
+    const spawned = asAmount(asObject(line.subagent_stats)?.spawned) ?? 0;
+    if (spawned > this.#agents.size) {
+      const warning = `the product reports ${plural(spawned, "agent")}, of which its output names ${this.#agents.size}`;
+      out.add({ type: "agent-described", agent: thread, warning });
+    }
     const isError = line.is_error === true || asText(line.subtype)?.startsWith("error") === true;
     const says = `its stream ends its turn with ${asText(line.subtype) ?? "a result"}${isError ? `: ${resultText(line)}` : ""}`;
     out.add(turnEnded(thread, isError ? "errored" : "completed", says, isError ? null : asNonBlank(line.result)));
+  }
+
+  /** Without `--forward-subagent-text` the last response of an agent is not printed, because it calls no tool. */
+  #warnOfLostText(out: FindingsOf, agent: string, session: string) {
+    if (this.#answered.has(agent)) return;
+    const warning =
+      "its last response is not in the product's output, which --forward-subagent-text would print: tokens and cost are too low";
+    out.add({ type: "agent-described", agent: key.agent(session, agent), warning });
   }
 
   #introduce(out: FindingsOf, line: JsonObject, agent: AgentKey, session: string) {
@@ -231,6 +273,7 @@ export class ClaudeStream implements LiveReader {
     if (/^Agent\b/.test(summary ?? "")) this.#agents.add(task);
     if (!this.#agents.has(task)) return;
     if (call !== null && !this.#messages.has(call)) out.add(spawnedBy(call, task, session, "task_notification"));
+    if (state === "completed") this.#warnOfLostText(out, task, session);
     const result = state === "completed" && !/^Agent "/.test(summary ?? "") ? summary : null;
     const reported = reportedUsage(line.usage);
     out.add({

@@ -1,7 +1,9 @@
-import type { ModelCallMissing, TotalStated } from "../../core/facts/observation.ts";
-import type { Amounts } from "../../core/facts/usage.ts";
-import { asAmount, asCount, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
+import type { ModelCallMissing, ModelTotal, TotalStated } from "../../core/facts/observation.ts";
+import { type Amounts, addAmounts, isNegative, NO_AMOUNTS, subtractAmounts } from "../../core/facts/usage.ts";
+import { sumOfModels } from "../../core/link/totals.ts";
+import { asAmount, asCount, asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { Row } from "./rows.ts";
+import { tokensIn } from "./rows.ts";
 
 /**
  * `cost-state`, since 2.1.280: what the session has used so far, including its agents. Written when a process ends
@@ -11,17 +13,55 @@ import type { Row } from "./rows.ts";
 export function totalStated({ json }: Row): TotalStated | null {
   const models = asObject(json.modelUsage);
   if (models === null) return null;
-  const used = Object.entries(models).map(([model, usage]) => ({
-    model: plainName(model),
-    usage: asObject(usage) ?? {},
-  }));
   return {
     type: "total-stated",
-    byModel: used.map(({ model, usage }) => ({ model, amounts: amountsOf(usage) })),
+    byModel: usedIn(models).map(({ model, amounts }) => ({ model, amounts })),
     costUsd: json.hasUnknownModelCost === true ? null : asAmount(json.totalCostUSD),
     began: asTime(json.startTime),
     activeMs: asAmount(json.totalDuration),
   };
+}
+
+const usedIn = (models: JsonObject): ModelTotal[] =>
+  Object.entries(models).map(([model, value]) => {
+    const usage = asObject(value) ?? {};
+    const costUsd = asAmount(usage.costUSD);
+    return { model: plainName(model), amounts: amountsOf(usage), ...(costUsd === null ? {} : { costUsd }) };
+  });
+
+/** What a process has used so far, according to its `result` lines. */
+export interface PrintedUsage {
+  readonly process: string;
+  readonly byModel: readonly ModelTotal[];
+  readonly own: Amounts;
+}
+
+/**
+ * `usage` is that of the thread itself, for one turn. `modelUsage` includes its agents: it begins at zero in each
+ * process up to 2.1.220, and continues the total of a resumed session in 2.1.325, which therefore also prints
+ * `model_usage_since_last_result`.
+ */
+export function printedUsage(line: JsonObject, before: PrintedUsage): PrintedUsage {
+  const [since, all] = [asObject(line.model_usage_since_last_result), asObject(line.modelUsage)];
+  const own = addAmounts(before.own, tokensIn(asObject(line.usage)));
+  if (since !== null) return { ...before, byModel: sumOfModels([...before.byModel, ...usedIn(since)]), own };
+  const byModel = sumOfModels(usedIn(all ?? {}));
+  // Output of several processes in one file.
+  const isNext = before.byModel.some(({ model, amounts }) =>
+    isNegative(subtractAmounts(byModel.find((of) => of.model === model)?.amounts ?? NO_AMOUNTS, amounts)),
+  );
+  return isNext
+    ? { process: asNonBlank(line.uuid) ?? `${before.process}+`, byModel, own: subtractAmounts(own, before.own) }
+    : { ...before, byModel, own };
+}
+
+export function printedTotal({ process, byModel, own }: PrintedUsage): TotalStated {
+  const costs = byModel.map(({ costUsd }) => costUsd);
+  const costUsd = costs.reduce<number | null>(
+    (sum, cost) => (sum === null || cost === undefined ? null : sum + cost),
+    0,
+  );
+  return { type: "total-stated", byModel, costUsd, began: null, activeMs: null, printed: { process, own } };
 }
 
 function amountsOf(usage: JsonObject): Amounts {
