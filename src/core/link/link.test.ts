@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type History, history } from "../../../test/support/history.ts";
-import { answer, notebook, parentNamed, record, thread } from "../../../test/support/observations.ts";
+import { agent, answer, notebook, parentNamed, record, thread } from "../../../test/support/observations.ts";
 import { type AgentKey, observationId, type RecordKey, threadOf } from "../facts/ids.ts";
 import type { Observation } from "../facts/observation.ts";
 import { treeOf } from "../views/record.ts";
@@ -232,6 +232,16 @@ const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; re
     linker: (observations, options) => ({ ...link(observations, options), ownerOf: () => undefined }),
   },
 ];
+
+it("a manual link may name a thread that is known only because a process names one of its agents", () => {
+  const [parent, child] = [thread("parent"), thread("child")];
+  const book = notebook();
+  book.see({ by: parent, at: 1 }, record());
+  const starter = { agent: agent("child", "a"), exact: true, call: null, says: "names an agent" };
+  book.see({ by: parent }, { type: "starter-seen", thread: parent, starters: [starter] });
+  const manual = [{ child, parent, at: 2, call: null, request: null }];
+  expect(link(book.observations, { ...OPTIONS, manual }).agents.get(child)?.parent).toBe(parent);
+});
 
 describe("each property above", () => {
   it("has a fault that it detects", () => {

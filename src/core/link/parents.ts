@@ -1,4 +1,4 @@
-import { type AgentKey, type CallKey, partsOf } from "../facts/ids.ts";
+import { type AgentKey, type CallKey, partsOf, threadOf } from "../facts/ids.ts";
 import type { AgentKind, Observation } from "../facts/observation.ts";
 import type { Problem } from "../facts/problem.ts";
 import { CallBook, type SpawnCall } from "./call-book.ts";
@@ -63,7 +63,7 @@ export function decideParents(
   evidence.add(starts.evidence.map(({ child, ...piece }) => [child, { ...piece, external: true }]));
   // A process may name an agent that nothing else mentions.
   const starters = new Set(starts.evidence.map(({ parent }) => parent)).difference(agents);
-  for (const starter of starters) agents.add(starter);
+  for (const starter of starters) agents.add(starter).add(threadOf(starter));
   evidence.add(unnamedParents([...starters]));
   const unseen = unseenAgents(facts, calls, matched);
   for (const { agent } of unseen.agents) agents.add(agent);
