@@ -87,6 +87,48 @@ const shape = ({ agentId, status, children }: AgentTree): unknown => ({
   ...(children.length === 0 ? {} : { children: children.map(shape) }),
 });
 
+describe("a background agent", () => {
+  const asked = [system("init"), assistant([task(A, "Do it.", "Agent")])];
+  const list = system("background_tasks_changed", {
+    tasks: [{ task_id: "a1", task_type: "local_agent", subagent_type: "Explore", description: "Look" }],
+  });
+  const start = started("a1", A, { is_backgrounded: true });
+  const after = [
+    assistant([{ type: "text", text: "Looking." }], { parent_tool_use_id: A }),
+    system("task_notification", { task_id: "a1", tool_use_id: A, status: "completed", summary: "Found." }),
+  ];
+
+  it.each([
+    ["before", [list, start]],
+    ["after", [start, list]],
+  ])("starts once, if the list of tasks names it %s its start", (_, lines) => {
+    const running = treeFrom([...asked, ...lines, ...after.slice(0, 1)]);
+    expect(running.children).toMatchObject([
+      { agentId: "a1", status: "running", link: { rule: "task_started.tool_use_id", toolCallId: A } },
+    ]);
+    const [child] = treeFrom([...asked, ...lines, ...after]).children;
+    expect(child).toMatchObject({
+      agentId: "a1",
+      status: "completed",
+      usage: { own: { calls: 1 } },
+      warnings: [COUNT],
+    });
+  });
+
+  it("has a warning if its last response was not printed", () => {
+    const tool = assistant([{ type: "tool_use", id: B, name: "Bash", input: {} }], { parent_tool_use_id: A });
+    const [child] = treeFrom([...asked, list, start, tool, ...after.slice(1)]).children;
+    expect(child?.warnings).toEqual([LAST, COUNT]);
+    const [without] = treeFrom([...asked, list, start, ...after.slice(1)]).children;
+    expect(without?.warnings).toEqual([LAST]);
+  });
+
+  const COUNT =
+    "1 of 1 responses have no final output count (the product's output has only the count with which a response began): output tokens and cost are too low";
+  const LAST =
+    "its last response is not in the product's output, which --forward-subagent-text would print: tokens and cost are too low";
+});
+
 describe("a stream without task_started", () => {
   it("has an agent as soon as it is spawned, which gets its id from the result of its call", () => {
     const asked = [system("init"), assistant([task(A, "Schau – 看 🌲")])];

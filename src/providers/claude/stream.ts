@@ -21,6 +21,7 @@ interface Memory {
   readonly tasks: readonly (readonly [string, string])[];
   readonly messages: readonly string[];
   readonly agents: readonly string[];
+  readonly begun: readonly string[];
   readonly ended: readonly AgentKey[];
   readonly answered: readonly string[];
   readonly used: readonly (readonly [AgentKey, PrintedUsage])[];
@@ -48,6 +49,8 @@ export class ClaudeStream implements LiveReader {
   readonly #messages: Set<string>;
   /** Tasks that are agents, not shells or workflows. */
   readonly #agents: Set<string>;
+  /** Those of them that began, according to a start, a message or an end; a list of tasks may come before. */
+  readonly #begun: Set<string>;
   /** Threads whose last turn has ended. */
   readonly #ended: Set<AgentKey>;
   /** Agents whose last message is a text. */
@@ -61,6 +64,7 @@ export class ClaudeStream implements LiveReader {
     this.#tasks = new Map(memory?.tasks);
     this.#messages = new Set(memory?.messages);
     this.#agents = new Set(memory?.agents);
+    this.#begun = new Set(memory?.begun);
     this.#ended = new Set(memory?.ended);
     this.#answered = new Set(memory?.answered);
     this.#used = new Map(memory?.used);
@@ -72,6 +76,7 @@ export class ClaudeStream implements LiveReader {
       tasks: [...this.#tasks],
       messages: [...this.#messages],
       agents: [...this.#agents],
+      begun: [...this.#begun],
       ended: [...this.#ended],
       answered: [...this.#answered],
       used: [...this.#used],
@@ -218,6 +223,7 @@ export class ClaudeStream implements LiveReader {
     const id = asNonBlank(line.agent_id) ?? "";
     this.#tasks.set(call, id);
     this.#agents.add(id);
+    this.#begun.add(id);
     out.add({ type: "agent-described", agent, ...described(line.subagent_type, line.task_description) });
     out.add(spawnedBy(call, id, session, "message.agent_id"));
   }
@@ -227,10 +233,12 @@ export class ClaudeStream implements LiveReader {
     if (task === null || line.task_type !== "local_agent") return;
     const call = asNonBlank(line.tool_use_id);
     const agent = key.agent(session, task);
-    const isKnown = this.#agents.has(task);
+    const isStart = line.subtype === "task_started";
+    // A list of tasks repeats those that run, and omits parents that have ended.
+    if (!isStart && this.#agents.has(task)) return;
+    const hasBegun = this.#begun.has(task);
     this.#agents.add(task);
-    // Such a line reports a state: it repeats the running tasks, and omits parents that have ended.
-    if (line.subtype !== "task_started" && isKnown) return;
+    if (isStart) this.#begun.add(task);
     const background = typeof line.is_backgrounded === "boolean" ? { background: line.is_backgrounded } : {};
     const prompt = asNonBlank(line.prompt);
     out.add({
@@ -240,7 +248,7 @@ export class ClaudeStream implements LiveReader {
       ...(prompt === null ? {} : { prompt }),
       ...background,
     });
-    if (line.subtype === "task_started") out.part({ speaker: agent }).add(AT_WORK);
+    if (isStart) out.part({ speaker: agent }).add(AT_WORK);
     const parent = asNonBlank(line.parent_task_id);
     const named = (of: AgentKey, rule: string, says: string) =>
       out.add({ type: "parent-named", child: agent, parent: of, rule, source: "protocol", confidence: 1, says });
@@ -253,7 +261,7 @@ export class ClaudeStream implements LiveReader {
     else if (line.spawn_depth === 1)
       named(key.thread(session), "task_started.spawn_depth", "the product reports depth 1 and names no parent agent");
     if (call === null) return;
-    if (this.#messages.has(call) || (isKnown && this.#tasks.get(call) !== task))
+    if (this.#messages.has(call) || (hasBegun && this.#tasks.get(call) !== task))
       return out.add(lifecycle(agent, "revived", "a message revived it"));
     this.#tasks.set(call, task);
     out.add(spawnedBy(call, task, session, "task_started.tool_use_id"));
@@ -272,6 +280,7 @@ export class ClaudeStream implements LiveReader {
     // Up to 2.1.42 there is no start message.
     if (/^Agent\b/.test(summary ?? "")) this.#agents.add(task);
     if (!this.#agents.has(task)) return;
+    this.#begun.add(task);
     if (call !== null && !this.#messages.has(call)) out.add(spawnedBy(call, task, session, "task_notification"));
     if (state === "completed") this.#warnOfLostText(out, task, session);
     const result = state === "completed" && !/^Agent "/.test(summary ?? "") ? summary : null;
