@@ -76,6 +76,28 @@ const shape = (tree: AgentTree): unknown => [
   ...tree.children.map(shape),
 ];
 
+it("warns that the usage of a response is missing that the answer of a child cut off", async () => {
+  const home = new Home("v2-single");
+  const [root = "", child = ""] = home.files;
+  const begun = (line: string) => line.includes('"type":"response_item","payload":{"type":"reasoning"');
+  home.put(child);
+  home.put(root, (text) => {
+    const lines = text.split("\n");
+    const mail = lines.findIndex((line) => line.includes('"type":"agent_message"'));
+    return lines.toSpliced(mail, 0, lines.find(begun) ?? "").join("\n");
+  });
+  const [tree] = treesOf(await synced(home.library(new MemoryStore())));
+  const [whole] = treesOf(await synced(new Home("v2-single").putAll().library(new MemoryStore())));
+  expect(whole?.warnings).toEqual([]);
+  expect(tree?.warnings).toEqual([expect.stringContaining("a response was cut off before Codex recorded its usage")]);
+  expect(tree?.usage).toEqual(whole?.usage);
+});
+
+async function synced(library: Library): Promise<Library> {
+  await library.refresh();
+  return library;
+}
+
 describe.each(STORES)("threads that name each other, in the store %s", (_, open) => {
   it.each([
     ["root first", (files: readonly string[]) => files],

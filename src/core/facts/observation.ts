@@ -87,6 +87,8 @@ export interface AgentDescribed {
   readonly background?: boolean;
   /** Its path among the agents of its thread, such as `/root/alpha/beta`: another name for it. */
   readonly path?: string;
+  /** Its depth below its thread, if the product states that instead of its parent. */
+  readonly depth?: number;
   /** It began as a copy of this agent, and its records do not contain the copied part. */
   readonly forkedFrom?: AgentKey;
   /**

@@ -92,6 +92,7 @@ export interface GatheredAgent extends Work {
   readonly branch: string | null;
   readonly background: boolean | null;
   readonly path: string | null;
+  readonly statedDepth: number | null;
   /** According to its own records, including copied ones. */
   readonly statedFork: AgentKey | null;
   readonly tools: ToolLimits | null;
@@ -205,6 +206,7 @@ function gatherOne(
     branch: firstOf("branch"),
     background: firstOf("background"),
     path: firstOf("path"),
+    statedDepth: firstOf("depth"),
     statedFork: firstOf("forkedFrom"),
     tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),

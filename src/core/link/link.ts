@@ -74,7 +74,7 @@ function linkedAgent({ key, depth, children }: Place, stages: Stages): LinkedAge
     ...(stages.names.get(key) as AgentNames),
     ...(stages.states.get(key) as AgentState),
     kind: isExternal ? "external" : (info.kind ?? parentage.unseen.get(key) ?? null),
-    warnings: [...info.warnings, ...(parentage.warnings.get(key) ?? [])],
+    warnings: [...info.warnings, ...(parentage.warnings.get(key) ?? []), ...misplaced(info, stages.parentOf)],
     parent,
     depth,
     children,
@@ -88,6 +88,16 @@ function linkedAgent({ key, depth, children }: Place, stages: Stages): LinkedAge
     undivided: undivided.get(key) ?? [],
     undecided: parent === null ? (parentage.undecided.get(key) ?? null) : null,
   };
+}
+
+/** The product states a depth that contradicts the only known place of the agent. */
+function misplaced({ key, statedDepth }: GatheredAgent, parentOf: Stages["parentOf"]): string[] {
+  if (statedDepth === null) return [];
+  let depth = 0;
+  for (let above: AgentKey | null = key; above !== null && above !== threadOf(key); above = parentOf(above)) depth += 1;
+  return depth >= statedDepth
+    ? []
+    : [`it was started by another agent (the product states depth ${statedDepth}), but no record names that agent`];
 }
 
 /** Every agent's thread is in the forest, too. */

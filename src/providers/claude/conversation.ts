@@ -9,13 +9,13 @@ import type {
 } from "../../core/facts/observation.ts";
 import { fingerprintsOf, isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
-import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
+import { asList, asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
 import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isModelResponse, isSynthetic, type Row, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readToolResult, spawnCalled } from "./spawns.ts";
-import { stateAfter } from "./state-after.ts";
+import { isRetried, stateAfter } from "./state-after.ts";
 import { COMPACTION, MODEL_TOOLS } from "./totals.ts";
 
 /** What distinguishes two reports of a model call. */
@@ -23,6 +23,7 @@ type ReportedCall = Pick<ModelCalled, "response" | "model" | "tokens">;
 
 export interface ConversationMemory {
   readonly spawns: readonly (readonly [string, SpawnCalled["makes"]])[];
+  readonly callRows: readonly (readonly [string, string])[];
   readonly modelTools: readonly (readonly [string, ModelCallMissing])[];
   readonly reported: ReportedCall | null;
   readonly shells: ShellMemory;
@@ -39,6 +40,8 @@ interface ConversationOf {
 /** Reads messages and tool calls row by row; the same for rows of a transcript and of the output stream. */
 export class Conversation {
   readonly #spawns: Map<string, SpawnCalled["makes"]>;
+  /** The row of each spawn call without a result. */
+  readonly #callRows: Map<string, string>;
   /** Open calls of tools that call a model themselves. */
   readonly #modelTools: Map<string, ModelCallMissing>;
   /** The last model call that was reported. */
@@ -49,6 +52,7 @@ export class Conversation {
   constructor(of: ConversationOf, memory?: ConversationMemory) {
     this.#of = of;
     this.#spawns = new Map(memory?.spawns);
+    this.#callRows = new Map(memory?.callRows);
     this.#modelTools = new Map(memory?.modelTools);
     this.#reported = memory?.reported ?? null;
     this.#shells = new ShellCalls(memory?.shells);
@@ -57,6 +61,7 @@ export class Conversation {
   save(): ConversationMemory {
     return {
       spawns: [...this.#spawns],
+      callRows: [...this.#callRows],
       modelTools: [...this.#modelTools],
       reported: this.#reported,
       shells: this.#shells.save(),
@@ -89,12 +94,14 @@ export class Conversation {
     });
     if (response !== null) this.#readModelCall(out, row, response, session, askedAt);
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
+    if (isRetried(row)) this.#takeBack(out, retractedIn(row), session);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
         statePlan(out, block.input);
         const spawn = spawnCalled(block, row, session);
         if (spawn !== null) {
           this.#spawns.set(block.id, spawn.makes);
+          if (row.uuid !== null) this.#callRows.set(block.id, row.uuid);
           out.add(spawn);
         }
         const to = block.name === "SendMessage" ? asNonBlank(asObject(block.input)?.to) : null;
@@ -113,6 +120,7 @@ export class Conversation {
       }
       if (block.is === "tool-result") {
         readToolResult(out, block, row, session, this.#spawns.get(block.id) ?? null);
+        this.#callRows.delete(block.id);
         const missing = this.#modelTools.get(block.id);
         if (missing !== undefined && !block.isError) out.add(missing);
         if (this.#shells.hasOpen)
@@ -124,6 +132,17 @@ export class Conversation {
           });
       }
     }
+  }
+
+  /** Spawn calls in messages that were taken back are never made. Their tokens were used all the same. */
+  #takeBack(out: FindingsOf, rows: ReadonlySet<unknown>, session: string) {
+    for (const [call, uuid] of this.#callRows)
+      if (rows.has(uuid))
+        out.add({
+          type: "call-refused",
+          call: key.call(session, call),
+          says: "the message that called it was taken back",
+        });
   }
 
   /**
@@ -164,6 +183,10 @@ const isSameCall = (a: ReportedCall, b: ReportedCall) =>
   a.tokens.cacheReadTokens === b.tokens.cacheReadTokens &&
   a.tokens.cacheWriteTokens === b.tokens.cacheWriteTokens &&
   a.tokens.cacheWrite1hTokens === b.tokens.cacheWrite1hTokens;
+
+/** The `uuid` of each message that was taken back. */
+export const retractedIn = ({ json }: Row): ReadonlySet<unknown> =>
+  new Set(asList(json.retractedMessageUuids ?? json.retracted_message_uuids));
 
 /** The tool calls and the results in a row. */
 function toolUseIn({ blocks }: Row, session: string): Pick<RecordRead, "calls" | "results"> {

@@ -36,6 +36,8 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           "meta.spawnDepth",
           `its meta file has depth ${meta.spawnDepth} and names no parent agent`,
         );
+      const depth = asNumber(meta.spawnDepth);
+      if (parent === null && depth !== null && depth > 1) out.add({ type: "agent-described", agent, depth });
       const call = asNonBlank(meta.toolUseId);
       if (call !== null)
         out.add({

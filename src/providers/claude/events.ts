@@ -1,10 +1,13 @@
 import type { AgentKey } from "../../core/facts/ids.ts";
+import { plural } from "../../core/tools/format.ts";
 import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
+import { retractedIn } from "./conversation.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
+import { isRetried } from "./state-after.ts";
 
 /** The events of a record: one for each message, tool call and result. */
 export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDraft[] {
@@ -23,6 +26,7 @@ export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDra
       if (row.json.subtype === "compact_boundary")
         return one("compaction", asText(row.json.content) ?? "Conversation compacted");
       if (row.json.subtype === "api_error") return one("error", apiError(row));
+      if (isRetried(row)) return one("note", retried(row));
       return one("note", asNonBlank(row.json.content));
     default:
       return [];
@@ -75,6 +79,14 @@ function userText(row: Row, one: (kind: EventDraft["kind"], text: string | null)
   if (row.json.isMeta === true || isNotification(text)) return one("note", text);
   const parsed = readUserText(text);
   return parsed.is === "prompt" ? one("user", parsed.text) : one("note", text);
+}
+
+function retried(row: Row): string {
+  const words = asNonBlank(row.json.content) ?? "The model refused; another one was asked";
+  const count = retractedIn(row).size;
+  return count === 0
+    ? words
+    : `${words} (${plural(count, "message")} before it ${count === 1 ? "was" : "were"} taken back)`;
 }
 
 function apiError(row: Row): string {

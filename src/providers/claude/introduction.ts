@@ -208,6 +208,15 @@ export class Introduction {
         source: "parent_rollout",
         says: `its file lies in the folder of run ${this.#of.run}, which the call started`,
       });
+      out.add({
+        type: "spawn-match",
+        agent: speaker,
+        match: key.nestedRunMatch(session),
+        rule: "workflow order",
+        source: "inferred",
+        exclusive: false,
+        says: "its run began after an agent called a workflow, and no record names the call",
+      });
     }
     if (inline) this.#matchKeys(out, row, speaker, session);
   }

@@ -48,4 +48,6 @@ export const record = (session: string, id: string): RecordKey => recordKey(NAME
 export const promptMatch = (session: string, prompt: string) => matchKey(NAME, "prompt", `${session}:${prompt.trim()}`);
 /** 2.0.42 to 2.0.60 do not write the first prompt: only the order can be matched. */
 export const orderMatch = (session: string) => matchKey(NAME, "order", session);
+/** A workflow that an agent started, if no record names its run. */
+export const nestedRunMatch = (session: string) => matchKey(NAME, "nested run", session);
 export const memberMatch = (name: string, team: string) => matchKey(NAME, "mate", `${name}@${team}`);

@@ -8,7 +8,8 @@ import { type Block, plainText, type Row } from "./rows.ts";
 /** `Task` up to 2.1.62, `Agent` since. */
 export const AGENT_TOOLS: ReadonlySet<string> = new Set(["Agent", "Task"]);
 /** These do not always spawn agents, and the call does not contain the prompts. */
-const MAYBE_TOOLS = new Set(["Skill", "Workflow"]);
+const WORKFLOW = "Workflow";
+const MAYBE_TOOLS = new Set(["Skill", WORKFLOW]);
 
 type ToolUse = Extract<Block, { is: "tool-use" }>;
 type ToolResult = Extract<Block, { is: "tool-result" }>;
@@ -33,7 +34,9 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
     offers:
       makes === "one"
         ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate]
-        : [],
+        : use.name === WORKFLOW && row.isSidechain === true
+          ? [key.nestedRunMatch(session)]
+          : [],
   };
 }
 
@@ -81,7 +84,11 @@ export function readToolResult(
     });
     return;
   }
-  const runId = asNonBlank(details?.runId);
+  // Agent files of -p runs have no toolUseResult; the text names the run, too.
+  const runId =
+    asNonBlank(details?.runId) ??
+    (makes === "maybe" ? /(?:^|\n)Run ID: (wf_[\w-]+)/.exec(result.text)?.[1] : null) ??
+    null;
   if (runId !== null) {
     out.add({ type: "call-aliased", alias: key.run(runId), call });
     return;

@@ -6,10 +6,16 @@ import { isSynthetic, type Row, textOf } from "./rows.ts";
 export function stateAfter(row: Row): { readonly state: RecordState; readonly certain: boolean } | null {
   if (row.json.isAbortedMidStream === true || row.json.interruptedByShutdown === true) return sure("interrupted");
   if (row.type === "assistant") return afterResponse(row);
+  // A model refused in mid-response; another one is asked at once.
+  if (isRetried(row)) return sure("open");
   return row.type === "user" ? afterUser(row) : null;
 }
 
 const sure = (state: RecordState) => ({ state, certain: true });
+
+/** The turn is repeated on another model, and the messages of the first one are taken back. */
+export const isRetried = ({ type, json }: Row) =>
+  type === "system" && json.subtype === "model_refusal_fallback" && json.direction === "retry";
 
 function afterResponse(row: Row) {
   if (row.json.isApiErrorMessage === true) return sure("failed");

@@ -138,6 +138,8 @@ export class ClaudeStream implements LiveReader {
         return readUpdate(out, line, session);
       case "task_notification":
         return this.#readEnd(out, line, session);
+      case "model_refusal_fallback":
+        return this.#readMessage(out, line, session, at);
       case "background_tasks_changed":
         for (const task of asList(line.tasks)) this.#readStart(out, asObject(task) ?? {}, session);
     }
@@ -145,7 +147,7 @@ export class ClaudeStream implements LiveReader {
 
   events(line: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[] {
     const session = key.sessionOf(thread);
-    if (line.type === "assistant" || line.type === "user") {
+    if (line.type === "assistant" || line.type === "user" || line.subtype === "model_refusal_fallback") {
       const speaker = this.#speakerOf(line, session);
       return speaker === null ? [] : eventsOf(rowOf(line, session, at), speaker, session);
     }
@@ -260,6 +262,8 @@ export class ClaudeStream implements LiveReader {
       );
     else if (line.spawn_depth === 1)
       named(key.thread(session), "task_started.spawn_depth", "the product reports depth 1 and names no parent agent");
+    else if (typeof line.spawn_depth === "number" && line.spawn_depth > 1)
+      out.add({ type: "agent-described", agent, depth: line.spawn_depth });
     if (call === null) return;
     if (this.#messages.has(call) || (hasBegun && this.#tasks.get(call) !== task))
       return out.add(lifecycle(agent, "revived", "a message revived it"));

@@ -266,7 +266,53 @@ describe("a damaged file", () => {
   });
 });
 
+describe("a model that refuses in mid-response", () => {
+  const CALL = "toolu_0123456789abcdef";
+  const begun = () => {
+    const main = mainWriter();
+    const taken = [
+      main.assistant([text("First I")], { stop_reason: "refusal" }),
+      main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "refusal" }),
+    ];
+    const retry = main.write({
+      type: "system",
+      subtype: "model_refusal_fallback",
+      direction: "retry",
+      content: "Switched to another model.",
+      retractedMessageUuids: taken.map(({ uuid }) => uuid),
+    });
+    return { main, records: [main.user("Begin."), ...taken, retry] };
+  };
+
+  it("has not completed until another model has answered", () => {
+    const { main, records } = begun();
+    expect(treeFrom({ [THREAD_FILE]: records })).toMatchObject({ status: "shutdown", result: null });
+    const answered = [...records, main.assistant([text("Done.")])];
+    expect(treeFrom({ [THREAD_FILE]: answered })).toMatchObject({ status: "completed", result: "Done." });
+  });
+
+  it("has made none of the calls that were taken back", () => {
+    const { records } = begun();
+    expect(treeFrom({ [THREAD_FILE]: records })).toMatchObject({ children: [], counts: { refused: 1 } });
+  });
+
+  it("is an event, which says how many messages were taken back", () => {
+    const stream = claude.stream(THREAD_FILE);
+    const parser = stream?.open({ path: THREAD_FILE, bytes: 1 });
+    const line = new TextEncoder().encode(JSON.stringify(begun().records.at(-1)));
+    expect(parser?.events(line, 1)).toMatchObject([
+      { kind: "note", text: "Switched to another model. (2 messages before it were taken back)" },
+    ]);
+  });
+});
+
 describe("invalid records", () => {
+  it("do not include the history of files", () => {
+    expect(
+      read({ [THREAD_FILE]: [{ type: "file-history-delta", messageId: "x", trackingPath: "a.ts" }] }).problems,
+    ).toEqual([]);
+  });
+
   it("are reported with their position, and the records after them are read", () => {
     const main = mainWriter();
     const records = [

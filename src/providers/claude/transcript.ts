@@ -29,7 +29,7 @@ const ATTACHMENT =
 const MESSAGE_ATTACHMENTS = new Set(["queued_command", "task_status"]);
 
 const BOOKKEEPING = new Set(
-  "queue-operation last-prompt mode permission-mode atis-latch tools-used cost-state file-history-snapshot agent-setting fork-context-ref api-request api-request-shape api-request-blob ai-title custom-title summary pr-link worktree-state agent-name frame-link relocated bridge-session content-replacement".split(
+  "queue-operation last-prompt mode permission-mode atis-latch tools-used cost-state file-history-snapshot file-history-delta agent-setting fork-context-ref api-request api-request-shape api-request-blob ai-title custom-title summary pr-link worktree-state agent-name frame-link relocated bridge-session content-replacement".split(
     " ",
   ),
 );

@@ -198,10 +198,13 @@ export class Rollout implements Parser {
     const isOwn = this.#history.isOwn(row);
     if (!isOwn && row.type === "event_msg/token_count") this.#tokens.inherit(row.payload);
     const isRelevant = isOwn && !this.#isOfAnother(row);
+    // The one before has no usage: a message to the agent, such as the answer of a child, cut it off.
+    const lostOne = isRelevant && isResponseRow(row) && !this.#inResponse && this.#counted < this.#responses;
     if (isRelevant) this.#count(row);
     const out = this.#findings(line, row.at, isRelevant ? this.#keysOf(row) : []);
     if (!this.#placed) this.#place(out);
     if (!isRelevant) return out;
+    if (lostOne) this.#lost(out, CUT_OFF);
     this.#last = { line, row };
     this.#readOwn(out, row);
     return out;
@@ -396,9 +399,14 @@ export class Rollout implements Parser {
    */
   #began(out: FindingsOf) {
     if (this.#isOpen) this.#tokens.resumed();
-    if (this.#isOpen && this.#counted < this.#responses)
-      out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
+    if (this.#isOpen && this.#counted < this.#responses) this.#lost(out, LOST_COUNT);
     this.#turn(out, "open", "its last turn has not ended");
+  }
+
+  /** Of all responses but the current one, those without usage are stated by now. */
+  #lost(out: FindingsOf, warning: string) {
+    this.#counted = this.#inResponse ? this.#responses - 1 : this.#responses;
+    out.add({ type: "agent-described", agent: key.thread(this.#thread), warning });
   }
 
   #completed(out: FindingsOf, { payload }: Row) {
@@ -408,6 +416,7 @@ export class Rollout implements Parser {
   }
 
   #aborted(out: FindingsOf, reason: string) {
+    if (this.#counted < this.#responses) this.#lost(out, CUT_OFF);
     if (reason === "interrupted" || reason === "budget_limited")
       return this.#turn(out, "interrupted", `its last turn was cut short (${reason})`);
     this.#turn(out, "failed", `its last turn was aborted (${reason})`);
@@ -435,6 +444,9 @@ function recordAtEnd(text: string): { readonly value: unknown } | null {
 type FindingsKeys = ConstructorParameters<typeof FindingsOf>[0]["keys"];
 
 const LOST_COUNT = "it was killed before Codex recorded the usage of its last response: tokens and cost are too low";
+
+const CUT_OFF =
+  "a response was cut off before Codex recorded its usage, for example by the answer of an agent: tokens and cost may be too low";
 
 const SIGN_OF_LIFE: RecordRead = {
   type: "record",
