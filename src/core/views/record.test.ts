@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   agent,
   answer,
+  call,
   callSpawned,
   LATER,
   lifecycle,
@@ -47,6 +48,16 @@ function family() {
 }
 
 describe("the record of an agent", () => {
+  it("that never worked has the project of the agent that called it, and no folder of its own", () => {
+    const book = notebook();
+    book.see({ by: main }, { type: "agent-described", agent: main, cwd: "/home/dev/shop" });
+    book.see({ by: main, at: 1_000, keys: ["m1"] }, spawnCalled("call"));
+    book.see({ by: main, at: 2_000, keys: ["m2"] }, lifecycle({ call: call("call") }, "errored"));
+    expect(show(book.observations).children).toMatchObject([
+      { status: "errored", project: "shop", cwd: null, model: [] },
+    ]);
+  });
+
   it("sums own, internal and everything below", () => {
     const tree = show(family());
     const out = ({ usage: { own, internal, subtree } } = tree) => [

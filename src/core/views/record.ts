@@ -55,7 +55,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     kind: kindOf(agent),
     ...namesOf(agent, call),
     cwd: agent.cwd,
-    project: folderName(agent.cwd ?? ""),
+    project: folderName(projectFolder(forest, agent) ?? ""),
     branch: agent.branch,
     model: [...models],
     tools: agent.tools ?? { allowed: null, denied: null },
@@ -85,6 +85,14 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [...agent.warnings, ...warnings, ...missingTranscript(agent)],
   };
+}
+
+/** An agent that never worked, and so has no folder, belongs to the project of the agent that called it. */
+function projectFolder(forest: Forest, agent: LinkedAgent): string | null {
+  for (let above = agent; ; ) {
+    if (above.cwd !== null || above.parent === null || above.kind === "external") return above.cwd;
+    above = agentOf(forest, above.parent);
+  }
 }
 
 const countsOf = (agent: LinkedAgent, children: readonly AgentTree[]): AgentRecord["counts"] => ({

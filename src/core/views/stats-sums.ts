@@ -179,6 +179,7 @@ export class StatsSums {
     for (const row of rows) {
       this.#total.add(row);
       for (const [group, lines] of this.#groups) {
+        if (!isCountedBy(group, row)) continue;
         const line = lineIn(lines, row[group]);
         line.add(row);
         touched.add(line);
@@ -204,6 +205,10 @@ export class StatsSums {
     return lines.sort(group === "day" ? byName : byWeight);
   }
 }
+
+/** An agent that never used a model has no line there: its model is not unknown. */
+const isCountedBy = (group: Group, { model, usage }: SpentRow): boolean =>
+  group !== "model" || model !== null || usage.calls > 0 || totalTokens(usage) > 0;
 
 function lineIn(lines: Map<string | null, LineSum>, key: string | null): LineSum {
   const known = lines.get(key);
@@ -244,7 +249,8 @@ export class ChangingSums {
   change(rows: readonly SpentRow[], sign: 1 | -1): void {
     const touched = new Set<LineSum>();
     for (const row of rows) {
-      const lines = [this.#total, ...GROUPS.map((group) => this.#lineOf(group, row[group]))];
+      const groups = GROUPS.filter((group) => isCountedBy(group, row));
+      const lines = [this.#total, ...groups.map((group) => this.#lineOf(group, row[group]))];
       for (const line of lines) {
         line.change(row, sign);
         touched.add(line);
@@ -312,7 +318,7 @@ export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
 /** The threads of one line, by URI: highest cost first. */
 export function threadsBehind(rows: Iterable<SpentRow>, by: Group, key: string | null): StatsLine[] {
   const lines = new Map<string | null, LineSum>();
-  for (const row of rows) if (row[by] === key) lineIn(lines, row.thread).add(row);
+  for (const row of rows) if (row[by] === key && isCountedBy(by, row)) lineIn(lines, row.thread).add(row);
   for (const line of lines.values()) line.seal();
   return [...lines].map(([thread, line]) => line.line(thread)).sort(byWeight);
 }

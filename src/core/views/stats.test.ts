@@ -35,6 +35,16 @@ describe("usage statistics", () => {
       ["unpriced", 1, 1, null, { completed: 1 }, 10],
     ]);
   });
+  it("have no line for the model of an agent that never used one", () => {
+    const refused = row({ model: null, status: "errored", usage: NO_USAGE, durationMs: 0 });
+    const all = [...rows, refused];
+    expect(statsBy(all, "model")).toEqual(statsBy(rows, "model"));
+    expect(threadsBehind(all, "model", null)).toEqual([]);
+    expect(statsTotal(all).agents).toBe(statsTotal(rows).agents + 1);
+    expect(statsBy(all, "status").find(({ key }) => key === "errored")?.agents).toBe(2);
+    // The model of this one is unknown.
+    expect(statsBy([row({ model: null })], "model").map(({ key }) => key)).toEqual([null]);
+  });
   it("are ordered by day", () => {
     expect(statsBy(rows, "day").map((l) => l.key)).toEqual(["2026-11-14", "2026-11-15"]);
   });

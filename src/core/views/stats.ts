@@ -94,7 +94,7 @@ function rowsOf(record: AgentRecord, thread: string, { parts }: Spending): Spent
   const [first, ...more] = [...groups.values()].map((same) => ({
     ...base,
     day: same[0]?.day ?? began,
-    model: same[0]?.model ?? null,
+    model: same[0]?.model || null,
     usage: same.map(({ usage }) => usage).reduce(addUsage),
     agents: 0,
     durationMs: 0,

@@ -86,9 +86,9 @@ export const COLUMNS: readonly Column[] = [
   {
     id: "errors",
     label: "Errors",
-    text: "Tool calls that failed",
-    own: (record) => record.counts.toolErrors,
-    total: (_record, sums) => sums?.toolErrors ?? null,
+    text: "Tool calls and agents that failed",
+    own: (record) => record.counts.toolErrors + (record.status === "errored" ? 1 : 0),
+    total: (_record, sums) => (sums === undefined ? null : sums.toolErrors + (sums.byStatus.errored ?? 0)),
     format: count,
     exact,
   },
