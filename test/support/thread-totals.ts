@@ -1,6 +1,7 @@
 /** Threads with totals of the product, for tests of what depends on them. */
 
-import type { ModelCalled, ModelCallMissing, TotalStated } from "../../src/core/facts/observation.ts";
+import type { ModelCalled } from "../../src/core/facts/observation.ts";
+import type { ModelCallMissing, TotalStated } from "../../src/core/facts/totals.ts";
 import { NO_AMOUNTS, NO_TOKENS } from "../../src/core/facts/usage.ts";
 import type { Forest } from "../../src/core/link/forest.ts";
 import { link } from "../../src/core/link/link.ts";

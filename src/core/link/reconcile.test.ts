@@ -18,7 +18,7 @@ import {
   verify,
   worker,
 } from "../../../test/support/thread-totals.ts";
-import type { ModelCallMissing, TotalStated } from "../facts/observation.ts";
+import type { ModelCallMissing, TotalStated } from "../facts/totals.ts";
 import { treeOf } from "../views/record.ts";
 import { usageFromTotals } from "./reconcile.ts";
 import { ALL_MODELS } from "./totals.ts";

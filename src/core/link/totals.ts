@@ -1,5 +1,6 @@
 import { fileOf, type RecordKey, recordIn } from "../facts/ids.ts";
-import type { ModelCallMissing, ModelTotal, Observation, ObservationOf, TotalStated } from "../facts/observation.ts";
+import type { Observation, ObservationOf } from "../facts/observation.ts";
+import type { ModelCallMissing, ModelTotal, TotalStated } from "../facts/totals.ts";
 import { addAmounts } from "../facts/usage.ts";
 import type { Fold } from "./fold.ts";
 

@@ -1,12 +1,6 @@
 import { messageIn, type RecordKey } from "../../core/facts/ids.ts";
-import type {
-  ModelCalled,
-  ModelCallMissing,
-  RecordRead,
-  SpawnCalled,
-  ToolCalled,
-  ToolResult,
-} from "../../core/facts/observation.ts";
+import type { ModelCalled, RecordRead, SpawnCalled, ToolCalled, ToolResult } from "../../core/facts/observation.ts";
+import type { ModelCallMissing } from "../../core/facts/totals.ts";
 import { fingerprintsOf, isFinalCount } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import { asList, asNonBlank, asObject, asText } from "../../core/tools/json.ts";

@@ -1,4 +1,4 @@
-import type { ModelCallMissing, ModelTotal, TotalStated } from "../../core/facts/observation.ts";
+import type { ModelCallMissing, ModelTotal, TotalStated } from "../../core/facts/totals.ts";
 import { type Amounts, addAmounts, isNegative, NO_AMOUNTS, subtractAmounts } from "../../core/facts/usage.ts";
 import { sumOfModels } from "../../core/link/totals.ts";
 import { asAmount, asCount, asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
@@ -45,7 +45,9 @@ export function printedUsage(line: JsonObject, before: PrintedUsage): PrintedUsa
   const [since, all] = [asObject(line.model_usage_since_last_result), asObject(line.modelUsage)];
   const own = addAmounts(before.own, tokensIn(asObject(line.usage)));
   if (since !== null) return { ...before, byModel: sumOfModels([...before.byModel, ...usedIn(since)]), own };
+  // A turn that failed before any response may state nothing.
   const byModel = sumOfModels(usedIn(all ?? {}));
+  if (byModel.length === 0) return { ...before, own };
   // Output of several processes in one file.
   const isNext = before.byModel.some(({ model, amounts }) =>
     isNegative(subtractAmounts(byModel.find((of) => of.model === model)?.amounts ?? NO_AMOUNTS, amounts)),

@@ -1,4 +1,5 @@
-import type { RecordRead, RecordState, TotalStated } from "../../core/facts/observation.ts";
+import type { RecordRead, RecordState } from "../../core/facts/observation.ts";
+import type { TotalStated } from "../../core/facts/totals.ts";
 import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
 import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";

@@ -1,5 +1,5 @@
 import type { RecordKey } from "../../core/facts/ids.ts";
-import type { TotalStated } from "../../core/facts/observation.ts";
+import type { TotalStated } from "../../core/facts/totals.ts";
 import { addTokens, COMPARED, NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
 import { ALL_MODELS } from "../../core/link/totals.ts";
 import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";

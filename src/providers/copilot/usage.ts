@@ -1,4 +1,5 @@
-import type { ModelCalled, TotalStated } from "../../core/facts/observation.ts";
+import type { ModelCalled } from "../../core/facts/observation.ts";
+import type { TotalStated } from "../../core/facts/totals.ts";
 import { type Amounts, NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
 import {
   asAmount,
