@@ -128,7 +128,7 @@ function spendingIn(agent: LinkedAgent, hasChildren: boolean, price: Price) {
     models,
     warnings: [
       ...(hasAbsurd ? [ABSURD] : []),
-      ...(isPrinted && agent.undivided.length > 0 ? [FROM_TOTAL] : []),
+      ...(isPrinted && agent.undivided.length > 0 ? [others.length > 0 ? `${FROM_TOTAL}; ${SHARED}` : FROM_TOTAL] : []),
       ...(!isPrinted && others.length > 0 ? [UNDIVIDED] : []),
     ],
   };
@@ -148,7 +148,8 @@ const UNDIVIDED =
   "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
 
 const FROM_TOTAL =
-  "its output has only the counts with which responses began, and not every response: what is missing comes from the total that the product stated at the end; what is not stated as the thread's own is in its sum, but not in the agents' own numbers";
+  "its output has only the counts with which responses began, and not every response: what is missing comes from the total that the product stated at the end";
+const SHARED = "what is not stated as the thread's own is in its sum, but not in the agents' own numbers";
 
 const ABSURD = `a record has an impossible number of tokens: ${MAX_NUMBER} is counted instead`;
 

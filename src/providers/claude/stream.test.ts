@@ -129,6 +129,50 @@ describe("a background agent", () => {
     "its last response is not in the product's output, which --forward-subagent-text would print: tokens and cost are too low";
 });
 
+describe("the usage that a result states", () => {
+  const usage = {
+    inputTokens: 9,
+    outputTokens: 70,
+    cacheReadInputTokens: 0,
+    cacheCreationInputTokens: 0,
+    costUSD: 0.5,
+  };
+  const ended = (modelUsage: object) =>
+    printed({
+      type: "result",
+      subtype: "success",
+      num_turns: 1,
+      result: "Done.",
+      usage: { input_tokens: 5, output_tokens: 50 },
+      modelUsage,
+    });
+  const answered = [system("init"), assistant([{ type: "text", text: "Done." }])];
+  const tokensOf = ({ usage: { own, internal } }: AgentTree) => [own.outputTokens, internal?.outputTokens ?? null];
+
+  it("is the thread's own, as far as it is stated; a model that no agent used is internal", () => {
+    expect(tokensOf(treeFrom([...answered, ended({ m: { ...usage, inputTokens: 5, outputTokens: 50 } })]))).toEqual([
+      50,
+      null,
+    ]);
+    const small = { "m[1m]": { ...usage, inputTokens: 5, outputTokens: 50 }, small: usage };
+    expect(tokensOf(treeFrom([...answered, ended(small)]))).toEqual([50, 70]);
+  });
+
+  it("counts once if a later turn of the process repeats it or states nothing, and twice for another process", () => {
+    const first = { m: { ...usage, inputTokens: 5, outputTokens: 50 } };
+    const both = { m: { ...usage, inputTokens: 10, outputTokens: 100 } };
+    expect(tokensOf(treeFrom([...answered, ended(first), ...answered, ended({}), ...answered, ended(both)]))[0]).toBe(
+      100,
+    );
+    expect(tokensOf(treeFrom([...answered, ended(both), ...answered, ended(first)]))[0]).toBe(150);
+  });
+
+  it("is no statement if it is zero", () => {
+    const zero = { inputTokens: 0, outputTokens: 0, cacheReadInputTokens: 0, cacheCreationInputTokens: 0, costUSD: 0 };
+    expect(tokensOf(treeFrom([...answered, ended({ m: zero })]))).toEqual([1, null]);
+  });
+});
+
 describe("a stream without task_started", () => {
   it("has an agent as soon as it is spawned, which gets its id from the result of its call", () => {
     const asked = [system("init"), assistant([task(A, "Schau – 看 🌲")])];

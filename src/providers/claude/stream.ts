@@ -200,7 +200,8 @@ export class ClaudeStream implements LiveReader {
     this.#ended.add(thread);
     const used = printedUsage(line, this.#used.get(thread) ?? { process: "", byModel: [], own: NO_AMOUNTS });
     this.#used.set(thread, used);
-    if (used.byModel.length > 0) out.add(printedTotal(used));
+    const total = printedTotal(used);
+    if (total !== null) out.add(total);
     const spawned = asAmount(asObject(line.subagent_stats)?.spawned) ?? 0;
     if (spawned > this.#agents.size) {
       const warning = `the product reports ${plural(spawned, "agent")}, of which its output names ${this.#agents.size}`;

@@ -1,5 +1,12 @@
 import type { ModelCallMissing, ModelTotal, TotalStated } from "../../core/facts/totals.ts";
-import { type Amounts, addAmounts, isNegative, NO_AMOUNTS, subtractAmounts } from "../../core/facts/usage.ts";
+import {
+  type Amounts,
+  addAmounts,
+  isNegative,
+  isNothing,
+  NO_AMOUNTS,
+  subtractAmounts,
+} from "../../core/facts/usage.ts";
 import { sumOfModels } from "../../core/link/totals.ts";
 import { asAmount, asCount, asNonBlank, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { Row } from "./rows.ts";
@@ -57,7 +64,9 @@ export function printedUsage(line: JsonObject, before: PrintedUsage): PrintedUsa
     : { ...before, byModel, own };
 }
 
-export function printedTotal({ process, byModel, own }: PrintedUsage): TotalStated {
+/** Null if nothing is stated: programs that imitate the output print zeros. */
+export function printedTotal({ process, byModel, own }: PrintedUsage): TotalStated | null {
+  if (byModel.every(({ amounts }) => isNothing(amounts))) return null;
   const costs = byModel.map(({ costUsd }) => costUsd);
   const costUsd = costs.reduce<number | null>(
     (sum, cost) => (sum === null || cost === undefined ? null : sum + cost),
