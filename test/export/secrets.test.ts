@@ -4,7 +4,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
-import { GENERIC_KEY, KNOWN_KEY, MARKED, MARKED_KEYS, PREFIXED } from "../../src/core/redaction/secret-keys.ts";
+import {
+  CUT_KEY,
+  GENERIC_KEY,
+  KNOWN_KEY,
+  MARKED,
+  MARKED_KEYS,
+  PREFIXED,
+} from "../../src/core/redaction/secret-keys.ts";
 import { PHRASES } from "../../src/core/redaction/secret-phrases.ts";
 import { SECRET, withoutSecrets } from "../../src/core/redaction/secrets.ts";
 import { filesBelow } from "../support/fixtures.ts";
@@ -70,6 +77,35 @@ describe("secrets in public formats", () => {
       env: [{ name: "DB_PASSWORD", value: SECRET }],
     });
   });
+});
+
+describe("a key of which only the beginning is left", () => {
+  const cut = (["gh", "sk-"] as const).map((begin) => `${begin}${begin === "gh" ? "p_" : "ant-api03-"}a1B2c3`);
+
+  it.each(cut)("%s", (key) => {
+    for (const text of [
+      `Log in with ${key}`,
+      `Log in with ${key}…`,
+      `"Log in with ${key}…" [rule]`,
+      `${key}... and on`,
+    ])
+      expect(withoutSecrets(text)).toBe(text.replace(key, SECRET));
+  });
+
+  it("is also the password of a URL", () => {
+    expect(withoutSecrets("psql postgres://app:hunt…")).toBe(`psql postgres://app:${SECRET}…`);
+    for (const text of ["see http://localhost:8080", "http://localhost:8080…", "otel://shop:0af7651916cd43dd"])
+      expect(withoutSecrets(text)).toBe(text);
+  });
+
+  it.each([
+    "the model is pplx-8x7b",
+    "from xai-grok4",
+    "see api-2024",
+    "custom:Mock-0",
+    "the prefix ghp_",
+    "sk-button",
+  ])("is not %s", (text) => expect(withoutSecrets(text)).toBe(text));
 });
 
 describe("secrets in texts", () => {
@@ -213,6 +249,7 @@ describe("the time that redaction takes", () => {
       ...MARKED.map(([, pattern]) => pattern),
       ...[
         KNOWN_KEY,
+        CUT_KEY,
         GENERIC_KEY,
         ...MARKED_KEYS.map(({ pattern }) => pattern),
         ...PHRASES.map(({ pattern }) => pattern),
@@ -359,5 +396,9 @@ const HOSTILE = [
     "\uff41",
     "\\x41",
     "%2541",
+    "a...",
+    "ghp_a1...",
+    "sk-ant-a1…",
+    "://a:b...",
   ],
 ];

@@ -21,14 +21,24 @@ function scratch(): string {
   return folder;
 }
 
+const named = (description: string): Alert["named"] => ({
+  title: null,
+  description,
+  name: null,
+  prompt: null,
+  type: "Explore",
+  agentId: "a",
+  sessionId: "t",
+});
+
 const alert = (key: string, more: Partial<Alert> = {}): Alert => ({
   key,
   kind: "failed",
   uri: "claude://t/a",
   thread: "claude://t",
-  project: "shop",
+  cwd: "/home/ada/shop",
   at: 0,
-  name: "Find the tests",
+  named: named("Find the tests"),
   type: "Explore",
   event: "failed",
   detail: null,
@@ -73,7 +83,7 @@ describe("a message", () => {
 
   it("has a text for people and fields for programs, without secrets", () => {
     const redactor = new Redactor({ ...DEFAULT_REDACTION, patterns: ["ACME-\\d+"] });
-    expect(messageOf(alert("k", { name: `Use ${secret}`, detail: "ACME-12\nand more" }), redactor, 2)).toEqual({
+    expect(messageOf(alert("k", { named: named(`Use ${secret}`), detail: "ACME-12\nand more" }), redactor, 2)).toEqual({
       text: "retinue: Explore “Use [redacted]” failed ([redacted] and more) in shop; 2 earlier alerts were left out",
       schema: "retinue/alert@1",
       kind: "failed",
@@ -82,6 +92,14 @@ describe("a message", () => {
       project: "shop",
       at: "1970-01-01T00:00:00.000Z",
     });
+  });
+
+  it("contains no part of a secret in which the name is cut, or which begins before the name of the folder", () => {
+    const redactor = new Redactor({ ...DEFAULT_REDACTION, patterns: ["ACME-\\d+", "ada/\\w+"] });
+    const of = { named: named(`${"long ".repeat(30)}ACME-1234567890`), cwd: "/home/ada/shop" };
+    const { text, project } = messageOf(alert("k", of), redactor, 0);
+    expect([text, project]).toEqual([expect.stringMatching(/long \[redact/), "[redacted]"]);
+    expect(text).not.toMatch(/ACME|shop/);
   });
 
   it("contains no text of the thread at the level metadata", () => {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { displayName } from "../../core/facts/display-name.ts";
 import { type RedactionRules, Redactor } from "../../core/redaction/redaction.ts";
+import { folderName } from "../../core/tools/recorded-path.ts";
 import type { Alert, AlertRules } from "../../core/views/alerts.ts";
 import { showNotice } from "../../transports/desktop.ts";
 import { send } from "../../transports/send.ts";
@@ -30,9 +32,10 @@ const MAX_TEXT = 300;
 
 /** The message contains no secrets. With the redaction level `metadata`, it contains no text of the thread. */
 export function messageOf(alert: Alert, redactor: Redactor, leftOut: number): AlertMessage {
-  const { kind, uri, thread, project, at, type, event } = alert;
+  const { kind, uri, thread, cwd, at, type, event, named } = alert;
   const isBare = redactor.level === "metadata";
-  const name = isBare ? type : `${type} “${alert.name}”`;
+  const project = folderName(redactor.name(cwd) ?? "");
+  const name = isBare ? type : `${type} “${displayName(redactor.named(named))}”`;
   const detail = isBare || alert.detail === null ? "" : ` (${alert.detail})`;
   const place = isBare || project === null ? "" : ` in ${project}`;
   const more = leftOut === 0 ? "" : `; ${leftOut} earlier alerts were left out`;
@@ -43,7 +46,7 @@ export function messageOf(alert: Alert, redactor: Redactor, leftOut: number): Al
     kind,
     uri,
     thread,
-    project: isBare || project === null ? null : redactor.text(project),
+    project: isBare ? null : project,
     at: new Date(at).toISOString(),
   };
 }

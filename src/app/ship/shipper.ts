@@ -28,7 +28,7 @@ export interface ShipperOptions {
 }
 
 /** Changes if documents have another form, so that they are sent again. */
-const FORMAT = 2;
+const FORMAT = 3;
 /** Events of threads that are followed in memory; beyond that, the least recently changed thread is read anew. */
 const MAX_FOLLOWED = 300_000;
 /** Threads that are compared before other work of the process gets its turn. */

@@ -126,7 +126,7 @@ export class ThreadDiff {
       agentOf(forest, topOf(forest, key)).uri,
       this.#library.price,
     );
-    yield* diff.detail("spent", spent, (rows) => rows.map((row) => redactor.spent(row, record)));
+    yield* diff.detail("spent", spent, (rows) => redactor.spent(rows, record));
   }
 }
 

@@ -1,10 +1,11 @@
+import type { Named } from "../facts/display-name.ts";
 import { asObject, asText } from "../tools/json.ts";
 import { folderName } from "../tools/recorded-path.ts";
 import type { AgentRecord, AgentTree, LinkRecord, RefusedRecord } from "../views/agent.ts";
 import type { AgentEvent, EventRef, EventTool } from "../views/event.ts";
 import type { SharedCall, SharedReport } from "../views/shared-tree.ts";
 import type { Span } from "../views/span.ts";
-import type { SpentRow } from "../views/stats.ts";
+import { type SpentRow, templateOf } from "../views/stats.ts";
 import type { StoryCall } from "../views/story.ts";
 import type { Why } from "../views/why.ts";
 import { namesSecretFile, secretFiles } from "./secret-files.ts";
@@ -115,7 +116,7 @@ export class Redactor {
 
   #whereOnly(value: unknown): unknown {
     if (typeof value === "string")
-      return namesSecretFile(value, this.#isSecretFile) ? this.text(value.split("\n")[0] ?? "") : SECRET;
+      return namesSecretFile(value, this.#isSecretFile) ? (this.text(value).split("\n", 1)[0] ?? "") : SECRET;
     if (Array.isArray(value)) return value.map((item) => this.#whereOnly(item));
     const object = asObject(value);
     return object === null
@@ -146,16 +147,25 @@ export class Redactor {
     return clean as T;
   }
 
+  /** What an agent is named after. */
+  named({ type, title, name, description, prompt, agentId, sessionId }: Named): Named {
+    return {
+      type: this.name(type),
+      title: this.message(title),
+      // Chosen by a model or a person, as a title is.
+      name: this.message(name),
+      description: this.message(description),
+      prompt: this.message(prompt),
+      agentId,
+      sessionId,
+    };
+  }
+
   agent<R extends AgentRecord>(record: R): R {
     return {
       ...record,
       productVersion: this.name(record.productVersion),
-      type: this.name(record.type),
-      title: this.message(record.title),
-      // Chosen by a model or a person, as a title is.
-      name: this.message(record.name),
-      description: this.message(record.description),
-      prompt: this.message(record.prompt),
+      ...this.named(record),
       result: this.message(record.result),
       cwd: this.name(record.cwd),
       project: this.#project(record),
@@ -180,7 +190,7 @@ export class Redactor {
   /** Such as `Bash(git push:*)`: what is in brackets is text. */
   #toolRules(rules: readonly string[] | null): readonly string[] | null {
     const rule = (one: string) => (this.level === "metadata" ? (one.split("(", 1)[0] ?? "") : one);
-    return rules?.map((one) => this.name(rule(one))) ?? null;
+    return rules?.map((one) => rule(this.name(one))) ?? null;
   }
 
   #refusal<R extends RefusedRecord>(refused: R): R {
@@ -214,15 +224,19 @@ export class Redactor {
     };
   }
 
-  /** Usage: the template of a prompt is text. `of` is the agent, whose folder decides about the project's name. */
-  spent(row: SpentRow, of: Pick<AgentRecord, "cwd"> = { cwd: null }): SpentRow {
-    return {
+  /**
+   * The usage of the agent that `of` is. The template is made again from the prompt without secrets: in the row's own
+   * one, a secret is in pieces that no rule recognises.
+   */
+  spent(rows: readonly SpentRow[], of: Pick<AgentRecord, "cwd" | "prompt">): SpentRow[] {
+    const template = mapped(this.message(of.prompt), templateOf);
+    return rows.map((row) => ({
       ...row,
       model: this.name(row.model),
       type: this.name(row.type),
       project: this.#project({ cwd: of.cwd, project: row.project }),
-      template: this.message(row.template),
-    };
+      template,
+    }));
   }
 
   span(span: Span): Span {

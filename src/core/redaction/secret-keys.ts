@@ -168,6 +168,17 @@ export const KEY_BEGINS = bounded(
   ).join("|"),
 );
 export const KNOWN_KEY = bounded(PREFIXED.join("|"), "g");
+
+const FIRST_RUN = /^(.*?)(\[[^\]]*\]|\\w)\{/;
+/** Too short, without letters of its own, or the beginning of names of models, versions and folders too. */
+const AMBIGUOUS = /^(?:.{0,3}|[\d/]+\w?|\[.*|\(\?:(?:xai|api|prod)\|.*|key-|API-|ico-|AAAA|4b1d|v1.*|tskey-|snyk_)$/;
+/** The beginning of such a key, if a text was cut off in it: its prefix and some characters. */
+export const CUT_KEY = bounded(
+  `(?:${PREFIXED.flatMap((pattern) => {
+    const [, prefix = "", characters = ""] = FIRST_RUN.exec(pattern) ?? [];
+    return AMBIGUOUS.test(prefix) ? [] : [`${prefix}${characters}{4}`];
+  }).join("|")})[\\w.+/=~|:-]*`,
+);
 export const MARKED_KEYS = MARKED.map(([mark, pattern]) => ({ mark, pattern: bounded(pattern, "g") }));
 /** The body of such a key must look random (`isKeyBody`), since these words begin names too. */
 export const GENERIC_MARK = /[_.-][A-Za-z0-9]{16}/;

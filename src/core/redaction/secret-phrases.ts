@@ -17,6 +17,12 @@ export const PHRASES: readonly Phrase[] = [
   },
   { mark: /:\/\//, pattern: /(:\/\/[^\s:@/"'<>`]{0,256}:)([^\s@/"'<>`]{1,256})(?=@)/g },
   { mark: /:\/\//, pattern: /(:\/\/)((?=[^\s:@/]{0,60}\d)[^\s:@/"'<>`]{16,256})(?=@)/g },
+  // The same, if the text was cut off in the password.
+  {
+    mark: /:\/\//,
+    pattern: /((?<!\botel):\/\/[^\s:@/"'<>`]{1,256}:)([^\s@/"'<>`…]{1,256})(?=…|\.{3}|$)/g,
+    accepts: (value) => !/^\d{1,5}[\])},.;]*$/.test(value),
+  },
   {
     mark: /earer |asic |EARER |ASIC |earer, /,
     pattern: /(\b(?:bearer|basic),?\s{1,8})((?=[\w+/=.~-]{0,200}[\d=])[\w+/=.~-]{8,})/gi,

@@ -1,5 +1,5 @@
 import { assignments, tableCells } from "./secret-assignments.ts";
-import { GENERIC_KEY, GENERIC_MARK, KEY_BEGINS, KNOWN_KEY, MARKED_KEYS } from "./secret-keys.ts";
+import { CUT_KEY, GENERIC_KEY, GENERIC_MARK, KEY_BEGINS, KNOWN_KEY, MARKED_KEYS } from "./secret-keys.ts";
 import { isPlain, isRandom, secretKind } from "./secret-names.ts";
 import { PHRASE, PHRASES } from "./secret-phrases.ts";
 import { entitiesDecoded, percentDecoded, type Span, unescaped, type View, without } from "./text-view.ts";
@@ -83,6 +83,7 @@ function secretsIn(text: string, depth = 0): Span[] {
   const mayHoldKey = KEY_BEGINS.test(text);
   if (mayHoldKey) found(text, KNOWN_KEY, spans, PLAIN);
   otherKeys(text, spans);
+  cutKeys(text, depth, spans);
   privateKeys(text, spans);
   if (PHRASE.test(text))
     for (const { mark, pattern, accepts } of PHRASES)
@@ -175,6 +176,32 @@ function otherKeys(text: string, spans: Span[]): void {
   if (!text.includes("eyJ")) return;
   for (const { 0: token, index } of matches(text, SIGNED))
     if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
+}
+
+const ELLIPSIS = /…|\.{3}/g;
+const KEY_CHARACTER = /[\w+/=~|:.-]/;
+const MAX_CUT = 300;
+const MIXED = /\d|[a-z][A-Z]|[A-Z]{4}/;
+
+/**
+ * Keys of which only the beginning is left, because a product or retinue cut the text off: at its end, or before an
+ * ellipsis.
+ */
+function cutKeys(text: string, depth: number, spans: Span[]): void {
+  let from = 0;
+  const cutAt = (end: number) => {
+    let start = end;
+    while (start > from && end - start < MAX_CUT && KEY_CHARACTER.test(text[start - 1] ?? "")) start--;
+    const key = CUT_KEY.exec(text.slice(start, end));
+    if (key !== null && MIXED.test(key[0].slice(2)) && !PLAIN.test(key[0]))
+      spans.push({ start: start + key.index, end });
+  };
+  for (const { 0: dots, index } of matches(text, ELLIPSIS)) {
+    cutAt(index);
+    from = index + dots.length;
+  }
+  // A line of a decoded text ends without being cut off.
+  if (depth === 0) cutAt(text.length);
 }
 
 /** Followed by a line break, literal or escaped: a program that only mentions the first line contains no key. */

@@ -162,7 +162,7 @@ function sent(redactor: Redactor, all: Documents): Documents {
     call: redactor.sharedCall(all.call),
     why: redactor.why(all.why),
     messages: all.messages,
-    spent: all.spent.map((row) => redactor.spent(row, all.record)),
+    spent: redactor.spent(all.spent, all.record),
     reports: all.reports.map((report) => redactor.report(report)),
   };
 }
@@ -219,9 +219,15 @@ describe("secrets", () => {
 
   it("are removed from the name of a project if they begin before it", () => {
     const redactor = new Redactor({ level: "full", patterns: ["dev/\\w+"], paths: [] });
-    const row = details.spent[0];
     expect(redactor.agent(record)).toMatchObject({ cwd: "/home/[redacted]", project: "[redacted]" });
-    expect(row && redactor.spent(row, record).project).toBe("[redacted]");
+    expect(redactor.spent(details.spent, record).map(({ project }) => project)).toEqual(["[redacted]"]);
+  });
+
+  it("are removed from a prompt before its template is made", () => {
+    const key = ["gh", "p_VQxIl4KbKd7a1B2c3D4e5F6g7H8i9J0k1L"].join("");
+    const redactor = new Redactor({ level: "full", patterns: [], paths: [] });
+    const templates = redactor.spent(details.spent, { ...record, prompt: `Log in with ${key} twice` });
+    expect(templates.map(({ template }) => template)).toEqual(["Log in with [redacted] twice"]);
   });
 
   it("of known formats are removed from names, too", () => {

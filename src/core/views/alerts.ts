@@ -1,10 +1,9 @@
-import { displayName } from "../facts/display-name.ts";
+import type { Named } from "../facts/display-name.ts";
 import { type AgentKey, partsOf, threadOf } from "../facts/ids.ts";
 import { type LimitUse, shareOf } from "../guard/limits.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/forest.ts";
 import { namesOf } from "../link/shape.ts";
 import { duration, percent } from "../tools/format.ts";
-import { folderName } from "../tools/recorded-path.ts";
 import { endOf } from "./record.ts";
 
 type AlertKind = "waiting" | "silent" | "failed" | "limit";
@@ -27,10 +26,11 @@ export interface Alert {
   readonly kind: AlertKind;
   readonly uri: string;
   readonly thread: string;
-  readonly project: string | null;
+  /** The working folder. */
+  readonly cwd: string | null;
   readonly at: number;
-  /** The name of the agent; contains text of the thread. */
-  readonly name: string;
+  /** What the agent is named after, whole: contains text of the thread, which is redacted before it is cut. */
+  readonly named: Named;
   /** Its type, which contains no text of the thread. */
   readonly type: string;
   /** What happened, as the rest of a sentence; `detail` contains text of the thread. */
@@ -105,8 +105,8 @@ function subjectOf(agent: LinkedAgent, thread: LinkedAgent) {
   return {
     uri: agent.uri,
     thread: thread.uri,
-    project: folderName(agent.cwd ?? thread.cwd ?? ""),
-    name: displayName(named),
+    cwd: agent.cwd ?? thread.cwd,
+    named,
     type: agent.parent === null ? `${provider} thread` : (named.type ?? "agent"),
   };
 }

@@ -1,5 +1,5 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
-import { asNonBlank, asObject } from "../../core/tools/json.ts";
+import { asNonBlank, asObject, asText, parseJson } from "../../core/tools/json.ts";
 
 export interface AgentState {
   readonly state: LifecycleState;
@@ -22,5 +22,6 @@ export function stateIn(value: unknown): AgentState | null {
 /** A readable error: services put JSON into the message. */
 export function errorText(error: unknown): string {
   const text = typeof error === "string" ? error : (asNonBlank(asObject(error)?.message) ?? "no reason is given");
-  return /"message"\s*:\s*"((?:[^"\\]|\\.)+)"/.exec(text)?.[1]?.replace(/\\(.)/g, "$1") ?? text;
+  const message = /"message"\s*:\s*("(?:[^"\\]|\\.)+")/.exec(text)?.[1];
+  return (message === undefined ? null : asText(parseJson(message)?.value)) ?? text;
 }
